@@ -88,6 +88,8 @@ typedef struct hu_split {
                                  files; else NULL */
     const uint32_t *index; /* [count] ascending: the samples of this part among those in rows or of
                               the source; NULL: all of them */
+    const int32_t *rows_taken; /* [samples] rows that the longest sequence of a sample has; NULL:
+                                  those of its first ragged field, or all have as many */
 } hu_split;
 
 /* A data set, in the type of its fields: in memory, or read from its files while it is used. */
@@ -325,8 +327,16 @@ HU_API const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half
 typedef struct hu_loader_settings {
     uint64_t seed;
     bool shuffle;
-    int64_t sorted_epochs; /* epochs 0 .. come by the length of the first ragged field instead, the
-                              shortest first and equal ones in file order */
+    int64_t sorted_epochs;  /* epochs 0 .. come by their length instead (hu_split), the shortest
+                               first and equal ones in file order */
+    const int64_t *buckets; /* [bucket_count] ascending lengths: samples up to the same one, or
+                               longer than all, come in whole batches of their own; what is left of
+                               all buckets, shorter ones first, is cut into batches too. These
+                               follow each other in file order, or in a random one where shuffle
+                               is on, but for the last one that is not whole. Borrowed: needed
+                               while the loader is made. NULL: there are none */
+    size_t bucket_count;
+    int64_t batch; /* samples of a batch, at least 1 where there are buckets */
     hu_augment augment;
 
     /* Of data that are read from their files while they are used; others have no need of them. */
@@ -347,9 +357,10 @@ typedef struct hu_loader hu_loader;
  * HU_ERR_ARGUMENT if pad is negative or above 4,096, cutout does not fit into the smallest spatial
  * field, spatial fields of different sizes are to be shifted or cut, those that are not square to
  * be turned, area is set for data that are not read for
- * it, epochs are to be sorted of data without lengths or in streams, samples of a window do not fit
- * into the memory, or the part has no sample; HU_ERR_MEMORY. The only call that allocates, but for
- * what reading a file needs while it is read. Proof: tests/unit/data_loader_test.c. */
+ * it, samples without lengths or in streams are to be sorted or put into buckets, samples of a
+ * window do not fit into the memory, or the part has no sample; HU_ERR_MEMORY. The only call that
+ * allocates, but for what reading a file needs while it is read. Proof:
+ * tests/unit/data_loader_test.c. */
 HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                                   const hu_loader_settings *settings, hu_loader **loader);
 

@@ -188,8 +188,12 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
     made->failing = &made->failure;
     /* Streams are an order. */
-    const hu_order_settings order = {settings->seed, settings->shuffle && dataset->streams == 0,
-                                     settings->sorted_epochs};
+    const hu_order_settings order = {.seed = settings->seed,
+                                     .shuffle = settings->shuffle && dataset->streams == 0,
+                                     .sorted_epochs = settings->sorted_epochs,
+                                     .buckets = settings->buckets,
+                                     .bucket_count = settings->bucket_count,
+                                     .batch = settings->batch};
     HU_TRY(hu_order_create(split, &order, &made->order));
     HU_TRY(read_ahead(made, half, &order));
     fill_tables(made);

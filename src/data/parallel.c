@@ -12,6 +12,7 @@
 
 enum { SOURCE, TARGET, LANGUAGES };
 enum { SOURCE_IDS, SOURCE_LENGTH, TOKENS, TARGETS, TARGET_LENGTH, FIELDS };
+enum { ROWS_TAKEN = FIELDS, BLOCKS }; /* of the longer one of a pair */
 enum { TRAIN, TEST, HALVES, USUAL_LENGTH = 32, USUAL_LEAST = 2 };
 
 /* One half while it is read. */
@@ -101,7 +102,7 @@ static int64_t number_sentence(hu_tokens *tokens, const hu_vocabulary *v, int64_
 
 /* Where the rows of a half go. */
 typedef struct rows {
-    int32_t *field[FIELDS]; /* [kept, length] or [kept] */
+    int32_t *field[BLOCKS]; /* [kept, length] or [kept] */
     int64_t length;
 } rows;
 
@@ -118,6 +119,8 @@ static void finish_pair(const rows *r, int64_t i, int64_t source_words, int64_t 
         tokens[t] = t <= target_words ? targets[t - 1] : HU_SENTENCE_PADDING;
     r->field[SOURCE_LENGTH][i] = (int32_t)source_words;
     r->field[TARGET_LENGTH][i] = (int32_t)target_words + 1;
+    r->field[ROWS_TAKEN][i] =
+        (int32_t)(source_words > target_words ? source_words : target_words + 1);
 }
 
 /* Pairs that fit one behind the other; those that do not are counted. */
@@ -148,20 +151,24 @@ static hu_status check_kept(const half *h, int64_t length) {
                    (long long)h->too_long, (long long)h->empty);
 }
 
-/* owned: room for FIELDS blocks. */
+static bool is_row(int block) {
+    return block == SOURCE_IDS || block == TOKENS || block == TARGETS;
+}
+
+/* owned: room for BLOCKS of them. */
 static hu_status cut_half(const parallel *p, half *h, int64_t limit, void **owned,
                           hu_split *split) {
     hu_status st;
     rows r = {.length = p->length};
     size_t pairs = (size_t)h->side[SOURCE].count;
-    for (int f = 0; f < FIELDS; f++) {
-        size_t extent = f == SOURCE_LENGTH || f == TARGET_LENGTH ? 1 : (size_t)p->length;
+    for (int f = 0; f < BLOCKS; f++) {
+        size_t extent = is_row(f) ? (size_t)p->length : 1;
         HU_TRY(hu_alloc_array(pairs, extent * sizeof(int32_t), &owned[f]));
         r.field[f] = owned[f];
     }
     fill_rows(p, h, &r);
     HU_TRY(check_kept(h, p->length));
-    *split = (hu_split){.count = hu_limited(h->kept, limit)};
+    *split = (hu_split){.count = hu_limited(h->kept, limit), .rows_taken = owned[ROWS_TAKEN]};
     for (int f = 0; f < FIELDS; f++) split->rows[f] = owned[f];
 done:
     return st;
@@ -197,7 +204,7 @@ static hu_status cut_halves(parallel *p, bool only_test, const hu_data_limits *l
     hu_status st = HU_OK;
     if (!only_test)
         HU_TRY(cut_half(p, &p->half[TRAIN], limits->train, dataset->owned, &dataset->train));
-    HU_TRY(cut_half(p, &p->half[TEST], limits->test, dataset->owned + FIELDS, &dataset->test));
+    HU_TRY(cut_half(p, &p->half[TEST], limits->test, dataset->owned + BLOCKS, &dataset->test));
     if (only_test) dataset->train = dataset->test;
 done:
     return st;

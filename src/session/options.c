@@ -292,6 +292,7 @@ static hu_status read_start(const hu_config *config, hu_train_options *options) 
     HU_TRY(hu_config_bool(config, "data.shuffle", &shuffle));
     options->keep_order = !shuffle;
     HU_TRY(hu_config_i64(config, "data.sorted", &options->sorted_epochs));
+    HU_TRY(hu_config_list(config, "data.buckets", &options->buckets));
     HU_TRY(hu_config_text(config, "model.init", &options->init));
     HU_TRY(hu_config_text(config, "model.init_hash", &hash));
     if (!options->init[0])

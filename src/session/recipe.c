@@ -171,12 +171,20 @@ done:
 /* What a run that begins with init=check is compared by: the samples as they come, and steps of the
  * plain gradient. */
 static hu_status take_check(hu_config *config) {
-    static const char *const values[][2] = {
-        {"optimizer.name", "sgd"},   {"data.shuffle", "off"},         {"data.augment", "none"},
-        {"optimizer.momentum", "0"}, {"optimizer.nesterov", "off"},   {"lr.schedule", "constant"},
-        {"lr.warmup", "0"},          {"optimizer.weight_decay", "0"}, {"model.dropout", "0"},
-        {"task.smoothing", "0"},     {"optimizer.clip_norm", "0"},    {"data.sorted", "0"},
-        {"optimizer.clip_rules", ""}};
+    static const char *const values[][2] = {{"optimizer.name", "sgd"},
+                                            {"data.shuffle", "off"},
+                                            {"data.augment", "none"},
+                                            {"optimizer.momentum", "0"},
+                                            {"optimizer.nesterov", "off"},
+                                            {"lr.schedule", "constant"},
+                                            {"lr.warmup", "0"},
+                                            {"optimizer.weight_decay", "0"},
+                                            {"model.dropout", "0"},
+                                            {"task.smoothing", "0"},
+                                            {"optimizer.clip_norm", "0"},
+                                            {"data.sorted", "0"},
+                                            {"optimizer.clip_rules", ""},
+                                            {"data.buckets", ""}};
     hu_status st = HU_OK;
     const char *init;
     HU_TRY(hu_config_text(config, "model.init", &init));

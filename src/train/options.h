@@ -47,6 +47,8 @@ typedef struct hu_train_options {
     bool drop_last;         /* an epoch ends with its last whole batch */
     bool keep_order;        /* training samples come in the order of the data set, not shuffled */
     int64_t sorted_epochs;  /* the first epochs, whose samples come by their length */
+    const hu_keys *buckets; /* ascending lengths, see hu_loader_settings; NULL or empty: none.
+                               Borrowed: needed while the trainer is made */
     const char *init;       /* file whose weights the run began with, NULL: drawn. Borrowed */
     uint64_t init_hash;     /* of these weights, see hu_trainer_init_hash; 0: not known */
     hu_precision precision; /* Borrowed: its rules must outlive the trainer */

@@ -49,6 +49,36 @@ done:
     return st;
 }
 
+/* data.buckets as numbers; owner frees. A plan has no samples to put into them. */
+static hu_status read_buckets(const hu_train_options *options, int64_t **bound, size_t *count) {
+    hu_status st = HU_OK;
+    *count = options->buckets && !options->run.is_plan ? hu_keys_count(options->buckets) : 0;
+    if (*count > 0) HU_TRY(HU_NEW_ARRAY(bound, *count));
+    for (size_t i = 0; i < *count; i++)
+        HU_TRY(hu_keys_as_i64(hu_keys_at(options->buckets, i), &(*bound)[i]));
+done:
+    return st;
+}
+
+/* Training samples, in an order that hangs on the options. */
+static hu_status create_train_loader(hu_trainer *trainer, hu_loader_settings settings) {
+    hu_status st;
+    const hu_train_options *options = &trainer->options;
+    int64_t *bound = NULL;
+    HU_TRY(read_buckets(options, &bound, &settings.bucket_count));
+    settings.shuffle = !options->keep_order;
+    settings.sorted_epochs = options->sorted_epochs;
+    settings.buckets = bound;
+    settings.batch = options->batch;
+    settings.augment = options->augment;
+    settings.window = options->batch;
+    settings.goes_on = true;
+    st = hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &settings, &trainer->train_loader);
+done:
+    hu_free(bound);
+    return st;
+}
+
 /* Samples that a model is judged by come in their own order, and are never augmented. What is read
  * ahead is read by as many threads as compute: they wait for each other in turns. */
 hu_status hu_prepare_loaders(hu_trainer *trainer) {
@@ -56,13 +86,8 @@ hu_status hu_prepare_loaders(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     const hu_loader_settings test = {
         .seed = options->run.seed, .window = trainer->part, .threads = options->run.threads};
-    hu_loader_settings train = test, sized = test;
-    train.shuffle = !options->keep_order;
-    train.sorted_epochs = options->sorted_epochs;
-    train.augment = options->augment;
-    train.window = options->batch;
-    train.goes_on = true;
-    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &train, &trainer->train_loader));
+    hu_loader_settings sized = test;
+    HU_TRY(create_train_loader(trainer, test));
     if (trainer->dataset->test.field) sized.window = 1; /* one after the other */
     HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &sized, &trainer->test_loader));
     if (trainer->dataset->validation.count > 0)

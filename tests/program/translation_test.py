@@ -102,6 +102,24 @@ def runs_go_on(checks, cwd):
                         f"{precision}, resumed at {step}")
 
 
+def batches_of_like_lengths(checks, cwd):
+    """Buckets change the order alone: bits are the same over threads and where a run goes on in the middle of an epoch."""
+    words = ["data.buckets=[3, 6]", "steps=40", "batch=7", "data.test_limit=5", "precision=hfp8", "eval.decode=off"]
+    whole = trained(cwd, "buckets", *words, "threads=1", "run.checkpoint_every=11", "run.keep=9")
+    plain = trained(cwd, "no-buckets", *words[1:], "threads=1")
+    checks.that(plain["weights_hash"] != whole["weights_hash"], "the order is another one")
+    checks.same(trained(cwd, "by-3", *words, "threads=3", "run.chunk=2")["weights_hash"], whole["weights_hash"], "threads")
+    program.copy_at(cwd, "buckets", "buckets-11", 11)
+    checks.same(program.resume("buckets-11", cwd=cwd)["weights_hash"], whole["weights_hash"], "resumed at 11")
+    refused = ((["data.buckets=[6, 3]"], "data.buckets: found 3 as bound 2, expected ascending"),
+               (["data.buckets=[x]"], "data.buckets"))
+    for more, part in refused:
+        code, _, err = program.call("train", *MODELS[0], f"data=parallel:{folder(cwd)}", *WORDS, *more, cwd=cwd)
+        checks.that(code == 2 and part in err, f"{more}: {code} {err}")
+    code, _, err = program.call("train", "model=cnn-s", "data=glyphs", "data.limit=64", "data.buckets=[3]", cwd=cwd)
+    checks.that(code == 2 and "data.buckets: found 1 bounds for samples without lengths" in err, f"{code} {err}")
+
+
 def places_end_one_by_one(checks, cwd):
     """Passes of every smaller number of sentences: oneDNN, which needs each made ready, says what plain products say."""
     rows = []
@@ -114,4 +132,4 @@ def places_end_one_by_one(checks, cwd):
     checks.same(rows[1], rows[0], "translations")
 
 
-program.main(it_learns_to_write, bits_are_equal, runs_go_on, places_end_one_by_one)
+program.main(it_learns_to_write, bits_are_equal, runs_go_on, batches_of_like_lengths, places_end_one_by_one)

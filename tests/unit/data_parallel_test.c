@@ -110,6 +110,7 @@ static void pairs_become_rows_of_numbers(void **state) {
     expect_row(&d->train, TARGETS, 1, 5, (const int32_t[]){4, 3, 2, -1, -1});
     expect_row(&d->train, SOURCE_LENGTH, 0, 2, (const int32_t[]){3, 3});
     expect_row(&d->train, TARGET_LENGTH, 0, 2, (const int32_t[]){4, 3});
+    assert_memory_equal(d->train.rows_taken, ((const int32_t[]){4, 3}), 2 * sizeof(int32_t));
     expect_row(&d->test, SOURCE, 0, 5, (const int32_t[]){4, 3, 0, 0, 0});
     hu_dataset_close(d);
 }
