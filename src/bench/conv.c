@@ -161,12 +161,13 @@ static void free_node(node *n) {
 
 /* One product by one engine. Backward makes the gradients for which it gets an array. */
 static void run_role(node *n, int engine, int64_t samples, hu_product_role role) {
-    const float *in[] = {n->x}, *dout[] = {n->dy};
+    const float *in[] = {n->x}, *dout[] = {n->dy}, *param[] = {n->w};
     float *out[] = {n->y}, *din[] = {role == HU_PRODUCT_INPUT_GRAD ? n->dx : NULL};
     float *dparam[] = {role == HU_PRODUCT_WEIGHT_GRAD ? n->dw : NULL};
     hu_op_call call = call_of(n, engine, samples);
     call.in = in;
     call.out = out;
+    call.param = param;
     call.dout = dout;
     call.din = din;
     call.dparam = dparam;
