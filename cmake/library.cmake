@@ -16,7 +16,7 @@ add_library(halfulp-shared SHARED ${objects})
 set_target_properties(halfulp-shared PROPERTIES OUTPUT_NAME halfulp EXPORT_NAME halfulp
   VERSION ${PROJECT_VERSION} SOVERSION ${abi} LINKER_LANGUAGE C INSTALL_RPATH_USE_LINK_PATH ON
   LINK_DEPENDS ${CMAKE_BINARY_DIR}/halfulp.map)
-target_link_options(halfulp-shared PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs
+target_link_options(halfulp-shared PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,defs -Wl,-z,relro -Wl,-z,now
   -Wl,--version-script=${CMAKE_BINARY_DIR}/halfulp.map)
 if(HALFULP_SANITIZERS) # their symbols come with the program
   target_link_options(halfulp-shared PRIVATE ${HALFULP_SANITIZERS} -Wl,-z,undefs)

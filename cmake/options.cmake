@@ -63,3 +63,20 @@ if(HALFULP_COVERAGE)
   target_compile_options(halfulp-options INTERFACE --coverage)
   target_link_options(halfulp-options INTERFACE --coverage)
 endif()
+
+# What a write behind the end of a buffer meets, of targets that link halfulp-hardened: checked copies, canaries in front of
+# return addresses, stacks that cannot step over their guard page, and tables of functions that are read-only before main.
+# The sanitizers bring their own. Fortified copies need optimisation.
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES C)
+add_library(halfulp-hardened INTERFACE)
+if(NOT HALFULP_SANITIZERS)
+  target_compile_options(halfulp-hardened INTERFACE -fstack-protector-strong
+    $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE> $<$<NOT:$<CONFIG:Debug>>:-D_FORTIFY_SOURCE=2>)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(halfulp-hardened INTERFACE -fstack-clash-protection)
+  endif()
+endif()
+if(NOT APPLE)
+  target_link_options(halfulp-options INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+endif()
