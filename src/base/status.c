@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/escape.h"
+
 /* A longer message is cut short, never refused: an error must not fail. */
 enum { MESSAGE_BYTES = 4096 };
 
@@ -44,7 +46,7 @@ hu_status hu_fail(hu_status status, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    memcpy(message, text, sizeof message);
+    hu_escape(text, message, sizeof message);
     return status;
 }
 
@@ -56,6 +58,6 @@ hu_status hu_fail_within(hu_status status, const char *format, ...) {
     va_end(args);
     size_t used = strlen(text);
     snprintf(text + used, sizeof text - used, "%s", message);
-    memcpy(message, text, sizeof message);
+    hu_escape(text, message, sizeof message);
     return status;
 }

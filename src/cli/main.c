@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cap.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/nearest.h"
 #include "cli/failure.h"
@@ -138,7 +140,8 @@ static hu_status check_processes(const hu_verb *verb) {
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
     hu_config *config;
-    hu_status st = check_processes(verb);
+    hu_status st = hu_cap_check();
+    if (st == HU_OK) st = check_processes(verb);
     if (st == HU_OK) st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
     if (hu_config_subjects(config) < verb->min_subjects)
@@ -181,6 +184,7 @@ static void let_others_speak(hu_status status) {
 }
 
 int main(int argc, char **argv) {
+    hu_descriptors_fill();
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
     give_memory_back();

@@ -1,8 +1,8 @@
 #include "explain/opened.h"
 
-#include <stdio.h>
-
 #include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
 #include "config/config.h"
 #include "journal/graph.h"
 
@@ -18,9 +18,11 @@ static bool has_kind(const hu_history *history, const hu_graph *graph, hu_tensor
 
 /* Only advice needs it: without it the story can be told. */
 static void read_config(hu_opened_run *run) {
-    char path[2048];
-    snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
-    if (hu_yaml_read(path, &run->config) != HU_OK) run->config = NULL;
+    char *path = NULL;
+    if (hu_path_join(run->folder, "config.resolved.yaml", &path) != HU_OK ||
+        hu_yaml_read(path, &run->config) != HU_OK)
+        run->config = NULL;
+    hu_free(path);
 }
 
 hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -81,6 +82,9 @@ hu_status hu_json_f64(const hu_place *place, const json_t *value, const char *wh
 hu_status hu_json_text(const hu_place *place, const json_t *value, const char *what,
                        const char **text) {
     *text = json_string_value(value);
+    if (*text && hu_has_controls(*text))
+        return hu_place_fail(place, "%s: found a control character in '%s', expected none", what,
+                             *text);
     if (*text) return HU_OK;
     return hu_place_fail(place, "%s: found %s, expected a text", what, type_of(value));
 }

@@ -3,30 +3,35 @@
 #include <stdio.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "report/report.h"
 #include "show/html.h"
 
 enum { MOST_PICTURES = 3, MOST_RUNS = 6 };
 
-static void path_of(const hu_report_run *run, int number, char *path, size_t capacity) {
-    snprintf(path, capacity, "%.2000s/answers/%02d.png", run->folder, number);
+/* Path of a picture that is there, NULL otherwise; owner frees with hu_free. */
+static char *find_picture(const hu_report_run *run, int number) {
+    char name[32], *path = NULL;
+    snprintf(name, sizeof name, "answers/%02d.png", number);
+    if (hu_path_join(run->folder, name, &path) == HU_OK && hu_file_exists(path)) return path;
+    hu_free(path);
+    return NULL;
 }
 
 static bool has_answers(const hu_report_run *run) {
-    char path[2100];
-    path_of(run, 0, path, sizeof path);
-    return hu_file_exists(path);
+    char *path = find_picture(run, 0);
+    hu_free(path);
+    return path != NULL;
 }
 
 static void put_answers(hu_page *page, const hu_report_run *run, const void *context) {
-    char path[2100], label[32];
+    char *path, label[32];
     (void)context;
     hu_report_put_colours(page, run);
-    for (int i = 0; i < MOST_PICTURES; i++) {
-        path_of(run, i, path, sizeof path);
-        if (!hu_file_exists(path)) break;
+    for (int i = 0; i < MOST_PICTURES && (path = find_picture(run, i)); i++) {
         snprintf(label, sizeof label, "test sample %d", i);
         hu_report_put_picture(page, path, label, NULL);
+        hu_free(path);
     }
 }
 

@@ -21,9 +21,10 @@ static void add_missing(hu_report_run *run, const char *what, const char *why) {
 }
 
 static bool has_file(const char *folder, const char *name) {
-    char path[2048];
-    snprintf(path, sizeof path, "%.1900s/%.100s", folder, name);
-    return hu_file_exists(path);
+    char *path = NULL;
+    bool is_there = hu_path_join(folder, name, &path) == HU_OK && hu_file_exists(path);
+    hu_free(path);
+    return is_there;
 }
 
 /* Room for one more run, all zero. */
@@ -39,9 +40,10 @@ static hu_status new_run(hu_report *report, hu_report_run **run) {
 
 /* The resolved configuration: without it the folder is no run. */
 static hu_status read_config(hu_report_run *run) {
-    char path[2048];
-    snprintf(path, sizeof path, "%.2000s/config.resolved.yaml", run->folder);
-    hu_status st = hu_yaml_read(path, &run->config);
+    char *path = NULL;
+    hu_status st = hu_path_join(run->folder, "config.resolved.yaml", &path);
+    if (st == HU_OK) st = hu_yaml_read(path, &run->config);
+    hu_free(path);
     if (st != HU_OK) return st;
     /* Older versions knew nothing else. */
     snprintf(run->loss, sizeof run->loss, "%.20s of %.20s", hu_report_text(run, "task.loss", "nll"),
@@ -86,13 +88,14 @@ done:
 
 /* The rows in the order of the list that compare or demo left. */
 static hu_status add_listed(hu_report *report, const char *folder, const json_t *rows) {
-    char path[2048];
+    char *path = NULL;
     hu_status st = HU_OK;
     for (size_t i = 0; i < json_array_size(rows) && st == HU_OK; i++) {
         const char *run = json_string_value(json_object_get(json_array_get(rows, i), "run"));
         if (!run) continue;
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, hu_path_name(run));
-        if (has_file(path, "config.resolved.yaml")) st = add_run(report, path);
+        st = hu_path_join(folder, hu_path_name(run), &path);
+        if (st == HU_OK && has_file(path, "config.resolved.yaml")) st = add_run(report, path);
+        hu_free(path);
     }
     return st;
 }
@@ -106,11 +109,12 @@ static bool is_added(const hu_report *report, const char *folder) {
 /* Subfolders that are runs and not there yet, by name: rows of other lists over the same folder. */
 static hu_status add_found(hu_report *report, const char *folder) {
     hu_names names;
-    char path[2048];
+    char *path = NULL;
     hu_status st = hu_runs_below(folder, &names);
     for (uint32_t i = 0; i < names.count && st == HU_OK; i++) {
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names.name[i]);
-        if (!is_added(report, path)) st = add_run(report, path);
+        st = hu_path_join(folder, names.name[i], &path);
+        if (st == HU_OK && !is_added(report, path)) st = add_run(report, path);
+        hu_free(path);
     }
     hu_names_free(&names);
     return st;
@@ -119,21 +123,18 @@ static hu_status add_found(hu_report *report, const char *folder) {
 /* The list that compare or demo left in its folder, NULL: neither. */
 static json_t *read_list(const char *folder) {
     static const char *const names[] = {"compare.json", "demo.json"};
-    char path[2048];
+    char *path = NULL;
     json_t *list = NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && !list; i++) {
-        snprintf(path, sizeof path, "%.1700s/%.300s", folder, names[i]);
-        list = json_load_file(path, 0, NULL);
+        if (hu_path_join(folder, names[i], &path) == HU_OK) list = json_load_file(path, 0, NULL);
+        hu_free(path);
     }
     return list;
 }
 
-hu_status hu_report_add(hu_report *report, const char *folder) {
+/* folder: without slashes at its end. */
+static hu_status add_folder(hu_report *report, const char *folder) {
     size_t before = report->count;
-    char plain[2048]; /* without slashes at its end */
-    snprintf(plain, sizeof plain, "%.2000s", folder);
-    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/'; n--) plain[n - 1] = '\0';
-    folder = plain;
     /* One run, or a folder of runs: those of its list in their order, then the others. */
     if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
     json_t *list = read_list(folder);
@@ -145,6 +146,16 @@ hu_status hu_report_add(hu_report *report, const char *folder) {
                      "%s: found no run, expected the folder of a run (with config.resolved.yaml), "
                      "of a comparison or of a demo",
                      folder);
+    return st;
+}
+
+hu_status hu_report_add(hu_report *report, const char *folder) {
+    char *plain;
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    hu_status st = hu_strndup(folder, length, &plain);
+    if (st == HU_OK) st = add_folder(report, plain);
+    hu_free(plain);
     return st;
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/escape.h"
+
 const char *hu_listener_turns(const hu_step_report *report, char *text) {
     size_t used = 0;
     text[0] = '\0';
@@ -16,13 +18,14 @@ const char *hu_listener_turns(const hu_step_report *report, char *text) {
 }
 
 void hu_listener_tell(const hu_listener *listener, const char *format, ...) {
-    char text[2048];
+    char text[2048], harmless[2048];
     va_list args;
     if (!listener || !listener->on_message) return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    listener->on_message(listener->context, text);
+    hu_escape(text, harmless, sizeof harmless);
+    listener->on_message(listener->context, harmless);
 }
 
 const char *hu_listener_rate(double samples, double places, const char *counted, char *text) {

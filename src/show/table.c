@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/memory.h"
 
 enum { MAX_COLUMNS = 32, CELL_BYTES = 512 };
@@ -55,12 +56,13 @@ void hu_table_free(hu_table *table) {
 }
 
 hu_status hu_table_cell(hu_table *table, const char *format, ...) {
-    char text[CELL_BYTES];
+    char text[CELL_BYTES], harmless[CELL_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return add_cell(table, text);
+    hu_escape(text, harmless, sizeof harmless);
+    return add_cell(table, harmless);
 }
 
 /* Characters on the screen: UTF-8 sequences count as one. */

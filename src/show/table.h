@@ -12,7 +12,7 @@ typedef struct hu_table hu_table;
 hu_status hu_table_create(const char *const *titles, int columns, hu_table **table);
 void hu_table_free(hu_table *table);
 
-/* Puts the next cell (printf form), row by row, left to right. */
+/* Puts the next cell (printf form), row by row, left to right; control characters as "\xHH". */
 hu_status hu_table_cell(hu_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -122,16 +122,17 @@ static hu_status spawn(char **words, pid_t *pid) {
                   : HU_OK;
 }
 
-/* A loss scale of its own begins as the precision wants it, not as the run's did. */
+/* The folder's path has been measured by name_folder. A loss scale of its own begins as the
+ * precision wants it, not as the run's did. */
 static hu_status train(const hu_explaining *x, const hu_repair_option *option, const char *folder) {
     static char program[] = "halfulp", verb[] = "train", fresh[] = "scaler.init=auto";
     static char transport[] = "comm.transport=auto";
-    char config[PATH_BYTES + 32], directory[PATH_BYTES + 16];
+    char config[PATH_BYTES + 64], directory[PATH_BYTES + 16];
     char words[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES];
     char *argv[PROGRAM_WORDS + HU_REPAIR_WORDS];
     int n = 0;
     pid_t pid;
-    snprintf(config, sizeof config, "config=%.2000s/config.resolved.yaml", x->run.folder);
+    snprintf(config, sizeof config, "config=%s/config.resolved.yaml", x->run.folder);
     snprintf(directory, sizeof directory, "run.dir=%s", folder);
     argv[n++] = program;
     argv[n++] = verb;
