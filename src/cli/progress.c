@@ -1,88 +1,101 @@
-/* cli/progress.c - the program's listener: a session's plan, steps and messages as lines on stderr.
+/* cli/progress.c - the program's listener: what a session tells as lines on stderr.
  */
 #include "cli/progress.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "journal/result.h"
+#include "show/colour.h"
+#include "show/duration.h"
 
 /* When the last line was printed. One training at a time prints, so that one copy will do. */
 static double last; /* seconds */
 /* A terminal's line of progress has no end yet. */
 static int line_is_open;
 
-/* The loss scaling and the ledger in MiB, before the first step. */
-static void print_plan(void *context, const hu_ledger *ledger, const char *scaling) {
-    (void)context;
-    fprintf(stderr, "loss scaling: %s\n", scaling);
-    const double mib = 1024.0 * 1024.0;
-    fprintf(stderr, "memory: arena %.1f MiB (", (double)ledger->arena_bytes / mib);
-    for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++)
-        fprintf(stderr, "%s%s %.1f", r ? ", " : "", hu_buffer_role_name((hu_buffer_role)r),
-                (double)ledger->arena[r] / mib);
-    fprintf(stderr, "), masters %.1f, optimizer %.1f", (double)ledger->parameters / mib,
-            (double)ledger->optimizer / mib);
-    if (ledger->workers) fprintf(stderr, ", workers %.1f", (double)ledger->workers / mib);
-    fputs("\n", stderr);
+/* Other lines stand where the open one was. */
+static void erase_line(void) {
+    if (line_is_open) fputs("\r\033[K", stderr);
+    line_is_open = 0;
 }
 
-/* Five lines a second on a terminal, where they replace each other; one in five seconds in a log.
- * The last step is always told. */
-static int is_due(int is_last) {
+/* Whether the line that overwrites itself tells the same. */
+static bool is_live(const char *event) {
+    return strcmp(event, "step") == 0 && isatty(STDERR_FILENO);
+}
+
+/* What begins, and every epoch; its end is a matter of the result. */
+static void print_event(void *context, const char *event, const char *lines) {
+    bool is_faint = strcmp(event, "start") == 0;
+    if (is_live(event) || strcmp(event, "end") == 0 || (context && is_faint)) return;
+    bool wanted = hu_colour_wanted(STDERR_FILENO);
+    erase_line();
+    fprintf(stderr, "%s%s%s\n", is_faint ? hu_colour_begin(HU_COLOUR_FAINT, wanted) : "", lines,
+            is_faint ? hu_colour_end(wanted) : "");
+    fflush(stderr);
+}
+
+/* Five lines a second, which replace each other. The last step is always told. */
+static bool is_due(bool is_last) {
     double now = hu_seconds_now();
-    if (now - last < (isatty(STDERR_FILENO) ? 0.2 : 5.0) && !is_last) return 0;
+    if (now - last < 0.2 && !is_last) return false;
     last = now;
-    return 1;
+    return true;
 }
 
-/* One line: step, loss, the task's metric, speed, time that is left. */
+/* The live line: step, loss, the task's metric, speed, time that is left. */
 static void print_step(void *context, const hu_step_news *news) {
     const hu_step_report *report = news->report;
     int64_t done = report->step + 1;
-    double rate = news->rate;
-    char words[HU_METRIC_TEXT_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES];
     (void)context;
     if (!is_due(done == news->steps)) return;
-    double left = rate > 0.0 ? (double)(news->steps - done) * (double)report->samples / rate : 0.0;
-    int minutes = (int)(left / 60.0), is_terminal = isatty(STDERR_FILENO);
-    fprintf(stderr, "%sstep %lld/%lld  loss %.4f", is_terminal ? "\r\033[K" : "", (long long)done,
-            (long long)news->steps, report->loss);
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f", (long long)done, (long long)news->steps,
+            report->loss);
     fputs(hu_listener_turns(report, words), stderr);
     if (!isnan(report->metric))
         fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),
                 news->metric->factor * report->metric, news->metric->unit);
-    fprintf(stderr, "  %s  %d:%02d left%s%s",
-            hu_listener_rate(rate, rate * news->per_sample, news->counted, words), minutes,
-            (int)left - 60 * minutes, report->skipped ? "  (skipped)" : "",
-            is_terminal ? "" : "\n");
+    fprintf(stderr, "  %s",
+            hu_listener_rate(news->rate, news->rate * news->per_sample, news->counted, words));
+    fprintf(stderr, "  %s left%s", hu_duration_text(news->left, span),
+            report->skipped ? "  (skipped)" : "");
     fflush(stderr);
-    line_is_open = is_terminal;
+    line_is_open = 1;
 }
 
 static void print_message(void *context, const char *text) {
+    bool wanted = hu_colour_wanted(STDERR_FILENO) && strncmp(text, "warning:", 8) == 0;
     (void)context;
-    fprintf(stderr, "%s\n", text);
+    erase_line();
+    fprintf(stderr, "%s%s%s\n", hu_colour_begin(HU_COLOUR_WARNING, wanted), text,
+            hu_colour_end(wanted));
 }
 
 const hu_listener hu_progress_messages = {.on_message = print_message};
 
 hu_status hu_progress_listener(const hu_config *config, hu_listener *listener) {
     hu_status st = HU_OK;
-    /* Lines of steps go to terminals only, unless run.quiet says otherwise. Messages are always
-     * told. */
-    bool is_quiet = !isatty(STDERR_FILENO);
+    bool is_terminal = isatty(STDERR_FILENO);
+    /* Who reads one object has no use for lines in a file beside it. */
+    bool is_quiet = !is_terminal && hu_config_flag(config, "json", NULL);
     *listener = hu_progress_messages;
     if (!hu_config_is_auto(config, "run.quiet"))
         HU_TRY(hu_config_bool(config, "run.quiet", &is_quiet));
     if (is_quiet) return HU_OK;
-    listener->on_plan = print_plan;
-    listener->on_step = print_step;
+    listener->on_event = print_event;
+    if (is_terminal) listener->on_step = print_step;
 done:
     return st;
+}
+
+void hu_progress_briefly(hu_listener *listener) {
+    listener->context = listener; /* any that is not NULL */
 }
 
 void hu_progress_end(void) {

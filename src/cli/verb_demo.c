@@ -80,6 +80,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     snprintf(directory, sizeof directory, "%s/%s", folder, rows[r].folder);
     HU_TRY(configure(config, r, &own));
     HU_TRY(hu_progress_listener(own, &listener));
+    if (r > 0) hu_progress_briefly(&listener);
     HU_TRY(hu_session_open(own, dataset, directory, false, &listener, NULL, &session));
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;

@@ -25,12 +25,15 @@ static const char *const json_flag[] = {"json", NULL};
 static void print_result(const hu_session *session, const hu_session_result *result) {
     const char *weights = "";
     char scaling[HU_SCALING_BYTES];
-    char rate[HU_METRIC_TEXT_BYTES], judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES],
-        bits[HU_BITS_TEXT_BYTES];
+    char rate[HU_METRIC_TEXT_BYTES], best[HU_METRIC_TEXT_BYTES];
+    char judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
     int64_t held = session->judged == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
-    printf("%s (%s weights)", hu_judged_text(&result->test, &result->validation, held, judged),
-           weights);
+    const hu_result_metric *followed = held > 0 ? &result->validation : &result->test;
+    printf("%s", hu_judged_text(&result->test, &result->validation, held, judged));
+    if (followed->best != followed->last && !isnan(followed->best))
+        printf(", best %s", hu_metric_text(followed->metric, followed->best, best));
+    printf(" (%s weights)", weights);
     /* Without a step there is neither; a run that was finished before has no speed. */
     if (!isnan(result->train_loss)) printf("  train loss %.4f", result->train_loss);
     if (!isnan(result->rate))
@@ -47,13 +50,23 @@ static void print_result(const hu_session *session, const hu_session_result *res
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }
 
+/* Where to look next. */
+static void print_next(const hu_session *session, const hu_session_result *result,
+                       bool has_report) {
+    const char *folder = session->folder.path;
+    if (has_report) printf("report: %s/report.html\n", folder);
+    printf("next: halfulp %s %s\n", hu_session_next(session, result), folder);
+}
+
 /* A training that diverged has a result, and still ends with exit code 4. */
-static hu_status report(const hu_session *session, const hu_session_result *result, bool as_json) {
+static hu_status report(const hu_session *session, const hu_session_result *result, bool as_json,
+                        bool has_report) {
     hu_status st = HU_OK;
     if (as_json)
         st = hu_json_print(hu_session_json(session, result));
     else if (!result->has_diverged)
         print_result(session, result);
+    if (!as_json) print_next(session, result, has_report);
     if (st == HU_OK && result->has_diverged) st = hu_fail(HU_ERR_NONFINITE, "%s", result->reason);
     return st;
 }
@@ -66,7 +79,7 @@ static hu_status finish(const hu_session *session, const hu_session_result *resu
     /* The result is on the disk before the page is drawn: a page that fails costs nothing. */
     HU_TRY(hu_session_write_result(session, result));
     hu_status page = hu_report_try(session->folder.path);
-    HU_TRY(report(session, result, as_json));
+    HU_TRY(report(session, result, as_json, page == HU_OK));
     st = hu_report_end(page, session->folder.path);
 done:
     return st;

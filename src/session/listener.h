@@ -12,13 +12,15 @@ typedef struct hu_step_news {
     double rate;             /* samples a second, of this process so far */
     const char *counted;     /* what rates are told in: "images", "tokens" */
     double per_sample;       /* so many of them are a sample */
+    double left;             /* seconds to the end of the training, NaN: not known */
 } hu_step_news;
 
 /* A function that is NULL, or a listener that is NULL, does not hear. */
 typedef struct hu_listener {
     void *context;
-    /* Before the first step; scaling: "dynamic, from 65536". */
-    void (*on_plan)(void *context, const hu_ledger *ledger, const char *scaling);
+    /* An event of progress.jsonl that people are told of, "start", "epoch", ..., and its lines
+     * (journal/progress_text.h), without the last newline. */
+    void (*on_event)(void *context, const char *event, const char *lines);
     void (*on_step)(void *context, const hu_step_news *news);
     void (*on_message)(void *context, const char *text); /* one sentence, without a newline */
 } hu_listener;

@@ -21,7 +21,6 @@
 #include "session/pictures.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
-#include "session/scale.h"
 #include "session/sounds.h"
 #include "session/warnings.h"
 #include "show/json.h"
@@ -122,7 +121,8 @@ static hu_status save(hu_session *session) {
     if (st == HU_OK) st = hu_trainer_gather(session->trainer);
     if (st != HU_OK || !session->leads) return st;
     st = hu_run_folder_save(&session->folder, session->trainer);
-    return st == HU_OK ? write_resolved(session) : st;
+    if (st == HU_OK) st = write_resolved(session);
+    return st == HU_OK ? hu_talk_saved(&session->talk) : st;
 }
 
 static hu_status make_graph(const hu_session *session, char **text) {
@@ -180,7 +180,6 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                           hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
-    char scaling[HU_SCALING_BYTES];
     *session = (hu_session){.config = config,
                             .dataset = dataset,
                             .listener = listener,
@@ -209,15 +208,15 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
-    if (listener && listener->on_plan)
-        listener->on_plan(listener->context, &ledger,
-                          hu_scaling_words(config, session->trainer, scaling));
+    hu_opening opening = {config, dataset, &options, session->trainer, session->folder.path};
+    HU_TRY(hu_talk_open(&opening, listener, session->judged, session->leads, &session->talk));
 done:
     if (st != HU_OK) hu_session_close(session);
     return st;
 }
 
 void hu_session_close(hu_session *session) {
+    hu_talk_close(&session->talk);
     hu_trainer_free(session->trainer);
     hu_run_folder_close(&session->folder);
     hu_check_run_close(&session->check);
@@ -304,6 +303,16 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
     return hu_metrics_write(session->folder.metrics, &row);
 }
 
+/* What has been measured by now; metric: NaN where no evaluation was behind the step. */
+static hu_talk_state talk_state(const hu_session *session, const hu_step_report *report,
+                                double metric) {
+    const hu_recorder *recorder = session->folder.numerics;
+    return (hu_talk_state){.report = report,
+                           .rate = rate_of(session),
+                           .metric = metric,
+                           .lost = recorder ? hu_recorder_lost(recorder) : 0};
+}
+
 /* What one process writes for all of them: rows, and what the model was judged by. */
 static hu_status write_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
@@ -323,6 +332,8 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
         HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
     HU_TRY(maybe_evaluate(session, result, &value));
     if (is_logged) HU_TRY(write_row(session, report, value, result));
+    hu_talk_state state = talk_state(session, report, value);
+    HU_TRY(hu_talk_behind(&session->talk, &state));
 done:
     return st;
 }
@@ -339,20 +350,6 @@ done:
     return st;
 }
 
-/* News for the listener, if there is one. */
-static void tell_step(const hu_session *session, const hu_step_report *report) {
-    const hu_listener *listener = session->listener;
-    const hu_task *task = hu_trainer_task(session->trainer);
-    hu_step_news news = {
-        report,           task->metric[0],       session->steps,
-        rate_of(session), hu_task_counted(task), (double)hu_trainer_places(session->trainer)};
-    if (listener && listener->on_step) listener->on_step(listener->context, &news);
-    if (report->zeroed > 0)
-        hu_listener_tell(
-            listener, "step %lld: states of %lld streams were not finite, or not made: now zeros",
-            (long long)report->step, (long long)report->zeroed);
-}
-
 /* A step that ends the run is a result, not a failure: its row and its numbers are written, and the
  * reason is kept. */
 static hu_status one_step(hu_session *session, hu_session_result *result) {
@@ -361,7 +358,9 @@ static hu_status one_step(hu_session *session, hu_session_result *result) {
     hu_status st = hu_trainer_step(session->trainer, &report);
     session->train_seconds += hu_seconds_now() - start;
     session->train_samples += report.samples;
-    tell_step(session, &report);
+    hu_talk_state state = talk_state(session, &report, (double)NAN);
+    hu_status told = hu_talk_step(&session->talk, &state);
+    if (st == HU_OK) st = told;
     if (st == HU_OK) st = hu_check_run_note(&session->check, session->trainer, &report);
     if (st == HU_ERR_NONFINITE) {
         result->has_diverged = true;
@@ -424,8 +423,17 @@ static hu_status find_collapse(const hu_session *session, hu_session_result *res
 /* Where to look, when rounding took much. */
 static void tell_losses(const hu_session *session) {
     unsigned lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
-    const char *note = "note: tensors that lost half of their numbers: %u; `halfulp why %s`";
-    if (lost > 0) hu_listener_tell(session->listener, note, lost, session->folder.path);
+    if (lost > 0)
+        hu_listener_tell(session->listener, "note: %u tensor%s numbers or more; `halfulp why %s`",
+                         lost, lost > 1 ? "s lost half of their" : " lost half of its",
+                         session->folder.path);
+}
+
+/* The last row of progress.jsonl. */
+static hu_status tell_end(hu_session *session, hu_status status, const hu_session_result *result) {
+    const char *state = result->has_diverged ? "diverged" : "finished";
+    if (status != HU_OK) state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
+    return hu_talk_end(&session->talk, state, status, result->has_diverged ? result->reason : NULL);
 }
 
 /* A training that has ended loses nothing where a picture of it cannot be written. */
@@ -471,5 +479,5 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (session->leads && !result->has_diverged) write_answers(session);
     tell_losses(session);
 done:
-    return st;
+    return tell_end(session, st, result);
 }

@@ -12,6 +12,7 @@
 #include "session/check_run.h"
 #include "session/listener.h"
 #include "session/peers.h"
+#include "session/talk.h"
 #include "show/json.h"
 #include "train/trainer.h"
 
@@ -36,6 +37,7 @@ typedef struct hu_session {
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
     hu_check_run check;                       /* what is told of its steps */
     hu_baseline baseline;                     /* measured when the training has ended */
+    hu_talk talk;                             /* what is said of it */
     bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
 
@@ -54,11 +56,10 @@ typedef struct hu_session_result {
 } hu_session_result;
 
 /* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
- * below runs/), checks the ledger and tells the listener
- * the memory plan. resume: the folder exists;
- * its newest checkpoint is loaded, or the run starts anew if it was stopped before the first.
- * peers: NULL, or the other processes of the training; those that do not lead read the folder
- * alone. */
+ * below runs/), checks the ledger and tells the listener what is about to be trained. resume: the
+ * folder exists; its newest checkpoint is loaded, or the run starts anew if it was stopped before
+ * the first. peers: NULL, or the other processes of the training; those that do not lead read the
+ * folder alone. */
 hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
                           bool resume, const hu_listener *listener, hu_peers *peers,
                           hu_session *session);
@@ -67,6 +68,10 @@ void hu_session_close(hu_session *session);
 /* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
  * checkpoint. */
 hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* The verb that a person may want next: "why" of a training that diverged, collapsed or lost
+ * numbers, else "predict". Borrowed: valid for ever. */
+const char *hu_session_next(const hu_session *session, const hu_session_result *result);
 
 /* The JSON object of `train --json`. New reference; NULL if out of memory. */
 json_t *hu_session_json(const hu_session *session, const hu_session_result *result);

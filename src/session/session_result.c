@@ -10,6 +10,12 @@
 #include "session/warnings.h"
 #include "session/wire_result.h"
 
+const char *hu_session_next(const hu_session *session, const hu_session_result *result) {
+    const hu_recorder *recorder = session->folder.numerics;
+    bool is_hurt = result->has_diverged || result->collapse[0];
+    return is_hurt || (recorder && hu_recorder_lost(recorder) > 0) ? "why" : "predict";
+}
+
 /* "tokens_per_second", of tasks whose samples have places. */
 static void put_rate(json_t *object, const hu_task *task, double rate) {
     char key[48];

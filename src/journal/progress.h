@@ -1,0 +1,27 @@
+/* journal/progress.h - progress.jsonl: what happened in a training, a comparison or a search, an
+ * event a row, for whoever follows it while it runs (docs/run-folder.md).
+ *
+ * Rows are only appended. A run that goes on adds a "start" of its own, so that rows of steps that
+ * were lost with a killed process stay: the file tells what happened, not what a training is.
+ */
+#ifndef HU_JOURNAL_PROGRESS_H
+#define HU_JOURNAL_PROGRESS_H
+#include "show/json.h"
+
+#define HU_PROGRESS_FILE "progress.jsonl"
+
+typedef struct hu_progress hu_progress;
+
+/* Opens the file of a folder for appending; a last row without an end gets one. Owner closes.
+ * HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_progress_open(const char *folder, hu_progress **progress);
+
+/* Writes {"event": event, "time": seconds since 1970, ...facts} and hands it to the system. Drops
+ * the reference to facts; NULL is HU_ERR_MEMORY. progress NULL: nothing is written. *row: the
+ * object as it was written, new reference, may be NULL. HU_ERR_IO. */
+hu_status hu_progress_write(hu_progress *progress, const char *event, json_t *facts, json_t **row);
+
+/* NULL is allowed. */
+void hu_progress_close(hu_progress *progress);
+
+#endif

@@ -1,0 +1,160 @@
+#include "journal/progress_text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "journal/result.h"
+#include "show/duration.h"
+#include "show/table.h"
+
+/* Lines that grow in a room of HU_PROGRESS_TEXT_BYTES; what does not fit is cut off. */
+typedef struct lines {
+    char *text;
+    size_t used;
+} lines;
+
+__attribute__((format(printf, 2, 3))) static void put(lines *l, const char *format, ...) {
+    va_list args;
+    size_t room = HU_PROGRESS_TEXT_BYTES - l->used;
+    va_start(args, format);
+    int more = vsnprintf(l->text + l->used, room, format, args);
+    va_end(args);
+    if (more > 0) l->used += (size_t)more < room ? (size_t)more : room - 1;
+}
+
+static const char *word(const json_t *row, const char *key) {
+    const char *text = json_string_value(json_object_get(row, key));
+    return text ? text : "";
+}
+
+static long long whole(const json_t *row, const char *key) {
+    return json_integer_value(json_object_get(row, key));
+}
+
+const char *hu_progress_event(const json_t *row) {
+    return word(row, "event");
+}
+
+/* "test accuracy 56.20 %": the metric of an evaluation; nothing where there was none. */
+static void put_metric(lines *l, const char *before, const json_t *row, const char *key) {
+    const json_t *made = json_object_get(row, key);
+    const hu_metric *metric = hu_metric_find(word(made, "name"));
+    char name[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    if (!metric || !json_object_get(made, "value")) return;
+    put(l, "%s%s %s %s", before, word(made, "part"), hu_metric_words(metric, name),
+        hu_metric_text(metric, hu_json_real(made, "value"), value));
+}
+
+static void put_data(lines *l, const json_t *row) {
+    static const char *const parts[] = {"train", "validation", "test"};
+    static const char *const names[] = {"training", "validation", "test"};
+    const json_t *samples = json_object_get(row, "samples");
+    char number[HU_GROUPED_BYTES];
+    const char *between = ": ";
+    put(l, "\ndata       %s", word(row, "data"));
+    for (int p = 0; p < 3; p++) {
+        if (whole(samples, parts[p]) < 1) continue;
+        put(l, "%s%s %s", between, hu_grouped(whole(samples, parts[p]), number), names[p]);
+        between = ", ";
+    }
+    put(l, " samples");
+    if (*word(row, "shape")) put(l, " of %s", word(row, "shape"));
+    if (whole(row, "classes") > 0) put(l, ", %lld classes", whole(row, "classes"));
+}
+
+static void put_recipe(lines *l, const json_t *row) {
+    double warmup = hu_json_real(row, "warmup_epochs"), first = hu_json_real(row, "first_lr");
+    put(l, "\nrecipe     %s, lr %g %s", word(row, "optimizer"), hu_json_real(row, "lr"),
+        word(row, "schedule"));
+    if (warmup > 0.0) put(l, " behind a warm-up of %.4g epochs", warmup);
+    if (first == 0.0) put(l, " (step 1 has lr 0)");
+    put(l, ", batch %lld", whole(row, "batch"));
+    put(l, "\nlength     %.4g epochs, %lld steps", hu_json_real(row, "epochs"),
+        whole(row, "steps"));
+    if (whole(row, "step") > 0) put(l, ", %lld of them done", whole(row, "step"));
+}
+
+static void put_memory(lines *l, const json_t *row) {
+    const double mib = 1024.0 * 1024.0;
+    const json_t *bytes = json_object_get(row, "planned_bytes");
+    put(l,
+        "\nmemory     %.1f MiB planned: arena %.1f (saved for the backward pass %.1f), masters "
+        "%.1f, optimizer %.1f",
+        hu_json_real(bytes, "total") / mib, hu_json_real(bytes, "arena") / mib,
+        hu_json_real(bytes, "saved") / mib, hu_json_real(bytes, "masters") / mib,
+        hu_json_real(bytes, "optimizer") / mib);
+    if (whole(bytes, "workers") > 0) put(l, ", workers %.1f", hu_json_real(bytes, "workers") / mib);
+}
+
+/* The block before the first step. */
+static void put_start(lines *l, const json_t *row) {
+    char number[HU_GROUPED_BYTES];
+    put(l, "model      %s (%s), %s parameters", word(row, "model"), word(row, "task"),
+        hu_grouped(whole(row, "parameters"), number));
+    put_data(l, row);
+    put_recipe(l, row);
+    put(l, "\nprecision  %s, loss scaling %s", word(row, "precision"), word(row, "scaling"));
+    if (whole(row, "workers") > 1) put(l, "\nworkers    %lld", whole(row, "workers"));
+    put_memory(l, row);
+    put(l, "\nrun        %s", word(row, "run"));
+}
+
+/* What a line of an epoch and one inside of it have in common behind their beginnings. */
+static void put_state(lines *l, const json_t *row) {
+    char span[HU_DURATION_BYTES];
+    long long lost = whole(row, "tensors_lost");
+    put(l, "  loss %.4f", hu_json_real(row, "loss"));
+    put_metric(l, "  ", row, "metric");
+    put(l, "  lr %.4g  %.0f %s/s  %s left", hu_json_real(row, "lr"),
+        hu_json_real(row, "per_second"), word(row, "counted"),
+        hu_duration_text(hu_json_real(row, "left_seconds"), span));
+    if (lost > 0) put(l, "  %lld tensor%s in trouble", lost, lost > 1 ? "s" : "");
+    if (whole(row, "skipped") > 0) put(l, "  %lld skipped", whole(row, "skipped"));
+}
+
+static void put_epoch(lines *l, const json_t *row) {
+    put(l, "epoch %.4g/%.4g", hu_json_real(row, "epoch"), hu_json_real(row, "epochs"));
+    put_state(l, row);
+}
+
+static void put_step(lines *l, const json_t *row) {
+    put(l, "step %lld/%lld", whole(row, "step"), whole(row, "steps"));
+    put_state(l, row);
+}
+
+static void put_end(lines *l, const json_t *row) {
+    char span[HU_DURATION_BYTES];
+    put(l, "%s after step %lld, %s", word(row, "state"), whole(row, "step"),
+        hu_duration_text(hu_json_real(row, "seconds"), span));
+    put_metric(l, ": ", row, "metric");
+    put_metric(l, ", best ", row, "best");
+    if (*word(row, "reason")) put(l, ": %s", word(row, "reason"));
+}
+
+/* A training of a comparison or a search. */
+static void put_row(lines *l, const json_t *row) {
+    char span[HU_DURATION_BYTES];
+    put(l, "row %lld of %lld: %s: %s", whole(row, "row"), whole(row, "rows"), word(row, "label"),
+        word(row, "state"));
+    put_metric(l, ", ", row, "metric");
+    if (json_object_get(row, "left_seconds"))
+        put(l, ", %s left", hu_duration_text(hu_json_real(row, "left_seconds"), span));
+}
+
+const char *hu_progress_text(const json_t *row, char *text) {
+    static const struct {
+        const char *event;
+        void (*put)(lines *l, const json_t *row);
+    } kinds[] = {{"start", put_start},
+                 {"epoch", put_epoch},
+                 {"step", put_step},
+                 {"end", put_end},
+                 {"row", put_row}};
+    lines l = {text, 0};
+    text[0] = '\0';
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (strcmp(hu_progress_event(row), kinds[k].event) == 0) kinds[k].put(&l, row);
+    return text;
+}

@@ -1,0 +1,115 @@
+#include "session/opening.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "journal/plan.h"
+#include "session/scale.h"
+
+/* "32x32x3": a sample of the first field that the task reads; "" of one number. */
+static void print_shape(const hu_opening *o, char *text, size_t capacity) {
+    const hu_task *task = hu_trainer_task(o->trainer);
+    int f = hu_dataset_find(o->dataset, task->field[0].field);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int d = 0; f >= 0 && d < o->dataset->field[f].rank && used < capacity; d++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%lld", d > 0 ? "x" : "",
+                                 (long long)o->dataset->field[f].extent[d]);
+}
+
+static double rate_at(const hu_opening *o, int64_t step) {
+    int64_t steps = o->options->steps;
+    return hu_schedule_lr(&o->options->schedule, step, hu_trainer_steps_per_epoch(o->trainer),
+                          steps > 0 ? steps : 1);
+}
+
+static double epochs_of(const hu_opening *o) {
+    return (double)o->options->steps / (double)hu_trainer_steps_per_epoch(o->trainer);
+}
+
+/* What is learned, and from what. */
+static json_t *pack_subject(const hu_opening *o) {
+    const char *model = "", *precision = "", *name = "";
+    const hu_task *task = hu_trainer_task(o->trainer);
+    char shape[128];
+    hu_config_text(o->config, "model.name", &model);
+    hu_config_text(o->config, "precision.name", &precision);
+    hu_config_text(o->config, "run.name", &name);
+    print_shape(o, shape, sizeof shape);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:{s:I, s:I, s:I}, s:s, s:I}", "run",
+                     o->folder, "name", name, "model", model, "task", task->name, "parameters",
+                     (json_int_t)hu_graph_parameters(hu_trainer_graph(o->trainer)), "precision",
+                     precision, "data", o->dataset->name, "samples", "train",
+                     (json_int_t)o->dataset->train.count, "validation",
+                     (json_int_t)o->dataset->validation.count, "test",
+                     (json_int_t)o->dataset->test.count, "shape", shape, "classes",
+                     (json_int_t)hu_task_classes(task, o->dataset));
+}
+
+/* How it is learned. */
+static json_t *pack_recipe(const hu_opening *o) {
+    char scaling[HU_SCALING_BYTES];
+    const hu_train_options *options = o->options;
+    hu_ledger ledger = hu_trainer_ledger(o->trainer);
+    return json_pack(
+        "{s:I, s:I, s:I, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "step",
+        (json_int_t)hu_trainer_progress(o->trainer)->step, "steps", (json_int_t)options->steps,
+        "steps_per_epoch", (json_int_t)hu_trainer_steps_per_epoch(o->trainer), "epochs",
+        hu_json_number(epochs_of(o)), "optimizer", hu_optimizer_kinds[options->optimizer.kind].name,
+        "lr", hu_json_number(options->schedule.lr), "schedule",
+        hu_schedule_kinds[options->schedule.kind].name, "warmup_epochs",
+        hu_json_number(options->schedule.warmup), "first_lr", hu_json_number(rate_at(o, 0)),
+        "batch", (json_int_t)options->batch, "scaling",
+        hu_scaling_words(o->config, o->trainer, scaling), "workers",
+        (json_int_t)options->comm.options.workers, "planned_bytes", hu_ledger_json(&ledger),
+        "metric", hu_metric_json(hu_trainer_task(o->trainer)->metric[0]));
+}
+
+json_t *hu_opening_json(const hu_opening *opening) {
+    json_t *facts = pack_subject(opening), *recipe = pack_recipe(opening);
+    if (!facts || !recipe || json_object_update(facts, recipe) != 0) {
+        json_decref(facts);
+        facts = NULL;
+    }
+    json_decref(recipe);
+    return facts;
+}
+
+/* Whether a format of gradients has so few bits that some of most gradients vanish in it. */
+static bool is_fragile(const hu_quantizer *quantizer) {
+    enum { FEW_BITS = 8 };
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_NONE &&
+           hu_quantizer_bits(quantizer) <= FEW_BITS;
+}
+
+static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) {
+    char format[HU_QUANTIZER_BYTES];
+    const hu_precision *precision = &o->options->precision;
+    bool is_chosen = hu_config_asked(o->config, "scaler.name");
+    const hu_quantizer *quantizer = &precision->role[HU_ROLE_ACT_GRAD];
+    if (is_chosen || o->options->scaler.kind != HU_LOSS_SCALE_NONE) return;
+    if (precision->bits.schedule || precision->phase_count > 0 || !is_fragile(quantizer)) return;
+    hu_quantizer_print(quantizer, format, sizeof format);
+    hu_listener_tell(listener,
+                     "warning: gradients are in %s and nothing scales them: small ones become "
+                     "zero; scaler=dynamic keeps more of them, and so does "
+                     "precision=%s:scale=current",
+                     format, format);
+}
+
+/* Rates that only evaluations lower are the schedule's own here. */
+static void warn_of_rate(const hu_opening *o, const hu_listener *listener) {
+    enum { LOOKED_AT = 2 };
+    int64_t steps = o->options->steps, first = hu_trainer_progress(o->trainer)->step;
+    if (first > 0 || steps < 1 || steps > LOOKED_AT) return;
+    for (int64_t s = 0; s < steps; s++)
+        if (rate_at(o, s) != 0.0) return;
+    hu_listener_tell(listener,
+                     "warning: the learning rate is 0 in every step, as the warm-up begins with 0: "
+                     "nothing is trained; lr.warmup=0 or more steps train");
+}
+
+void hu_opening_warn(const hu_opening *opening, const hu_listener *listener) {
+    warn_of_gradients(opening, listener);
+    warn_of_rate(opening, listener);
+}

@@ -1,0 +1,29 @@
+#include "show/colour.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The value of a variable of the environment; NULL where it is not there or empty. */
+static const char *variable(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+bool hu_colour_wanted(int descriptor) {
+    const char *force = variable("CLICOLOR_FORCE"), *term = variable("TERM");
+    if (variable("NO_COLOR")) return false;
+    if (force && strcmp(force, "0") != 0) return true;
+    return isatty(descriptor) && term && strcmp(term, "dumb") != 0;
+}
+
+const char *hu_colour_begin(hu_colour colour, bool wanted) {
+    static const char *const codes[] = {[HU_COLOUR_FAINT] = "\033[2m",
+                                        [HU_COLOUR_BAD] = "\033[31m",
+                                        [HU_COLOUR_WARNING] = "\033[33m"};
+    return wanted ? codes[colour] : "";
+}
+
+const char *hu_colour_end(bool wanted) {
+    return wanted ? "\033[0m" : "";
+}
