@@ -165,6 +165,7 @@ static void run_role(node *n, int engine, int64_t samples, hu_product_role role)
     float *out[] = {n->y}, *din[] = {role == HU_PRODUCT_INPUT_GRAD ? n->dx : NULL};
     float *dparam[] = {role == HU_PRODUCT_WEIGHT_GRAD ? n->dw : NULL};
     hu_op_call call = call_of(n, engine, samples);
+    call.param = param;
     call.in = in;
     call.out = out;
     call.param = param;
