@@ -256,6 +256,21 @@ static void large_images(void **state) {
     for (size_t i = 0; i < sizeof g / sizeof *g; i++) check(&g[i], CLEAN, i % 3 == 0);
 }
 
+/* Linear layers of rows: few places and many, widths around all tiles, long and short sums. */
+static void rows(void **state) {
+    static const int64_t widths[] = {1, 15, 16, 31, 33, 48, 63, 64, 65, 79, 128, 400};
+    static const int64_t counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 17, 64};
+    (void)state;
+    int64_t turn = 0;
+    for (size_t i = 0; i < 12; i++)
+        for (size_t o = 0; o < 12; o++, turn++) {
+            int64_t row_count = counts[turn % 10], images = 1 + turn % 3;
+            if (turn % 11 == 0) images = 300 / row_count;
+            const geometry g = {row_count, 1, widths[i], widths[o], 1, 1, 1, 0, 1, images, 0};
+            check(&g, turn % 5 == 0 ? POISONED : CLEAN, turn % 9 == 0);
+        }
+}
+
 static void infinities_stay_where_they_reach(void **state) {
     (void)state;
     const geometry g[] = {{9, 9, 16, 16, 3, 3, 1, 1, 1, 2, 0}, {8, 8, 3, 16, 3, 3, 1, 1, 1, 2, 0},
@@ -310,6 +325,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(uneven_padding),
         cmocka_unit_test(large_images),
+        cmocka_unit_test(rows),
         cmocka_unit_test(infinities_stay_where_they_reach),
         cmocka_unit_test(an_infinity_touches_its_neighbourhood),
         cmocka_unit_test(results_do_not_depend_on_count),

@@ -18,6 +18,10 @@ const hu_conv_kernels *hu_conv_kernels_of_isa(void) {
     return of_isa[hu_cpu_isa()];
 }
 
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
 /* ---- packed weights ---- */
 
 /* Floats of the panels of one channel block: [kernel_h][kernel_w][depth][16]. */
@@ -41,8 +45,7 @@ size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan) {
 
 /* Channels of a block: 16, or what is left for the last. */
 static int64_t width_of(const hu_conv_gather *g, int64_t block) {
-    int64_t left = g->width - block * HU_CONV_WIDTH;
-    return left < HU_CONV_WIDTH ? left : HU_CONV_WIDTH;
+    return least(g->width - block * HU_CONV_WIDTH, HU_CONV_WIDTH);
 }
 
 /* [out_c, kernel_h, kernel_w, in_c] -> [block][kernel_h][kernel_w][in_c][16 of out_c]. */
@@ -93,7 +96,7 @@ typedef struct product {
     const hu_conv_kernels *kernels;
     int64_t images;
     const float *source; /* of the images that are swept together */
-    float *target;       /* of them, at the channel block */
+    float *target;       /* of them, at the first channel block */
     const float *panel, *start;
     int64_t width;
 } product;
@@ -155,7 +158,8 @@ static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
                        .tap_source_row = row->tap_source * source_row,
                        .tap_source_column = column->tap_source * g->depth,
                        .tap_panel_row = row->tap_step * g->kernel_w * g->depth * HU_CONV_WIDTH,
-                       .tap_panel_column = column->tap_step * g->depth * HU_CONV_WIDTH};
+                       .tap_panel_column = column->tap_step * g->depth * HU_CONV_WIDTH,
+                       .panel_block = panel_floats(g)};
     join_taps(&s);
     p->kernels->sweep(&s);
 }
@@ -172,10 +176,6 @@ static int64_t block_share(int64_t all, int64_t terms) {
     int64_t most = block_terms / terms > 1 ? block_terms / terms : 1;
     int64_t blocks = (all + most - 1) / most;
     return (all + blocks - 1) / blocks;
-}
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
 }
 
 /* Blocks of whole kernel rows, of columns of one row, or of channels of one tap: the terms of one
@@ -195,7 +195,7 @@ static void sweep_blocks(const product *p) {
             }
 }
 
-/* start: [blocks][16], or 16 zeros for all blocks (start_step 0). */
+/* start: [blocks][16], or zeros for all blocks (start_step 0). */
 static void gather(const hu_conv_gather *g, int64_t count, const float *source, const float *packed,
                    const float *start, int64_t start_step, float *target) {
     int64_t source_image = g->source_h * g->source_w * g->depth;
@@ -205,13 +205,13 @@ static void gather(const hu_conv_gather *g, int64_t count, const float *source, 
     /* Images in groups that stay in the cache while all channel blocks read them. The order of
      * images and blocks is free: every place has sums of its own. */
     for (int64_t n = 0; n < count; n += group)
-        for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
+        for (int64_t b = 0; b < hu_conv_blocks(g->width); b += p.kernels->blocks) {
             p.images = least(group, count - n);
             p.source = source + n * source_image;
             p.target = target + n * target_image + b * HU_CONV_WIDTH;
             p.panel = packed + b * panel_floats(g);
             p.start = start + b * start_step;
-            p.width = width_of(g, b);
+            p.width = least(g->width - b * HU_CONV_WIDTH, p.kernels->blocks * HU_CONV_WIDTH);
             sweep_blocks(&p);
         }
 }
@@ -224,6 +224,6 @@ void hu_conv_forward(const hu_conv_plan *plan, int64_t count, const float *x, co
 
 void hu_conv_data_gradient(const hu_conv_plan *plan, int64_t count, const float *dy,
                            const float *packed, float *dx) {
-    static const float zeros[HU_CONV_WIDTH];
+    static const float zeros[HU_CONV_MOST_BLOCKS * HU_CONV_WIDTH];
     gather(&plan->data, count, dy, packed, zeros, 0, dx);
 }

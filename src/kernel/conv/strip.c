@@ -99,7 +99,8 @@ static size_t x_bytes(const hu_conv *c, int64_t count) {
 static size_t dy_bytes(const hu_conv *c, int64_t count) {
     hu_conv_strips strip = hu_conv_strip(c);
     int64_t pixels = least(strip.images, count) * strip.rows * c->out_w;
-    return copies_dy(c) ? (size_t)(pixels * c->out_c) * sizeof(float) : 0;
+    int64_t filters = least(c->out_c, HU_CONV_GROUP);
+    return copies_dy(c) ? (size_t)(pixels * filters) * sizeof(float) : 0;
 }
 
 /* ROWS: output columns first .. end-1 meet the image with all taps of a kernel row. */
@@ -145,12 +146,13 @@ static void fill_masks(const hu_conv *c, int64_t first, int64_t end, uint32_t *m
     }
 }
 
-void hu_conv_view_begin(const hu_conv *c, void *scratch, hu_conv_strip_view *view) {
+void hu_conv_view_begin(const hu_conv *c, int64_t count, void *scratch, hu_conv_strip_view *view) {
     int64_t end;
+    float *panel = (float *)((char *)scratch + dy_offset(c, count));
     *view = (hu_conv_strip_view){.conv = c,
                                  .kernels = hu_conv_kernels_of_isa(),
                                  .layout = layout_of(c),
-                                 .copies_dy = copies_dy(c)};
+                                 .dy_panel = copies_dy(c) ? panel : NULL};
     if (view->layout != HU_CONV_ROWS) return;
     inner_columns(c, &view->before, &end);
     view->after = c->out_w - end;
@@ -215,6 +217,12 @@ static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float 
     }
 }
 
+/* Each pixel meets its own place alone. */
+static bool is_pixelwise(const hu_conv *c) {
+    return c->kernel_h * c->kernel_w == 1 && c->stride_h * c->stride_w == 1 && c->pad_h == 0 &&
+           c->pad_w == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+}
+
 /* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
  * there. */
 static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
@@ -227,6 +235,12 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_plane_row = c->stride_w * v->x_plane_column;
     v->x_image = c->stride_h * v->x_plane_row;
     v->x_block = v->images * v->x_image;
+    if (is_pixelwise(c)) {
+        for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
+            copy_pixels(hu_conv_strip_pixels(v), least(c->in_c - k, HU_CONV_WIDTH), c->in_c,
+                        x + v->in0 * row + k, to + k / HU_CONV_WIDTH * v->x_block);
+        return;
+    }
     for (int64_t n = 0; n < v->images; n++)
         for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
             copy_planes(v, least(c->in_c - k, HU_CONV_WIDTH), x + (n * c->in_h + v->in0) * row + k,
@@ -244,57 +258,56 @@ static void place_x(hu_conv_strip_view *v, const float *x) {
 
 /* ---- dy ---- */
 
-/* n neighbours of each pixel, side by side. */
-static inline __attribute__((always_inline)) void copy_n(int64_t pixels, int64_t n, int64_t step,
-                                                         const float *from, float *to) {
+/* Tiles of n neighbours of each pixel, each with its pixels side by side. */
+static inline __attribute__((always_inline)) void
+copy_n(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from, float *to) {
     for (int64_t k = 0; k < pixels; k++)
-        memcpy(to + n * k, from + k * step, (size_t)n * sizeof *to);
+        for (int64_t t = 0; t < tiles; t++)
+            memcpy(to + (t * pixels + k) * n, from + k * step + t * n, (size_t)n * sizeof *to);
 }
 
 /* The usual n as constants, so that they are copied without a call. */
-static void copy_filters(int64_t pixels, int64_t n, int64_t step, const float *from, float *to) {
+static void copy_tiles(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from,
+                       float *to) {
     switch (n) {
     case 4:
-        copy_n(pixels, 4, step, from, to);
+        copy_n(pixels, tiles, 4, step, from, to);
         break;
     case 5:
-        copy_n(pixels, 5, step, from, to);
+        copy_n(pixels, tiles, 5, step, from, to);
         break;
     case 6:
-        copy_n(pixels, 6, step, from, to);
+        copy_n(pixels, tiles, 6, step, from, to);
         break;
     case 8:
-        copy_n(pixels, 8, step, from, to);
+        copy_n(pixels, tiles, 8, step, from, to);
         break;
     default:
-        copy_n(pixels, n, step, from, to);
+        copy_n(pixels, tiles, n, step, from, to);
     }
 }
 
-/* [tile of filters][image][pixel][filter] */
-static void copy_dy(const hu_conv_strip_view *v, const float *dy, float *panel) {
-    const hu_conv *c = v->conv;
-    int64_t pixels = (v->y1 - v->y0) * c->out_w, image = c->out_h * c->out_w * c->out_c, n;
-    for (int64_t f = 0; f < c->out_c; f += n) {
-        n = hu_conv_share(c->out_c - f, v->kernels->places);
-        for (int64_t i = 0; i < v->images; i++, panel += pixels * n)
-            copy_filters(pixels, n, c->out_c, dy + i * image + f, panel);
+void hu_conv_view_filters(hu_conv_strip_view *v, int64_t first, int64_t filters) {
+    int64_t pixels = hu_conv_strip_pixels(v), places = v->kernels->places, tiles, n;
+    v->dy = v->dy_panel ? v->dy_panel : v->dy_first + first;
+    if (!v->dy_panel) return;
+    for (int64_t f = 0; f < filters; f += tiles * n) {
+        n = hu_conv_share(filters - f, places);
+        tiles = 1;
+        while (hu_conv_share(filters - f - tiles * n, places) == n) tiles++;
+        copy_tiles(pixels, tiles, n, v->conv->out_c, v->dy_first + first + f,
+                   v->dy_panel + f * pixels);
     }
 }
 
-void hu_conv_view_strip(hu_conv_strip_view *v, int64_t count, const float *x, const float *dy,
-                        void *scratch) {
+void hu_conv_view_strip(hu_conv_strip_view *v, const float *x, const float *dy, void *scratch) {
     const hu_conv *c = v->conv;
     float *x_panel = (float *)((char *)scratch + x_offset(c));
-    float *dy_panel = (float *)((char *)scratch + dy_offset(c, count));
     if (v->layout == HU_CONV_ROWS)
         copy_rows(v, x, x_panel);
     else if (v->layout == HU_CONV_PANELS)
         copy_panels(v, x, x_panel);
     else
         place_x(v, x);
-    v->dy = dy + v->y0 * c->out_w * c->out_c;
-    if (!v->copies_dy) return;
-    copy_dy(v, v->dy, dy_panel);
-    v->dy = dy_panel;
+    v->dy_first = dy + v->y0 * c->out_w * c->out_c;
 }

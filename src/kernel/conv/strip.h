@@ -11,7 +11,11 @@
  * by side, 16 of these to a block. */
 typedef enum hu_conv_layout { HU_CONV_PLACE, HU_CONV_PANELS, HU_CONV_ROWS } hu_conv_layout;
 
-/* Output rows y0 .. y1-1 and input rows in0 .. in1-1 of some images. Steps are in floats. */
+/* Filters whose dy is copied together: they read whole cache lines, and stay in the cache. */
+enum { HU_CONV_GROUP = 32 };
+
+/* Output rows y0 .. y1-1 and input rows in0 .. in1-1 of some images, and a group of filters. Steps
+ * are in floats. */
 typedef struct hu_conv_strip_view {
     const hu_conv *conv;
     const hu_conv_kernels *kernels;
@@ -20,9 +24,10 @@ typedef struct hu_conv_strip_view {
     const float *x, *dy;
     int64_t x_image, x_block, x_plane_row, x_plane_column; /* planes: rows, columns modulo stride */
     int64_t x_row, x_column; /* from output row (column) to the next, in a plane */
-    bool copies_dy;
-    const uint32_t *masks; /* ROWS: [columns before and after][blocks][16] */
-    int64_t before, after; /* ROWS: output columns where not all taps lie inside the image */
+    const float *dy_first;   /* of the strip */
+    float *dy_panel;         /* room for a group of filters; NULL: dy is read where it is */
+    const uint32_t *masks;   /* ROWS: [columns before and after][blocks][16] */
+    int64_t before, after;   /* ROWS: output columns where not all taps lie inside the image */
 } hu_conv_strip_view;
 
 /* Lanes of one tap: channels, or with ROWS taps of a kernel row and their channels; taps along w.
@@ -30,10 +35,18 @@ typedef struct hu_conv_strip_view {
 int64_t hu_conv_tap_lanes(const hu_conv *conv);
 int64_t hu_conv_tap_columns(const hu_conv *conv);
 
-/* Once for all strips of a call: layout and masks. Then for each strip, with images, y0, y1, in0
- * and in1 set: places x and dy of its first image. */
-void hu_conv_view_begin(const hu_conv *conv, void *scratch, hu_conv_strip_view *view);
-void hu_conv_view_strip(hu_conv_strip_view *view, int64_t count, const float *x, const float *dy,
-                        void *scratch);
+/* Once for all strips of a call of count images: layout and masks. Then for each strip, with
+ * images, y0, y1, in0 and in1 set: places x and dy of its first image. Then for each group of
+ * filters first .. first+filters-1 <= first+HU_CONV_GROUP-1: places their dy, [tile of
+ * hu_conv_share][pixel][filter] where it is copied. */
+void hu_conv_view_begin(const hu_conv *conv, int64_t count, void *scratch,
+                        hu_conv_strip_view *view);
+void hu_conv_view_strip(hu_conv_strip_view *view, const float *x, const float *dy, void *scratch);
+void hu_conv_view_filters(hu_conv_strip_view *view, int64_t first, int64_t filters);
+
+/* Output pixels of the strip: they lie one behind the other. */
+static inline int64_t hu_conv_strip_pixels(const hu_conv_strip_view *view) {
+    return view->images * (view->y1 - view->y0) * view->conv->out_w;
+}
 
 #endif

@@ -7,25 +7,27 @@
 
 #include "base/cpu.h"
 
-/* Sums of one channel block at places that the same taps reach: images x rows x columns places, for
- * each tap_rows x tap_columns x depth terms of source times panel ([depth][16] per tap). */
+/* Sums of a few channel blocks at places that the same taps reach: images x rows x columns places,
+ * for each tap_rows x tap_columns x depth terms of source times panel ([depth][16] per tap; those
+ * of the next 16 channels lie panel_block further). */
 typedef struct hu_conv_sweep {
     const float *source; /* of the first place and tap */
     const float *panel;
-    const float *start; /* [16] what the sums begin with; NULL: with target */
-    float *target;      /* width <= 16 channels of each place */
+    const float *start; /* [blocks][16] what the sums begin with; NULL: with target */
+    float *target;      /* width <= 16 hu_conv_kernels' blocks channels of each place */
     int64_t images, rows, columns, width;
     int64_t source_image, source_row, source_column;
     int64_t target_image, target_row, target_column;
     int64_t tap_rows, tap_columns, depth;
     int64_t tap_source_row, tap_source_column, tap_panel_row, tap_panel_column;
+    int64_t panel_block;
 } hu_conv_sweep;
 
 /* Sums over images x rows x (before + columns + after) pixels of dy (`filters` neighbours, at most
- * hu_conv_kernels' places) times x (16 neighbours): dw[filter][width] = or += the sums. At the
- * columns before and after only the lanes take part whose mask, [column][16] with mask_column
- * between columns, is all ones; the others are 0, and there x must be -0: the product is -0, which
- * changes no sum. */
+ * hu_conv_kernels' places) times x (16 neighbours, and 16 more x_block further if width > 16):
+ * dw[filter][width] = or += the sums. At the columns before and after only the lanes take part
+ * whose mask, [column][16] with mask_column between columns, is all ones; the others are 0, and
+ * there x must be -0: the product is -0, which changes no sum. */
 typedef struct hu_conv_outer {
     const float *x, *dy;
     const uint32_t *mask;
@@ -33,13 +35,20 @@ typedef struct hu_conv_outer {
     int64_t images, rows, before, columns, after, filters, width;
     int64_t x_image, x_row, x_column;
     int64_t dy_image, dy_row, dy_column;
-    int64_t dw_filter, mask_column;
+    int64_t dw_filter, mask_column, x_block;
     bool adds;
 } hu_conv_outer;
 
+enum { HU_CONV_MOST_BLOCKS = 4 }; /* of any instruction set's sweeps */
+
+/* Blocks of a sweep where a vector has so many lanes: 16 registers leave no room for two. */
+#define HU_CONV_BLOCKS_OF(lanes) ((lanes) < 16 ? 1 : HU_CONV_MOST_BLOCKS)
+
 /* The loops of one instruction set. */
 typedef struct hu_conv_kernels {
-    int64_t places; /* most places (filters) of one tile */
+    int64_t places;       /* most places (filters) of one tile */
+    int64_t blocks;       /* most blocks of 16 channels of a sweep, */
+    int64_t outer_blocks; /* and of an outer product */
     void (*sweep)(const hu_conv_sweep *sweep);
     void (*outer)(const hu_conv_outer *outer);
 } hu_conv_kernels;

@@ -69,29 +69,31 @@ static void run_whole_row(const hu_conv_strip_view *v, const tap_row *t, int64_t
     v->kernels->outer(o);
 }
 
-/* All taps of one tile: filters f .. f+n-1, lanes of one block. */
+/* All taps of one tile: filters f .. f+n-1 of the group, lanes of the blocks of a tile from `block`
+ * on. */
 static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int64_t n, bool adds,
                      float *dw) {
     const hu_conv *c = v->conv;
     int64_t row = c->kernel_w * c->in_c, lanes = hu_conv_tap_lanes(c),
-            pixel = v->copies_dy ? n : c->out_c;
-    /* dy as it lies in the batch, or in the strip's copy [tile of filters][image][pixel][filter].
-     */
-    int64_t image = (v->copies_dy ? v->y1 - v->y0 : c->out_h) * c->out_w * pixel, low, high;
+            pixel = v->dy_panel ? n : c->out_c;
+    /* dy as it lies in the batch, or in the copy. */
+    int64_t image = (v->dy_panel ? v->y1 - v->y0 : c->out_h) * c->out_w * pixel, low, high;
     const float *x = v->x + block * v->x_block;
-    const float *dy = v->dy + (v->copies_dy ? f * v->images * (image / n) : f);
-    hu_conv_outer o = {.images = v->images,
-                       .filters = n,
-                       .width = least(lanes - block * HU_CONV_WIDTH, HU_CONV_WIDTH),
-                       .x_image = v->x_image,
-                       .x_row = v->x_row,
-                       .x_column = v->x_column,
-                       .dy_image = image,
-                       .dy_row = c->out_w * pixel,
-                       .dy_column = pixel,
-                       .dw_filter = c->kernel_h * row,
-                       .mask_column = hu_conv_blocks(lanes) * HU_CONV_WIDTH,
-                       .adds = adds};
+    const float *dy = v->dy + (v->dy_panel ? f * hu_conv_strip_pixels(v) : f);
+    hu_conv_outer o = {
+        .images = v->images,
+        .filters = n,
+        .width = least(lanes - block * HU_CONV_WIDTH, v->kernels->outer_blocks * HU_CONV_WIDTH),
+        .x_image = v->x_image,
+        .x_row = v->x_row,
+        .x_column = v->x_column,
+        .x_block = v->x_block,
+        .dy_image = image,
+        .dy_row = c->out_w * pixel,
+        .dy_column = pixel,
+        .dw_filter = c->kernel_h * row,
+        .mask_column = hu_conv_blocks(lanes) * HU_CONV_WIDTH,
+        .adds = adds};
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
         reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
         int64_t in = low * c->stride_h - c->pad_h + kh * c->dilation_h - v->in0;
@@ -110,15 +112,28 @@ static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int6
     }
 }
 
-/* Filters outside: their gradients are few pages of memory, which all blocks of channels fill. */
-static void run_strip(const hu_conv_strip_view *v, bool adds, float *dw) {
+/* A group of filters, tile by tile; dw: of its first. What all tiles read of x stays in the cache.
+ */
+static void run_group(const hu_conv_strip_view *v, int64_t filters, bool adds, float *dw) {
     const hu_conv *c = v->conv;
     int64_t filter = c->kernel_h * c->kernel_w * c->in_c,
             blocks = hu_conv_blocks(hu_conv_tap_lanes(c));
-    for (int64_t f = 0, n; f < c->out_c; f += n) {
-        n = hu_conv_share(c->out_c - f, v->kernels->places);
-        for (int64_t block = 0; block < blocks; block++)
+    for (int64_t block = 0; block < blocks; block += v->kernels->outer_blocks)
+        for (int64_t f = 0, n; f < filters; f += n) {
+            n = hu_conv_share(filters - f, v->kernels->places);
             run_taps(v, block, f, n, adds, dw + f * filter + block * HU_CONV_WIDTH);
+        }
+}
+
+/* Filters outside: the gradients of a group are few pages of memory, which all blocks of channels
+ * fill. */
+static void run_strip(hu_conv_strip_view *v, bool adds, float *dw) {
+    const hu_conv *c = v->conv;
+    int64_t filter = c->kernel_h * c->kernel_w * c->in_c;
+    for (int64_t f = 0, n; f < c->out_c; f += n) {
+        n = least(c->out_c - f, HU_CONV_GROUP);
+        hu_conv_view_filters(v, f, n);
+        run_group(v, n, adds, dw + f * filter);
     }
 }
 
@@ -137,13 +152,13 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     const hu_conv *c = &plan->conv;
     hu_conv_strips strips = hu_conv_strip(c);
     hu_conv_strip_view v;
-    hu_conv_view_begin(c, scratch, &v);
+    hu_conv_view_begin(c, count, scratch, &v);
     for (int64_t n = 0; n < count; n += strips.images) {
         v.images = least(strips.images, count - n);
         for (v.y0 = 0; v.y0 < c->out_h; v.y0 += strips.rows) {
             v.y1 = least(v.y0 + strips.rows, c->out_h);
             find_rows(&v);
-            hu_conv_view_strip(&v, count, x + n * c->in_h * c->in_w * c->in_c,
+            hu_conv_view_strip(&v, x + n * c->in_h * c->in_w * c->in_c,
                                dy + n * c->out_h * c->out_w * c->out_c, scratch);
             run_strip(&v, adds, dw);
             /* The first strip of the call overwrites dw unless the caller adds; the others add. */
