@@ -15,9 +15,10 @@
  *   limit_bytes  most bytes that the file, and then *data, may have
  *   data, bytes  the contents; owner frees with hu_free; NULL and 0 on failure
  *
- * HU_ERR_MISSING if there is no such file, HU_ERR_IO if it cannot be read, HU_ERR_LIMIT if it is
- * larger than the limit, HU_ERR_CORRUPT (file, offset in the compressed file, found, expected) if
- * the gzip stream is damaged, truncated or followed by other bytes, HU_ERR_MEMORY. */
+ * HU_ERR_MISSING if there is no such file, HU_ERR_ARGUMENT if it is a folder, HU_ERR_IO if it
+ * cannot be read, HU_ERR_LIMIT if it is larger than the limit, HU_ERR_CORRUPT (file, offset in the
+ * compressed file, found, expected) if the gzip stream is damaged, truncated or followed by other
+ * bytes, HU_ERR_MEMORY. */
 hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
 
 /* The same without inflating: the contents as they stand on the disk, whatever they begin with. */
@@ -56,7 +57,7 @@ const char *hu_path_name(const char *path);
  * one follows the umask. On failure the temporary file is gone, the old contents stand
  * (the new ones if only the directory could not be synced), and HU_ERR_IO names path and reason
  * (the words "no space" when the disk or the quota is full); HU_ERR_MISSING if the directory does
- * not exist.
+ * not exist, HU_ERR_ARGUMENT if path is one itself.
  *
  * Only regular files are replaced: of a symbolic link its target, where that lies, and what is
  * there but no file, a pipe or a device, is opened and written to. */

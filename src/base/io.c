@@ -23,7 +23,10 @@ hu_status hu_io_fail(const char *path, const char *what, int error) {
         snprintf(reason, sizeof reason, "error %d", error);
     hu_status status = means_missing(error) ? HU_ERR_MISSING : HU_ERR_IO;
     bool full = error == ENOSPC || error == EDQUOT;
-    hu_fail(status, "%s: %s: %s%s", path, what, full ? "no space: " : "", reason);
+    if (error == EISDIR)
+        status = hu_fail(HU_ERR_ARGUMENT, "%s: found a folder, expected a file", path);
+    else
+        hu_fail(status, "%s: %s: %s%s", path, what, full ? "no space: " : "", reason);
     errno = error;
     return status;
 }

@@ -40,6 +40,10 @@ extern const size_t hu_config_key_count;
 /* Row of a key by its full name or short form, NULL if there is none. */
 const hu_config_key *hu_config_key_find(const char *name);
 
+/* The key that a word of other programs stands for ("batch_size": "batch"), NULL if none is known.
+ */
+const char *hu_config_key_alias(const char *name);
+
 /* HU_ERR_UNKNOWN: "<origin>: unknown key '...', nearest: ...". */
 hu_status hu_config_key_unknown(const char *origin, const char *name);
 
@@ -76,7 +80,8 @@ typedef struct hu_config_request {
 
 typedef struct hu_config hu_config;
 
-/* Reads all words. Files of config=FILE come first, in order; later words win over earlier ones.
+/* Reads all words. Files of config=FILE come first, in order; words win over files, and a key
+ * stands once among them.
  * A word without '=' is a subject; so is one whose part before the first '=' is no key, while no
  * subject has been seen. Errors name the nearest keys or flags. Owner frees. */
 hu_status hu_config_load(const hu_config_request *request, hu_config **config);
@@ -102,6 +107,10 @@ bool hu_config_given(const hu_config *config, const char *key);
 
 /* Whether the user gave it now: not only a run that is read again (hu_config_recall). */
 bool hu_config_asked(const hu_config *config, const char *key);
+
+/* The word of the command line that gave the key, "lr=0.1"; NULL if none did. Borrowed: valid as
+ * argv is. */
+const char *hu_config_typed(const hu_config *config, const char *key);
 
 /* Whether the value is still "auto". */
 bool hu_config_is_auto(const hu_config *config, const char *key);

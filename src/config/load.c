@@ -4,27 +4,14 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/words.h"
+#include "config/command.h"
 #include "config/config.h"
 #include "config/plan_file.h"
 
-enum { MAX_SUBJECTS = 1024, MAX_FLAGS = 16, NAME_BYTES = 300, NEAREST_BYTES = 256 };
-
 static const char evidence[] = "evidence"; /* key of plan files that is for people */
 
-struct hu_config {
-    hu_keys *tree;
-    bool *given;    /* [hu_config_key_count] */
-    bool *recalled; /* [the same] given by a run that is read again, and not since */
-    bool recalls;   /* such a run is being read */
-    const char *subject[MAX_SUBJECTS];
-    int subjects;
-    const char *flag[MAX_FLAGS]; /* words behind "--" */
-    int flags;
-};
-
-static size_t row_of(const hu_config_key *key) {
+size_t hu_config_row(const hu_config_key *key) {
     return (size_t)(key - hu_config_keys);
 }
 
@@ -127,9 +114,8 @@ done:
     return st;
 }
 
-/* store() of a text that came from no file. */
-static hu_status store_text(hu_config *config, const hu_config_key *key, const char *text,
-                            const char *origin) {
+hu_status hu_config_store(hu_config *config, const hu_config_key *key, const char *text,
+                          const char *origin) {
     hu_keys *node;
     hu_status st = hu_keys_create(HU_KEYS_TEXT, text, origin, &node);
     if (st != HU_OK) return st;
@@ -161,7 +147,7 @@ static hu_status merge_pair(hu_config *config, const char *name, const hu_keys *
                             const char **seen) {
     const hu_config_key *key = hu_config_key_find(name);
     if (!key) return hu_config_key_unknown(hu_keys_origin(node), name);
-    size_t row = row_of(key);
+    size_t row = hu_config_row(key);
     if (seen[row])
         return hu_fail(HU_ERR_PARSE, "%s: found key '%s' a second time, first at %s",
                        hu_keys_origin(node), key->name, seen[row]);
@@ -177,7 +163,7 @@ static hu_status merge_map(hu_config *config, const char *name, const hu_keys *m
     hu_status st = HU_OK;
     for (size_t i = 0; i < hu_keys_count(map) && st == HU_OK; i++) {
         const hu_keys *node = hu_keys_at(map, i);
-        char full[NAME_BYTES];
+        char full[HU_CONFIG_NAME_BYTES];
         if (!*name && strcmp(hu_keys_name(node), evidence) == 0) continue;
         snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", hu_keys_name(node));
         bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP;
@@ -212,137 +198,6 @@ hu_status hu_config_recall(hu_config *config, const hu_keys *tree) {
     return st;
 }
 
-/* config=FILE */
-static hu_status merge_file(hu_config *config, const char *path) {
-    hu_keys *tree = NULL, *plan = NULL;
-    hu_status st = hu_yaml_read(path, &tree);
-    if (st != HU_OK) return st;
-    bool is_plan = hu_plan_is_resolved(tree);
-    if (is_plan) st = hu_plan_resolved_keys(tree, &plan);
-    if (st == HU_OK) st = hu_config_merge(config, is_plan ? plan : tree);
-    hu_keys_free(plan);
-    hu_keys_free(tree);
-    return st;
-}
-
-/* Path of the plan file that a word names ("precision=plan.yaml"), NULL if it names none: also
- * where compare names several, and in a list by epoch ("0: plan.yaml"). */
-static const char *plan_path(const char *word) {
-    static const char *const keys[] = {"precision=", "precision.name="};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
-        size_t length = strlen(keys[k]);
-        if (strncmp(word, keys[k], length) != 0) continue;
-        const char *value = word + length;
-        size_t digits = strspn(value, "0123456789");
-        bool is_list = strpbrk(value, ",;") || (digits > 0 && value[digits] == ':');
-        return hu_is_plan_path(word) && !is_list ? value : NULL;
-    }
-    return NULL;
-}
-
-static hu_status merge_plan(hu_config *config, const char *path) {
-    hu_keys *plan;
-    hu_status st = hu_plan_read(path, &plan);
-    if (st == HU_OK) st = hu_config_merge(config, plan);
-    hu_keys_free(plan);
-    return st;
-}
-
-/* "--json" or "--round=MODE": one of the verb's flags, with a value only where it takes one. */
-static hu_status take_flag(hu_config *config, const hu_config_request *request, int index) {
-    const char *word = request->argv[index];
-    const char *text = word + strspn(word, "-");
-    size_t length = strcspn(text, "=");
-    char names[MAX_FLAGS][32];
-    const char *known[MAX_FLAGS + 1]; /* the verb's own and --help */
-    size_t count = 0;
-    for (; request->flags[count] && count < MAX_FLAGS; count++) {
-        const char *flag = request->flags[count];
-        size_t span = strcspn(flag, "=");
-        snprintf(names[count], sizeof names[count], "--%.*s", (int)span, flag);
-        known[count] = names[count];
-        if (span != length || memcmp(flag, text, span) != 0 || text != word + 2) continue;
-        if (text[length] == '=' && flag[span] != '=')
-            return hu_fail(HU_ERR_PARSE, "argument %d: found '%s', expected --%s without a value",
-                           index, word, flag);
-        if (config->flags == MAX_FLAGS)
-            return hu_fail(HU_ERR_PARSE, "argument %d: found '%s', expected at most %d flags",
-                           index, word, MAX_FLAGS);
-        config->flag[config->flags++] = text;
-        return HU_OK;
-    }
-    known[count] = "--help";
-    char nearest[NEAREST_BYTES];
-    hu_nearest(word, known, count + 1, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN, "argument %d: unknown flag '%.100s', expected %s", index, word,
-                   nearest);
-}
-
-/* "key=value": text of any type, checked against the table. */
-static hu_status take_pair(hu_config *config, const char *word, const char *equals, int index) {
-    char name[NAME_BYTES], origin[32];
-    snprintf(name, sizeof name, "%.*s", (int)(equals - word < 256 ? equals - word : 256), word);
-    snprintf(origin, sizeof origin, "argument %d", index);
-    if (strcmp(name, "config") == 0) return HU_OK; /* read before all other words */
-    const hu_config_key *key = hu_config_key_find(name);
-    if (!key) return hu_config_key_unknown(origin, name);
-    if (!hu_text_is_utf8(equals + 1))
-        return hu_fail(HU_ERR_PARSE, "%s: key '%s': found bytes that are not UTF-8", origin, name);
-    config->given[row_of(key)] = true;
-    config->recalled[row_of(key)] = false;
-    return store_text(config, key, equals + 1, origin);
-}
-
-/* Whether the part before '=' is a key; a path may hold a '=' too. */
-static bool names_key(const char *word, const char *equals) {
-    char name[NAME_BYTES];
-    snprintf(name, sizeof name, "%.*s", (int)(equals - word < 256 ? equals - word : 256), word);
-    return strcmp(name, "config") == 0 || hu_config_key_find(name) != NULL;
-}
-
-/* One word of the command line: a flag, a subject or a pair. */
-static hu_status take_word(hu_config *config, const hu_config_request *request, int index) {
-    const char *word = request->argv[index];
-    const char *equals = strchr(word, '=');
-    if (word[0] == '-' && word[1]) return take_flag(config, request, index);
-    bool takes_paths = config->subjects == 0 || request->max_subjects > 1; /* may hold a '=' */
-    bool is_subject = !equals || (takes_paths && !names_key(word, equals));
-    if (is_subject && config->subjects < request->max_subjects && config->subjects < MAX_SUBJECTS) {
-        config->subject[config->subjects++] = word;
-        return HU_OK;
-    }
-    if (equals) return take_pair(config, word, equals, index);
-    return hu_fail(HU_ERR_PARSE, "argument %d: found '%.100s', expected key=value or a flag", index,
-                   word);
-}
-
-/* "-o FILE" is out=FILE. */
-static hu_status take_output(hu_config *config, const char *path, int index) {
-    char word[4200];
-    int length = snprintf(word, sizeof word, "out=%s", path);
-    if (length < 0 || (size_t)length >= sizeof word)
-        return hu_fail(HU_ERR_PARSE, "argument %d: found a path of %zu bytes, expected fewer",
-                       index, strlen(path));
-    return take_pair(config, word, word + 3, index);
-}
-
-/* Files first, then plan files, then words in their order: later ones win. */
-static hu_status read_words(hu_config *config, const hu_config_request *request) {
-    hu_status st = HU_OK;
-    for (int i = 1; i < request->argc && st == HU_OK; i++)
-        if (strncmp(request->argv[i], "config=", 7) == 0)
-            st = merge_file(config, request->argv[i] + 7);
-    for (int i = 1; i < request->argc && st == HU_OK; i++)
-        if (plan_path(request->argv[i])) st = merge_plan(config, plan_path(request->argv[i]));
-    for (int i = 1; i < request->argc && st == HU_OK; i++) {
-        if (i == request->verb_index || plan_path(request->argv[i])) continue;
-        bool is_output = strcmp(request->argv[i], "-o") == 0 && i + 1 < request->argc;
-        if (is_output) i++;
-        st = is_output ? take_output(config, request->argv[i], i) : take_word(config, request, i);
-    }
-    return st;
-}
-
 hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     hu_status st;
     hu_config *made = NULL;
@@ -350,11 +205,12 @@ hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     HU_TRY(HU_NEW(&made));
     HU_TRY(HU_NEW_ARRAY(&made->given, hu_config_key_count));
     HU_TRY(HU_NEW_ARRAY(&made->recalled, hu_config_key_count));
+    HU_TRY(HU_NEW_ARRAY(&made->typed, hu_config_key_count));
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "configuration", &made->tree));
     for (size_t i = 0; i < hu_config_key_count; i++)
-        HU_TRY(store_text(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
+        HU_TRY(hu_config_store(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
     /* Every key has its default now; files and words replace it. */
-    HU_TRY(read_words(made, request));
+    HU_TRY(hu_config_read_words(made, request));
     *config = made;
     return HU_OK;
 done:
@@ -367,6 +223,7 @@ void hu_config_free(hu_config *config) {
     hu_keys_free(config->tree);
     hu_free(config->given);
     hu_free(config->recalled);
+    hu_free(config->typed);
     hu_free(config);
 }
 
@@ -392,12 +249,17 @@ bool hu_config_flag(const hu_config *config, const char *flag, const char **valu
 
 bool hu_config_given(const hu_config *config, const char *key) {
     const hu_config_key *row = hu_config_key_find(key);
-    return row && config->given[row_of(row)];
+    return row && config->given[hu_config_row(row)];
 }
 
 bool hu_config_asked(const hu_config *config, const char *key) {
     const hu_config_key *row = hu_config_key_find(key);
-    return row && config->given[row_of(row)] && !config->recalled[row_of(row)];
+    return row && config->given[hu_config_row(row)] && !config->recalled[hu_config_row(row)];
+}
+
+const char *hu_config_typed(const hu_config *config, const char *key) {
+    const hu_config_key *row = hu_config_key_find(key);
+    return row ? config->typed[hu_config_row(row)] : NULL;
 }
 
 /* The node of a key. Keys are the program's own here: an unknown one is its error, not the user's.
@@ -418,15 +280,15 @@ bool hu_config_is_auto(const hu_config *config, const char *key) {
 hu_status hu_config_set(hu_config *config, const char *key, const char *value, const char *origin) {
     const hu_config_key *row = hu_config_key_find(key);
     if (!row) return hu_fail(HU_ERR_INTERNAL, "the program set the key '%s'", key);
-    if (config->given[row_of(row)] && !hu_config_is_auto(config, key)) return HU_OK;
-    return store_text(config, row, value, origin);
+    if (config->given[hu_config_row(row)] && !hu_config_is_auto(config, key)) return HU_OK;
+    return hu_config_store(config, row, value, origin);
 }
 
 hu_status hu_config_replace(hu_config *config, const char *key, const char *value,
                             const char *origin) {
     const hu_config_key *row = hu_config_key_find(key);
     if (!row) return hu_fail(HU_ERR_INTERNAL, "the program set the key '%s'", key);
-    return store_text(config, row, value, origin);
+    return hu_config_store(config, row, value, origin);
 }
 
 hu_status hu_config_text(const hu_config *config, const char *key, const char **value) {

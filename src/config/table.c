@@ -42,12 +42,33 @@ static size_t list_all(const char **names) {
         names[count++] = hu_config_keys[i].name;
         if (*hu_config_keys[i].short_form) names[count++] = hu_config_keys[i].short_form;
     }
-    names[count++] = "config";
     return count;
 }
 
+const char *hu_config_key_alias(const char *name) {
+    static const char *const aliases[][2] = {
+        {"batch_size", "batch"},    {"bs", "batch"},        {"learning_rate", "lr"},
+        {"num_epochs", "epochs"},   {"epoch", "epochs"},    {"max_steps", "steps"},
+        {"dataset", "data"},        {"arch", "model"},      {"net", "model"},
+        {"optim", "optimizer"},     {"dtype", "precision"}, {"wd", "optimizer.weight_decay"},
+        {"num_workers", "workers"}, {"output", "out"},      {"resume_from", "init"},
+        {"num_threads", "threads"}, {"name", "run.dir"}};
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (strcmp(aliases[i][0], name) == 0) return aliases[i][1];
+    return NULL;
+}
+
 hu_status hu_config_key_unknown(const char *origin, const char *name) {
-    const char *names[2 * KEY_COUNT + 1];
+    const char *names[2 * KEY_COUNT];
+    const char *usual = hu_config_key_alias(name);
+    if (usual)
+        return hu_fail(HU_ERR_UNKNOWN, "%s: unknown key '%s', expected '%s', as it is called here",
+                       origin, name, usual);
+    if (strcmp(name, "config") == 0)
+        return hu_fail(HU_ERR_UNKNOWN,
+                       "%s: unknown key 'config', which stands on command lines only: files do not "
+                       "name each other",
+                       origin);
     size_t count = list_without_namespace(name, names);
     if (count == 0) count = list_all(names);
     char nearest[NEAREST_BYTES];
@@ -71,13 +92,18 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+/* The text itself could be read: only its value is wrong. */
+static hu_status outside(hu_status failed) {
+    return failed == HU_ERR_PARSE ? HU_ERR_ARGUMENT : failed;
+}
+
 /* Bounds are doubles; every bound of the table below 2^53 is exact. */
 static hu_status check_int(const hu_config_key *key, const hu_keys *node) {
     int64_t value;
     hu_status st = hu_keys_as_i64(node, &value);
     if (st != HU_OK) return st;
     if ((double)value < key->least || (double)value > key->most)
-        return hu_keys_fail(node, "an integer from %.0f to %.0f", key->least, key->most);
+        return outside(hu_keys_fail(node, "an integer from %.0f to %.0f", key->least, key->most));
     return HU_OK;
 }
 
@@ -86,7 +112,7 @@ static hu_status check_real(const hu_config_key *key, const hu_keys *node) {
     hu_status st = hu_keys_as_f64(node, &value);
     if (st != HU_OK) return st;
     if (value < key->least || value > key->most)
-        return hu_keys_fail(node, "a number from %g to %g", key->least, key->most);
+        return outside(hu_keys_fail(node, "a number from %g to %g", key->least, key->most));
     return HU_OK;
 }
 
@@ -113,7 +139,7 @@ hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
         return hu_keys_as_bool(node, &flag);
     case HU_CONFIG_CHOICE:
         if (!has_word(key->words, hu_keys_value(node)) || !*hu_keys_value(node))
-            return hu_keys_fail(node, "one of: %s", key->words);
+            return outside(hu_keys_fail(node, "one of: %s", key->words));
         return HU_OK;
     default:
         return hu_keys_as_text(node, &text);

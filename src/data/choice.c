@@ -65,6 +65,12 @@ static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, c
                       c->unit == HU_TEXT_WORDS    ? "word"
                       : c->unit == HU_TEXT_PIECES ? "piece"
                                                   : "char"));
+    if (is_text && c->unit == HU_TEXT_BYTES && c->least_count)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "data %s: found data.min_count=%lld, which has no effect on bytes: all 256 are "
+            "known; expected data.unit=word or char beside it",
+            name, (long long)c->least_count);
     HU_TRY(check_wish(name, is_either || !c->least_count, both, "data.min_count=%lld",
                       (long long)c->least_count));
     HU_TRY(

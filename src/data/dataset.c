@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "data/kind.h"
 #include "data/reader.h"
 
@@ -285,22 +284,12 @@ void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, i
 /* The kind before the colon; HU_ERR_UNKNOWN with the nearest kinds. */
 static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
     size_t length = strcspn(spec, ":");
-    const char *names[KINDS];
     *kind = NULL;
-    for (size_t i = 0; i < KINDS; i++) {
-        names[i] = kinds[i].name;
-        if (strlen(names[i]) == length && memcmp(names[i], spec, length) == 0) *kind = &kinds[i];
-    }
+    for (size_t i = 0; i < KINDS; i++)
+        if (strlen(kinds[i].name) == length && memcmp(kinds[i].name, spec, length) == 0)
+            *kind = &kinds[i];
     if (*kind) return HU_OK;
-    if (hu_file_exists(spec))
-        return hu_fail(HU_ERR_UNKNOWN,
-                       "data: found the path '%s' alone, expected its kind in front, as text:FILE "
-                       "or folder:DIR; halfulp --help lists all",
-                       spec);
-    char word[64], nearest[256];
-    snprintf(word, sizeof word, "%.*s", length < 63 ? (int)length : 63, spec);
-    hu_nearest(word, names, KINDS, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN, "data: found '%s', expected one like %s", word, nearest);
+    return hu_data_kind_unknown(spec, kinds, KINDS);
 }
 
 /* The folder of a spec in a new string; NULL for a kind without files. */
@@ -377,6 +366,15 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     return st;
 }
 
+/* A path that is not there at all is told as such, before any file in it is. */
+static hu_status check_there(const hu_data_kind *kind, const char *spec, const char *directory,
+                             const hu_image_choice *choice) {
+    bool is_path = directory && kind->advice[0] && choice->known.sound_count == 0;
+    if (!is_path || choice->known.prompts || hu_file_exists(directory)) return HU_OK;
+    return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'; %s", spec, directory,
+                   kind->advice);
+}
+
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {
     return hu_dataset_open_images(spec, limits, NULL, dataset);
 }
@@ -397,6 +395,7 @@ hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
                        (long long)(limits->train < 0 ? limits->train : limits->test));
     HU_TRY(find_kind(spec, &kind));
     HU_TRY(find_directory(kind, spec, &directory));
+    HU_TRY(check_there(kind, spec, directory, choice));
     HU_TRY(hu_alloc(sizeof **dataset, &block));
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));

@@ -5,6 +5,24 @@
 #include "base/error.h"
 #include "base/file.h"
 
+/* What else the first bytes may be, for the message. */
+static const char *name_of(const uint8_t *data, size_t bytes) {
+    static const struct {
+        const char *mark, *name;
+        size_t offset, length;
+    } known[] = {{"GIF8", "a GIF", 0, 4},           {"BM", "a BMP", 0, 2},
+                 {"WEBP", "a WebP", 8, 4},          {"II*\0", "a TIFF", 0, 4},
+                 {"MM\0*", "a TIFF", 0, 4},         {"ftypavif", "an AVIF", 4, 8},
+                 {"ftyp", "a HEIC or video", 4, 4}, {"%PDF", "a PDF", 0, 4},
+                 {"<svg", "an SVG", 0, 4},          {"<?xml", "an XML", 0, 5},
+                 {"<!DOCTYPE", "an HTML", 0, 9},    {"<html", "an HTML", 0, 5}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (bytes >= known[i].offset + known[i].length &&
+            memcmp(data + known[i].offset, known[i].mark, known[i].length) == 0)
+            return known[i].name;
+    return NULL;
+}
+
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image) {
     /* SOI and the first byte of the next marker (ITU-T T.81, annex B); the first half of the PNG
@@ -16,6 +34,9 @@ hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, i
         return hu_image_decode_png(name, data, bytes, image);
     hu_image_free(image);
     if (bytes == 0) return hu_fail(HU_ERR_CORRUPT, "%s: found an empty file", name);
+    const char *found = name_of(data, bytes);
+    if (found)
+        return hu_fail(HU_ERR_CORRUPT, "%s: found %s file, expected JPEG or PNG", name, found);
     return hu_fail(HU_ERR_CORRUPT, "%s: offset 0: found byte 0x%02x, expected a JPEG or PNG file",
                    name, data[0]);
 }

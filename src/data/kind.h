@@ -41,6 +41,10 @@ typedef struct hu_data_kind {
 hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *choice,
                              const char *name);
 
+/* HU_ERR_UNKNOWN for a spec of none of the kinds [count]: what it looks like, and how that is
+ * written. */
+hu_status hu_data_kind_unknown(const char *spec, const hu_data_kind *kinds, size_t count);
+
 /* How data that have the fields [count] are asked for ("boxes:DIR"): those of the kind whose own
  * fields most of them are, the last of such kinds; NULL where none is a kind's own. Borrowed: valid
  * for ever. */

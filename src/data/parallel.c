@@ -43,6 +43,11 @@ bool hu_parallel_available(const hu_data_kind *kind, const char *directory) {
 /* ---- files ---- */
 
 static hu_status check_languages(const hu_text_choice *choice) {
+    if (choice->source && choice->target && strcmp(choice->source, choice->target) == 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.target: found '%s', which is data.source too, expected another "
+                       "language",
+                       choice->target);
     if (choice->source && choice->target) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "data.%s: found none, expected a language: data.source=en data.target=fr where "

@@ -82,6 +82,9 @@ int hu_format_named_find(const char *text, size_t length, hu_format *format) {
 hu_status hu_format_fail_unknown(const char *name) {
     const char *names[NAMED_COUNT];
     char nearest[128];
+    const char *meant = hu_format_meant(name);
+    if (meant)
+        return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown, expected %s", name, meant);
     for (size_t i = 0; i < NAMED_COUNT; i++) names[i] = table[i].name;
     hu_nearest(name, names, NAMED_COUNT, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);

@@ -9,7 +9,11 @@
 /* Looks up length characters of text, lower case. Returns 0 and leaves *format if no name fits. */
 int hu_format_named_find(const char *text, size_t length, hu_format *format);
 
-/* Message of an unknown name: the three nearest names. */
+/* What is meant here by a name that a format has elsewhere ("int8": "uniform8, or ..."), in any
+ * case; NULL if it is not known. Borrowed: valid for ever. */
+const char *hu_format_meant(const char *name);
+
+/* Message of an unknown name: what it means, or the three nearest names. */
 hu_status hu_format_fail_unknown(const char *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/words.h"
+#include "format/list.h"
 #include "precision/bits_schedule.h"
 
 typedef struct named_precision {
@@ -123,6 +124,9 @@ static bool names_roles(const char *text) {
 
 static hu_status unknown(const char *text) {
     char nearest[256], reason[1024];
+    const char *meant = hu_format_meant(text);
+    if (meant)
+        return hu_fail(HU_ERR_UNKNOWN, "precision '%s' is unknown, expected %s", text, meant);
     snprintf(reason, sizeof reason, "%s", hu_last_error());
     hu_nearest(text, hu_precision_names, (size_t)hu_precision_name_count, nearest, sizeof nearest);
     return hu_fail(

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/vocabulary.h"
+#include "journal/folder.h"
 #include "journal/graph.h"
 #include "journal/runs.h"
 #include "session/bits.h"
@@ -262,6 +263,17 @@ done:
     hu_checkpoint_free(checkpoint);
     if (st != HU_OK) hu_saved_run_close(run);
     return st;
+}
+
+hu_status hu_saved_run_check_open(const char *directory) {
+    json_t *result;
+    hu_status st = hu_result_read(directory, &result);
+    if (st != HU_OK || !result) return st;
+    json_decref(result);
+    return hu_fail(HU_ERR_MISSING,
+                   "%s: found result.json of a run that has ended, and no checkpoint, expected one "
+                   "in %s/checkpoint; remove result.json to train it again from step 0",
+                   directory, directory);
 }
 
 void hu_saved_run_close(hu_saved_run *run) {

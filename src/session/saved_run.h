@@ -50,4 +50,8 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
                             hu_saved_run *run);
 void hu_saved_run_close(hu_saved_run *run);
 
+/* Of a folder without a checkpoint: HU_ERR_MISSING if its run has ended all the same, which would
+ * be trained anew, over its result. */
+hu_status hu_saved_run_check_open(const char *directory);
+
 #endif

@@ -68,6 +68,7 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     st = hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning);
     if (st == HU_ERR_MISSING) {
+        HU_TRY(hu_saved_run_check_open(directory));
         hu_listener_tell(session->listener, "%s holds no checkpoint yet: starts from step 0",
                          directory);
         return hu_initial_weights(session->config, session->trainer);
@@ -80,12 +81,13 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
     if (step > session->steps)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
                        (long long)step, (long long)session->steps));
-    if (step == session->steps)
+    if (step == session->steps) {
         hu_listener_tell(session->listener,
                          "%s is finished: it has done its %lld steps; `halfulp resume %s "
                          "steps=MORE` trains on",
                          directory, (long long)step, directory);
-    else
+        hu_idle_tell_typed(session->config, "the run is finished", session->listener);
+    } else
         hu_listener_tell(session->listener, "goes on from %s", hu_checkpoint_path(checkpoint));
 done:
     hu_checkpoint_free(checkpoint);
@@ -197,6 +199,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     /* Planned bytes against allocated ones, before the first step. */
     HU_TRY(hu_ledger_check(&ledger, &session->before));
+    hu_idle_tell(config, listener);
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     HU_TRY(hu_sounds_tell(session->trainer, session->dataset, listener));
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);

@@ -1,6 +1,7 @@
-/* session/warnings.c - products that run in slow reference implementations. */
+/* session/warnings.c - products that run in slow reference implementations, and keys in vain. */
 #include "session/warnings.h"
 
+#include "config/idle.h"
 #include "layout/slow.h"
 
 void hu_warnings_tell(const hu_run *run, const hu_listener *listener) {
@@ -15,4 +16,16 @@ json_t *hu_warnings_json(const hu_run *run) {
     for (uint32_t n = 0; list && n < hu_run_graph(run)->node_count; n++)
         if (hu_run_is_slow(run, n, text)) json_array_append_new(list, json_string(text));
     return list;
+}
+
+void hu_idle_tell(const hu_config *config, const hu_listener *listener) {
+    char text[HU_IDLE_BYTES];
+    for (size_t i = 0; hu_idle_key(config, i, text); i++)
+        hu_listener_tell(listener, "warning: %s", text);
+}
+
+void hu_idle_tell_typed(const hu_config *config, const char *reason, const hu_listener *listener) {
+    char text[HU_IDLE_BYTES];
+    for (size_t i = 0; hu_idle_typed(config, i, reason, text); i++)
+        hu_listener_tell(listener, "warning: %s", text);
 }

@@ -345,6 +345,8 @@ static hu_status open_first_sound(const char *directory, const listing *list,
     if (list->count == 0)
         return hu_fail(HU_ERR_MISSING, "%s: found no checkpoint, expected a file step-*.hulp",
                        directory);
+    if (list->count == 1)
+        return hu_fail(newest, "%s (and there is no older checkpoint)", newest_error);
     return hu_fail(newest, "%s (and no older checkpoint of %zu is sound)", newest_error,
                    list->count - 1);
 }

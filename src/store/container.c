@@ -136,8 +136,9 @@ static hu_status read_prologue(hu_byte_reader *reader, int64_t *step, size_t *co
                               (unsigned long)sections, HU_CONTAINER_MAX_SECTIONS));
     HU_TRY(hu_read_u64_le(reader, "file size", &size));
     if (size != reader->size)
-        HU_TRY(hu_reader_fail(reader, 16, "file size", "found %llu, expected %zu (the real size)",
-                              (unsigned long long)size, reader->size));
+        HU_TRY(hu_reader_fail(reader, 16, "file size",
+                              "found %zu, expected %llu, as the header says", reader->size,
+                              (unsigned long long)size));
     HU_TRY(hu_read_u64_le(reader, "step", &number));
     if (number > INT64_MAX)
         HU_TRY(hu_reader_fail(reader, 24, "step", "found %llu, expected a number below 2^63",

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "format/list.h"
 #include "tensor/storage.h"
 
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {
@@ -163,6 +164,7 @@ static hu_status unknown(const char *name) {
     size_t count = 0;
     const char *format;
     const hu_block_format *block;
+    if (hu_format_meant(name)) return hu_format_fail_unknown(name);
     for (uint32_t i = 0; count < 256 && (format = hu_format_named(i, NULL, NULL)) != NULL; i++)
         names[count++] = format;
     for (size_t i = 0; count < 256 && (block = hu_block_format_at(i)) != NULL; i++)

@@ -43,9 +43,16 @@ def sanitizer():
                  if subprocess.run(["grep", "-q", f"__{name}_init", HALFULP]).returncode == 0), "")
 
 
+def last_of_each(words):
+    """The words of a command, of those that give the same key the last: a key stands once."""
+    words = list(map(str, words))
+    keys = [word.split("=")[0] if "=" in word and not word.startswith("-") else None for word in words]
+    return [word for i, word in enumerate(words) if not keys[i] or keys[i] == "config" or keys[i] not in keys[i + 1:]]
+
+
 def call(*words, cwd, timeout=300, **more):
-    """(exit code, stdout, stderr) of one call of the program."""
-    done = subprocess.run([HALFULP, *map(str, words)], cwd=cwd, timeout=timeout,
+    """(exit code, stdout, stderr) of one call of the program; a key that is given again wins."""
+    done = subprocess.run([HALFULP, *last_of_each(words)], cwd=cwd, timeout=timeout,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", **more)
     return done.returncode, done.stdout, done.stderr
@@ -53,7 +60,7 @@ def call(*words, cwd, timeout=300, **more):
 
 def start(*words, cwd):
     """The program in the background, its output thrown away."""
-    return subprocess.Popen([HALFULP, *map(str, words)], cwd=cwd, stdin=subprocess.DEVNULL,
+    return subprocess.Popen([HALFULP, *last_of_each(words)], cwd=cwd, stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -119,7 +119,7 @@ static void the_newest_sound_checkpoint_is_found(void **state) {
                      HU_OK);
     assert_true(holds_step(checkpoint, 100));
     assert_memory_equal(warning, path, strlen(path));
-    assert_non_null(strstr(warning, "file size: found 1384, expected 500"));
+    assert_non_null(strstr(warning, "file size: found 500, expected 1384"));
     assert_non_null(strstr(warning, "using the checkpoint of step 100 instead"));
     hu_checkpoint_free(checkpoint);
 

@@ -1,0 +1,129 @@
+"""What people type by mistake: the exit code, and the words that say what was found and what to write."""
+import os
+import shutil
+import subprocess
+
+import program
+
+TINY = ["train", *program.TINY, "run.quiet=on", "steps=1"]
+# Commands that are refused before a training: words, exit code, decisive parts of the message.
+REFUSED = [
+    (["train", "data=mnist"], 2, ["found 'mnist'", "idx:DIR", "fashion-mnist"]),
+    (["train", "data=/tmp/cifar"], 2, ["the path '/tmp/cifar' alone", "as cifar10:/tmp/cifar"]),
+    (["train", "data=./pictures"], 2, ["the path './pictures' alone", "as folder:./pictures"]),
+    (["train", "data=bits"], 2, ["the path 'bits' alone", "as cifar10:bits"]),
+    (["train", "data=cifar10:/nope"], 3, ["found no file or folder '/nope'", "binary version"]),
+    (["train", "data=cifar10:empty"], 3, ["empty: found no data_batch_1.bin"]),
+    (["train", "data=folder:/nope"], 3, ["found no file or folder '/nope'", "train/CLASS"]),
+    (["train", "data=text:/nope"], 3, ["found no file or folder '/nope'", "a file of text"]),
+    (["train", "data=speech:/nope"], 3, ["found no file or folder '/nope'", ".wav"]),
+    (["train", "data=text:empty", "model=lstm-lm-s"], 2, ["empty: found a folder, expected a file"]),
+    (["train", "data=text"], 2, ["expected 'text:FILE'"]),
+    (["train", "data=text:words.txt", "model=lstm-lm-s", "data.min_count=3"], 2,
+     ["data.min_count=3", "no effect on bytes", "data.unit=word"]),
+    (["train", "data=parallel:empty", "data.source=en", "data.target=en"], 2,
+     ["data.target: found 'en'", "another language"]),
+    (["train", "data=glyphs", "data.frames=100"], 2, ["data.frames=100", "speech:DIR only"]),
+    (["train", "data=folder:gif"], 3, ["x.png: found a GIF file, expected JPEG or PNG"]),
+    (["train", "data=folder:half"], 3, ["half/", "val or test"]),
+    (["train", "model=resnet51"], 2, ["'resnet51'", "'resnet50'"]),
+    (["train", "precision=fp8"], 2, ["'fp8' is unknown", "e4m3fn", "e5m2", "hfp8"]),
+    (["train", "precision=int8"], 2, ["'int8' is unknown", "uniform8", "mxint8"]),
+    (["train", "precision=bfloat16"], 2, ["expected bf16"]),
+    (["fmt", "float16"], 2, ["expected fp16"]),
+    (["train", "--lr=0.1"], 2, ["found '--lr=0.1'", "write lr=0.1"]),
+    (["train", "--precision", "hfp8"], 2, ["found '--precision'", "write precision=hfp8"]),
+    (["train", "--batch-size", "64"], 2, ["write batch=64"]),
+    (["train", "-lr", "0.1"], 2, ["write lr=0.1"]),
+    (["train", "learning_rate=0.1"], 2, ["unknown key 'learning_rate', expected 'lr'"]),
+    (["train", "lr"], 2, ["found 'lr' alone", "lr=..."]),
+    (["train", "cnn-s"], 2, ["found 'cnn-s', expected key=value"]),
+    (["train", "epochs=1", "steps=5"], 2, ["'epochs=1' beside 'steps=5'", "one of them"]),
+    (["train", "precision=hfp8", "precision=fp32"], 2,
+     ["'precision=fp32' behind 'precision=hfp8'", "precision.name once"]),
+    (["train", "lr=1", "lr.base=2"], 2, ["'lr.base=2' behind 'lr=1'"]),
+    (["train", "threads=0"], 2, ["invalid argument", "run.threads", "found '0'", "from 1 to 4096"]),
+    (["train", "epochs=-1"], 2, ["invalid argument", "run.epochs", "found '-1'", "from 0"]),
+    (["train", "optimizer=sgdd"], 2, ["invalid argument", "found 'sgdd'", "adamw"]),
+    (["train", "lr=fast"], 2, ["cannot be parsed", "lr.base", "found 'fast'"]),
+    (["train", "config=config.yaml"], 2, ["config.yaml:1:1", "'config'", "command lines only"]),
+    (["train", "config=empty"], 2, ["empty: found a folder, expected a file"]),
+    (["train", "config=none.yaml"], 3, ["none.yaml"]),
+    (["train", "data=glyphs", "init=empty"], 2, ["empty: found a folder, expected a file"]),
+    (["why"], 2, ["found no RUN", "halfulp why RUN", "folder of a training"]),
+    (["why", "run", "nosuch"], 2, ["no tensor 'nosuch'", "nearest"]),
+    (["why", "empty"], 3, ["empty: no run folder"]),
+    (["export", "run", "out=."], 2, [".: found a folder, expected a file"]),
+    (["predict", "run", "out=."], 2, [".: found a folder, expected a file"]),
+    (["plan", "out=."], 2, [".: found a folder, expected a file"]),
+    (["report", "run", "out=."], 2, [".: found a folder, expected a file"]),
+    (["resume", "run", "model=resnet20"], 2, ["model.name", "'resnet20'", "'cnn-s'", "keeps its model"]),
+    (["resume", "cut"], 3, ["file size: found 1000, expected", "there is no older checkpoint"]),
+    (["eval", "cut"], 3, ["file size: found 1000, expected"]),
+    (["resume", "bare"], 3, ["no run folder", "config.resolved.yaml"]),
+    (["resume", "ended"], 3, ["ended: found result.json", "no checkpoint"]),
+]
+# Keys beside others that leave them without effect.
+IDLE = [
+    (["scaler=none", "scaler.init=1024"], "scaler.init=1024 has no effect with scaler=none"),
+    (["optimizer=adam", "optimizer.momentum=0.9"], "optimizer.momentum=0.9 has no effect with optimizer=adam"),
+    (["lr.schedule=cosine", "lr.milestones=[1,2]"], "lr.milestones=[1,2] has no effect with lr.schedule=cosine"),
+    (["comm.schedule=ring"], "comm.schedule=ring has no effect with workers=1"),
+    (["eval.average=off"], "eval.average=off has no effect with optimizer.average=0"),
+]
+
+
+def prepare(cwd):
+    program.train(*TINY[1:], cwd=cwd)
+    for copy in ("cut", "bare", "ended"):
+        shutil.copytree(f"{cwd}/run", f"{cwd}/{copy}")
+    for path in program.checkpoints(cwd, "cut").values():
+        os.truncate(path, 1000)
+    os.remove(f"{cwd}/bare/config.resolved.yaml")
+    shutil.rmtree(f"{cwd}/ended/checkpoint")
+    os.mkdir(f"{cwd}/empty")
+    program.write_cifar(f"{cwd}/bits")
+    program.put(cwd, "config.yaml", b"config: other.yaml\n")
+    program.put(cwd, "words.txt", b"a text of few words\n" * 200)
+    for name in ("a", "b"):
+        program.put(cwd, f"half/train/{name}/x.png", program.png(8, 8, (9, 9, 9)))
+        for part in ("train", "val"):
+            program.put(cwd, f"gif/{part}/{name}/x.png", b"GIF89a\1\0\1\0\0\0\0;")
+
+
+def what_is_refused(checks, cwd):
+    prepare(cwd)
+    before = sorted(os.listdir(cwd))
+    for words, expected, parts in REFUSED:
+        made = subprocess.run([program.HALFULP, *words], cwd=cwd, capture_output=True, text=True, timeout=60)
+        checks.same((made.returncode, made.stdout), (expected, ""), f"{words}: {made.stderr!r}")
+        for part in parts:
+            checks.that(part in made.stderr, f"{words}: {part!r} in {made.stderr!r}")
+    checks.same(sorted(os.listdir(cwd)), before, "nothing is left behind")
+
+
+def what_changes_nothing(checks, cwd):
+    """Idle keys are warned of, and only those that were typed."""
+    first = program.train(*TINY[1:], cwd=cwd)
+    for number, (words, told) in enumerate(IDLE):
+        code, _, err = program.call(*TINY, *words, f"run.dir=r{number}", cwd=cwd)
+        checks.same((code, err.count("has no effect")), (0, 1), f"{words}: {err!r}")
+        checks.that(f"warning: {told}\n" in err, f"{words}: {err!r}")
+    program.put(cwd, "a.yaml", b"scaler: {name: none, init: 1024}\n")
+    code, _, err = program.call(*TINY, "config=a.yaml", "run.dir=file", cwd=cwd)
+    checks.same((code, "no effect" in err), (0, False), f"a file may serve many trainings: {err!r}")
+    code, _, err = program.call("resume", "run", "lr=0.5", cwd=cwd)
+    checks.that(code == 0 and "lr=0.5 has no effect: the run is finished" in err, f"a finished run: {err!r}")
+    code, out, err = program.call("plan", "model=resnet18", "batch=1000000", cwd=cwd)
+    checks.that(code == 0 and "batch 1000000" in out, f"a plan allocates nothing: {err!r}")
+    checks.that(first["steps"] == 1, "the run that is resumed has ended")
+
+
+def lengths(checks, cwd):
+    """epochs= of the command line takes the place of steps of a file."""
+    program.put(cwd, "a.yaml", b"steps: 1\n")
+    made = program.train(*[w for w in TINY[1:] if w != "steps=1"], "config=a.yaml", "epochs=1", cwd=cwd)
+    checks.same(made["steps"], 3, "96 samples in batches of 32")
+
+
+program.main(what_is_refused, what_changes_nothing, lengths)
