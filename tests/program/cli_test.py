@@ -259,7 +259,7 @@ class Usage(unittest.TestCase):
                             "batch=0": ["from 1"], "lr=fast": ["lr.base"], "lr=1e999": ["finite"],
                             "precision.master=maybe": ["on or off"], "optimizer=sgdd": ["adamw"],
                             "storage=": ["packed float32 dense"], "seed=1.5": ["integer"],
-                            "lr.milestones=[1, 2": ["line:1:"],
+                            "lr.milestones=[1, 2": ["line:2:1"],
                             "lr.milestones=[[1]]": ["line:1:"]}.items():
             self.assert_fails(["doctor", word], 2, "command line", *texts)
 

@@ -135,6 +135,7 @@ def the_seed_stays(checks, cwd):
 def before_the_first_checkpoint(checks, cwd):
     whole = program.train(*KEYS, "steps=5", cwd=cwd)
     program.copy_at(cwd, "run", "early", 0)
+    os.remove(f"{cwd}/early/result.json")  # with it the run has ended, and would be trained anew
     code, out, err = program.call("resume", "early", "--json", cwd=cwd)
     checks.same(code, 0, f"resume without a checkpoint: exit code ({err})")
     checks.that("step 0" in err, f"resume without a checkpoint says so: {err!r}")

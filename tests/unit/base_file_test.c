@@ -147,7 +147,7 @@ static void what_is_not_a_readable_file_is_told_apart(void **state) {
     message_names(at("none"));
     put(at("a"), "x", 1);
     assert_int_equal(hu_file_read(at("a/b"), 10, &data, &bytes), HU_ERR_MISSING);
-    assert_int_equal(hu_file_read(folder, 10, &data, &bytes), HU_ERR_IO);
+    assert_int_equal(hu_file_read(folder, 10, &data, &bytes), HU_ERR_ARGUMENT);
     message_names(folder);
 }
 
@@ -273,7 +273,7 @@ static void a_failed_replace_leaves_the_old_file_and_no_other(void **state) {
     assert_int_equal(entries_named_tmp(), 0);
     assert_int_equal(hu_file_replace(at("none/x"), "y", 1), HU_ERR_MISSING);
     assert_int_equal(hu_directory_create(at("dir/sub")), HU_OK);
-    assert_int_equal(hu_file_replace(at("dir"), "y", 1), HU_ERR_IO); /* rename onto a directory */
+    assert_int_equal(hu_file_replace(at("dir"), "y", 1), HU_ERR_ARGUMENT); /* a directory is none */
     assert_int_equal(entries_named_tmp(), 0);
 }
 

@@ -134,7 +134,7 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
     assert_fails("bf61", HU_ERR_UNKNOWN, "nearest: 'bf16', ");
     assert_fails("e4m3fnu", HU_ERR_UNKNOWN, "'e4m3fn', 'e4m3fnuz' or ");
     assert_fails("e5m2fn", HU_ERR_UNKNOWN, "nearest: ");
-    assert_fails("half", HU_ERR_UNKNOWN, "nearest: ");
+    assert_fails("half", HU_ERR_UNKNOWN, "expected fp16");
 }
 
 static void nine_exponent_bits_are_rejected_with_their_position(void **state) {
