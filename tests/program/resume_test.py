@@ -1,5 +1,6 @@
 """A run saved at every step of 30 and resumed in a new process ends in the same bits."""
 import json
+import os
 
 import program
 
