@@ -26,6 +26,8 @@ typedef struct hu_verb {
     X(train)                                                                                       \
     X(eval)                                                                                        \
     X(resume)                                                                                      \
+    X(watch)                                                                                       \
+    X(list)                                                                                        \
     X(predict)                                                                                     \
     X(export)                                                                                      \
     X(doctor)                                                                                      \

@@ -29,17 +29,22 @@ enum { LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
 /* A name for a new folder: model, precision and time, with what a file name should not hold
  * replaced. */
 static hu_status name_folder(const hu_config *config, char *path, size_t capacity) {
-    const char *model, *precision;
+    const char *model, *precision, *name;
     time_t now = time(NULL);
     struct tm local;
     char stamp[32];
     hu_status st = HU_OK;
     HU_TRY(hu_config_text(config, "model.name", &model));
     HU_TRY(hu_config_text(config, "precision.name", &precision));
+    HU_TRY(hu_config_text(config, "run.name", &name));
     strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    snprintf(path, capacity, "runs/%.40s-%.60s-%s", model, precision, stamp);
+    if (strcmp(name, "auto") == 0)
+        snprintf(path, capacity, "runs/%.40s-%.60s-%s", model, precision, stamp);
+    else
+        snprintf(path, capacity, "runs/%.200s", name);
     for (char *c = path + strlen("runs/"); *c; c++)
         if (!isalnum((unsigned char)*c) && !strchr("-_.=", *c)) *c = '_';
+    if (path[strlen("runs/")] == '.') path[strlen("runs/")] = '_'; /* seen in listings */
 done:
     return st;
 }

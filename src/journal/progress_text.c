@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,12 @@ __attribute__((format(printf, 2, 3))) static void put(lines *l, const char *form
     va_start(args, format);
     int more = vsnprintf(l->text + l->used, room, format, args);
     va_end(args);
-    if (more > 0) l->used += (size_t)more < room ? (size_t)more : room - 1;
+    if (more < 0) return;
+    char *first = l->text + l->used;
+    l->used += (size_t)more < room ? (size_t)more : room - 1;
+    /* Names come from files: what would move a terminal's cursor is none of their characters. */
+    for (char *c = first + (*format == '\n'); *c; c++)
+        if ((unsigned char)*c < ' ' || *c == '\177') *c = '?';
 }
 
 static const char *word(const json_t *row, const char *key) {
@@ -61,7 +67,10 @@ static void put_data(lines *l, const json_t *row) {
     }
     put(l, " samples");
     if (*word(row, "shape")) put(l, " of %s", word(row, "shape"));
-    if (whole(row, "classes") > 0) put(l, ", %lld classes", whole(row, "classes"));
+    bool is_text = strcmp(word(row, "counted"), "tokens") == 0;
+    if (whole(row, "classes") > 0)
+        put(l, ", %s%lld%s", is_text ? "a vocabulary of " : "", whole(row, "classes"),
+            is_text ? "" : " classes");
 }
 
 static void put_recipe(lines *l, const json_t *row) {
@@ -88,9 +97,14 @@ static void put_memory(lines *l, const json_t *row) {
     if (whole(bytes, "workers") > 0) put(l, ", workers %.1f", hu_json_real(bytes, "workers") / mib);
 }
 
-/* The block before the first step. */
+/* The block before the first step; a line of a command that has many trainings. */
 static void put_start(lines *l, const json_t *row) {
     char number[HU_GROUPED_BYTES];
+    if (*word(row, "verb")) {
+        put(l, "%s in %s", word(row, "verb"), word(row, "folder"));
+        if (whole(row, "rows") > 0) put(l, ", %lld rows", whole(row, "rows"));
+        return;
+    }
     put(l, "model      %s (%s), %s parameters", word(row, "model"), word(row, "task"),
         hu_grouped(whole(row, "parameters"), number));
     put_data(l, row);
@@ -101,11 +115,25 @@ static void put_start(lines *l, const json_t *row) {
     put(l, "\nrun        %s", word(row, "run"));
 }
 
+/* "  (last step: disc 1.3988, gen 0.6902)": losses of turns, where there are some. */
+static void put_turns(lines *l, const json_t *row) {
+    static const char prefix[] = "loss_";
+    const char *key, *before = " (last step: ";
+    const json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)row, key, value) {
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0) continue;
+        put(l, "%s%s %.4f", before, key + sizeof prefix - 1, json_number_value(value));
+        before = ", ";
+    }
+    if (*before == ',') put(l, ")");
+}
+
 /* What a line of an epoch and one inside of it have in common behind their beginnings. */
 static void put_state(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES];
     long long lost = whole(row, "tensors_lost");
     put(l, "  loss %.4f", hu_json_real(row, "loss"));
+    put_turns(l, row);
     put_metric(l, "  ", row, "metric");
     put(l, "  lr %.4g  %.0f %s/s  %s left", hu_json_real(row, "lr"),
         hu_json_real(row, "per_second"), word(row, "counted"),
@@ -126,8 +154,10 @@ static void put_step(lines *l, const json_t *row) {
 
 static void put_end(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES];
-    put(l, "%s after step %lld, %s", word(row, "state"), whole(row, "step"),
-        hu_duration_text(hu_json_real(row, "seconds"), span));
+    put(l, "%s", word(row, "state"));
+    if (json_object_get(row, "step"))
+        put(l, " after step %lld, %s", whole(row, "step"),
+            hu_duration_text(hu_json_real(row, "seconds"), span));
     put_metric(l, ": ", row, "metric");
     put_metric(l, ", best ", row, "best");
     if (*word(row, "reason")) put(l, ": %s", word(row, "reason"));

@@ -35,15 +35,16 @@ static json_t *pack_subject(const hu_opening *o) {
     hu_config_text(o->config, "model.name", &model);
     hu_config_text(o->config, "precision.name", &precision);
     hu_config_text(o->config, "run.name", &name);
+    if (strcmp(name, "auto") == 0) name = "";
     print_shape(o, shape, sizeof shape);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:{s:I, s:I, s:I}, s:s, s:I}", "run",
-                     o->folder, "name", name, "model", model, "task", task->name, "parameters",
-                     (json_int_t)hu_graph_parameters(hu_trainer_graph(o->trainer)), "precision",
-                     precision, "data", o->dataset->name, "samples", "train",
-                     (json_int_t)o->dataset->train.count, "validation",
-                     (json_int_t)o->dataset->validation.count, "test",
-                     (json_int_t)o->dataset->test.count, "shape", shape, "classes",
-                     (json_int_t)hu_task_classes(task, o->dataset));
+    return json_pack(
+        "{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:{s:I, s:I, s:I}, s:s, s:I, s:s}", "run", o->folder,
+        "name", name, "model", model, "task", task->name, "parameters",
+        (json_int_t)hu_graph_parameters(hu_trainer_graph(o->trainer)), "precision", precision,
+        "data", o->dataset->name, "samples", "train", (json_int_t)o->dataset->train.count,
+        "validation", (json_int_t)o->dataset->validation.count, "test",
+        (json_int_t)o->dataset->test.count, "shape", shape, "classes",
+        (json_int_t)hu_task_classes(task, o->dataset), "counted", hu_task_counted(task));
 }
 
 /* How it is learned. */

@@ -76,6 +76,7 @@ typedef struct hu_assign_choice {
 typedef struct hu_assign {
     hu_config *config;
     hu_jobs jobs;
+    hu_pace pace; /* of its trainings */
     hu_keys *seeds, *common;
     char directory[512];
     hu_budget_kind kind;

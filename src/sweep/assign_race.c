@@ -54,9 +54,14 @@ static hu_status run_rung(hu_assign *assign, int rung, field *f) {
         fprintf(stderr, "rung %d of %d: %u candidates, %lld steps, %zu seeds\n", rung + 1,
                 assign->rungs, f->count, (long long)hu_assign_steps(assign, rung),
                 hu_keys_count(assign->seeds));
+    /* Trainings of other lengths say nothing of how long these take. */
+    assign->pace.ended = 0;
+    assign->pace.seconds = 0.0;
     for (uint32_t k = 0; k < f->count; k++) {
         uint32_t i = f->index[k];
         hu_assign_outcome made;
+        assign->pace.first = (int)(k * hu_keys_count(assign->seeds));
+        assign->pace.rows = (int)(f->count * hu_keys_count(assign->seeds));
         HU_TRY(hu_assign_train(assign, assign->candidate[i].name, assign->candidate[i].path, rung,
                                &made));
         assign->candidate[i].rung[rung] = made;
@@ -68,6 +73,7 @@ static hu_status run_rung(hu_assign *assign, int rung, field *f) {
     }
     hu_assign_pool(assign, rung);
 done:
+    assign->pace.rows = 0;
     return st;
 }
 

@@ -200,9 +200,11 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
                          hu_compare *compare) {
     hu_status st = HU_OK;
     hu_jobs jobs;
+    hu_pace pace = {0};
     int lock = -1, done = 0;
     HU_TRY(hu_jobs_options(config, compare->directory, compare->common, &jobs));
     jobs.interrupted = interrupted;
+    jobs.pace = &pace;
     jobs.after = keep;
     jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));
@@ -213,9 +215,13 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
     if (!jobs.is_quiet)
         fprintf(stderr, "%s: %d rows, %d of them finished before\n", compare->directory,
                 compare->count, done);
+    pace = (hu_pace){.is_quiet = jobs.is_quiet, .parallel = jobs.parallel};
+    HU_TRY(hu_pace_open(compare->directory, "compare", compare->count, &pace));
     HU_TRY(hu_jobs_run(&jobs, compare->job, compare->count));
     HU_TRY(keep(compare));
 done:
+    st = hu_pace_end(&pace, st);
+    hu_pace_close(&pace);
     if (lock >= 0) close(lock);
     return st;
 }

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
-#include "journal/result.h"
 #include "sweep/job_folder.h"
 
 extern char **environ;
@@ -115,43 +113,6 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
     return spawn(words, job);
 }
 
-/* "row 3 of 20: ", or nothing for a job that is alone. */
-static void say_place(int number, int count) {
-    if (count > 1) fprintf(stderr, "row %d of %d: ", number, count);
-}
-
-static void say_start(const hu_jobs *jobs, const hu_job *job, int number, int count) {
-    if (jobs->is_quiet) return;
-    say_place(number, count);
-    fprintf(stderr, "%s%s\n", job->label, job->state == HU_JOB_STOPPED ? " (goes on)" : "");
-}
-
-/* "accuracy 87.31 %, 12 s"; where the test samples were not read, of the validation samples. */
-static void say_metric(const hu_job *job) {
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
-    hu_result_metric made = hu_result_metric_of(job->result);
-    bool is_held = isnan(made.last);
-    if (is_held) made = hu_result_validation_of(job->result);
-    fprintf(stderr, "%s%s %s, %.0f s\n", is_held ? "validation " : "",
-            hu_metric_words(made.metric, words), hu_metric_text(made.metric, made.last, value),
-            job->seconds);
-}
-
-static void say_end(const hu_jobs *jobs, const hu_job *job, int number, int count) {
-    if (jobs->is_quiet) return;
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
-    say_place(number, count);
-    fprintf(stderr, "%s: ", job->label);
-    if (job->state == HU_JOB_FAILED)
-        fprintf(stderr, "failed: %s\n", job->failure);
-    else if (job->state == HU_JOB_STOPPED)
-        fprintf(stderr, "stopped\n");
-    else if (json_object_get(job->result, "diverged"))
-        fprintf(stderr, "diverged after %.0f s\n", job->seconds);
-    else
-        say_metric(job);
-}
-
 /* What the end of a process means. usage and data errors concern the command, not the row. */
 static hu_status read_exit(const hu_jobs *jobs, hu_job *job, int code) {
     hu_status st = HU_OK;
@@ -179,19 +140,6 @@ done:
     return st;
 }
 
-static void say_step(const hu_jobs *jobs, const hu_job *job, int number, int count) {
-    static double last;
-    long long step;
-    double now = hu_seconds_now();
-    if (jobs->is_quiet || !isatty(STDERR_FILENO) || now - last < 1.0) return;
-    last = now;
-    if (!hu_job_folder_step(job, &step)) return;
-    fprintf(stderr, "\r\033[K");
-    say_place(number, count);
-    fprintf(stderr, "%s: step %lld, %.0f s", job->label, step, job->seconds + now - job->started);
-    fflush(stderr);
-}
-
 /* Takes up what has ended; *running counts what has not. */
 static hu_status collect_ended(const hu_jobs *jobs, hu_job *job, int count, int *running) {
     hu_status st = HU_OK;
@@ -201,15 +149,16 @@ static hu_status collect_ended(const hu_jobs *jobs, hu_job *job, int count, int 
         if (job[i].state != HU_JOB_RUNNING) continue;
         pid_t ended = waitpid(job[i].pid, &code, WNOHANG);
         if (ended == 0 || (ended < 0 && errno == EINTR)) {
-            say_step(jobs, &job[i], i + 1, count);
+            hu_pace_step(jobs->pace, job, count, i);
             ++*running;
             continue;
         }
         hu_status end = ended < 0 ? hu_fail(HU_ERR_INTERNAL, "lost a process: %s", strerror(errno))
                                   : read_exit(jobs, &job[i], code);
         if (ended < 0) job[i].state = HU_JOB_FAILED;
-        say_end(jobs, &job[i], i + 1, count);
+        hu_status told = hu_pace_ended(jobs->pace, job, count, i);
         if (st == HU_OK) st = end;
+        if (st == HU_OK) st = told;
         if (st == HU_OK && jobs->after) st = jobs->after(jobs->context);
     }
     return st;
@@ -257,7 +206,7 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
         bool is_stopped = jobs->interrupted && *jobs->interrupted;
         for (; !is_stopped && next < count && running < jobs->parallel; next++) {
             if (job[next].state == HU_JOB_DONE) continue;
-            say_start(jobs, &job[next], next + 1, count);
+            HU_TRY(hu_pace_begins(jobs->pace, job, count, next));
             HU_TRY(start(jobs, &job[next]));
             running++;
         }

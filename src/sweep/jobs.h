@@ -7,6 +7,7 @@
 
 #include "base/keys.h"
 #include "sweep/job.h"
+#include "sweep/jobs_talk.h"
 
 /* What all jobs of a command share. Borrowed: valid as long as the caller's own. */
 typedef struct hu_jobs {
@@ -15,6 +16,7 @@ typedef struct hu_jobs {
     int threads;           /* of each process */
     int parallel;          /* processes at once */
     bool is_quiet;
+    hu_pace *pace;                            /* never NULL while jobs run */
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
 
     /* Called after every job that ended, may be NULL. */

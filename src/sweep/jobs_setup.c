@@ -52,15 +52,18 @@ done:
 hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, const char *verb,
                             char *directory, size_t capacity) {
     hu_status st = HU_OK;
-    const char *given, *model;
+    const char *given, *model, *name;
     char *yaml = NULL;
     HU_TRY(hu_config_text(config, "run.dir", &given));
     HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_config_text(config, "run.name", &name));
     if (strlen(given) >= capacity || !*given)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "run.dir: found %zu characters, expected 1 to %zu",
                        strlen(given), capacity - 1));
     snprintf(directory, capacity, "%s", given);
-    if (strcmp(given, "auto") == 0) {
+    if (strcmp(given, "auto") == 0 && strcmp(name, "auto") != 0) {
+        snprintf(directory, capacity, "runs/%.200s", name);
+    } else if (strcmp(given, "auto") == 0) {
         HU_TRY(hu_keys_print(common, &yaml));
         snprintf(directory, capacity, "runs/%s-%.60s-%08x", verb, model,
                  (unsigned)(XXH64(yaml, strlen(yaml), 0) >> 32));

@@ -12,7 +12,8 @@ hu_status hu_jobs_seeds(const hu_config *config, const char *verb, hu_keys **see
  * frees. */
 hu_status hu_jobs_common(const hu_config *config, const char *verb, hu_keys **common);
 
-/* run.dir, or a name made of the common keys, so that the same command finds its folder again. */
+/* run.dir, or runs/ and run.name, or a name made of the common keys, so that the same command finds
+ * its folder again. */
 hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, const char *verb,
                             char *directory, size_t capacity);
 

@@ -1,8 +1,10 @@
 """What a training says: before its first step, for every epoch, at its end, and in progress.jsonl."""
 import json
 import os
+import signal
 import sys
 import tempfile
+import time
 
 import program
 from program import TINY
@@ -98,9 +100,102 @@ def warnings(checks, cwd):
         checks.that("nothing scales" not in err, f"{words}: {err!r}")
 
 
+def follow(checks, cwd):
+    """watch tells what happened, and what happens until the end; Ctrl-C ends it."""
+    code, out, err = program.call("watch", "run", cwd=cwd)
+    checks.same((code, err), (0, ""), "watch of a run that has ended")
+    told = [line.split("  ")[0] for line in out.splitlines() if line.startswith("epoch ")]
+    checks.same(told, ["epoch 1/2", "epoch 2/2", "epoch 3/3"], "its epochs, before and behind the resumption")
+    checks.that(out.splitlines()[-1].startswith("finished after step 9"), f"its end: {out!r}")
+    code, out, _ = program.call("watch", "run", "--json", cwd=cwd)
+    checks.same([json.loads(line) for line in out.splitlines()], events(cwd), "watch --json: the rows")
+    words = ["train", *TINY, "steps=100000", "lr.warmup=0", "quiet=on", "run.dir=long", "run.log_every=1000"]
+    training = program.start(*words, cwd=cwd)
+    path = os.path.join(cwd, "long", "progress.jsonl")
+    wait(lambda: os.path.exists(path) and os.path.getsize(path) > 3000, "a training that writes rows")
+    watching = [program.subprocess.Popen([program.HALFULP, "watch", "long"], cwd=cwd, text=True,
+                                         stdout=program.subprocess.PIPE, stderr=program.subprocess.PIPE)
+                for _ in range(2)]
+    listed = json.loads(program.call("list", ".", "--json", cwd=cwd)[1])["runs"]
+    checks.same([row["state"] for row in listed if row["run"].endswith("long")], ["running"], "list: it runs")
+    time.sleep(0.5)
+    watching[0].send_signal(signal.SIGINT)
+    out, err = watching[0].communicate(timeout=20)
+    checks.same(watching[0].returncode, 130, f"Ctrl-C ends the watching: {err!r}")
+    checks.that("epoch 1/" in out and training.poll() is None, "and not the training")
+    training.send_signal(signal.SIGINT)
+    checks.same(training.wait(timeout=20), 130, "the training is interrupted")
+    out, err = watching[1].communicate(timeout=20)
+    checks.same((watching[1].returncode, out.splitlines()[-1].split(" ")[0]), (0, "interrupted"),
+                f"who watches sees its end: {err!r}")
+    with open(path) as file:
+        rows = file.readlines()
+    with open(path, "w") as file:
+        file.writelines(rows[:4] + [rows[4][:20]])
+    code, out, err = program.call("watch", "long", cwd=cwd)
+    checks.that(code == 0 and "it was stopped" in err, f"a run whose process is gone: {code} {err!r}")
+    checks.same(program.call("watch", "nowhere", cwd=cwd)[0], 3, "no such folder")
+
+
+def wait(holds, what):
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise SystemExit(f"waited in vain for {what}")
+
+
+def listed(checks, cwd):
+    """list: a row for each run, with its state; run names."""
+    for _ in range(2):
+        code, _, err = program.call("train", *TINY, "epochs=1", "name=my/first", "quiet=on", cwd=cwd)
+        checks.same(code, 0, f"run.name: {err}")
+    checks.same(sorted(os.listdir(os.path.join(cwd, "runs"))), ["my_first", "my_first-1"], "folders of named runs")
+    with open(os.path.join(cwd, "still", "result.json"), "w") as file:
+        file.write("{")
+    code, out, err = program.call("list", ".", "--json", cwd=cwd)
+    checks.same((code, err), (0, ""), "list --json")
+    rows = {os.path.basename(row["run"]): row for row in json.loads(out)["runs"]}
+    states = {name: rows[name]["state"] for name in ("run", "still", "broken", "long")}
+    checks.same(states, {"run": "finished", "still": "damaged", "broken": "diverged", "long": "stopped"}, "states")
+    with open(os.path.join(cwd, "run", "result.json")) as file:
+        result = json.load(file)
+    made = rows["run"]
+    checks.same((made["step"], made["steps"], made["epochs"], made["metric"]["value"], made["metric"]["best"]),
+                (9, 9, 3, result["test_accuracy"], result["best_accuracy"]), "how far and how good")
+    code, out, err = program.call("list", cwd=cwd)
+    checks.same((code, err), (0, ""), "list")
+    lines = out.splitlines()
+    checks.same(lines[0].split(), ["run", "name", "model", "precision", "data", "steps", "epochs", "metric", "best",
+                                   "state", "begun"], "titles")
+    checks.same([line.split()[:7] for line in lines[2:]],
+                [[name, "my/first", "cnn-s", "fp32", "glyphs", "3/3", "1"] for name in ("my_first", "my_first-1")],
+                "rows")
+    checks.same(program.call("list", "nowhere", cwd=cwd)[0], 3, "no such folder")
+    os.makedirs(os.path.join(cwd, "empty"))
+    checks.same(program.call("list", "empty", cwd=cwd)[:2], (0, "no run below empty\n"), "a folder without runs")
+
+
+def compared(checks, cwd):
+    """A comparison tells how long it will take, and can be watched."""
+    words = ["compare", "precision=fp32,1/6/9", "seeds=1", *TINY[:-1], "threads=1", "epochs=1", "name=both"]
+    code, _, err = program.call(*words, cwd=cwd)
+    checks.same(code, 0, f"compare: {err}")
+    checks.that(" left" in [line for line in err.splitlines() if line.startswith("row 1 of 2: fp32 seed 1: ")][-1],
+                f"time left: {err!r}")
+    found = events(cwd, "runs/both")
+    checks.same([(row["event"], row.get("row"), row.get("state")) for row in found],
+                [("start", None, None), ("row", 1, "begins"), ("row", 1, "finished"), ("row", 2, "begins"),
+                 ("row", 2, "finished"), ("end", None, "finished")], "rows of a comparison")
+    code, out, err = program.call("watch", "runs/both", cwd=cwd)
+    checks.same((code, out.splitlines()[0], out.splitlines()[-1]),
+                (0, "compare in runs/both, 2 rows", "finished"), f"watch of it: {err!r}")
+    checks.same(len(json.loads(program.call("list", "runs/both", "--json", cwd=cwd)[1])["runs"]), 2, "list of it")
+
+
 if __name__ == "__main__":
     checks = program.Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for test in (lines, rows, trouble, warnings):
+        for test in (lines, rows, trouble, warnings, follow, listed, compared):
             test(checks, folder)
     sys.exit(checks.finish())

@@ -76,6 +76,14 @@ static void events_are_lines(void **state) {
     assert_lines("{\"event\":\"end\",\"state\":\"diverged\",\"step\":4,\"seconds\":3.0,"
                  "\"reason\":\"no\"}",
                  "diverged after step 4, 0:03: no");
+    assert_lines("{\"event\":\"step\",\"step\":1,\"steps\":2,\"loss\":2.0,\"lr\":0.1,"
+                 "\"per_second\":10.0,\"counted\":\"images\",\"left_seconds\":1,"
+                 "\"loss_disc\":1.5,\"loss_gen\":0.5}",
+                 "step 1/2  loss 2.0000 (last step: disc 1.5000, gen 0.5000)  lr 0.1  10 images/s  "
+                 "0:01 left");
+    assert_lines("{\"event\":\"start\",\"verb\":\"compare\",\"folder\":\"a\\u001b[2Jb\","
+                 "\"rows\":3}",
+                 "compare in a?[2Jb, 3 rows");
     assert_lines("{\"event\":\"row\",\"row\":2,\"rows\":9,\"label\":\"fp16\",\"state\":\"begins\"}",
                  "row 2 of 9: fp16: begins");
 }

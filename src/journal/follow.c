@@ -1,0 +1,146 @@
+#include "journal/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "journal/progress.h"
+#include "journal/progress_text.h"
+
+/* Many times the longest row that is written. */
+enum { ROW_MOST = 1 << 16 };
+
+struct hu_follow {
+    char *path;
+    FILE *file; /* NULL: not there yet */
+    long at;    /* where the next row begins */
+    char line[ROW_MOST];
+};
+
+hu_status hu_follow_open(const char *folder, hu_follow **follow) {
+    hu_status st = HU_OK;
+    hu_follow *made = NULL;
+    *follow = NULL;
+    if (!hu_file_exists(folder)) return hu_fail(HU_ERR_MISSING, "%s: no such folder", folder);
+    HU_TRY(HU_NEW(&made));
+    HU_TRY(hu_path_join(folder, HU_PROGRESS_FILE, &made->path));
+    *follow = made;
+    made = NULL;
+done:
+    hu_follow_close(made);
+    return st;
+}
+
+void hu_follow_close(hu_follow *follow) {
+    if (!follow) return;
+    if (follow->file) fclose(follow->file);
+    hu_free(follow->path);
+    hu_free(follow);
+}
+
+/* The next whole line into follow->line; false: there is none yet. A line that is too long becomes
+ * an empty one. */
+static bool read_line(hu_follow *follow) {
+    size_t used = 0;
+    bool is_long = false;
+    clearerr(follow->file); /* the end that was met may be no end any more */
+    if (fseek(follow->file, follow->at, SEEK_SET) != 0) return false;
+    for (int c; (c = fgetc(follow->file)) != EOF;) {
+        if (c == '\n') {
+            follow->at = ftell(follow->file);
+            follow->line[is_long ? 0 : used] = '\0';
+            return true;
+        }
+        if (used < ROW_MOST - 1)
+            follow->line[used++] = (char)c;
+        else
+            is_long = true;
+    }
+    return false;
+}
+
+hu_status hu_follow_next(hu_follow *follow, json_t **row) {
+    *row = NULL;
+    if (!follow->file) follow->file = fopen(follow->path, "re");
+    if (!follow->file && errno == ENOENT) return HU_OK;
+    if (!follow->file)
+        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", follow->path, strerror(errno));
+    while (read_line(follow)) {
+        *row = json_loads(follow->line, JSON_REJECT_DUPLICATES, NULL);
+        if (*row && *hu_progress_event(*row)) return HU_OK;
+        json_decref(*row);
+        *row = NULL;
+    }
+    if (!ferror(follow->file)) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: cannot read: %s", follow->path, strerror(errno));
+}
+
+/* A number of a row into where it belongs, if it is there. */
+static void take_whole(const json_t *row, const char *key, int64_t *number) {
+    if (json_is_integer(json_object_get(row, key)))
+        *number = json_integer_value(json_object_get(row, key));
+}
+
+static void take_real(const json_t *row, const char *key, double *number) {
+    double value = hu_json_real(row, key);
+    if (!isnan(value)) *number = value;
+}
+
+static void take_text(const json_t *row, const char *key, char *text, size_t capacity) {
+    const char *value = json_string_value(json_object_get(row, key));
+    if (value) snprintf(text, capacity, "%s", value);
+}
+
+static void take_row(const json_t *row, hu_standing *standing) {
+    const char *event = hu_progress_event(row);
+    standing->is_there = true;
+    /* Skipped steps are numbers, not counts, and come before the row that counts them. */
+    if (strcmp(event, "skipped") == 0 || strcmp(event, "rescaled") == 0) return;
+    if (strcmp(event, "start") == 0) standing->state[0] = '\0';
+    take_whole(row, "step", &standing->step);
+    take_whole(row, "steps", &standing->steps);
+    take_real(row, "epoch", &standing->epoch);
+    take_real(row, "epochs", &standing->epochs);
+    take_real(row, "metric.value", &standing->metric);
+    take_real(row, "best.value", &standing->best);
+    take_text(json_object_get(row, "metric"), "name", standing->name, sizeof standing->name);
+    take_text(json_object_get(row, "metric"), "part", standing->part, sizeof standing->part);
+    take_text(row, "state", standing->state, sizeof standing->state);
+}
+
+hu_status hu_standing_read(const char *folder, hu_standing *standing) {
+    hu_status st = HU_OK;
+    hu_follow *follow = NULL;
+    json_t *row = NULL;
+    const double unknown = (double)NAN;
+    *standing = (hu_standing){.step = -1,
+                              .steps = -1,
+                              .epoch = unknown,
+                              .epochs = unknown,
+                              .metric = unknown,
+                              .best = unknown};
+    HU_TRY(hu_follow_open(folder, &follow));
+    do {
+        json_decref(row);
+        HU_TRY(hu_follow_next(follow, &row));
+        if (row) take_row(row, standing);
+    } while (row);
+done:
+    hu_follow_close(follow);
+    return st;
+}
+
+bool hu_folder_is_held(const char *folder) {
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return false;
+    bool is_held = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(descriptor);
+    return is_held;
+}

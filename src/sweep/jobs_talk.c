@@ -1,0 +1,153 @@
+#include "sweep/jobs_talk.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "journal/result.h"
+#include "show/duration.h"
+#include "sweep/job_folder.h"
+
+hu_status hu_pace_open(const char *folder, const char *verb, int rows, hu_pace *pace) {
+    hu_status st = hu_progress_open(folder, &pace->file);
+    if (st != HU_OK) return st;
+    json_t *facts = json_pack("{s:s, s:s}", "verb", verb, "folder", folder);
+    if (facts && rows > 0) json_object_set_new(facts, "rows", json_integer(rows));
+    return hu_progress_write(pace->file, "start", facts, NULL);
+}
+
+hu_status hu_pace_end(hu_pace *pace, hu_status status) {
+    char words[1024];
+    const char *state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
+    if (!pace->file) return status;
+    snprintf(words, sizeof words, "%s", status == HU_OK ? "" : hu_last_error());
+    json_t *facts = json_pack("{s:s}", "state", status == HU_OK ? "finished" : state);
+    if (facts && *words) json_object_set_new(facts, "reason", json_string(words));
+    hu_status st = hu_progress_write(pace->file, "end", facts, NULL);
+    return status == HU_OK ? st : hu_fail(status, "%s", words);
+}
+
+void hu_pace_close(hu_pace *pace) {
+    hu_progress_close(pace->file);
+    *pace = (hu_pace){0};
+}
+
+/* Rows of the command, and the number of a job among them, from 1 on. */
+static int rows_of(const hu_pace *pace, int count) {
+    return pace->rows > 0 ? pace->rows : count;
+}
+
+static int number_of(const hu_pace *pace, int index) {
+    return (pace->rows > 0 ? pace->first : 0) + index + 1;
+}
+
+static bool is_over(const hu_job *job) {
+    return job->state == HU_JOB_DONE || job->state == HU_JOB_FAILED;
+}
+
+double hu_pace_left(const hu_pace *pace, const hu_job *job, int count) {
+    int left = rows_of(pace, count) - number_of(pace, count - 1);
+    for (int i = 0; i < count; i++) left += !is_over(&job[i]);
+    double one = pace->ended > 0 ? pace->seconds / (double)pace->ended : (double)NAN;
+    return left > 0 ? one * (double)left / (double)(pace->parallel > 0 ? pace->parallel : 1) : 0.0;
+}
+
+/* "row 3 of 20: ", or nothing for a job that is alone. */
+static void say_place(const hu_pace *pace, int count, int index) {
+    if (rows_of(pace, count) > 1)
+        fprintf(stderr, "row %d of %d: ", number_of(pace, index), rows_of(pace, count));
+}
+
+/* Of a job that has ended; where the test samples were not read, of the validation samples. */
+static hu_result_metric metric_of(const hu_job *job, bool *is_held) {
+    hu_result_metric made = hu_result_metric_of(job->result);
+    *is_held = isnan(made.last);
+    return *is_held ? hu_result_validation_of(job->result) : made;
+}
+
+/* "accuracy 87.31 %, 12 s, 4:10 left". */
+static void say_metric(const hu_job *job, double left) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES];
+    bool is_held;
+    hu_result_metric made = metric_of(job, &is_held);
+    fprintf(stderr, "%s%s %s, %.0f s", is_held ? "validation " : "",
+            hu_metric_words(made.metric, words), hu_metric_text(made.metric, made.last, value),
+            job->seconds);
+    if (left > 0.0) fprintf(stderr, ", %s left", hu_duration_text(left, span));
+    fputc('\n', stderr);
+}
+
+static const char *state_of(const hu_job *job) {
+    if (job->state == HU_JOB_FAILED) return "failed";
+    if (job->state != HU_JOB_DONE) return "stopped";
+    return json_object_get(job->result, "diverged") ? "diverged" : "finished";
+}
+
+static void say_end(const hu_pace *pace, const hu_job *job, int count, int index, double left) {
+    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    say_place(pace, count, index);
+    fprintf(stderr, "%s: ", job[index].label);
+    if (job[index].state == HU_JOB_FAILED)
+        fprintf(stderr, "failed: %s\n", job[index].failure);
+    else if (job[index].state == HU_JOB_STOPPED)
+        fprintf(stderr, "stopped\n");
+    else if (json_object_get(job[index].result, "diverged"))
+        fprintf(stderr, "diverged after %.0f s\n", job[index].seconds);
+    else
+        say_metric(&job[index], left);
+}
+
+/* The event "row". left: NaN or 0 is not written. */
+static hu_status write_row(hu_pace *pace, const hu_job *job, int number, int rows,
+                           const char *state, double left) {
+    bool is_held;
+    hu_result_metric made = metric_of(job, &is_held);
+    if (!pace->file) return HU_OK;
+    json_t *facts = json_pack("{s:i, s:i, s:s, s:s, s:s, s:o}", "row", number, "rows", rows,
+                              "label", job->label, "run", job->directory, "state", state, "seconds",
+                              hu_json_number(job->seconds));
+    if (facts && job->state == HU_JOB_DONE)
+        json_object_set_new(facts, "metric",
+                            json_pack("{s:s, s:s, s:o}", "name", made.metric->name, "part",
+                                      is_held ? "validation" : "test", "value",
+                                      hu_json_number(made.last)));
+    if (facts && left > 0.0) json_object_set_new(facts, "left_seconds", hu_json_number(left));
+    return hu_progress_write(pace->file, "row", facts, NULL);
+}
+
+hu_status hu_pace_begins(hu_pace *pace, const hu_job *job, int count, int index) {
+    if (!pace->is_quiet) {
+        say_place(pace, count, index);
+        fprintf(stderr, "%s%s\n", job[index].label,
+                job[index].state == HU_JOB_STOPPED ? " (goes on)" : "");
+    }
+    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count), "begins",
+                     (double)NAN);
+}
+
+hu_status hu_pace_ended(hu_pace *pace, const hu_job *job, int count, int index) {
+    if (job[index].state == HU_JOB_DONE) {
+        pace->ended++;
+        pace->seconds += job[index].seconds;
+    }
+    double left = hu_pace_left(pace, job, count);
+    if (!pace->is_quiet) say_end(pace, job, count, index, left);
+    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count),
+                     state_of(&job[index]), left);
+}
+
+void hu_pace_step(const hu_pace *pace, const hu_job *job, int count, int index) {
+    static double last;
+    long long step;
+    double now = hu_seconds_now();
+    if (pace->is_quiet || !isatty(STDERR_FILENO) || now - last < 1.0) return;
+    last = now;
+    if (!hu_job_folder_step(&job[index], &step)) return;
+    fprintf(stderr, "\r\033[K");
+    say_place(pace, count, index);
+    fprintf(stderr, "%s: step %lld, %.0f s", job[index].label, step,
+            job[index].seconds + now - job[index].started);
+    fflush(stderr);
+}

@@ -1,0 +1,38 @@
+/* sweep/jobs_talk.h - what is said of jobs: lines on stderr, and rows of progress.jsonl. */
+#ifndef HU_SWEEP_JOBS_TALK_H
+#define HU_SWEEP_JOBS_TALK_H
+#include <stdbool.h>
+
+#include "journal/progress.h"
+#include "sweep/job.h"
+
+/* How the jobs of a command go. All zero: nothing is written, and each call has rows of its own. */
+typedef struct hu_pace {
+    hu_progress *file; /* of the command's folder; NULL: none */
+    bool is_quiet;     /* no lines */
+    int parallel;      /* jobs at once */
+    int first, rows;   /* how many rows stand before those of a call, of how many; rows 0: the
+                          call's own are all */
+    int ended;         /* jobs that ended well in this process, of one length, */
+    double seconds;    /* and the time of all of them */
+} hu_pace;
+
+/* Opens progress.jsonl of the folder and writes its first row: which verb, on what. HU_ERR_IO. */
+hu_status hu_pace_open(const char *folder, const char *verb, int rows, hu_pace *pace);
+
+/* The last row: how the command ended, whose status and words are kept. */
+hu_status hu_pace_end(hu_pace *pace, hu_status status);
+void hu_pace_close(hu_pace *pace);
+
+/* Seconds that the jobs of a call that have not ended and the rows behind it will take, if they
+ * take as long as those that have ended; NaN: none has. */
+double hu_pace_left(const hu_pace *pace, const hu_job *job, int count);
+
+/* A job of a call begins, or has ended: a line and a row. HU_ERR_IO. */
+hu_status hu_pace_begins(hu_pace *pace, const hu_job *job, int count, int index);
+hu_status hu_pace_ended(hu_pace *pace, const hu_job *job, int count, int index);
+
+/* The line of a terminal that tells of the job's latest step, at most one a second. */
+void hu_pace_step(const hu_pace *pace, const hu_job *job, int count, int index);
+
+#endif
