@@ -69,6 +69,31 @@ void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dp
     }
 }
 
+/* What its producer rounds. */
+static hu_tallied_numbers of_value(const hu_run *run, hu_value_id v, const hu_slot *slots) {
+    uint32_t p = run->graph->value[v].producer;
+    return (hu_tallied_numbers){v, &slots[v], p != HU_NONE && hu_loop_at(run, p)};
+}
+
+/* What its reader rounds. */
+static hu_tallied_numbers of_use(const hu_run *run, uint32_t u, const hu_slot *slots) {
+    const hu_use *use = &run->graph->use[u];
+    const hu_node *node = &run->graph->node[use->node];
+    bool by_step = node->loop != HU_NONE && !hu_is_held(node, use->index);
+    return (hu_tallied_numbers){use->value, &slots[u], by_step};
+}
+
+hu_tallied_numbers hu_tallied(const hu_run *run, uint32_t tally) {
+    if (tally < hu_tally_of_use(run, 0)) return of_value(run, tally, run->value);
+    if (tally < hu_tally_of_sum(run, 0))
+        return of_use(run, tally - hu_tally_of_use(run, 0), run->grad);
+    if (tally < hu_tally_of_input(run, 0))
+        return of_value(run, tally - hu_tally_of_sum(run, 0), run->grad_sum);
+    if (tally < hu_tally_of_weights(run, 0))
+        return of_use(run, tally - hu_tally_of_input(run, 0), run->use);
+    return of_value(run, tally - hu_tally_of_weights(run, 0), run->grad_weights);
+}
+
 void hu_point_given(const hu_run *run, uint32_t n, const float **given) {
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; i < node->n_in; i++) {

@@ -100,6 +100,15 @@ static inline hu_slot *hu_param_gradient(const hu_run *run, hu_value_id param) {
  * this was the last that it needs. */
 bool hu_contribution_completes(hu_run *run, uint32_t use);
 
+/* What a tally is of: the value, or that whose gradient it is; by_step: a loop rounds it step by
+ * step. */
+typedef struct hu_tallied_numbers {
+    hu_value_id value;
+    const hu_slot *slot;
+    bool by_step;
+} hu_tallied_numbers;
+hu_tallied_numbers hu_tallied(const hu_run *run, uint32_t tally);
+
 /* What the inputs of a node that no format rounds hold for the batch; NULL for the others. */
 void hu_point_given(const hu_run *run, uint32_t n, const float **given);
 

@@ -94,15 +94,25 @@ static void load_field(hu_visit *visit, const hu_source *source, uint32_t field)
         check_target(run, v, visit->count, y, visit->thread);
 }
 
+/* Inputs may end by lengths, which are there before them. */
+static void load_fields(hu_visit *visit, const hu_source *source, bool are_inputs) {
+    const hu_run *run = visit->run;
+    for (uint32_t field = 0; field < run->graph->loaded_count; field++) {
+        hu_value_id v = run->graph->loaded[field];
+        bool is_input = run->graph->value[v].role == HU_VALUE_INPUT;
+        if (is_input == are_inputs && hu_value_is_read(run->graph, v, run->pass.turn))
+            load_field(visit, source, field);
+    }
+}
+
 static void load_batch(hu_run *run, const hu_source *source) {
     const hu_graph *graph = run->graph;
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
-        for (uint32_t field = 0; field < graph->loaded_count; field++)
-            if (hu_value_is_read(graph, graph->loaded[field], run->pass.turn))
-                load_field(&visit, source, field);
+        load_fields(&visit, source, false);
+        load_fields(&visit, source, true);
     }
     for (uint32_t field = 0; field < graph->loaded_count; field++) {
         hu_value_id v = graph->loaded[field];

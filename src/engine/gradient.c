@@ -17,6 +17,7 @@ static void fill_with(size_t n, float *x, float value) {
 /* The rounded rows of one contribution: made in this visit, asked for, or stored. */
 static const float *contribution(hu_visit *visit, uint32_t use) {
     hu_run *run = visit->run;
+    hu_value_id v = run->graph->use[use].value;
     if (hu_is_carried(visit, use)) return hu_step_carried(visit, run->graph->use[use].node);
     use = run->stored_as[use];
     hu_seen *seen = &visit->thread->contribution[use];
@@ -24,6 +25,7 @@ static const float *contribution(hu_visit *visit, uint32_t use) {
     if (!hu_is_seen(visit, seen) && run->exec[reader].is_pulled && !hu_use_is_stored(run, use))
         hu_visit_run_backward(visit, reader);
     if (!hu_is_seen(visit, seen)) hu_see(visit, seen, hu_visit_read(visit, &run->grad[use]));
+    hu_visit_clear_rounded(visit, &run->grad[use], v, seen->rows);
     return seen->rows;
 }
 
@@ -91,6 +93,7 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     if (rounds && tally && slot->in_loop && slot->history != HU_NONE && !run->rehearsal.is_on)
         hu_scale_add_maximum(slot, tally, elements, sum);
     if (rounds && !run->rehearsal.is_on) hu_visit_round_rows(visit, slot, (float *)sum, counts);
+    if (rounds) hu_visit_clear_rounded(visit, slot, v, sum);
     return (hu_gradient_rows){sum, true};
 }
 
@@ -107,6 +110,7 @@ static const float *gradient_apart(hu_visit *visit, hu_value_id v) {
     if (view->in_loop && view->history != HU_NONE) hu_scale_add_maximum(view, tally, elements, sum);
     if (hu_quantizer_rounds(&view->edge->quantizer))
         hu_visit_round_rows(visit, view, (float *)sum, &tally->counts);
+    hu_visit_clear_rounded(visit, view, v, sum);
     return sum;
 }
 
@@ -249,6 +253,7 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
     /* What the op reads: saved values, gradients of the outputs, its mask. */
     load_saved(visit, n, call);
     for (int i = 0; i < node->n_out; i++) {
+        hu_visit_clear_padding(visit, node->out[i], NULL); /* its gradient is counted behind */
         hu_tally *tally = &visit->thread->tally[hu_tally_of_sum(run, node->out[i])];
         hu_gradient_rows gradient = hu_visit_gradient(visit, n, node->out[i], tally);
         call->dout[i] = gradient.rows;
@@ -272,6 +277,7 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         run_in_two(visit, n, call);
     else
         run_in_one(visit, n, call);
+    for (int i = 0; i < node->n_in; i++) hu_visit_clear_padding(visit, node->in[i], call->din[i]);
     for (int i = 0; i < node->n_in; i++)
         if (!visit->loop || !hu_is_held(node, i)) hu_learn_input(visit, n, i, call->din[i]);
     round_gradients(visit, n, call);

@@ -241,6 +241,7 @@ static void held_gradients(const walk *w, uint32_t n) {
         double *sum = hu_visit_take(visit, (size_t)slot->elements * sizeof *sum);
         if (!run->rehearsal.is_on)
             sum_steps(w, slot->elements, visit->thread->loop[n].gathered[i], sum, x);
+        hu_visit_clear_padding(visit, node->in[i], x);
         hu_learn_input(visit, n, i, x);
         hu_visit_round(visit, slot, HU_ROWS_STORED,
                        &visit->thread->tally[hu_tally_of_use(run, use)], x);

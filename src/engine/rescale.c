@@ -4,6 +4,7 @@
 
 #include "engine/facts.h"
 #include "engine/gradient.h"
+#include "engine/padding.h"
 #include "engine/range.h"
 #include "engine/scale.h"
 #include "engine/value.h"
@@ -67,7 +68,11 @@ static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, h
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t c = 0; c < run->chunks; c++) {
             hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], region, pass, c);
-            hu_scale_add_maximum(slot, &own, visit.count * slot->elements, rows(&visit, v));
+            const float *x = rows(&visit, v);
+            if (hu_has_padding(run, v))
+                hu_padding_add_extremes(run, slot, v, visit.first, visit.count, x, &own);
+            else
+                hu_scale_add_maximum(slot, &own, visit.count * slot->elements, x);
         }
 #pragma omp critical(hu_extremes)
         join(&own, &all);

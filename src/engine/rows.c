@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "engine/facts.h"
+#include "engine/padding.h"
 #include "engine/record.h"
 #include "engine/scale.h"
 #include "engine/usage.h"
@@ -97,6 +98,28 @@ float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored) {
     return hu_visit_take_rows(visit, slot);
 }
 
+void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x) {
+    const hu_run *run = visit->run;
+    if (visit->loop || !hu_has_padding(run, v)) return;
+    hu_visit_touch(visit, run->value[run->graph->value[v].ends.lengths].buffer);
+    if (x && !run->rehearsal.is_on) hu_padding_clear(run, v, visit->first, visit->count, x);
+}
+
+void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x) {
+    hu_visit_clear_padding(visit, v, slot->uniformer ? (float *)x : NULL);
+}
+
+/* Of rows that the tally counts, before they are rounded. */
+static void add_extremes(const hu_visit *visit, const hu_slot *slot, hu_tally *tally,
+                         const float *x) {
+    const hu_run *run = visit->run;
+    hu_value_id v = hu_tallied(run, (uint32_t)(tally - visit->thread->tally)).value;
+    if (!visit->loop && hu_has_padding(run, v))
+        hu_padding_add_extremes(run, slot, v, visit->first, visit->count, x, tally);
+    else
+        hu_scale_add_maximum(slot, tally, visit->count * hu_visit_elements(visit, slot), x);
+}
+
 void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
                          hu_round_counts *counts) {
     const hu_slot_context *context = &visit->run->context;
@@ -117,8 +140,7 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
     /* Exponents and maxima are of the numbers before they are rounded. */
     if (tally && run->records)
         hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), elements, x);
-    if (tally && (is_staged || slot->history != HU_NONE))
-        hu_scale_add_maximum(slot, tally, elements, x);
+    if (tally && (is_staged || slot->history != HU_NONE)) add_extremes(visit, slot, tally, x);
     if (is_staged) return is_readable;
     hu_work_start(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;

@@ -78,6 +78,13 @@ enum {
 bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
                     float *x);
 
+/* Zeroes rows of x, numbers of a value or of its gradient, that are padding (engine/padding.h); x
+ * NULL: there are none. */
+void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x);
+
+/* The same of what the slot has rounded, where that may have made something of zeros. */
+void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x);
+
 /* Only rounds the visit's rows x, and counts (NULL: not counted). */
 void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
                          hu_round_counts *counts);

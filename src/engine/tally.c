@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine/facts.h"
+#include "engine/padding.h"
 #include "engine/rescale.h"
 #include "kernel/gemm/counts.h"
 #include "op/row_count.h"
@@ -73,27 +74,47 @@ static uint64_t less(uint64_t n, uint64_t absent) {
     return n > absent ? n - absent : 0;
 }
 
-/* They were counted as exact zeros. */
-static void leave_out_absent(const hu_run *run, uint32_t index, hu_value_id v,
-                             hu_round_counts *counts) {
+/* Numbers of a tensor that are not there: rows that are padding, and what the op that makes them
+ * leaves out; outside of loops that lies in the same rows. */
+typedef struct missing {
+    bool is_padded;
+    uint64_t absent, padding;
+} missing;
+
+static missing missing_of(const hu_run *run, const hu_tallied_numbers *of, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
-    bool has_absent = value->producer != HU_NONE && value->output == 0;
-    uint64_t absent = has_absent ? run->exec[value->producer].absent : 0;
-    counts->elements = less(counts->elements, absent);
-    counts->zero = less(counts->zero, absent);
-    if (!run->records || run->repeats) return;
-    hu_histogram *histogram = &run->histogram[index];
+    uint32_t p = value->producer;
+    missing m = {.is_padded = hu_has_padding(run, v) && !of->by_step};
+    bool has_rows = m.is_padded && (p == HU_NONE || !hu_loop_at(run, p));
+    if (m.is_padded) m.padding = hu_padding_elements(run, v);
+    if (p != HU_NONE && value->output == 0 && !has_rows) m.absent = run->exec[p].absent;
+    return m;
+}
+
+static void leave_out_of_histogram(hu_histogram *histogram, uint64_t absent) {
     histogram->elements = less(histogram->elements, absent);
     histogram->zero = less(histogram->zero, absent);
 }
 
-hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value) {
+/* They were counted as exact zeros. records: they are in the tally's histogram too, still. */
+static hu_round_counts sum_of_threads(const hu_run *run, uint32_t index, hu_value_id value,
+                                      bool records) {
+    const hu_tallied_numbers of = hu_tallied(run, index);
+    const missing m = missing_of(run, &of, value);
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
     for (int t = 0; t < run->options.threads; t++)
         hu_round_counts_add(&counts, &run->thread[t].tally[index].counts);
-    leave_out_absent(run, index, value, &counts);
+    if (m.is_padded) hu_padding_uncount(run, of.slot, value, &counts);
+    counts.elements = less(counts.elements, m.absent);
+    counts.zero = less(counts.zero, m.absent);
+    if (records && run->records && !run->repeats)
+        leave_out_of_histogram(&run->histogram[index], m.absent + m.padding);
     return counts;
+}
+
+hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value) {
+    return sum_of_threads(run, index, value, true);
 }
 
 void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
@@ -101,7 +122,9 @@ void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id va
     uint32_t producer = run->graph->value[value].producer;
     uint32_t end = in_gradient ? HU_NONE : producer == HU_NONE ? 0 : producer + 1;
     hu_rescale_finish(run, slot, index); /* rounds staged rows, and so counts them */
-    hu_round_counts counts = hu_tally_sum(run, index, value);
+    /* The gradients of two inputs may be stored as one, which belongs to the first of them. */
+    bool is_own = hu_tallied(run, index).slot == slot;
+    hu_round_counts counts = sum_of_threads(run, index, value, is_own);
     hu_tally_add(run, slot->edge, &counts, value, end);
 }
 

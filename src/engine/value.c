@@ -93,6 +93,7 @@ static bool make(hu_visit *visit, uint32_t n, const float **rows) {
         hu_visit_lend_scratch(visit, n, call);
         hu_visit_run_op(visit, n, node->op->forward, call);
     }
+    hu_visit_clear_padding(visit, out, y);
     *rows = y;
     hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
     unsigned flags =
@@ -121,6 +122,7 @@ const float *hu_visit_value(hu_visit *visit, hu_value_id v) {
         rows = hu_carried_read(visit, v);
     else if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
         rows = hu_visit_read(visit, &run->value[v]);
+    hu_visit_clear_rounded(visit, &run->value[v], v, rows);
     hu_see(visit, seen, rows);
     return rows;
 }
@@ -167,6 +169,7 @@ const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted)
         hu_see(visit, seen, hu_visit_read(visit, &run->use[use]));
     else
         hu_see(visit, seen, round_input(visit, use, hu_visit_value(visit, node->in[i]), tally));
+    hu_visit_clear_rounded(visit, &run->use[use], node->in[i], seen->rows);
     return seen->rows;
 }
 
@@ -181,6 +184,9 @@ float *hu_visit_room(hu_visit *visit, hu_value_id v) {
 
 void hu_visit_store(hu_visit *visit, hu_value_id v, float *x) {
     hu_tally *tally = &visit->thread->tally[hu_tally_of_value(visit->run, v)];
-    if (hu_visit_round(visit, &visit->run->value[v], HU_ROWS_STORED, tally, x))
-        hu_see(visit, &visit->thread->value[v], x);
+    const hu_slot *slot = &visit->run->value[v];
+    hu_visit_clear_padding(visit, v, x);
+    if (!hu_visit_round(visit, slot, HU_ROWS_STORED, tally, x)) return;
+    hu_visit_clear_rounded(visit, slot, v, x);
+    hu_see(visit, &visit->thread->value[v], x);
 }

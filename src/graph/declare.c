@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/ends.h"
 #include "graph/loop.h"
 
 static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
@@ -40,6 +41,7 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
                              .role = role,
                              .steps = 1,
                              .producer = HU_NONE,
+                             .ends = {.lengths = HU_NONE},
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
     graph->value_count++; /* from now on hu_graph_free frees the name */
@@ -234,6 +236,7 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
     memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
     for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;
+    hu_ends_infer(graph, made);
     memcpy(outputs, made->out, (size_t)made->n_out * sizeof *outputs);
 done:
     hu_free(in_shapes);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "graph/ends.h"
 #include "graph/loop.h"
 
 /* The bit of evaluations in hu_node.turns, where it says who is left out in the end. */
@@ -121,6 +122,10 @@ static void mark_turns(hu_graph *graph) {
         for (int i = 0; i < graph->node[n].n_in; i++) {
             uint32_t producer = graph->value[graph->node[n].in[i]].producer;
             if (producer != HU_NONE) graph->node[producer].turns |= graph->node[n].turns;
+        }
+        for (int i = 0; i < graph->node[n].n_out; i++) {
+            uint32_t teller = hu_ends_teller(graph, graph->node[n].out[i]);
+            if (teller != HU_NONE) graph->node[teller].turns |= graph->node[n].turns;
         }
     }
     for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns ^= EVALUATIONS;

@@ -67,6 +67,13 @@ typedef struct hu_loop {
     bool is_closed;
 } hu_loop;
 
+/* Of some values a sample has the first rows only; those behind its length are padding: exact zeros
+ * in values and gradients, in no counter and of no scale (engine/padding.h). */
+typedef struct hu_ends {
+    hu_value_id lengths; /* how many rows are there, of one element; HU_NONE: all */
+    int64_t row;         /* elements of a row */
+} hu_ends;
+
 typedef struct hu_value_info {
     char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
     hu_shape shape; /* of one sample; of the whole for parameters and buffers */
@@ -82,6 +89,8 @@ typedef struct hu_value_info {
     uint32_t *uses;     /* [use_count] in consumer order */
     bool needs_grad;
     int64_t steps; /* of a value whose rows a loop makes or reads one by one; else 1 */
+    hu_ends ends;
+    bool tells_ends; /* it is the lengths of another value, and so read where that is made */
 } hu_value_info;
 
 typedef struct hu_node {

@@ -46,7 +46,7 @@ bool hu_value_is_read(const hu_graph *graph, hu_value_id v, int turn) {
     const hu_value_info *value = &graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++)
         if (hu_node_runs(&graph->node[graph->use[value->uses[k]].node], turn)) return true;
-    return turn == 0;
+    return turn == 0 || value->tells_ends;
 }
 
 bool hu_value_repeats(const hu_graph *graph, hu_value_id v, int turn) {

@@ -51,6 +51,7 @@ static void relu_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_relu = {.name = "relu",
+                          .keeps_rows = true,
                           .min_in = 1,
                           .max_in = 1,
                           .is_cheap = true,
@@ -134,6 +135,7 @@ static const hu_attribute leaky_attributes[] = {
 };
 
 const hu_op hu_op_leaky_relu = {.name = "leaky_relu",
+                                .keeps_rows = true,
                                 .attrs_bytes = sizeof(hu_leaky_relu_attrs),
                                 .attributes = leaky_attributes,
                                 .min_in = 1,
@@ -182,6 +184,7 @@ static const hu_attribute clipped_attributes[] = {
 };
 
 const hu_op hu_op_clipped_relu = {.name = "clipped_relu",
+                                  .keeps_rows = true,
                                   .attrs_bytes = sizeof(hu_clipped_relu_attrs),
                                   .attributes = clipped_attributes,
                                   .min_in = 1,
@@ -211,6 +214,7 @@ static void sigmoid_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_sigmoid = {.name = "sigmoid",
+                             .keeps_rows = true,
                              .min_in = 1,
                              .max_in = 1,
                              .shape = same_shape,
@@ -234,6 +238,7 @@ static void tanh_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_tanh = {.name = "tanh",
+                          .keeps_rows = true,
                           .min_in = 1,
                           .max_in = 1,
                           .shape = same_shape,
@@ -273,6 +278,7 @@ static const hu_attribute gelu_attributes[] = {
 };
 
 const hu_op hu_op_gelu = {.name = "gelu",
+                          .keeps_rows = true,
                           .attrs_bytes = sizeof(hu_gelu_attrs),
                           .attributes = gelu_attributes,
                           .min_in = 1,

@@ -86,6 +86,7 @@ static const hu_attribute dropout_attributes[] = {
 };
 
 const hu_op hu_op_dropout = {.name = "dropout",
+                             .keeps_rows = true,
                              .attrs_bytes = sizeof(hu_dropout_attrs),
                              .attributes = dropout_attributes,
                              .min_in = 1,

@@ -126,6 +126,7 @@ static void usual(void *attrs, const hu_shape *in) {
 
 const hu_op hu_op_embedding = {
     .name = "embedding",
+    .keeps_rows = true,
     .attrs_bytes = sizeof(hu_embedding_attrs),
     .attributes = attributes,
     .usual = usual,

@@ -55,6 +55,7 @@ static void add_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_add = {.name = "add",
+                         .keeps_rows = true,
                          .min_in = 2,
                          .max_in = -1,
                          .is_cheap = true,
@@ -95,6 +96,7 @@ static void mul_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_mul = {.name = "mul",
+                         .keeps_rows = true,
                          .min_in = 2,
                          .max_in = 2,
                          .shape = mul_shape,
@@ -197,6 +199,7 @@ static const hu_attribute concat_attributes[] = {
 };
 
 const hu_op hu_op_concat = {.name = "concat",
+                            .keeps_rows = true,
                             .attrs_bytes = sizeof(hu_concat_attrs),
                             .attributes = concat_attributes,
                             .min_in = 1,
@@ -263,6 +266,7 @@ static const hu_attribute split_attributes[] = {
 };
 
 const hu_op hu_op_split = {.name = "split",
+                           .keeps_rows = true,
                            .attrs_bytes = sizeof(hu_split_attrs),
                            .attributes = split_attributes,
                            .min_in = 1,
@@ -318,6 +322,7 @@ static void bias_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_bias = {.name = "bias",
+                          .keeps_rows = true,
                           .attrs_bytes = sizeof(hu_bias_attrs),
                           .min_in = 1,
                           .max_in = 1,

@@ -97,6 +97,7 @@ static void l2_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_l2_norm = {.name = "l2_norm",
+                             .keeps_rows = true,
                              .attrs_bytes = sizeof(hu_l2_norm_attrs),
                              .attributes = l2_attributes,
                              .min_in = 1,

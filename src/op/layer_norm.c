@@ -84,6 +84,7 @@ static void layer_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_layer_norm = {.name = "layer_norm",
+                                .keeps_rows = true,
                                 .attrs_bytes = sizeof(hu_layer_norm_attrs),
                                 .attributes = layer_attributes,
                                 .min_in = 1,

@@ -64,6 +64,7 @@ static void linear_usual(void *attrs, const hu_shape *in) {
 
 const hu_op hu_op_linear = {
     .name = "linear",
+    .keeps_rows = true,
     .attrs_bytes = sizeof(hu_linear_attrs),
     .attributes = linear_attributes,
     .usual = linear_usual,

@@ -39,6 +39,7 @@ static const hu_attribute scale_attributes[] = {
 };
 
 const hu_op hu_op_scale = {.name = "scale",
+                           .keeps_rows = true,
                            .attrs_bytes = sizeof(hu_scale_attrs),
                            .attributes = scale_attributes,
                            .min_in = 1,

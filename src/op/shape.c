@@ -34,6 +34,7 @@ static void view_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_flatten = {.name = "flatten",
+                             .keeps_rows = true,
                              .min_in = 1,
                              .max_in = 1,
                              .is_view = true,
@@ -68,6 +69,7 @@ static const hu_attribute reshape_attributes[] = {
 };
 
 const hu_op hu_op_reshape = {.name = "reshape",
+                             .keeps_rows = true,
                              .attrs_bytes = sizeof(hu_reshape_attrs),
                              .min_in = 1,
                              .max_in = 1,

@@ -57,6 +57,7 @@ static void sinusoid_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_sinusoid = {.name = "sinusoid",
+                              .keeps_rows = true,
                               .min_in = 1,
                               .max_in = 1,
                               .in_place = true,

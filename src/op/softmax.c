@@ -72,6 +72,7 @@ static void log_softmax_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_log_softmax = {.name = "log_softmax",
+                                 .keeps_rows = true,
                                  .attrs_bytes = sizeof(hu_log_softmax_attrs),
                                  .attributes = log_softmax_attributes,
                                  .min_in = 1,

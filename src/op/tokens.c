@@ -90,6 +90,7 @@ static const hu_attribute position_attributes[] = {
 static const hu_attribute no_attributes[] = {{HU_ATTRIBUTE_END, NULL, 0, 0}};
 
 const hu_op hu_op_position = {.name = "position",
+                              .keeps_rows = true,
                               .attrs_bytes = sizeof(hu_position_attrs),
                               .attributes = position_attributes,
                               .usual = position_usual,
