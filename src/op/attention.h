@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows (queries, T of them) see keys (S of them): all, or the first ones where the last input of
- * the operation, lengths [1], says how many there are. Of attention_weights and attention_context.
- */
+/* Rows (queries, T of them) see keys (S of them): all, or the first ones where an input behind the
+ * others, lengths [1], says how many there are. One more, also [1], may say how many rows there
+ * are: those behind see nothing. Of attention_weights and attention_context. */
 typedef struct hu_sight_attrs {
     bool is_causal;   /* row t sees no key behind key t */
     bool lengths_too; /* lengths are those of the rows as well: rows behind them see nothing */

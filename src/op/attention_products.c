@@ -101,7 +101,7 @@ static hu_status scores_shape(const void *attrs, int n_in, const hu_shape *in, i
                        a->heads, in[0].extent[1]);
     *n_out = 1;
     out[0] = (hu_shape){3, {a->heads, in[0].extent[0], in[1].extent[0]}};
-    return hu_expect_lengths("attention_scores", LENGTHS, n_in, in);
+    return hu_sight_expect_lengths("attention_scores", LENGTHS, n_in, in);
 }
 
 /* weights [heads, T, S], v [S, d] -> [T, d] */
@@ -114,7 +114,7 @@ static hu_status context_shape(const void *attrs, int n_in, const hu_shape *in, 
                           "weights [heads, T, S] and values [S, d], d a multiple of heads");
     *n_out = 1;
     out[0] = (hu_shape){2, {in[0].extent[1], in[1].extent[1]}};
-    return hu_expect_lengths("attention_context", LENGTHS, n_in, in);
+    return hu_sight_expect_lengths("attention_context", LENGTHS, n_in, in);
 }
 
 /* ---- planning ---- */
@@ -190,7 +190,7 @@ static int64_t scores_absent(const hu_node_info *info, bool training, int64_t co
     (void)training;
     attention a = scores_of(info);
     return hu_sight_absent_pairs(&a.sight, &a.heads, count,
-                                 info->n_in > LENGTHS ? given[LENGTHS] : NULL);
+                                 hu_sight_lengths_of(info->n_in, given, LENGTHS));
 }
 
 /* Rows behind the lengths. */
@@ -198,7 +198,7 @@ static int64_t context_absent(const hu_node_info *info, bool training, int64_t c
                               const float *const *given) {
     (void)training;
     attention a = context_of(info);
-    const float *lengths = info->n_in > LENGTHS ? given[LENGTHS] : NULL;
+    const hu_sight_lengths lengths = hu_sight_lengths_of(info->n_in, given, LENGTHS);
     int64_t rows = 0;
     for (int64_t i = 0; i < count; i++)
         rows += a.heads.rows - hu_sight_there(&a.sight, &a.heads, lengths, i).rows;
@@ -211,7 +211,7 @@ static int64_t context_absent(const hu_node_info *info, bool training, int64_t c
 static void run(const hu_op_call *call, hu_product_role role, int64_t i, const float *first,
                 const float *second, float *result) {
     const attention *a = call->state;
-    const float *lengths = call->info->n_in > LENGTHS ? call->in[LENGTHS] : NULL;
+    const hu_sight_lengths lengths = hu_sight_lengths_of(call->info->n_in, call->in, LENGTHS);
     hu_heads_call product = {.first = first,
                              .second = second,
                              .result = result,
@@ -290,7 +290,7 @@ static const hu_attribute scores_attributes[] = {
 };
 
 #define ATTENTION_RECORD                                                                           \
-    .min_in = 2, .max_in = 3, .held = 1u << 1 | 1u << LENGTHS, .is_product = true,                 \
+    .min_in = 2, .max_in = 4, .held = 1u << 1 | 3u << LENGTHS, .is_product = true,                 \
     .saves = HU_SAVE_ALL_INPUTS, .scratch_bytes = attention_scratch_bytes,                         \
     .release = attention_release
 

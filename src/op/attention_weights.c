@@ -23,7 +23,7 @@ static hu_status weights_shape(const void *attrs, int n_in, const hu_shape *in, 
     if (st != HU_OK) return st;
     *n_out = 1;
     out[0] = in[0];
-    return hu_expect_lengths("attention_weights", LENGTHS, n_in, in);
+    return hu_sight_expect_lengths("attention_weights", LENGTHS, n_in, in);
 }
 
 /* Scratch: how many keys each row sees, then the rows' powers. */
@@ -43,12 +43,12 @@ static int64_t weights_absent(const hu_node_info *info, bool training, int64_t c
     (void)training;
     hu_heads h = heads_of(info);
     return hu_sight_absent_pairs(info->attrs, &h, count,
-                                 info->n_in > LENGTHS ? given[LENGTHS] : NULL);
+                                 hu_sight_lengths_of(info->n_in, given, LENGTHS));
 }
 
 /* Keys that the rows of sample i see, into scratch. */
 static const int64_t *find_seen(const hu_op_call *call, const hu_heads *h, int64_t i) {
-    const float *lengths = call->info->n_in > LENGTHS ? call->in[LENGTHS] : NULL;
+    const hu_sight_lengths lengths = hu_sight_lengths_of(call->info->n_in, call->in, LENGTHS);
     hu_heads_there there = hu_sight_there(call->info->attrs, h, lengths, i);
     int64_t *seen = call->scratch;
     for (int64_t t = 0; t < h->rows; t++) seen[t] = hu_heads_seen(h, there, t);
@@ -86,11 +86,12 @@ const hu_op hu_op_attention_weights = {.name = "attention_weights",
                                        .attrs_bytes = sizeof(hu_sight_attrs),
                                        .attributes = hu_sight_attributes,
                                        .min_in = 1,
-                                       .max_in = 2,
-                                       .held = 1u << LENGTHS,
+                                       .max_in = 3,
+                                       .held = 3u << LENGTHS,
                                        .in_place = true,
                                        .shape = weights_shape,
-                                       .saves = HU_SAVE_OUTPUT_0 | HU_SAVE_INPUT_1,
+                                       .saves = HU_SAVE_OUTPUT_0 | HU_SAVE_INPUT_1 |
+                                                HU_SAVE_INPUT_1 << 1,
                                        .scratch_bytes = weights_scratch_bytes,
                                        .absent = weights_absent,
                                        .forward = weights_forward,

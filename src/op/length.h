@@ -7,6 +7,8 @@
  * a convolution of this stride that keeps the length otherwise makes of them. */
 typedef struct hu_length_attrs {
     int64_t stride; /* at least 1 */
+    bool leading;   /* in[0] is a list of numbers [M] instead: rows are those in front of the first
+                       that is below 0, or no number */
 } hu_length_attrs;
 
 #endif
