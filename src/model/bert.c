@@ -12,6 +12,7 @@
 #include "model/transformer.h"
 #include "op/embedding.h"
 #include "op/join.h"
+#include "op/length.h"
 #include "op/tokens.h"
 #include "task/pretrain.h"
 
@@ -44,9 +45,12 @@ static hu_value_id embed(hu_builder *b, const bert *m, int64_t width) {
 
 /* Scores of all words for each hidden place: [hidden, words]. */
 static hu_value_id words_of(hu_builder *b, hu_value_id rows, int64_t width) {
+    static const hu_length_attrs listed = {.stride = 1, .leading = true};
     const hu_bias_attrs bias = {.bias_init = zero};
     hu_value_id in[] = {rows, b->value[HU_PRETRAIN_PLACES]};
+    hu_value_id count = hu_build_node(b, &hu_op_length, "hidden.count", NULL, &listed, 1, &in[1]);
     hu_value_id value = hu_build_node(b, &hu_op_pick_rows, "hidden", NULL, NULL, 2, in);
+    hu_build_ends(b, value, count);
     value = hu_build_linear_rows(b, "mlm", value, width, start, zero);
     value = hu_build_gelu(b, "mlm.act", value);
     value = hu_build_layer_norm(b, "mlm_ln", value, epsilon);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "graph/ends.h"
 #include "model/split.h"
 #include "op/geometry.h"
 #include "op/join.h"
@@ -352,6 +353,11 @@ int64_t hu_build_words(const hu_builder *b) {
 /* Classes of a classifier, channels of a picture. */
 int64_t hu_build_outputs(const hu_builder *b) {
     return b->choice.shapes.outputs;
+}
+
+hu_value_id hu_build_ends(hu_builder *b, hu_value_id value, hu_value_id lengths) {
+    if (b->status == HU_OK) b->status = hu_graph_end_rows(b->graph, value, lengths);
+    return value;
 }
 
 hu_value_id hu_build_input(hu_builder *b) {

@@ -53,8 +53,11 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "conv%d", number);
     hu_value_id in[2] = {hu_build_node(b, &hu_op_conv2d, name, NULL, &conv, 1, &value), s->lengths};
+    bool ends = !b->norms_all_rows;
+    if (ends) hu_build_ends(b, in[0], s->lengths);
     snprintf(name, sizeof name, "bn%d", number);
-    value = hu_build_node(b, &hu_op_batch_norm, name, NULL, &norm, b->norms_all_rows ? 1 : 2, in);
+    value = hu_build_node(b, &hu_op_batch_norm, name, NULL, &norm, ends ? 2 : 1, in);
+    if (ends) hu_build_ends(b, value, s->lengths);
     snprintf(name, sizeof name, "clamp%d", number);
     return hu_build_node(b, &hu_op_clipped_relu, name, NULL, &clip, 1, &value);
 }
@@ -74,7 +77,9 @@ static hu_value_id recurrent(hu_builder *b, int layer, const sizes *s, hu_value_
 static hu_value_id look_ahead(hu_builder *b, const sizes *s, hu_value_id value) {
     const hu_row_conv_attrs ahead = {.context = s->ahead, .weight_init = hu_init_usual(s->ahead)};
     const hu_value_id in[2] = {value, s->lengths};
-    return s->ahead ? hu_build_node(b, &hu_op_row_conv, "ahead", NULL, &ahead, 2, in) : value;
+    if (!s->ahead) return value;
+    return hu_build_ends(b, hu_build_node(b, &hu_op_row_conv, "ahead", NULL, &ahead, 2, in),
+                         s->lengths);
 }
 
 static hu_value_id dense(hu_builder *b, const char *name, int64_t features, hu_value_id value) {
@@ -88,10 +93,11 @@ static hu_value_id dense(hu_builder *b, const char *name, int64_t features, hu_v
 }
 
 /* [frames, bins, channels] -> [frames, channels bins], the bins of a channel behind each other. */
-static hu_value_id flat_rows(hu_builder *b, hu_value_id value) {
+static hu_value_id flat_rows(hu_builder *b, hu_value_id value, hu_value_id lengths) {
     hu_shape maps = hu_build_shape(b, value);
     const hu_shape rows = {2, {maps.extent[0], maps.extent[1] * maps.extent[2]}};
     value = hu_build_node(b, &hu_op_transpose, "transpose", NULL, NULL, 1, &value);
+    hu_build_ends(b, value, lengths);
     return hu_build_reshape(b, "rows", value, &rows);
 }
 
@@ -106,7 +112,7 @@ static sizes chosen(const hu_builder *b, const sizes *own, double width) {
 }
 
 static hu_status build(const hu_model_options *options, hu_graph *graph, const sizes *own) {
-    static const hu_length_attrs halved = {STRIDE};
+    static const hu_length_attrs halved = {.stride = STRIDE};
     hu_builder b = hu_build_begin(options, graph);
     hu_value_id value = hu_build_input(&b), length = hu_graph_find(graph, HU_LENGTHS_FIELD);
     if (b.status == HU_OK && length == HU_NONE)
@@ -116,7 +122,7 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const s
     sizes s = chosen(&b, own, options->width);
     s.lengths = hu_build_node(&b, &hu_op_length, "length2", NULL, &halved, 1, &length);
     for (int i = 0; i < 2; i++) value = block(&b, i + 1, &s.window[i], &s, value);
-    value = flat_rows(&b, value);
+    value = flat_rows(&b, value, s.lengths);
     for (int layer = 0; layer < s.layers; layer++) value = recurrent(&b, layer, &s, value);
     value = look_ahead(&b, &s, value);
     if (s.dense) value = hu_build_relu(&b, "relu", dense(&b, "fc1", s.dense, value));

@@ -83,16 +83,20 @@ static hu_value_id decode(hu_builder *b, const translation *t, hu_value_id rows)
 }
 
 /* What each row finds in the sentence: its words weighted by what they have in common with it. */
-static hu_value_id attend(hu_builder *b, hu_value_id rows, hu_value_id words, hu_value_id lengths) {
+static hu_value_id attend(hu_builder *b, const translation *t, hu_value_id rows,
+                          hu_value_id words) {
     static const hu_scores_attrs scores = {.heads = 1, .factor = 1.0f};
     static const hu_sight_attrs sight;
-    hu_value_id pair[] = {rows, words, lengths};
+    hu_value_id pair[] = {rows, words, t->words, t->written};
     hu_value_id seen[] = {
-        hu_build_node(b, &hu_op_attention_scores, "attn.scores", NULL, &scores, 3, pair), lengths};
+        hu_build_node(b, &hu_op_attention_scores, "attn.scores", NULL, &scores, 4, pair), t->words,
+        t->written};
     hu_value_id weights[] = {
-        hu_build_node(b, &hu_op_attention_weights, "attn.weights", NULL, &sight, 2, seen), words,
-        lengths};
-    return hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 3, weights);
+        hu_build_node(b, &hu_op_attention_weights, "attn.weights", NULL, &sight, 3, seen), words,
+        t->words, t->written};
+    hu_value_id found =
+        hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 4, weights);
+    return hu_build_ends(b, found, t->written);
 }
 
 /* comb [first; second] of every row. */
@@ -132,7 +136,7 @@ hu_status hu_model_seq2seq_s(const hu_model_options *options, hu_graph *graph) {
     if (st != HU_OK) return st;
     hu_value_id source = encode(&b, &t, embed(&b, "src", t.source, t.width));
     hu_value_id value = decode(&b, &t, embed(&b, "tgt", t.tokens, t.width));
-    value = combine(&b, attend(&b, value, source, t.words), value, t.width);
+    value = combine(&b, attend(&b, &t, value, source), value, t.width);
     close(&b, hu_build_node(&b, &hu_op_tanh, "tanh", NULL, NULL, 1, &value));
     return b.status;
 }

@@ -80,6 +80,7 @@ hu_value_id hu_build_attention(hu_builder *b, const char *name, hu_value_id rows
     pairs = dropout(b, name, "drop", pairs, form->attention_dropout);
     hu_value_id context =
         attend(b, &hu_op_attention_context, name, "context", sight, form, 2, pairs, v);
+    if (form->lengths) context = hu_build_ends(b, context, *form->lengths);
     return linear(b, name, "out", context, width, form);
 }
 

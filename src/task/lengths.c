@@ -15,7 +15,8 @@ hu_status hu_lengths_fit(hu_graph *graph, int64_t frames, hu_value_id head, cons
     const hu_shape *made = &graph->value[head].shape;
     char name[2 * HU_NAME_BYTES];
     hu_value_id out[HU_MAX_OUTPUTS];
-    const hu_length_attrs attrs = {made->rank == 2 ? stride_of(frames, made->extent[0]) : 0};
+    const hu_length_attrs attrs = {.stride =
+                                       made->rank == 2 ? stride_of(frames, made->extent[0]) : 0};
     *rows = attrs.stride > 0 ? made->extent[0] : 0;
     *lengths = hu_graph_find(graph, HU_LENGTHS_FIELD);
     if (attrs.stride < 2) return HU_OK;

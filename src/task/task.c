@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "data/kind.h"
+#include "graph/ends.h"
 #include "op/band.h"
 #include "op/loss.h"
 #include "op/loss_boxes.h"
@@ -108,6 +109,10 @@ hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_valu
             HU_TRY(hu_graph_ids(graph, field->value, shape, choice->shapes.ids[i], &values[i]));
         else
             HU_TRY(hu_graph_input(graph, field->value, shape, &values[i]));
+    }
+    for (int i = 0; i < choice->shapes.count; i++) {
+        const char *lengths = choice->task->field[i].lengths;
+        if (lengths) HU_TRY(hu_graph_end_rows(graph, values[i], hu_graph_find(graph, lengths)));
     }
 done:
     return st;

@@ -17,8 +17,9 @@ typedef struct hu_task_field {
     const char *field; /* name in the data set; NULL ends the list */
     const char *value; /* name in the graph */
     hu_reading reading;
-    bool is_target; /* float32 in every precision; otherwise rounded like any activation */
-    bool is_ids;    /* whole numbers that the network reads, float32 in every precision */
+    bool is_target;      /* float32 in every precision; otherwise rounded like any activation */
+    bool is_ids;         /* whole numbers that the network reads, float32 in every precision */
+    const char *lengths; /* value that says how many rows are there; NULL: all of them */
 } hu_task_field;
 
 /* A column of what `predict` prints. */
