@@ -207,7 +207,7 @@ static void wrong_numbers_are_no_loss(void **unused) {
 
 static void shapes_that_do_not_fit_are_refused(void **unused) {
     (void)unused;
-    static const hu_length_attrs none = {0}, two = {2};
+    static const hu_length_attrs none = {.stride = 0}, two = {.stride = 2};
     hu_shape in[3] = {DRIVE_SHAPE(5, 1), DRIVE_SHAPE(3), {.rank = 0}}, out[HU_MAX_OUTPUTS];
     int n;
     assert_int_equal(hu_op_ctc_loss.shape(NULL, 3, in, &n, out), HU_ERR_SHAPE);
@@ -222,7 +222,7 @@ static void shapes_that_do_not_fit_are_refused(void **unused) {
 
 static void lengths_are_rounded_up(void **unused) {
     (void)unused;
-    static const hu_length_attrs three = {3};
+    static const hu_length_attrs three = {.stride = 3};
     static const float length[] = {0, 1, 3, 4, 160}, expected[] = {0, 1, 1, 2, 54};
     hu_shape in = {.rank = 0};
     drive d;
