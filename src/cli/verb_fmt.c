@@ -3,139 +3,35 @@
 #include <errno.h>
 #include <halfulp/format.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cli/fmt_block.h"
 #include "cli/verb.h"
-#include "format/draft.h"
-#include "show/json.h"
+#include "report/formats.h"
+#include "report/recorded_tensor.h"
 #include "show/stdout.h"
-#include "show/table.h"
-#include "tensor/quantizer.h"
 
-enum { LINE_BYTES = 512, NAME_BYTES = 80 };
-
-static const char *const specials_names[] = {"ieee", "fin", "fn", "fnuz"};
-static const char *const overflow_names[] = {"inf", "sat", "nan"};
-
-/* Fields and limits of a format. */
-static json_t *format_json(const char *name, const hu_format *format) {
-    hu_format_limits limits = hu_format_limits_of(format);
-    json_t *object =
-        json_pack("{s:s, s:i, s:i, s:i, s:i, s:s, s:b, s:s, s:s, s:s}", "name", name, "bits",
-                  (int)hu_format_bits(format), "exp_bits", (int)format->exp_bits, "man_bits",
-                  (int)format->man_bits, "bias", (int)format->bias, "specials",
-                  specials_names[format->specials], "subnormals", (int)format->subnormals,
-                  "overflow", overflow_names[format->overflow], "sub",
-                  hu_format_subnormals_name(format), "nan", hu_nan_name(format->nan));
-    if (!object) return NULL;
-    int failed =
-        json_object_set_new(object, "max", hu_json_number(limits.max_finite)) |
-        json_object_set_new(object, "min_normal", hu_json_number(limits.min_normal)) |
-        json_object_set_new(object, "min_subnormal", hu_json_number(limits.min_subnormal)) |
-        json_object_set_new(object, "overflow_threshold",
-                            hu_json_number(limits.overflow_threshold)) |
-        json_object_set_new(object, "underflow_threshold",
-                            hu_json_number(limits.underflow_threshold)) |
-        json_object_set_new(object, "codes", json_integer((json_int_t)limits.codes));
-    if (!failed) return object;
-    json_decref(object);
-    return NULL;
-}
-
-/* "1.5 x 2^-14" or the like is what people compare; the exact power is printed beside the number.
- */
-static hu_status add_number(hu_table *table, const char *what, double value, const char *note) {
-    int exponent;
-    double fraction = 2 * frexp(value, &exponent);
-    hu_status st;
-    HU_TRY(hu_table_cell(table, "%s", what));
-    HU_TRY(hu_table_cell(table, "%.9g", value));
-    if (fraction == 1)
-        HU_TRY(hu_table_cell(table, "2^%d", exponent - 1));
-    else
-        HU_TRY(hu_table_cell(table, "%.9g x 2^%d", fraction, exponent - 1));
-    HU_TRY(hu_table_cell(table, "%s", note));
-done:
-    return st;
-}
-
-/* The limits as a table: number, power of two, meaning. */
-static hu_status print_limits(const char *name, const hu_format *format) {
-    static const char *const titles[] = {"limit", "value", "exactly", "meaning"};
-    hu_format_limits limits = hu_format_limits_of(format);
-    hu_table *table;
-    hu_status st = hu_table_create(titles, 4, &table);
-    if (st != HU_OK) return st;
-    HU_TRY(add_number(table, "max", limits.max_finite, "largest finite number"));
-    HU_TRY(add_number(table, "min_normal", limits.min_normal, "smallest normal number"));
-    HU_TRY(add_number(table, "min_subnormal", limits.min_subnormal, "smallest nonzero number"));
-    HU_TRY(add_number(table, "overflow_threshold", limits.overflow_threshold,
-                      format->specials == HU_SPECIALS_FN ? "above it: overflow (nearest-even)"
-                                                         : "from it on: overflow (nearest-even)"));
-    HU_TRY(add_number(table, "underflow_threshold", limits.underflow_threshold,
-                      "below it: zero (nearest-even)"));
-    printf("%s: %u bits = 1 sign + %d exponent + %d mantissa, bias %d, specials %s, "
-           "subnormals %s, overflow %s%s, %llu codes\n\n",
-           name, hu_format_bits(format), format->exp_bits, format->man_bits, (int)format->bias,
-           specials_names[format->specials],
-           format->subnormals                          ? "kept"
-           : format->underflow == HU_UNDERFLOW_NEAREST ? "none, what is below goes to the nearest"
-                                                       : "flushed",
-           overflow_names[format->overflow],
-           format->nan == HU_NAN_OVERFLOWS ? ", NaN as an infinity" : "",
-           (unsigned long long)limits.codes);
-    st = hu_show_table(table);
-done:
-    hu_table_free(table);
-    return st;
-}
-
-static hu_status add_list_row(hu_table *table, uint32_t index) {
-    hu_format format;
-    const char *description;
-    const char *name = hu_format_named(index, &format, &description);
-    hu_format_limits limits = hu_format_limits_of(&format);
-    hu_status st;
-    HU_TRY(hu_table_cell(table, "%s", name));
-    HU_TRY(hu_table_cell(table, "%u", hu_format_bits(&format)));
-    HU_TRY(hu_table_cell(table, "%d", format.exp_bits));
-    HU_TRY(hu_table_cell(table, "%d", format.man_bits));
-    HU_TRY(hu_table_cell(table, "%d", (int)format.bias));
-    HU_TRY(hu_table_cell(table, "%s", specials_names[format.specials]));
-    HU_TRY(hu_table_cell(table, "%s", hu_format_subnormals_name(&format)));
-    HU_TRY(hu_table_cell(table, "%s", overflow_names[format.overflow]));
-    HU_TRY(hu_table_cell(table, "%.6g", limits.max_finite));
-    HU_TRY(hu_table_cell(table, "%.6g", limits.min_subnormal));
-    HU_TRY(hu_table_cell(table, "%s", description));
-done:
-    return st;
-}
+enum { LINE_BYTES = 512 };
 
 /* All named formats, then the block formats. */
 static hu_status print_list(void) {
-    static const char *const titles[] = {"name", "bits", "exp", "man",      "bias", "specials",
-                                         "sub",  "ovf",  "max", "smallest", "what"};
-    hu_table *table;
-    hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, &table);
-    if (st != HU_OK) return st;
-    for (uint32_t i = 0; i < hu_format_named_count(); i++) HU_TRY(add_list_row(table, i));
-    HU_TRY(hu_show_table(table));
-    st = hu_fmt_block_list();
-done:
-    hu_table_free(table);
-    return st;
+    hu_status st = hu_formats_list();
+    return st == HU_OK ? hu_fmt_block_list() : st;
 }
 
 static json_t *block_json(const hu_block_format *block) {
-    char element[NAME_BYTES] = "";
-    hu_format_print(&block->element, element, sizeof element);
-    return hu_fmt_block_json(block, format_json(element, &block->element));
+    hu_named_format element;
+    if (hu_named_format_parse(block->name, &element) != HU_OK) return NULL;
+    snprintf(element.typed, sizeof element.typed, "%s", element.name);
+    return hu_fmt_block_json(block, hu_format_json(&element));
 }
 
 static hu_status print_list_json(void) {
@@ -144,10 +40,9 @@ static hu_status print_list_json(void) {
     for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++)
         json_array_append_new(blocks, block_json(block));
     for (uint32_t i = 0; i < hu_format_named_count(); i++) {
-        hu_format format;
-        const char *description;
-        const char *name = hu_format_named(i, &format, &description);
-        json_t *row = format_json(name, &format);
+        hu_named_format named;
+        const char *description, *name = hu_format_named(i, NULL, &description);
+        json_t *row = hu_named_format_parse(name, &named) == HU_OK ? hu_format_json(&named) : NULL;
         if (row) json_object_set_new(row, "description", json_string(description));
         json_array_append_new(rows, row);
     }
@@ -260,55 +155,161 @@ done:
     return st;
 }
 
-/* Combinations that make no sense are refused before anything is printed. */
-static hu_status run_fmt(hu_config *config, int *exit_code) {
-    (void)exit_code;
-    bool as_json = hu_config_flag(config, "json", NULL);
-    bool is_stream = hu_config_flag(config, "round", NULL) ||
-                     hu_config_flag(config, "encode", NULL) ||
-                     hu_config_flag(config, "decode", NULL);
-    const char *name = hu_config_subject(config, 0);
-    if (hu_config_flag(config, "list", NULL)) {
-        if (name || is_stream)
-            return hu_fail(HU_ERR_PARSE, "found --list with a format or a stream flag, expected "
-                                         "--list alone or with --json");
-        return as_json ? print_list_json() : print_list();
-    }
-    if (!name) return hu_fail(HU_ERR_PARSE, "found no format, expected halfulp fmt NAME or --list");
-    if (is_stream && as_json)
-        return hu_fail(HU_ERR_PARSE, "found --json with --round, --encode or --decode, expected "
-                                     "one of them: streams are lines of numbers");
-    hu_format format;
-    char canonical[NAME_BYTES];
+/* ---- pictures ---- */
+
+/* run=RUN tensor=NAME, which belong together. HU_ERR_PARSE if only one is there. */
+static hu_status read_sample(const hu_config *config, hu_recorded_tensor *tensor) {
+    const char *folder, *name;
+    int64_t step = -1; /* the last one */
     hu_status st;
-    const hu_block_format *block = hu_block_format_find(name);
-    if (block && is_stream)
-        return hu_fail(
-            HU_ERR_PARSE,
-            "found a stream of numbers for %s, expected a format without blocks, such as "
-            "its elements'",
-            block->name);
-    if (block) return as_json ? hu_json_print(block_json(block)) : hu_fmt_block_print(block);
-    st = hu_plain_format_parse(name, &format);
-    if (st == HU_ERR_UNKNOWN) { /* names the nearest of all formats */
-        hu_quantizer quantizer;
-        return hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer);
-    }
-    if (st != HU_OK) return st;
-    HU_TRY(hu_format_print(&format, canonical, sizeof canonical));
-    if (is_stream) return run_stream(config, &format);
-    st =
-        as_json ? hu_json_print(format_json(canonical, &format)) : print_limits(canonical, &format);
+    *tensor = (hu_recorded_tensor){0};
+    HU_TRY(hu_config_text(config, "comm.run", &folder));
+    HU_TRY(hu_config_text(config, "fmt.tensor", &name));
+    if (!hu_config_is_auto(config, "comm.step")) HU_TRY(hu_config_i64(config, "comm.step", &step));
+    if (!*folder != !*name)
+        return hu_fail(HU_ERR_PARSE, "found %s alone, expected run=RUN and tensor=NAME",
+                       *folder ? "run=" : "tensor=");
+    if (*folder) HU_TRY(hu_recorded_tensor_read(folder, name, step, tensor));
 done:
     return st;
 }
 
-static const char *const flags[] = {"json", "list", "round=", "encode", "decode", NULL};
+static hu_status draw(const hu_config *config, const hu_named_format *named, int count,
+                      const char *path) {
+    hu_recorded_tensor tensor;
+    hu_status st = read_sample(config, &tensor);
+    if (st != HU_OK) return st;
+    const hu_formats_sample sample = {tensor.words, tensor.exponents};
+    HU_TRY(hu_formats_page(named, count, tensor.exponents ? &sample : NULL, path));
+    fprintf(stderr, "drawn: %s\n", path);
+done:
+    hu_recorded_tensor_free(&tensor);
+    return st;
+}
+
+/* ---- what is shown ---- */
+
+static bool has_flag(const hu_config *config, const char *name) {
+    return hu_config_flag(config, name, NULL);
+}
+
+/* Whether numbers wait on stdin that nobody asked to read. A terminal or /dev/null has none; a pipe
+ * gets a moment, in which its writer starts. */
+static bool has_waiting_numbers(void) {
+    enum { MOMENT_MS = 50 };
+    struct stat facts;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (fstat(STDIN_FILENO, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISREG(facts.st_mode)))
+        return false;
+    if (S_ISREG(facts.st_mode)) return lseek(STDIN_FILENO, 0, SEEK_CUR) < facts.st_size;
+    return poll(&in, 1, MOMENT_MS) == 1 && in.revents & POLLIN;
+}
+
+/* Names that others use for another format; JSON has its own place for that. */
+static void tell_notes(const hu_named_format *named, int count) {
+    char text[256];
+    for (int i = 0; i < count; i++)
+        if (hu_named_format_warns(&named[i], text, sizeof text)) printf("\nnote: %s\n", text);
+}
+
+static hu_status show_json(const hu_named_format *named, int count) {
+    const hu_block_format *block = hu_block_format_find(named->typed);
+    if (count == 1) return hu_json_print(block ? block_json(block) : hu_format_json(named));
+    json_t *all = json_array();
+    for (int i = 0; i < count; i++) {
+        block = hu_block_format_find(named[i].typed);
+        json_array_append_new(all, block ? block_json(block) : hu_format_json(&named[i]));
+    }
+    return hu_json_print(json_pack("{s:o}", "formats", all));
+}
+
+static hu_status show_text(const hu_named_format *named, int count) {
+    hu_status st = count > 1           ? hu_formats_show(named, count)
+                   : named->is_element ? hu_fmt_block_print(hu_block_format_find(named->typed))
+                                       : hu_format_show(named);
+    if (st == HU_OK) tell_notes(named, count);
+    return st;
+}
+
+static hu_status show(const hu_config *config, const hu_named_format *named, int count) {
+    bool as_json = has_flag(config, "json");
+    const char *path;
+    hu_status st;
+    HU_TRY(hu_config_text(config, "out.file", &path));
+    if (strcmp(path, "auto") != 0) HU_TRY(draw(config, named, count, path));
+    if (has_flag(config, "csv")) return hu_codes_csv(named, count);
+    if (has_flag(config, "table"))
+        return as_json ? hu_codes_json(named, count) : hu_codes_show(named, count);
+    return as_json ? show_json(named, count) : show_text(named, count);
+done:
+    return st;
+}
+
+/* ---- the verb ---- */
+
+static hu_status read_formats(const hu_config *config, hu_named_format *named, int *count) {
+    hu_status st = HU_OK;
+    *count = hu_config_subjects(config);
+    for (int i = 0; i < *count; i++)
+        HU_TRY(hu_named_format_parse(hu_config_subject(config, i), &named[i]));
+done:
+    return st;
+}
+
+/* Combinations that make no sense are refused before anything is printed. */
+static hu_status check_flags(const hu_config *config, bool is_stream, int subjects) {
+    bool has_table = has_flag(config, "table") || has_flag(config, "csv");
+    if (has_flag(config, "list") && (subjects > 0 || is_stream || has_table))
+        return hu_fail(HU_ERR_PARSE, "found --list with a format, a table or a stream flag, "
+                                     "expected --list alone or with --json");
+    if (has_flag(config, "list")) return HU_OK;
+    if (subjects == 0)
+        return hu_fail(HU_ERR_PARSE, "found no format, expected halfulp fmt NAME or --list");
+    if (has_flag(config, "csv") && has_flag(config, "json"))
+        return hu_fail(HU_ERR_PARSE, "found --csv with --json, expected one of them");
+    if (is_stream && (has_flag(config, "json") || has_table))
+        return hu_fail(HU_ERR_PARSE,
+                       "found --json, --table or --csv with --round, --encode or --decode, "
+                       "expected one of them: streams are lines of numbers");
+    if (is_stream && subjects > 1)
+        return hu_fail(HU_ERR_PARSE, "found a stream of numbers for %d formats, expected one",
+                       subjects);
+    return HU_OK;
+}
+
+static hu_status run_fmt(hu_config *config, int *exit_code) {
+    hu_named_format named[HU_FORMATS_MOST];
+    int count = 0;
+    hu_status st;
+    bool is_stream =
+        has_flag(config, "round") || has_flag(config, "encode") || has_flag(config, "decode");
+    (void)exit_code;
+    HU_TRY(check_flags(config, is_stream, hu_config_subjects(config)));
+    if (has_flag(config, "list"))
+        return has_flag(config, "json") ? print_list_json() : print_list();
+    HU_TRY(read_formats(config, named, &count));
+    if (is_stream && named->is_element)
+        return hu_fail(HU_ERR_PARSE,
+                       "found a stream of numbers for %s, expected a format without blocks, such "
+                       "as its elements'",
+                       named->typed);
+    if (is_stream) return run_stream(config, &named->format);
+    HU_TRY(show(config, named, count));
+    if (has_waiting_numbers())
+        fprintf(stderr, "note: stdin is not read: --round, --encode or --decode pass its numbers "
+                        "through the format\n");
+done:
+    return st;
+}
+
+static const char *const flags[] = {"json",   "table",  "csv",    "list",
+                                    "round=", "encode", "decode", NULL};
 
 const hu_verb hu_verb_fmt = {
     .name = "fmt",
-    .help = "show a number format, or pass numbers through it",
-    .usage = "NAME [--json | --round[=MODE] | --encode | --decode] | --list [--json]",
+    .help = "show number formats, or pass numbers through one",
+    .usage = "NAME... [--json | --table | --csv | --round[=MODE] | --encode | --decode] "
+             "[out=FILE.html] | --list [--json]",
     .details =
         "NAME: a named format (--list), or a block format, or E exponent and M mantissa bits as\n"
         "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
@@ -316,16 +317,23 @@ const hu_verb hu_verb_fmt = {
         "               (subnormals, none: flushed, none: to zero or the smallest normal number)\n"
         "               :ovf=inf|sat|nan (what is too large becomes) :nan=ovf (fin: NaNs too)\n"
         "  1/E/M/d      the same as eEmM, 1/E/M/n without subnormals\n"
-        "  fp(E,M,BIAS) all codes are numbers, overflow saturates; BIAS is added to the usual "
-        "bias:\n"
-        "               fp(4,3,4) is e4m3:bias=11:specials=fin, its numbers 2^4 times smaller\n\n"
+        "  fp(E,M,EXTRA) all codes are numbers, overflow saturates; EXTRA is added to the usual\n"
+        "               bias: fp(4,3,4) is e4m3:bias=11:specials=fin (7 + 4), its numbers 2^4\n"
+        "               times smaller\n"
+        "  e4m3 is as IEEE 754 would have it; OCP's E4M3 (PyTorch: float8_e4m3fn) is e4m3fn\n\n"
         "  --list          all named formats and block formats\n"
+        "  --table         all codes of formats of up to 8 bits, with class and value\n"
+        "                  (--json as JSON; --csv as lines of format, code, bits, class, value)\n"
         "  --round[=MODE]  numbers on stdin, one a line, rounded; MODE: rne rna rz ru rd rodd sr\n"
         "                  (sr draws from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
-        "  --decode        hexadecimal codes on stdin as numbers\n",
+        "  --decode        hexadecimal codes on stdin as numbers\n\n"
+        "Several formats stand side by side. out=FILE.html or out=FILE.svg draws them: their\n"
+        "numbers on a line, the error against the magnitude, bits of precision per binade; with\n"
+        "run=RUN tensor=NAME what they lose of that tensor, by the run's last histogram of it\n"
+        "(step=K: that of step K).\n",
     .flags = flags,
     .min_subjects = 0,
-    .max_subjects = 1,
+    .max_subjects = HU_FORMATS_MOST,
     .run = run_fmt,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/nearest.h"
 #include "config/plan_file.h"
 
@@ -144,6 +145,13 @@ static bool names_key(const char *word, const char *equals) {
     return strcmp(name, "config") == 0 || hu_config_key_find(name) != NULL;
 }
 
+/* Whether a word with '=' that names no key is a mistyped key: what stands before the '=' looks like
+ * one, and nothing of that name lies there. */
+static bool looks_like_key(const char *word, const char *equals) {
+    size_t letters = strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789");
+    return letters == (size_t)(equals - word) && !hu_file_exists(word);
+}
+
 /* A word that is no flag, no subject and no pair. */
 static hu_status refuse_word(const char *word) {
     if (hu_config_key_find(word) || strcmp(word, "config") == 0)
@@ -159,6 +167,7 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
     if (word[0] == '-' && word[1]) return take_flag(config, request, index);
     bool takes_paths = config->subjects == 0 || request->max_subjects > 1; /* may hold a '=' */
     bool is_subject = !equals || (takes_paths && !names_key(word, equals));
+    if (equals && config->subjects > 0 && looks_like_key(word, equals)) is_subject = false;
     bool has_room = config->subjects < request->max_subjects;
     if (is_subject && has_room && config->subjects < HU_CONFIG_MAX_SUBJECTS) {
         config->subject[config->subjects++] = word;

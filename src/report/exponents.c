@@ -17,8 +17,7 @@ enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
 
 static const char *const candidates[HU_RIDGE_CANDIDATES] = {"fp16", "1/6/9", "e5m2", "e4m3fn"};
 
-/* The range of a format as log2 of its thresholds. */
-static hu_chart_range range_of(const char *name, const hu_format *format) {
+hu_chart_range hu_report_range(const char *name, const hu_format *format) {
     hu_format_limits limits = hu_format_limits_of(format);
     return (hu_chart_range){name, log2(limits.underflow_threshold), limits.emin,
                             log2(limits.overflow_threshold)};
@@ -117,7 +116,7 @@ static void add_way(const hu_report_run *run, const hu_tensor_exponents *tensor,
     if (ridge->has_range && ridge->lost >= lost) return;
     ridge->has_range = true;
     ridge->lost = lost;
-    ridge->range = range_of(format, &way.format);
+    ridge->range = hu_report_range(format, &way.format);
     ridge->range.vanish += expected.k;
     ridge->range.normal += expected.k;
     ridge->range.top += expected.k;
@@ -137,7 +136,7 @@ static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tens
         ridge->zero = (double)exponents->zero / (double)exponents->elements;
     if (own && parse_format(own, &format)) {
         ridge->has_range = true;
-        ridge->range = range_of(own, &format);
+        ridge->range = hu_report_range(own, &format);
         ridge->lost = lost_in(exponents, &format);
     }
     add_way(run, tensor, step, ridge);
@@ -151,7 +150,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
     hu_chart_ridge *ridge = NULL;
     char(*names)[NAME_BYTES] = NULL;
     size_t count = 0, left_out = 0;
-    hu_chart_range ruler[HU_RIDGE_CANDIDATES] = {0};
+    hu_ridge_heads heads = {.own = "own"};
     char label[300];
     hu_status st;
     HU_TRY(HU_NEW_ARRAY(&ridge, MAX_RIDGES));
@@ -159,7 +158,7 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
     for (uint32_t i = 0; i < record->count; i++) {
         const hu_tensor_exponents *tensor = &record->tensor[i];
         if (role_of(run->history->tensors.name[tensor->tensor]) != role) continue;
-        if (tensor->exponents.count == 0) continue;
+        if (tensor->exponents.elements == 0) continue;
         left_out += count == MAX_RIDGES;
         if (count == MAX_RIDGES) continue;
         char *name = names[count];
@@ -168,13 +167,14 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
     }
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
         hu_format format;
-        if (parse_format(candidates[i], &format)) ruler[i] = range_of(candidates[i], &format);
+        if (parse_format(candidates[i], &format))
+            heads.candidate[i] = hu_report_range(candidates[i], &format);
     }
     if (count > 0) {
         snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
                  role_names[role] + 1, (long long)record->step);
         hu_html_heading(page, label);
-        hu_chart_ridges(page, ridge, count, ruler, role, label);
+        hu_chart_ridges(page, ridge, count, &heads, role, label);
     }
     if (left_out > 0) {
         snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", left_out);
@@ -203,11 +203,12 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
         .id = "exponents",
         .title = "Where the numbers are",
         .text = "Exponents of every tensor's numbers before rounding, each ridge as high as its "
-                "fullest binade. Shaded: what the tensor's format holds, lighter where only "
+                "fullest binade. Shaded: what the tensor's own format holds, lighter where only "
                 "subnormal numbers are left; red is lost to overflow or to zero. The columns say "
-                "how many of the numbers (in %) a format would lose. Gradients of weights that "
-                "travel between workers are shown with the range that their scale gives them "
-                "there.",
+                "how many of the numbers (in %) a format would lose; own: the format of the "
+                "training, where it rounded the tensor. A tensor of zeros alone says so. "
+                "Gradients of weights that travel between workers are shown with the range that "
+                "their scale gives them there.",
         .verb = "drawn",
         .has = has_histograms,
         .put = put,

@@ -1,11 +1,13 @@
 /* report/report.h - run folders read for the report, and the sections of its page. */
 #ifndef HU_REPORT_REPORT_H
 #define HU_REPORT_REPORT_H
+#include <halfulp/format.h>
 
 #include "base/keys.h"
 #include "data/file_names.h"
 #include "journal/history.h"
 #include "journal/result.h"
+#include "show/chart.h"
 #include "show/json.h"
 #include "show/page.h"
 
@@ -128,6 +130,9 @@ void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_
 
 /* A note that names the runs whose metric a picture leaves out; nothing where there are none. */
 void hu_report_left_out(hu_page *page, const hu_report *report);
+
+/* The range of a format as log2 of its thresholds. name: borrowed by the range. */
+hu_chart_range hu_report_range(const char *name, const hu_format *format);
 
 /* Bits of a number in a format as the files name it; 32 for float32, 0 if it is not known. */
 double hu_report_bits(const char *format);

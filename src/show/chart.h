@@ -8,10 +8,14 @@
 
 #include "show/page.h"
 
-enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 760, HU_CHART_LEAST = 560 };
+enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 560, HU_CHART_LEAST = 0 };
 
-/* "c3" or "c3 d1": classes of a series' colour and dashes. */
+/* "c3 d1": classes of a series' colour and dashes. With the mark, which is a third way to tell it,
+ * the first twelve series look different without colours. */
 void hu_series_class(int series, char *text, size_t capacity);
+
+/* "area c3 o1": an area's colour, and how strong it is. */
+void hu_area_class(int series, char *text, size_t capacity);
 
 /* Names with their colours and marks, as text that wraps. */
 typedef struct hu_legend_item {
@@ -73,6 +77,34 @@ void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, doub
 void hu_chart_powers(hu_page *page, const hu_chart_line *line, size_t count, bool is_log,
                      const char *x_title, const char *y_title);
 
+/* ---- numbers of formats ---- */
+
+/* The y axis of a chart over magnitudes. */
+typedef struct hu_binade_axis {
+    const char *title;
+    bool is_share;    /* shares, drawn as log10: ticks in per cent */
+    double low, high; /* y at the ends */
+} hu_binade_axis;
+
+/* Lines over log2 of a magnitude (x), which are powers of two on the axis; with few marks on each
+ * line, as the legend has them. Marks of steps are not drawn. */
+void hu_chart_binades(hu_page *page, const hu_chart_line *line, size_t count,
+                      const hu_binade_axis *axis);
+
+/* The numbers of a format in a part of the line. */
+typedef struct hu_number_row {
+    const char *label;
+    int series;
+    const double *number; /* [count] ascending; log2 of them where the line is logarithmic */
+    size_t count;
+    double normal; /* numbers below it are subnormal */
+    bool is_dense; /* too many to tell apart: a band from the first to the last */
+} hu_number_row;
+
+/* A line with a tick at each number, below one another; is_log: of powers of two. */
+void hu_chart_numbers(hu_page *page, const hu_number_row *row, size_t count, double low,
+                      double high, bool is_log, const char *title);
+
 /* ---- exponent histograms ---- */
 
 /* Where a format's numbers are, as log2: smallest kept, smallest normal, overflow. */
@@ -93,12 +125,20 @@ typedef struct hu_chart_ridge {
     hu_chart_range range;
     double lost; /* share lost in that format */
     double candidate[HU_RIDGE_CANDIDATES];
-    double zero; /* share of zeros */
+    double zero; /* share of zeros; 1: there is nothing else */
 } hu_chart_ridge;
 
-/* candidate: formats drawn above the ridges, with a column each. */
+/* What stands above the ridges. */
+typedef struct hu_ridge_heads {
+    const char *own; /* title of the column of what each ridge's own range loses */
+    hu_chart_range candidate[HU_RIDGE_CANDIDATES]; /* with a bar and a column each; name NULL: not
+                                                      there */
+} hu_ridge_heads;
+
+/* A ridge for each tensor, of steps as wide as a binade. One without numbers that are not zero says
+ * so. The column of the own ranges is left out where no ridge has one. */
 void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
-                     const hu_chart_range *candidate, int series, const char *label);
+                     const hu_ridge_heads *heads, int series, const char *label);
 
 /* ---- bits of groups or layers over steps ---- */
 

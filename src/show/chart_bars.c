@@ -1,7 +1,6 @@
 /* Memory by role: one bar for each run. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "show/chart.h"
 #include "show/scale.h"
@@ -16,18 +15,6 @@ static double room_of(const hu_chart_bar *bar, size_t count) {
     return fmin(room, LEFT_MOST);
 }
 
-/* The beginning of a label, which tells the precision, as far as there is room. */
-static void draw_label(hu_page *page, double left, double y, const char *label) {
-    enum { MORE = 12 }; /* pixels of the sign for the rest */
-    char text[256], shown[sizeof text + 4];
-    snprintf(text, sizeof text, "%.250s", label);
-    bool is_cut = hu_svg_text_width(text) > left - 2 * GAP;
-    while (is_cut && text[0] && hu_svg_text_width(text) > left - 2 * GAP - MORE)
-        text[strlen(text) - 1] = '\0';
-    snprintf(shown, sizeof shown, "%s%s", text, is_cut ? "…" : "");
-    hu_svg_text(page, left - GAP, y, "name end", shown);
-}
-
 /* Length of a whole bar. */
 static double total_of(const hu_chart_bar *bar, size_t parts) {
     double total = 0.0;
@@ -38,16 +25,15 @@ static double total_of(const hu_chart_bar *bar, size_t parts) {
 /* One bar: its label, its parts side by side, its sum. */
 static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
                      const char *const *part, size_t parts, double y, const char *unit) {
-    char name[64], style[48], tip[256];
+    char name[64], tip[256];
     double sum = 0.0, total = total_of(bar, parts);
-    draw_label(page, x->from, y + 14, bar->label);
+    hu_svg_text_begin(page, x->from - GAP, y + 14, "name end", bar->label, x->from - 2 * GAP);
     for (size_t i = 0; i < parts; i++) {
         double from = hu_scale_at(x, sum), to = hu_scale_at(x, sum + bar->part[i]);
         sum += bar->part[i];
         /* Below a twentieth of a pixel nothing would be seen. */
         if (to - from < 0.05) continue;
-        hu_series_class((int)i, style, sizeof style);
-        snprintf(name, sizeof name, "area %s", style);
+        hu_area_class((int)i, name, sizeof name);
         snprintf(tip, sizeof tip, "%.80s: %.80s %.2f %s", bar->label, part[i], bar->part[i], unit);
         hu_svg_rect(page, from, y, to - from, ROW - 6, name, tip);
     }

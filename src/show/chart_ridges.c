@@ -7,19 +7,22 @@
 #include "show/svg.h"
 
 enum {
-    NAME_WIDTH = 168,
-    PLOT_RIGHT = 492,
-    COLUMN = 52,
-    ROW = 17,
-    RIDGE = 27, /* of the highest bin: reaches into the row above */
-    RULER = 15,
+    NAME_WIDTH = 118,
+    PLOT_RIGHT = 326,
+    COLUMN = 46,
+    ROW = 20,
+    RIDGE = 17, /* of the highest bin */
+    RULER = 16,
+    HEAD = 34, /* of the columns' titles */
     LEAST_BITS = 12,
     MANY = 25 /* rows from which the columns are named below too */
 };
 
 typedef struct panel {
     hu_scale x;
-    double top; /* of the first row */
+    double top;   /* of the first row */
+    bool has_own; /* the column of the ridges' own ranges */
+    const hu_ridge_heads *heads;
 } panel;
 
 static double share_of_peak(const hu_chart_ridge *ridge, uint32_t i) {
@@ -60,32 +63,30 @@ static void draw_range(hu_page *page, const panel *p, const hu_chart_range *rang
     if (top > normal) hu_svg_rect(page, normal, y, top - normal, height, "normal", tip);
 }
 
-/* Height of the ridge at an exponent: straight lines between the middles of the bins. */
+/* Height of the step at an exponent. */
 static double height_at(const hu_chart_ridge *ridge, double exponent) {
-    double at = exponent - ridge->first - 0.5;
-    double floor_at = floor(at), part = at - floor_at;
-    double left = 0.0, right = 0.0;
-    int64_t i = (int64_t)floor_at;
-    if (i >= 0 && i < ridge->count) left = share_of_peak(ridge, (uint32_t)i);
-    if (i + 1 >= 0 && i + 1 < ridge->count) right = share_of_peak(ridge, (uint32_t)(i + 1));
-    return left + part * (right - left);
+    double i = floor(exponent) - ridge->first;
+    return i >= 0.0 && i < ridge->count ? RIDGE * share_of_peak(ridge, (uint32_t)i) : 0.0;
 }
 
-/* The part of a ridge between two exponents, as a closed shape. */
+/* The part of a ridge between two exponents, as a closed shape of steps. */
 static void draw_part(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double base,
                       double from, double to, const char *name) {
-    from = fmax(fmax(from, p->x.low), ridge->first - 0.5);
-    to = fmin(fmin(to, p->x.high), ridge->first + (double)ridge->count + 0.5);
+    char tip[240];
+    from = fmax(fmax(from, p->x.low), ridge->first);
+    to = fmin(fmin(to, p->x.high), ridge->first + (double)ridge->count);
     if (to <= from) return;
+    snprintf(tip, sizeof tip, "%.160s: %.3g %% of its numbers are zero", ridge->name,
+             100.0 * ridge->zero);
     hu_svg_path(page, name);
     hu_svg_point(page, true, place(p, from), base);
-    hu_svg_point(page, false, place(p, from), base - RIDGE * height_at(ridge, from));
-    for (double middle = floor(from) + 0.5; middle < to; middle += 1.0)
-        if (middle > from)
-            hu_svg_point(page, false, place(p, middle), base - RIDGE * height_at(ridge, middle));
-    hu_svg_point(page, false, place(p, to), base - RIDGE * height_at(ridge, to));
+    for (double left = from; left < to; left = floor(left) + 1.0) {
+        double right = fmin(floor(left) + 1.0, to), y = base - height_at(ridge, left);
+        hu_svg_point(page, false, place(p, left), y);
+        hu_svg_point(page, false, place(p, right), y);
+    }
     hu_svg_point(page, false, place(p, to), base);
-    hu_svg_path_end(page, true, NULL);
+    hu_svg_path_end(page, true, tip);
 }
 
 /* Percent that would be lost, in a colour that grows with it. */
@@ -104,26 +105,32 @@ static void put_share(hu_page *page, double x, double y, double share) {
         hu_svg_format(page, x, y, name, share < 0.0995 ? "%.1f" : "%.0f", 100.0 * share);
 }
 
-/* Right edge of column i: 0 as trained, then the candidates. */
+/* Right edge of column i: 0 is that of the own ranges, then the candidates. */
 static double column(int i) {
     return PLOT_RIGHT + COLUMN * (i + 1) + 2.0;
 }
 
-/* The end of a long name tells more than its beginning. */
-static void draw_name(hu_page *page, double y, const char *name) {
-    char text[160];
-    const char *shown = name;
-    while (*shown && hu_svg_text_width(shown) > NAME_WIDTH - 26) shown++;
-    snprintf(text, sizeof text, "%s%.140s", shown == name ? "" : "…", shown);
-    hu_svg_text(page, NAME_WIDTH - 8, y, "name end", text);
+/* Has no number that could be drawn or lost. */
+static bool is_all_zero(const hu_chart_ridge *ridge) {
+    return ridge->count == 0 || ridge->zero >= 1.0;
+}
+
+static void draw_shares(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double y) {
+    if (p->has_own) put_share(page, column(0), y, ridge->has_range ? ridge->lost : (double)NAN);
+    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
+        if (p->heads->candidate[i].name) put_share(page, column(i + 1), y, ridge->candidate[i]);
 }
 
 /* One tensor: its name, its ridge with the lost ends in red, and its columns. */
 static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double base,
-                     const hu_chart_range *candidate, int series) {
+                     int series) {
     char name[64];
     snprintf(name, sizeof name, "ridge c%d", series % HU_SERIES_COLOURS);
-    draw_name(page, base - 2, ridge->name);
+    hu_svg_text_tail(page, NAME_WIDTH - 8, base - 4, "name end", ridge->name, NAME_WIDTH - 12);
+    if (is_all_zero(ridge)) {
+        hu_svg_text(page, 0.5 * (NAME_WIDTH + PLOT_RIGHT), base - 4, "lost3 middle", "all zero");
+        return;
+    }
     if (ridge->has_range) {
         draw_part(page, p, ridge, base, ridge->range.vanish, ridge->range.top, name);
         draw_part(page, p, ridge, base, -INFINITY, ridge->range.vanish, "lostpart");
@@ -131,57 +138,67 @@ static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge,
     } else {
         draw_part(page, p, ridge, base, -INFINITY, INFINITY, name);
     }
-    put_share(page, column(0), base - 2, ridge->has_range ? ridge->lost : (double)NAN);
-    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
-        if (candidate[i].name) put_share(page, column(i + 1), base - 2, ridge->candidate[i]);
+    draw_shares(page, p, ridge, base - 4);
 }
 
-static void draw_columns(hu_page *page, double y, const hu_chart_range *candidate) {
-    hu_svg_text(page, column(0), y, "tick end", "as trained");
+static void draw_columns(hu_page *page, const panel *p, double y) {
+    if (p->has_own) hu_svg_text(page, column(0), y, "tick end", p->heads->own);
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
-        if (candidate[i].name) hu_svg_text(page, column(i + 1), y, "tick end", candidate[i].name);
+        if (p->heads->candidate[i].name)
+            hu_svg_text(page, column(i + 1), y, "tick end", p->heads->candidate[i].name);
+}
+
+/* "2⁻²⁴ to 2¹⁶" */
+static void draw_ends(hu_page *page, const hu_chart_range *range, double y) {
+    char low[32], high[32];
+    hu_power_text((int)floor(range->vanish), low, sizeof low);
+    hu_power_text((int)ceil(range->top), high, sizeof high);
+    hu_svg_format(page, PLOT_RIGHT + 10, y, "tick", "%s to %s", low, high);
 }
 
 /* The candidates' ranges as bars on top, and the heads of the columns. */
-static void draw_head(hu_page *page, const panel *p, const hu_chart_range *candidate) {
-    double y = 18;
+static void draw_head(hu_page *page, const panel *p) {
+    double y = 2;
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
-        if (!candidate[i].name) continue;
-        hu_svg_text(page, NAME_WIDTH - 8, y + 9, "tick end", candidate[i].name);
-        draw_range(page, p, &candidate[i], y, RULER - 5);
+        const hu_chart_range *range = &p->heads->candidate[i];
+        if (!range->name) continue;
+        hu_svg_format(page, NAME_WIDTH - 8, y + 10, "tick end", "range of %s", range->name);
+        draw_range(page, p, range, y + 2, RULER - 6);
+        draw_ends(page, range, y + 10);
         y += RULER;
     }
-    draw_columns(page, p->top - 10, candidate);
-    hu_svg_text(page, PLOT_RIGHT + 12, 12, "title", "% lost if rounded to");
-    hu_svg_text(page, 2, 12, "title", "range of");
+    hu_svg_text(page, HU_CHART_WIDTH - 2, p->top - 20, "title end", "% lost if rounded to");
+    draw_columns(page, p, p->top - 4);
 }
 
 /* Powers of two as grid lines. */
 static void draw_exponents(hu_page *page, const panel *p, double bottom) {
-    hu_ticks ticks = hu_scale_ticks(&p->x, 8);
+    hu_ticks ticks = hu_scale_ticks(&p->x, 6);
     for (int i = 0; i < ticks.count; i++) {
         if (ticks.at[i] != floor(ticks.at[i])) continue;
         double x = hu_scale_at(&p->x, ticks.at[i]);
-        hu_svg_line(page, x, 14, x, bottom, "grid");
+        hu_svg_line(page, x, 2, x, bottom, "grid");
         hu_svg_power(page, x, bottom + 15, "tick middle", (int)ticks.at[i]);
     }
 }
 
 void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
-                     const hu_chart_range *candidate, int series, const char *label) {
+                     const hu_ridge_heads *heads, int series, const char *label) {
     int rulers = 0;
-    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) rulers += candidate[i].name != NULL;
-    panel p = {fit_exponents(ridge, count), 18.0 + RULER * rulers + RIDGE};
+    for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) rulers += heads->candidate[i].name != NULL;
+    panel p = {fit_exponents(ridge, count), (double)(RULER * rulers + HEAD), false, heads};
     double bottom = p.top + ROW * (double)count;
-    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 24, HU_CHART_WIDTH - 80, label);
+    for (size_t i = 0; i < count; i++) p.has_own = p.has_own || ridge[i].has_range;
+    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 24, HU_CHART_LEAST, label);
     draw_exponents(page, &p, bottom);
     for (size_t i = 0; i < count; i++) {
         double base = p.top + ROW * (double)(i + 1);
-        if (ridge[i].has_range) draw_range(page, &p, &ridge[i].range, base - ROW + 3, ROW - 3);
+        if (ridge[i].has_range && !is_all_zero(&ridge[i]))
+            draw_range(page, &p, &ridge[i].range, base - ROW + 1, ROW - 2);
     }
-    draw_head(page, &p, candidate);
-    if (count > MANY) draw_columns(page, bottom + 15, candidate);
+    draw_head(page, &p);
+    if (count > MANY) draw_columns(page, &p, bottom + 15);
     for (size_t i = 0; i < count; i++)
-        draw_row(page, &p, &ridge[i], p.top + ROW * (double)(i + 1), candidate, series);
+        draw_row(page, &p, &ridge[i], p.top + ROW * (double)(i + 1), series);
     hu_svg_end(page);
 }

@@ -3,12 +3,20 @@
 
 #include <string.h>
 
+#include "show/svg.h"
+
 /* <tag class="...">text</tag>; the text is escaped. */
 static void element(hu_page *page, const char *tag, const char *class_name, const char *text) {
     hu_page_put(page, "<%s%s%s%s>", tag, *class_name ? " class=\"" : "", class_name,
                 *class_name ? "\"" : "");
     hu_page_text(page, text);
     hu_page_put(page, "</%s>\n", tag);
+}
+
+/* A piece of a page is bounded (page.c): the style sheet goes line by line. */
+void hu_html_put_style(hu_page *page) {
+    for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
+        hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
 }
 
 /* Style and title first: the page needs nothing from elsewhere. */
@@ -18,9 +26,7 @@ void hu_html_begin(hu_page *page, const char *title, const char *subtitle) {
                       "<meta name=\"color-scheme\" content=\"light dark\"/>\n");
     element(page, "title", "", title);
     hu_page_put(page, "<style>\n");
-    /* A piece of a page is bounded (page.c): the style sheet goes line by line. */
-    for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
-        hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
+    hu_html_put_style(page);
     hu_page_put(page, "</style>\n</head>\n<body>\n<main>\n<header>\n");
     element(page, "h1", "", title);
     element(page, "p", "lead", subtitle);
@@ -43,10 +49,17 @@ void hu_html_section_end(hu_page *page) {
 }
 
 void hu_html_heading(hu_page *page, const char *title) {
+    enum { HEADING = 30 };
+    if (page->is_picture) {
+        page->bottom += HEADING;
+        hu_svg_text(page, 0.0, page->bottom - 12.0, "heading", title);
+        return;
+    }
     element(page, "h3", "", title);
 }
 
 void hu_html_paragraph(hu_page *page, const char *text) {
+    if (page->is_picture) return;
     element(page, "p", "", text);
 }
 

@@ -17,7 +17,8 @@ void hu_html_end(hu_page *page, const char *maker);
 void hu_html_section(hu_page *page, const char *id, const char *title, const char *lead);
 void hu_html_section_end(hu_page *page);
 
-/* A smaller heading; a paragraph; a note about what is missing. */
+/* A smaller heading; a paragraph; a note about what is missing. Of these a picture that is a file
+ * of its own has the headings. */
 void hu_html_heading(hu_page *page, const char *title);
 void hu_html_paragraph(hu_page *page, const char *text);
 void hu_html_note(hu_page *page, const char *text);
@@ -51,7 +52,8 @@ void hu_html_colour(hu_page *page, const uint8_t rgb[3], const char *name);
 void hu_html_colours_end(hu_page *page);
 void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name);
 
-/* The style sheet. */
+/* The style sheet, which the pictures of a page need; and the same into a page. */
 extern const char hu_html_style[];
+void hu_html_put_style(hu_page *page);
 
 #endif

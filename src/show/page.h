@@ -2,13 +2,16 @@
  * further writing, so that the writers of charts need not ask. */
 #ifndef HU_SHOW_PAGE_H
 #define HU_SHOW_PAGE_H
+#include <stdbool.h>
+
 #include "base/bytes.h"
 
-/* Start with {0}. */
 /* Starts as {0}. */
 typedef struct hu_page {
     hu_byte_writer out;
     hu_status status;
+    bool is_picture; /* one SVG file, whose charts stand below each other (show/picture.h) */
+    double bottom;   /* of what it has so far, in pixels */
 } hu_page;
 
 /* Markup of our own (printf form). Texts from outside go through hu_page_text. */

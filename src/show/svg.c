@@ -10,6 +10,14 @@ enum { TEXT_BYTES = 512 };
 /* The picture scrolls inside its frame where a screen is narrower than least_width. */
 void hu_svg_begin(hu_page *page, double width, double height, double least_width,
                   const char *label) {
+    if (page->is_picture) {
+        hu_page_put(page, "<g transform=\"translate(0 %.0f)\" role=\"img\" aria-label=\"",
+                    page->bottom);
+        hu_page_text(page, label);
+        hu_page_put(page, "\">\n");
+        page->bottom += height + 12.0;
+        return;
+    }
     hu_page_put(page,
                 "<div class=\"scroll\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
                 "style=\"min-width:%.0fpx\" role=\"img\" aria-label=\"",
@@ -19,7 +27,7 @@ void hu_svg_begin(hu_page *page, double width, double height, double least_width
 }
 
 void hu_svg_end(hu_page *page) {
-    hu_page_put(page, "</svg></div>\n");
+    hu_page_put(page, page->is_picture ? "</g>\n" : "</svg></div>\n");
 }
 
 void hu_svg_group(hu_page *page, const char *class_name) {
@@ -71,14 +79,20 @@ void hu_svg_format(hu_page *page, double x, double y, const char *class_name, co
 }
 
 /* 2 with a raised exponent: letters of Unicode, no layout of our own. */
-void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent) {
+void hu_power_text(int exponent, char *text, size_t capacity) {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    char digits[16], text[TEXT_BYTES] = "2";
+    char digits[16];
     snprintf(digits, sizeof digits, "%d", exponent);
+    snprintf(text, capacity, "2");
     for (const char *c = digits; *c; c++) {
         size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s", *c == '-' ? "⁻" : raised[*c - '0']);
+        snprintf(text + used, capacity - used, "%s", *c == '-' ? "⁻" : raised[*c - '0']);
     }
+}
+
+void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent) {
+    char text[64];
+    hu_power_text(exponent, text, sizeof text);
     hu_svg_text(page, x, y, class_name, text);
 }
 
@@ -140,4 +154,24 @@ double hu_svg_text_width(const char *text) {
             width += 7.2;
     }
     return width;
+}
+
+enum { REST = 11 }; /* pixels of the sign for the rest */
+
+void hu_svg_text_begin(hu_page *page, double x, double y, const char *class_name, const char *text,
+                       double width) {
+    char shown[TEXT_BYTES], whole[TEXT_BYTES + 4];
+    snprintf(shown, sizeof shown, "%s", text);
+    bool is_cut = hu_svg_text_width(shown) > width;
+    while (is_cut && shown[0] && hu_svg_text_width(shown) > width - REST)
+        shown[strlen(shown) - 1] = '\0';
+    snprintf(whole, sizeof whole, "%s%s", shown, is_cut ? "…" : "");
+    hu_svg_text(page, x, y, class_name, whole);
+}
+
+void hu_svg_text_tail(hu_page *page, double x, double y, const char *class_name, const char *text,
+                      double width) {
+    bool is_cut = hu_svg_text_width(text) > width;
+    while (is_cut && *text && hu_svg_text_width(text) > width - REST) text++;
+    hu_svg_format(page, x, y, class_name, "%s%s", is_cut ? "…" : "", text);
 }

@@ -39,10 +39,18 @@ void hu_svg_path(hu_page *page, const char *class_name);
 void hu_svg_point(hu_page *page, bool is_new, double x, double y);
 void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip);
 
-/* "2" with a raised exponent: "2⁻¹⁰". */
+/* "2" with a raised exponent: "2⁻¹⁰", as text (capacity from 32) and drawn. */
+void hu_power_text(int exponent, char *text, size_t capacity);
 void hu_svg_power(hu_page *page, double x, double y, const char *class_name, int exponent);
 
 /* Rough width of a text in the pictures' small type, in pixels. */
 double hu_svg_text_width(const char *text);
+
+/* hu_svg_text of the beginning of a text, as far as it fits into a width; of the end of one, which
+ * tells more of a tensor's name. "…" stands for the rest. */
+void hu_svg_text_begin(hu_page *page, double x, double y, const char *class_name, const char *text,
+                       double width);
+void hu_svg_text_tail(hu_page *page, double x, double y, const char *class_name, const char *text,
+                      double width);
 
 #endif

@@ -1,0 +1,140 @@
+"""fmt shows formats: all codes of narrow ones, several side by side, pictures, and what it does not do in silence."""
+import csv
+import io
+import json
+import math
+import os
+import re
+import subprocess
+import xml.etree.ElementTree as xml
+
+import program
+from program import TINY
+
+SVG = "{http://www.w3.org/2000/svg}"
+# exponent bits, mantissa bits, bias, which codes are no numbers
+FORMATS = {"e2m1": (2, 1, 1, "fin"), "e3m2": (3, 2, 3, "fin"), "e5m2": (5, 2, 15, "ieee"), "e4m3fn": (4, 3, 7, "fn"),
+           "fp(4,3,4)": (4, 3, 11, "fin"), "e3m0": (3, 0, 3, "ieee"), "e4m3": (4, 3, 7, "ieee")}
+
+
+def fmt(checks, *words, cwd, code=0):
+    found, out, err = program.call("fmt", *words, cwd=cwd)
+    checks.same(found, code, f"fmt {words}: exit code ({err})")
+    return out, err
+
+
+def decode(code, exp, man, bias, specials):
+    """(class, value) by the definition alone."""
+    sign, field, fraction = code >> (exp + man), (code >> man) & ((1 << exp) - 1), code & ((1 << man) - 1)
+    full = field == (1 << exp) - 1
+    if specials == "ieee" and full:
+        return ("NaN", math.nan) if fraction else ("inf", -math.inf if sign else math.inf)
+    if specials == "fn" and full and fraction == (1 << man) - 1:
+        return "NaN", math.nan
+    if field == 0:
+        value, kind = fraction * 2.0 ** (1 - bias - man), "subnormal" if fraction else "zero"
+    else:
+        value, kind = (1 + fraction / 2 ** man) * 2.0 ** (field - bias), "normal"
+    return kind, math.copysign(value, -1 if sign else 1)
+
+
+def same_number(a, b):
+    return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+
+
+def tables(checks, cwd):
+    """Text, CSV and JSON hold every code with the class and value of its definition."""
+    for name, form in FORMATS.items():
+        expected = [decode(code, *form) for code in range(2 ** (1 + form[0] + form[1]))]
+        rows = list(csv.DictReader(io.StringIO(fmt(checks, name, "--csv", cwd=cwd)[0])))
+        checks.same([int(row["code"], 16) for row in rows], list(range(len(expected))), f"{name}: codes")
+        checks.same([row["class"] for row in rows], [kind for kind, _ in expected], f"{name}: classes")
+        checks.that(all(same_number(float(row["value"]), value) for row, (_, value) in zip(rows, expected)),
+                    f"{name}: values")
+        checks.that(all(int(row["bits"].replace(" ", ""), 2) == i and len(row["bits"].split()) == (3 if form[1] else 2)
+                        for i, row in enumerate(rows)), f"{name}: bits")
+        made = json.loads(fmt(checks, name, "--table", "--json", cwd=cwd)[0])
+        checks.same([row["class"] for row in made["table"]], [row["class"] for row in rows], f"{name}: JSON")
+        values = {value for _, value in expected if math.isfinite(value)}
+        checks.same(made["numbers"], len(values), f"{name}: different numbers")
+        if 1.0 in values:
+            checks.same(made["epsilon"], min(value for value in values | {2.0} if value > 1) - 1 if form[1] else 1.0,
+                        f"{name}: epsilon")
+        text = fmt(checks, name, "--table", cwd=cwd)[0].splitlines()
+        checks.same([line.split()[-1 if kind in ("zero", "inf", "NaN") else -4] for line, (kind, _) in
+                     zip(text[4:], expected)], [f"{value:.9g}".replace("nan", "NaN") for _, value in expected], f"{name}: text")
+    out, _ = fmt(checks, "mxfp4", "e2m1", "--csv", cwd=cwd)
+    rows = out.splitlines()[1:]
+    checks.same((len(rows), rows[:16]), (32, rows[16:]), "the elements of a block format")
+
+
+def side_by_side(checks, cwd):
+    out, err = fmt(checks, "e4m3fn", "e5m2", "1/6/9", "mxfp8", "fp(4,3,4):ovf=inf", "e2m1:ovf=sat", cwd=cwd)
+    rows = {line[:17].strip(): line[17:].split() for line in out.splitlines()}
+    checks.same(rows["largest"][:3], ["448", "57344", "4.29077299e+09"], "largest")
+    checks.same(rows["bits"][:4], ["8", "8", "16", "8"], "bits")
+    checks.same(err, "", "nothing to note")
+    both = json.loads(fmt(checks, "e4m3fn", "e5m2", "--json", cwd=cwd)[0])["formats"]
+    one = json.loads(fmt(checks, "e4m3fn", "--json", cwd=cwd)[0])
+    checks.same(both[0], one, "as JSON each as alone")
+
+
+def said(checks, cwd):
+    """What was typed, what e4m3 is not, and numbers that nobody reads."""
+    out, _ = fmt(checks, "e3m2:bias=5", cwd=cwd)
+    checks.that(out.startswith("e3m2:bias=5, which is fp(3,2,2): "), f"typed and canonical: {out[:60]!r}")
+    out, _ = fmt(checks, "fp(3,2,5)", cwd=cwd)
+    checks.that("bias 8 (the usual 3 + 5)" in out, f"the third number is added: {out[:90]!r}")
+    for name, warns in {"e4m3": True, "e4m3:bias=9": True, "E4M3": True, "e4m3fn": False, "e5m2": False,
+                        "e4m3:specials=fn": False, "fp(4,3,4)": False}.items():
+        out, _ = fmt(checks, name, cwd=cwd)
+        checks.same("OCP" in out and "is e4m3fn" in out, warns, f"{name}: note {out!r}")
+        checks.same("note" in json.loads(fmt(checks, name, "--json", cwd=cwd)[0]), warns, f"{name}: note as JSON")
+    for data, flags, told in (("0.1\n", [], True), ("", [], False), ("0.1\n", ["--round"], False)):
+        done = subprocess.run([program.HALFULP, "fmt", "e5m2", *flags], input=data, capture_output=True, text=True,
+                              cwd=cwd)
+        checks.same((done.returncode, "stdin is not read" in done.stderr), (0, told), f"stdin {data!r} {flags}")
+
+
+def pictures(checks, cwd):
+    names = ["e4m3fn", "e2m1", "fp16", "e5m2:ovf=sat", "1/6/9/n:sub=nearest"]
+    for end in ("svg", "html"):
+        fmt(checks, *names, f"out=f.{end}", cwd=cwd)
+        with open(f"{cwd}/f.{end}", encoding="utf-8") as file:
+            text = file.read()
+        checks.that(not re.search(r"nan|[^a-z]inf[^a-z]", re.sub("<style>.*?</style>", "", text, flags=re.S)),
+                    f"{end}: places are numbers")
+        checks.that("<script" not in text and "url(" not in text, f"{end}: nothing from elsewhere")
+        tree = xml.fromstring(text.removeprefix("<!doctype html>\n"))
+        shown = [part.strip() for part in tree.itertext()]
+        for name in names:
+            checks.that(any(part.startswith(name) for part in shown), f"{end}: {name} is named")
+        for heading in ("The numbers", "Error against magnitude", "Bits of precision in every binade"):
+            checks.that(heading in shown, f"{end}: {heading}")
+    svg = xml.parse(f"{cwd}/f.svg").getroot()
+    checks.same(svg.tag, f"{SVG}svg", "a picture of its own")
+    ticks = [at.get("d").count("M") for at in svg.iter(f"{SVG}path") if at.get("class") == "number c1"]
+    checks.same(ticks[0], 6, "every normal number of e2m1 is a tick")
+    fmt(checks, "fp32", "bf16", "fp(1,0,0)", "e8m23", "out=f.svg", cwd=cwd)
+    xml.parse(f"{cwd}/f.svg")
+
+
+def tensor(checks, cwd):
+    """What formats lose of a recorded tensor, against a count of its histogram."""
+    program.train(*TINY, "steps=3", "run.histogram_every=1", cwd=cwd)
+    with open(f"{cwd}/run/histograms.jsonl") as file:
+        last = {row[0]: row for row in json.loads(file.readlines()[-1])["tensors"]}
+    _, elements, zero, _, first, bins, *_ = last["conv2.out.grad"]
+    fmt(checks, "e5m2", "1/6/9", "out=f.html", "run=run", "tensor=conv2.out.grad", cwd=cwd)
+    cells = [cell.text for cell in xml.fromstring(open(f"{cwd}/f.html").read().removeprefix("<!doctype html>\n")).iter("td")]
+    for at, lowest in ((0, -17), (5, -40)):
+        lost = 100 * sum(count for i, count in enumerate(bins) if first + i < lowest) / elements
+        checks.same(cells[at + 1], f"{lost:.3g}", f"{cells[at]}: to zero")
+        checks.that(0 < float(cells[at + 4]) <= 100, f"{cells[at]}: error {cells[at + 4]}")
+    _, err = fmt(checks, "e5m2", "out=f.svg", "run=run", "tensor=conv2.out.grid", cwd=cwd, code=2)
+    checks.that("'conv2.out.grad'" in err, f"nearest tensor: {err}")
+    fmt(checks, "e5m2", "out=f.svg", "run=nothing", "tensor=conv2.out", cwd=cwd, code=3)
+    checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
+
+
+program.main(tables, side_by_side, said, pictures, tensor)
