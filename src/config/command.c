@@ -145,8 +145,8 @@ static bool names_key(const char *word, const char *equals) {
     return strcmp(name, "config") == 0 || hu_config_key_find(name) != NULL;
 }
 
-/* Whether a word with '=' that names no key is a mistyped key: what stands before the '=' looks like
- * one, and nothing of that name lies there. */
+/* Whether a word with '=' that names no key is a mistyped key: what stands before the '=' looks
+ * like one, and nothing of that name lies there. */
 static bool looks_like_key(const char *word, const char *equals) {
     size_t letters = strspn(word, "abcdefghijklmnopqrstuvwxyz_.0123456789");
     return letters == (size_t)(equals - word) && !hu_file_exists(word);
