@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "base/note.h"
 
 /* First block of a file of unknown size; most bytes of one read or step of inflating, whose counts
  * may have 32 bits. */
@@ -36,6 +37,21 @@ hu_status hu_file_size(const char *path, uint64_t *bytes) {
     if (stat(path, &info) != 0) return hu_io_fail(path, "cannot open", errno);
     *bytes = info.st_size < 0 ? 0 : (uint64_t)info.st_size;
     return HU_OK;
+}
+
+hu_status hu_file_set_aside(const char *path, char *note, size_t capacity) {
+    char *aside;
+    size_t bytes = strlen(path) + sizeof HU_DAMAGED;
+    hu_status st = HU_NEW_ARRAY(&aside, bytes);
+    if (st != HU_OK) return st;
+    snprintf(aside, bytes, "%s%s", path, HU_DAMAGED);
+    if (rename(path, aside) != 0) HU_TRY(hu_io_fail(path, "cannot rename", errno));
+    hu_note_add(note, capacity, "\n", "%s is damaged: it is now %s, and begins anew", path,
+                hu_path_name(aside));
+    st = hu_directory_sync_of(path);
+done:
+    hu_free(aside);
+    return st;
 }
 
 hu_status hu_path_join(const char *directory, const char *name, char **path) {

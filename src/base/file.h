@@ -45,6 +45,12 @@ hu_status hu_directory_create(const char *path);
  * lasts through a crash only then. HU_ERR_IO. */
 hu_status hu_directory_sync_of(const char *path);
 
+#define HU_DAMAGED ".damaged" /* ending of files that were set aside */
+
+/* Renames a file that cannot be read to NAME.damaged, over one that has that name already, so that
+ * it can be begun anew; adds a line to note [capacity] that says so. HU_ERR_IO. */
+hu_status hu_file_set_aside(const char *path, char *note, size_t capacity);
+
 /* "directory/name" in a new string (no second slash); owner frees with hu_free. */
 hu_status hu_path_join(const char *directory, const char *name, char **path);
 

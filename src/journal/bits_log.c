@@ -1,9 +1,8 @@
 #include "journal/bits_log.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -14,8 +13,7 @@ enum { TAG_BYTES = HU_NAME_BYTES + 8 };
 struct hu_bits_log {
     const hu_bits_meter *meter;
     hu_tensorboard *board;
-    FILE *file;
-    char *path;
+    hu_append *file;
     hu_scalar *scalar;      /* [layers] of one step */
     char (*tag)[TAG_BYTES]; /* [layers] "bits/conv1" */
 };
@@ -28,6 +26,7 @@ hu_status hu_bits_log_open(const char *folder, const hu_bits_meter *meter, hu_te
                            hu_bits_log **result) {
     hu_status st = HU_OK;
     hu_bits_log *log = NULL;
+    char *path = NULL;
     *result = NULL;
     HU_TRY(HU_NEW(&log));
     *log = (hu_bits_log){.meter = meter, .board = board};
@@ -36,22 +35,25 @@ hu_status hu_bits_log_open(const char *folder, const hu_bits_meter *meter, hu_te
     HU_TRY(HU_NEW_ARRAY(&log->tag, layers));
     for (uint32_t l = 0; l < layers; l++)
         snprintf(log->tag[l], TAG_BYTES, "bits/%s", layers_of(log)->layer[l].name);
-    HU_TRY(hu_path_join(folder, "bits.jsonl", &log->path));
-    log->file = fopen(log->path, "a");
-    if (!log->file) HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot open: %s", log->path, strerror(errno)));
+    HU_TRY(hu_path_join(folder, "bits.jsonl", &path));
+    HU_TRY(hu_append_open(path, &log->file));
     *result = log;
     log = NULL;
 done:
+    hu_free(path);
     hu_bits_log_close(log);
     return st;
 }
 
+hu_status hu_bits_log_sync(hu_bits_log *log) {
+    return hu_append_sync(log->file);
+}
+
 void hu_bits_log_close(hu_bits_log *log) {
     if (!log) return;
-    if (log->file) fclose(log->file);
+    hu_append_close(log->file);
     hu_free(log->scalar);
     hu_free(log->tag);
-    hu_free(log->path);
     hu_free(log);
 }
 
@@ -61,10 +63,9 @@ static hu_status write_line(const hu_bits_log *log, int64_t step, const char *ke
     hu_status st =
         hu_json_line(json_pack("{s:I, s:o}", "step", (json_int_t)step, key, rows), &line);
     if (st != HU_OK) return st;
-    fprintf(log->file, "%s\n", line);
+    hu_append_format(log->file, "%s\n", line);
     hu_free(line);
-    if (fflush(log->file) == 0) return HU_OK;
-    return hu_fail(HU_ERR_IO, "%s: cannot write: %s", log->path, strerror(errno));
+    return hu_append_end(log->file);
 }
 
 /* Only what changed: schedules that draw bits anew in each step would fill disks. */

@@ -19,4 +19,7 @@ hu_status hu_bits_log_step(hu_bits_log *log, int64_t step, bool has_row);
 /* NULL is allowed. */
 void hu_bits_log_close(hu_bits_log *log);
 
+/* Waits until all lines are on the disk. HU_ERR_IO. */
+hu_status hu_bits_log_sync(hu_bits_log *log);
+
 #endif

@@ -2,19 +2,19 @@
 
 #include <inttypes.h>
 
-static void write_product(FILE *file, const char *layer, const hu_node_products *products, int role,
-                          const char *separator) {
+static void write_product(hu_append *file, const char *layer, const hu_node_products *products,
+                          int role, const char *separator) {
     char text[128] = "";
     const hu_gemm_counts *c = &products->counts[role];
     hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
-    fprintf(file,
-            "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-            "]",
-            separator, layer, hu_product_role_name((hu_product_role)role), text, c->values,
-            c->subnormal, c->overflow, c->terms, c->stalled);
+    hu_append_format(file,
+                     "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                     ", %" PRIu64 "]",
+                     separator, layer, hu_product_role_name((hu_product_role)role), text, c->values,
+                     c->subnormal, c->overflow, c->terms, c->stalled);
 }
 
-void hu_counted_products_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges) {
+void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
     bool is_first = true;
     for (uint32_t n = 0; n < edges->node_count; n++)
         for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
@@ -25,18 +25,18 @@ void hu_counted_products_write(FILE *file, const hu_graph *graph, const hu_edge_
                           is_first ? ", \"products\": [" : ", ");
             is_first = false;
         }
-    if (!is_first) fputs("]", file);
+    if (!is_first) hu_append_text(file, "]");
 }
 
-void hu_counted_updates_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges) {
+void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
     bool is_first = true;
     for (hu_value_id v = 0; v < edges->value_count; v++) {
         const hu_update_counts *update = &edges->value[v].update;
         if (update->asked == 0) continue;
-        fprintf(file, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
-                is_first ? ", \"updates\": [" : ", ", graph->value[v].name, update->asked,
-                update->lost, update->small);
+        hu_append_format(file, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
+                         is_first ? ", \"updates\": [" : ", ", graph->value[v].name, update->asked,
+                         update->lost, update->small);
         is_first = false;
     }
-    if (!is_first) fputs("]", file);
+    if (!is_first) hu_append_text(file, "]");
 }

@@ -2,14 +2,13 @@
  * (docs/run-folder.md). Each is left out where the present step has not counted it. */
 #ifndef HU_JOURNAL_COUNTED_H
 #define HU_JOURNAL_COUNTED_H
-#include <stdio.h>
-
+#include "base/append.h"
 #include "graph/edge.h"
 
 /* Products with a chosen accumulator. */
-void hu_counted_products_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges);
+void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
 
 /* What became of the updates of parameters. */
-void hu_counted_updates_write(FILE *file, const hu_graph *graph, const hu_edge_table *edges);
+void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
 
 #endif

@@ -24,7 +24,11 @@
 #include "show/json.h"
 #include "task/metric.h"
 
-enum { LINES_LIMIT = 1 << 30, RESULT_LIMIT = 1 << 24 };
+/* Bytes of a result; bytes that sections may take in a checkpoint which the one before the first
+ * step has not, beside four for each tensor (promotions). */
+enum { RESULT_LIMIT = 1 << 24, LATER_BYTES = 4096 };
+
+#define MARKS_SECTION "journal"
 
 /* A name for a new folder: model, precision and time, with what a file name should not hold
  * replaced. */
@@ -65,7 +69,10 @@ static hu_status make_directory(const char *directory, const hu_config *config, 
             snprintf(name, sizeof name, "%s", base);
         else
             snprintf(name, sizeof name, "%s-%d", base, i);
-        if (mkdir(name, 0777) == 0) return hu_strdup(name, path);
+        if (mkdir(name, 0777) == 0) {
+            HU_TRY(hu_directory_sync_of(name));
+            return hu_strdup(name, path);
+        }
         if (errno != EEXIST) break;
     }
     return hu_fail(HU_ERR_IO, "%s: cannot make the folder: %s", name, strerror(errno));
@@ -107,6 +114,19 @@ static hu_status write_env(const hu_run_folder *folder) {
     return st;
 }
 
+/* A metrics.csv that has other columns, or is none, makes room for a new one. */
+static hu_status open_rows(hu_run_folder *folder, const hu_metric *metric, hu_metrics_more more) {
+    char *path = NULL;
+    hu_status st = hu_metrics_open(folder->path, metric, more, folder->board, &folder->metrics);
+    if (st != HU_ERR_CORRUPT) return st;
+    HU_TRY(hu_path_join(folder->path, "metrics.csv", &path));
+    HU_TRY(hu_file_set_aside(path, folder->note, sizeof folder->note));
+    st = hu_metrics_open(folder->path, metric, more, folder->board, &folder->metrics);
+done:
+    hu_free(path);
+    return st;
+}
+
 /* step: events from there on are cut off. */
 static hu_status open_metrics(hu_run_folder *folder, const hu_config *config,
                               const hu_trainer *trainer, int64_t step) {
@@ -117,8 +137,9 @@ static hu_status open_metrics(hu_run_folder *folder, const hu_config *config,
     HU_TRY(hu_config_f64(config, "data.validation", &held));
     hu_metrics_more more = {
         .bits = meter, .held = held > 0.0, .turns = hu_trainer_graph(trainer)->turn_count > 0};
-    HU_TRY(hu_tensorboard_open(folder->path, step, &folder->board));
-    HU_TRY(hu_metrics_open(folder->path, metric, more, folder->board, &folder->metrics));
+    HU_TRY(
+        hu_tensorboard_open(folder->path, step, folder->note, sizeof folder->note, &folder->board));
+    HU_TRY(open_rows(folder, metric, more));
     if (meter) HU_TRY(hu_bits_log_open(folder->path, meter, folder->board, &folder->bits));
 done:
     return st;
@@ -161,62 +182,46 @@ static hu_status check_space(const char *directory, size_t state_bytes) {
                    directory, available, needed);
 }
 
-hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_trainer *trainer, size_t state_bytes,
+/* As many bytes as a checkpoint of this training may ever have. */
+static hu_status checkpoint_bytes(hu_trainer *trainer, size_t *bytes) {
+    hu_status st = HU_OK;
+    size_t recorder, tensors;
+    hu_checkpoint_writer *writer = NULL;
+    const hu_run *run = hu_trainer_run(trainer);
+    HU_TRY(hu_recorder_bytes(hu_run_graph(run), hu_run_edges(run), &recorder, &tensors));
+    HU_TRY(hu_checkpoint_begin(0, &writer));
+    HU_TRY(hu_trainer_save(trainer, writer));
+    *bytes = hu_checkpoint_bytes(writer) + recorder + sizeof(hu_history_mark[HU_HISTORIES]) +
+             LATER_BYTES + 4 * tensors;
+done:
+    hu_checkpoint_writer_free(writer);
+    return st;
+}
+
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, hu_trainer *trainer,
                                hu_run_folder *folder) {
     hu_status st = HU_OK;
     char *path = NULL;
+    size_t bytes;
+    bool is_run;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(hu_path_join(folder->path, "config.resolved.yaml", &path));
-    if (hu_file_exists(path))
+    HU_TRY(hu_file_find(path, &is_run));
+    if (is_run)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT,
                        "%s holds a run already; `halfulp resume %s` goes on with it, "
                        "run.dir=NEW makes another",
                        folder->path, folder->path));
     /* Before the first step: what would fail after hours fails now. */
-    HU_TRY(hu_checkpoint_probe(folder->checkpoints, state_bytes));
-    HU_TRY(check_space(folder->path, state_bytes));
+    HU_TRY(checkpoint_bytes(trainer, &bytes));
+    HU_TRY(hu_checkpoint_probe(folder->checkpoints, bytes));
+    HU_TRY(check_space(folder->path, bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
     HU_TRY(open_metrics(folder, config, trainer, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
-    return st;
-}
-
-/* The step that a line of a metrics file begins with: 12,... or {"step":12,... with or without a
- * blank; -1 for the line of titles. */
-static long long line_step(const char *line) {
-    static const char key[] = "{\"step\":";
-    if (strncmp(line, key, sizeof key - 1) == 0) line += sizeof key - 1;
-    line += *line == ' ';
-    return isdigit((unsigned char)*line) ? strtoll(line, NULL, 10) : -1;
-}
-
-/* Keeps the lines of steps below `step`; a last line without an end is dropped. */
-static hu_status trim_lines(const char *directory, const char *name, int64_t step) {
-    hu_status st = HU_OK;
-    char *path = NULL;
-    uint8_t *data = NULL;
-    size_t bytes, kept = 0;
-    HU_TRY(hu_path_join(directory, name, &path));
-    if (!hu_file_exists(path)) goto done;
-    HU_TRY(hu_file_read(path, LINES_LIMIT, &data, &bytes));
-    for (size_t at = 0; at < bytes;) {
-        const uint8_t *end = memchr(data + at, '\n', bytes - at);
-        if (!end) break;
-        size_t length = (size_t)(end - (data + at)) + 1;
-        if (line_step((const char *)data + at) < step) {
-            memmove(data + kept, data + at, length);
-            kept += length;
-        }
-        at += length;
-    }
-    if (kept != bytes) HU_TRY(hu_file_replace(path, data, kept));
-done:
-    hu_free(path);
-    hu_free(data);
     return st;
 }
 
@@ -231,16 +236,15 @@ static hu_status drop_result(const char *directory) {
 }
 
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_trainer *trainer, int64_t step, hu_run_folder *folder) {
+                               const hu_trainer *trainer, const hu_run_saved *saved,
+                               hu_run_folder *folder) {
     hu_status st = HU_OK;
+    int64_t step = hu_trainer_progress(trainer)->step;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
     /* Lines behind the checkpoint will be written again, by the same steps. */
-    HU_TRY(trim_lines(directory, "metrics.csv", step));
-    HU_TRY(trim_lines(directory, "metrics.jsonl", step));
-    HU_TRY(trim_lines(directory, "numerics.jsonl", step));
-    HU_TRY(trim_lines(directory, "histograms.jsonl", step));
-    HU_TRY(trim_lines(directory, "bits.jsonl", step));
+    HU_TRY(hu_history_mend(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
+                           sizeof folder->note));
     HU_TRY(write_config(folder, config));
     HU_TRY(open_metrics(folder, config, trainer, step));
 done:
@@ -307,8 +311,8 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
 }
 
 /* Histograms only where the run has room for them; they go to TensorBoard as well. */
-hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
-                               size_t bytes) {
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run,
+                               const hu_run_saved *saved) {
     hu_status st = HU_OK;
     char *numerics = NULL, *histograms = NULL;
     HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &numerics));
@@ -316,10 +320,22 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const v
     HU_TRY(hu_recorder_open(numerics, hu_record_has_room(run) ? histograms : NULL,
                             hu_run_graph(run), hu_run_edges(run), &folder->numerics));
     hu_recorder_watch(folder->numerics, hu_board_exponents, folder->board);
-    if (state) HU_TRY(hu_recorder_restore(folder->numerics, state, bytes));
+    if (saved->record)
+        HU_TRY(hu_recorder_restore(folder->numerics, saved->record, saved->record_bytes));
 done:
     hu_free(numerics);
     hu_free(histograms);
+    return st;
+}
+
+/* A checkpoint that is on the disk has its history there, too. */
+static hu_status sync_histories(hu_run_folder *folder) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_metrics_sync(folder->metrics));
+    HU_TRY(hu_recorder_sync(folder->numerics));
+    if (folder->bits) HU_TRY(hu_bits_log_sync(folder->bits));
+    HU_TRY(hu_tensorboard_sync(folder->board));
+done:
     return st;
 }
 
@@ -327,16 +343,43 @@ hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
     hu_status st = HU_OK;
     const void *state;
     size_t bytes;
+    hu_history_mark mark[HU_HISTORIES];
     hu_checkpoint_writer *writer = NULL;
+    HU_TRY(sync_histories(folder));
+    HU_TRY(hu_history_marks(folder->path, mark));
     HU_TRY(hu_checkpoint_begin(hu_trainer_progress(trainer)->step, &writer));
     HU_TRY(hu_trainer_save(trainer, writer));
     /* The counts of steps that are in no row yet belong to the state. */
     hu_recorder_state(folder->numerics, &state, &bytes);
     HU_TRY(hu_checkpoint_add(writer, HU_RECORDER_SECTION, state, bytes));
+    HU_TRY(hu_checkpoint_add(writer, MARKS_SECTION, mark, sizeof mark));
     HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));
 done:
     hu_checkpoint_writer_free(writer);
     return st;
+}
+
+hu_status hu_run_saved_read(const hu_checkpoint *checkpoint, hu_run_saved *saved) {
+    const void *data;
+    size_t bytes;
+    *saved = (hu_run_saved){0};
+    if (hu_checkpoint_section(checkpoint, MARKS_SECTION, &data, &bytes) == HU_OK &&
+        bytes == sizeof saved->mark) {
+        memcpy(saved->mark, data, bytes);
+        saved->has_marks = true;
+    }
+    if (hu_checkpoint_section(checkpoint, HU_RECORDER_SECTION, &data, &bytes) != HU_OK)
+        return HU_OK;
+    hu_status st = hu_alloc(bytes, &saved->record);
+    if (st != HU_OK) return st;
+    memcpy(saved->record, data, bytes);
+    saved->record_bytes = bytes;
+    return HU_OK;
+}
+
+void hu_run_saved_free(hu_run_saved *saved) {
+    hu_free(saved->record);
+    *saved = (hu_run_saved){0};
 }
 
 hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result) {
@@ -361,10 +404,12 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     char *path = NULL;
     uint8_t *data = NULL;
     size_t bytes;
+    bool is_there;
     json_error_t error;
     *result = NULL;
     HU_TRY(hu_path_join(directory, "result.json", &path));
-    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) goto done;
     HU_TRY(hu_file_read_plain(path, RESULT_LIMIT, &data, &bytes));
     *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));

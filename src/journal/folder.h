@@ -6,10 +6,12 @@
 
 #include "config/config.h"
 #include "journal/bits_log.h"
+#include "journal/mend.h"
 #include "journal/metrics.h"
 #include "journal/recorder.h"
 #include "show/json.h"
 #include "show/tensorboard.h"
+#include "store/checkpoint.h"
 #include "train/trainer.h"
 
 typedef struct hu_run_folder {
@@ -20,20 +22,36 @@ typedef struct hu_run_folder {
     hu_bits_log *bits; /* NULL: no schedule of bits */
     hu_tensorboard *board;
     int keep;
-    int lock; /* descriptor of the folder, held while this process trains in it */
+    int lock;        /* descriptor of the folder, held while this process trains in it */
+    char note[2048]; /* lines of what was found damaged or missing; "": nothing */
 } hu_run_folder;
 
+/* What a checkpoint holds of the run beside its trainer. Owner frees with hu_run_saved_free; {0}: a
+ * run that begins, or a checkpoint of an older version. */
+typedef struct hu_run_saved {
+    void *record; /* the recorder's state; NULL: nothing was noted yet */
+    size_t record_bytes;
+    bool has_marks;
+    hu_history_mark mark[HU_HISTORIES]; /* how far the histories went */
+} hu_run_saved;
+
+/* HU_ERR_MEMORY. */
+hu_status hu_run_saved_read(const hu_checkpoint *checkpoint, hu_run_saved *saved);
+void hu_run_saved_free(hu_run_saved *saved);
+
 /* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
- * checkpoint of state_bytes fits, and writes config.resolved.yaml and env.json. The trainer
+ * checkpoint fits, and writes config.resolved.yaml and env.json. The trainer
  * is borrowed: needed until the folder is closed. */
-hu_status hu_run_folder_create(const char *directory, const hu_config *config,
-                               const hu_trainer *trainer, size_t state_bytes,
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, hu_trainer *trainer,
                                hu_run_folder *folder);
 
-/* Opens an existing folder for going on at a step: rows of that step and later ones and the result
- * are dropped, and config.resolved.yaml becomes what the run goes on with. */
+/* Opens an existing folder for going on where the trainer is: the histories go back to there
+ * (journal/mend.h), the result is dropped, and config.resolved.yaml becomes what the run goes on
+ * with. What was found damaged or missing of them, folder->note tells: only the checkpoint and the
+ * configuration stop a resumption. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
-                               const hu_trainer *trainer, int64_t step, hu_run_folder *folder);
+                               const hu_trainer *trainer, const hu_run_saved *saved,
+                               hu_run_folder *folder);
 void hu_run_folder_close(hu_run_folder *folder);
 
 /* For every adaptation of which the report has events one line of numerics.jsonl, for promotion
@@ -47,12 +65,11 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
 
 #define HU_RECORDER_SECTION "recorder" /* of a checkpoint */
 
-/* Opens numerics.jsonl, and histograms.jsonl if the run can record, before the first step. state:
- * what a checkpoint's section holds, NULL: nothing was noted yet. */
-hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const void *state,
-                               size_t bytes);
+/* Opens numerics.jsonl, and histograms.jsonl if the run can record, before the first step. */
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const hu_run_saved *saved);
 
-/* Saves the trainer's state durably, with that of the recorder. */
+/* Saves the trainer's state durably, with that of the recorder; all lines written so far are on the
+ * disk before it. */
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
 
 /* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */

@@ -2,8 +2,7 @@
  * list "held" of a row says (docs/run-folder.md). */
 #ifndef HU_JOURNAL_HELD_H
 #define HU_JOURNAL_HELD_H
-#include <stdio.h>
-
+#include "base/append.h"
 #include "journal/events.h"
 
 /* One event of one tensor. */
@@ -19,6 +18,6 @@ void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, 
 
 /* Writes [name, kind, steps, last, count, of] for each event that held, commas between them.
  * is_first: nothing stands in the list yet. */
-void hu_held_write(FILE *file, const char *name, const hu_held *held, bool *is_first);
+void hu_held_write(hu_append *file, const char *name, const hu_held *held, bool *is_first);
 
 #endif

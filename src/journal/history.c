@@ -6,15 +6,15 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lines.h"
 #include "base/memory.h"
+#include "base/note.h"
 #include "journal/folder.h"
 #include "journal/graph.h"
 #include "journal/history_inner.h"
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
 #include "journal/runs.h"
-
-enum { FILE_LIMIT = 1 << 30 };
 
 typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);
 
@@ -29,36 +29,47 @@ static hu_status read_line(hu_history *history, const hu_place *place, const cha
     return st;
 }
 
-static void warn_incomplete(hu_history *history, const hu_place *place) {
-    size_t used = strlen(history->warning);
-    snprintf(history->warning + used, sizeof history->warning - used,
-             "%s%s: line %zu has no end and is left out", used ? "; " : "", place->file,
-             place->line);
+static void warn(hu_history *history, const char *file, const char *what, size_t line) {
+    hu_note_add(history->warning, sizeof history->warning, "; ", what, file, line);
 }
 
-/* A last line without an end is what an interrupted write leaves. */
+/* The rest of a line whose beginning never reached the disk, or one with a hole: what crashes and
+ * full disks left in folders of older versions. */
+static bool is_part(const hu_line *line) {
+    return line->bytes == 0 || line->text[0] != '{' || memchr(line->text, 0, line->bytes);
+}
+
+/* Parts of lines are left out, as is a last line without an end, which an interrupted write leaves.
+ */
 static hu_status read_lines(hu_history *history, const char *name, bool may_miss, line_fn *take) {
     hu_status st = HU_OK;
     hu_place place = {history->folder, name, 0};
+    hu_lines *lines = NULL;
+    hu_line line;
+    bool is_there;
     char *path = NULL;
-    uint8_t *data = NULL;
-    size_t bytes = 0;
+    size_t parts = 0, first_part = 0;
     HU_TRY(hu_path_join(history->folder, name, &path));
-    if (may_miss && !hu_file_exists(path)) goto done;
-    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
-    for (size_t at = 0; at < bytes;) {
-        const uint8_t *end = memchr(data + at, '\n', bytes - at);
+    st = hu_lines_open(path, &lines);
+    if (st == HU_ERR_MISSING && may_miss) st = HU_OK;
+    while (st == HU_OK && lines) {
+        HU_TRY(hu_lines_next(lines, &line, &is_there));
+        if (!is_there) break;
         place.line++;
-        if (!end) {
-            warn_incomplete(history, &place);
+        if (!line.has_end) {
+            warn(history, name, "%s: line %zu has no end and is left out", place.line);
             break;
         }
-        size_t length = (size_t)(end - (data + at));
-        HU_TRY(read_line(history, &place, (const char *)data + at, length, take));
-        at += length + 1;
+        if (!is_part(&line)) {
+            st = read_line(history, &place, line.text, line.bytes, take);
+            continue;
+        }
+        if (parts++ == 0) first_part = place.line;
     }
+    if (parts > 0)
+        warn(history, name, "%s: line %zu, or more, are parts of lines and left out", first_part);
 done:
-    hu_free(data);
+    hu_lines_close(lines);
     hu_free(path);
     return st;
 }
@@ -92,10 +103,8 @@ static hu_status check_folder(const char *folder) {
 
 /* Takes a file's failure as a warning: what it would have told is left out. */
 static hu_status forgive(hu_history *history, hu_status status) {
-    size_t used = strlen(history->warning);
     if (status == HU_OK || status == HU_ERR_MEMORY) return status;
-    snprintf(history->warning + used, sizeof history->warning - used, "%s%s", used ? "; " : "",
-             hu_last_error());
+    hu_note_add(history->warning, sizeof history->warning, "; ", "%s", hu_last_error());
     return HU_OK;
 }
 

@@ -10,8 +10,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 
-enum { FILE_LIMIT = 1 << 30 };
-
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
     char message[512];
     va_list args;
@@ -103,11 +101,13 @@ hu_status hu_json_read(hu_place *place, json_t **object) {
     char *path = NULL;
     uint8_t *data = NULL;
     size_t bytes = 0;
+    bool is_there;
     json_error_t error;
     *object = NULL;
     HU_TRY(hu_path_join(place->folder, place->file, &path));
-    if (!hu_file_exists(path)) goto done;
-    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) goto done;
+    HU_TRY(hu_file_read_plain(path, SIZE_MAX / 2, &data, &bytes));
     *object = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
     place->line = *object || error.line < 1 ? 1 : (size_t)error.line;
     if (!*object) HU_TRY(hu_place_fail(place, "column %d: %s", error.column, error.text));

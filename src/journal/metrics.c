@@ -1,12 +1,13 @@
 #include "journal/metrics.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lines.h"
 #include "base/memory.h"
 #include "show/csv.h"
 #include "show/json.h"
@@ -16,7 +17,7 @@ enum { CELL_BYTES = 64 };
 struct hu_metrics {
     const char *folder; /* borrowed: the opener's */
     hu_csv *csv;
-    FILE *lines;
+    hu_append *lines;
     hu_tensorboard *board;
     hu_metrics_more more; /* columns that metrics.csv has beside the usual ones */
     const char *title[HU_COLUMNS];
@@ -30,16 +31,24 @@ static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
 }
 
 /* A run that goes on in another precision goes on with the columns that it has. */
-static void read_titles(const char *path, hu_metrics *metrics) {
-    char line[1024] = "";
-    FILE *file = fopen(path, "r");
-    if (!file) return;
-    if (fgets(line, sizeof line, file)) {
-        metrics->more.bits = strstr(line, ",training_bitops");
-        metrics->more.held = strstr(line, ",validation_");
-        metrics->more.turns = strstr(line, ",turn_1_loss");
-    }
-    fclose(file);
+static hu_status read_titles(const char *path, hu_metrics *metrics) {
+    hu_lines *lines;
+    hu_line line;
+    bool is_there;
+    char *titles = NULL;
+    hu_status st = hu_lines_open(path, &lines);
+    if (st != HU_OK) return st == HU_ERR_MISSING ? HU_OK : st;
+    HU_TRY(hu_lines_next(lines, &line, &is_there));
+    if (!is_there) goto done;
+    HU_TRY(HU_NEW_ARRAY(&titles, line.bytes + 1));
+    memcpy(titles, line.text, line.bytes);
+    metrics->more.bits = strstr(titles, ",training_bitops");
+    metrics->more.held = strstr(titles, ",validation_");
+    metrics->more.turns = strstr(titles, ",turn_1_loss");
+done:
+    hu_free(titles);
+    hu_lines_close(lines);
+    return st;
 }
 
 static hu_status open_csv(hu_metrics *metrics) {
@@ -48,7 +57,7 @@ static hu_status open_csv(hu_metrics *metrics) {
     const char *titles[HU_COLUMNS];
     int count = 0;
     HU_TRY(hu_path_join(metrics->folder, "metrics.csv", &path));
-    read_titles(path, metrics);
+    HU_TRY(read_titles(path, metrics));
     for (int c = 0; c < HU_COLUMNS; c++)
         if (has_cell(metrics, &hu_columns[c])) titles[count++] = metrics->title[c];
     HU_TRY(hu_csv_open(path, titles, count, &metrics->csv));
@@ -61,8 +70,7 @@ static hu_status open_lines(hu_metrics *metrics) {
     hu_status st = HU_OK;
     char *path = NULL;
     HU_TRY(hu_path_join(metrics->folder, "metrics.jsonl", &path));
-    metrics->lines = fopen(path, "a");
-    if (!metrics->lines) st = hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
+    st = hu_append_open(path, &metrics->lines);
 done:
     hu_free(path);
     return st;
@@ -88,10 +96,15 @@ done:
     return st;
 }
 
+hu_status hu_metrics_sync(hu_metrics *metrics) {
+    hu_status st = hu_csv_sync(metrics->csv);
+    return st == HU_OK ? hu_append_sync(metrics->lines) : st;
+}
+
 void hu_metrics_close(hu_metrics *metrics) {
     if (!metrics) return;
     hu_csv_close(metrics->csv);
-    if (metrics->lines) fclose(metrics->lines);
+    hu_append_close(metrics->lines);
     hu_free(metrics);
 }
 
@@ -140,11 +153,9 @@ static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
         json_object_set_new(object, "culprit", json_string(row->report->culprit));
     hu_status st = hu_json_line(object, &line);
     if (st != HU_OK) return st;
-    fprintf(metrics->lines, "%s\n", line);
+    hu_append_format(metrics->lines, "%s\n", line);
     hu_free(line);
-    if (fflush(metrics->lines) == 0) return HU_OK;
-    return hu_fail(HU_ERR_IO, "%s/metrics.jsonl: cannot write: %s", metrics->folder,
-                   strerror(errno));
+    return hu_append_end(metrics->lines);
 }
 
 /* The metric of an evaluation comes last: it is left out where there is none. */

@@ -20,6 +20,9 @@ hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metric
                           hu_tensorboard *board, hu_metrics **metrics);
 void hu_metrics_close(hu_metrics *metrics);
 
+/* Waits until all rows are on the disk. HU_ERR_IO. */
+hu_status hu_metrics_sync(hu_metrics *metrics);
+
 /* Writes a row of all columns. HU_ERR_IO. */
 hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row);
 

@@ -3,11 +3,11 @@
  * that is skipped or ends the run can be told with the steps that led to it. */
 #include "journal/recorder.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/append.h"
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -38,8 +38,7 @@ typedef struct book {
 } book;
 
 struct hu_recorder {
-    FILE *numerics, *histograms;
-    char *path, *histogram_path;
+    hu_append *numerics, *histograms;
     const hu_edge_table *edges; /* borrowed, as the graph of the walk */
     const hu_run *run;          /* of the step that is being noted; it may be planned anew */
     hu_walk walk;
@@ -56,19 +55,34 @@ struct hu_recorder {
 
 /* ---- opening ---- */
 
+static size_t book_bytes(size_t tensors) {
+    return sizeof(book) + (RING + 1) * tensors * sizeof(entry) +
+           tensors * HU_EVENTS * sizeof(hu_held) + tensors * sizeof(uint16_t);
+}
+
+hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, size_t *bytes,
+                            size_t *tensors) {
+    hu_walk walk;
+    hu_status st = hu_walk_create(graph, hu_walk_more(edges), &walk);
+    if (st != HU_OK) return st;
+    *tensors = walk.count;
+    *bytes = book_bytes(walk.count);
+    hu_walk_free(&walk);
+    return HU_OK;
+}
+
 /* One block for all that a resumed run must go on with. */
 static hu_status make_book(hu_recorder *r) {
     void *block;
-    size_t tensors = r->walk.count, entries = (RING + 1) * tensors, held = tensors * HU_EVENTS;
-    r->book_bytes = sizeof(book) + entries * sizeof(entry) + held * sizeof *r->held +
-                    tensors * sizeof *r->befallen;
+    size_t tensors = r->walk.count;
+    r->book_bytes = book_bytes(tensors);
     hu_status st = hu_alloc(r->book_bytes, &block);
     if (st != HU_OK) return st;
     r->book = block;
     r->pending = (entry *)(void *)(r->book + 1);
     for (int i = 0; i < RING; i++) r->ring[i] = r->pending + (size_t)(i + 1) * tensors;
-    r->held = (hu_held *)(void *)(r->pending + entries);
-    r->befallen = (uint16_t *)(void *)(r->held + held);
+    r->held = (hu_held *)(void *)(r->pending + (RING + 1) * tensors);
+    r->befallen = (uint16_t *)(void *)(r->held + tensors * HU_EVENTS);
     return HU_OK;
 }
 
@@ -92,12 +106,6 @@ static void clear_entries(hu_recorder *r, entry *entries) {
     }
 }
 
-static hu_status open_file(const char *path, FILE **file) {
-    *file = fopen(path, "a");
-    if (*file) return HU_OK;
-    return hu_fail(HU_ERR_IO, "%s: cannot open: %s", path, strerror(errno));
-}
-
 hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,
                            const hu_edge_table *edges, hu_recorder **result) {
     hu_status st = HU_OK;
@@ -106,14 +114,12 @@ hu_status hu_recorder_open(const char *numerics, const char *histograms, const h
     HU_TRY(hu_alloc(sizeof(hu_recorder), &block));
     hu_recorder *r = block;
     r->edges = edges;
-    HU_TRY(hu_strdup(numerics, &r->path));
-    if (histograms) HU_TRY(hu_strdup(histograms, &r->histogram_path));
     HU_TRY(hu_walk_create(graph, hu_walk_more(edges), &r->walk));
     HU_TRY(make_book(r));
     r->book->fingerprint = fingerprint_of(&r->walk);
     clear_entries(r, r->pending);
-    HU_TRY(open_file(numerics, &r->numerics));
-    if (histograms) HU_TRY(open_file(histograms, &r->histograms));
+    HU_TRY(hu_append_open(numerics, &r->numerics));
+    if (histograms) HU_TRY(hu_append_open(histograms, &r->histograms));
     *result = r;
     block = NULL;
 done:
@@ -122,11 +128,10 @@ done:
 }
 
 /* The rest of a line, and out with it. */
-static hu_status end_line(FILE *file, const char *path, const char *rest) {
-    fprintf(file, "%s\n", rest);
-    if (fflush(file) != 0 || ferror(file))
-        return hu_fail(HU_ERR_IO, "%s: cannot write: %s", path, strerror(errno));
-    return HU_OK;
+static hu_status end_line(hu_append *file, const char *rest) {
+    hu_append_text(file, rest);
+    hu_append_text(file, "\n");
+    return hu_append_end(file);
 }
 
 /* Nothing before the first element of a list, then commas. */
@@ -198,9 +203,11 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_even
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
     for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
-        if (r->is_first) fprintf(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
-        fprintf(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]", separator(r),
-                name, hu_event_name(e), format, hu_event_count(c, e), hu_event_elements(c, e));
+        if (r->is_first)
+            hu_append_format(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
+        hu_append_format(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]",
+                         separator(r), name, hu_event_name(e), format, hu_event_count(c, e),
+                         hu_event_elements(c, e));
     }
 }
 
@@ -239,9 +246,9 @@ static void add_entry(entry *total, const entry *more) {
 
 static void write_exponent(hu_recorder *r, int32_t exponent) {
     if (exponent == HU_NO_EXPONENT)
-        fputs(", null", r->numerics);
+        hu_append_text(r->numerics, ", null");
     else
-        fprintf(r->numerics, ", %d", exponent);
+        hu_append_format(r->numerics, ", %d", exponent);
 }
 
 static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
@@ -250,44 +257,44 @@ static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
     if (c->elements == 0) return;
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
     hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
-    fprintf(r->numerics,
-            "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-            ", %" PRIu64,
-            separator(r), name, format, c->elements, c->overflow, c->underflow, c->subnormal,
-            c->zero, c->nan);
+    hu_append_format(r->numerics,
+                     "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
+                     ", %" PRIu64 ", %" PRIu64,
+                     separator(r), name, format, c->elements, c->overflow, c->underflow,
+                     c->subnormal, c->zero, c->nan);
     write_exponent(r, c->max_exponent);
     write_exponent(r, c->min_exponent);
-    fprintf(r->numerics, ", %.9g, %.9g, %.9g]", e->most_overflow, e->most_underflow,
-            e->most_subnormal);
+    hu_append_format(r->numerics, ", %.9g, %.9g, %.9g]", e->most_overflow, e->most_underflow,
+                     e->most_subnormal);
 }
 
 /* In how many of the row's steps each event held. held NULL: the row is of one step. */
 static void write_held(hu_recorder *r, int64_t step, const entry *entries, const hu_held *held) {
     char name[HU_TENSOR_NAME_BYTES];
     r->is_first = true;
-    fputs(", \"held\": [", r->numerics);
+    hu_append_text(r->numerics, ", \"held\": [");
     for (uint32_t i = 0; i < r->walk.count; i++) {
         hu_held one[HU_EVENTS] = {{0}};
         if (!held) hu_held_add(one, (unsigned)entries[i].events, &entries[i].counts, step);
         hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
         hu_held_write(r->numerics, name, held ? held + (size_t)i * HU_EVENTS : one, &r->is_first);
     }
-    fputs("]", r->numerics);
+    hu_append_text(r->numerics, "]");
 }
 
 /* A row of counts: one step, or the sums of several. */
 static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool skipped,
                            const entry *entries, bool with_present) {
     r->is_first = true;
-    fprintf(r->numerics, "{\"step\": %" PRId64 ", \"steps\": %" PRId64 ", ", step, steps);
-    if (skipped) fputs("\"skipped\": true, ", r->numerics);
-    fputs("\"tensors\": [", r->numerics);
+    hu_append_format(r->numerics, "{\"step\": %" PRId64 ", \"steps\": %" PRId64 ", ", step, steps);
+    if (skipped) hu_append_text(r->numerics, "\"skipped\": true, ");
+    hu_append_text(r->numerics, "\"tensors\": [");
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
-    fputs("]", r->numerics);
+    hu_append_text(r->numerics, "]");
     write_held(r, step, entries, entries == r->pending ? r->held : NULL);
     if (with_present) hu_counted_products_write(r->numerics, r->walk.graph, r->edges);
     if (with_present) hu_counted_updates_write(r->numerics, r->walk.graph, r->edges);
-    return end_line(r->numerics, r->path, "}");
+    return end_line(r->numerics, "}");
 }
 
 /* Adds the oldest kept step to the sums. */
@@ -353,12 +360,12 @@ static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const
     while (first < end && x->bin[first] == 0) first++;
     while (end > first && x->bin[end - 1] == 0) end--;
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
-    fprintf(r->histograms, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %d, [", separator(r),
-            name, x->elements, x->zero, x->nan + x->infinite,
-            first < end ? HU_HISTOGRAM_LEAST + first : 0);
+    hu_append_format(r->histograms, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %d, [",
+                     separator(r), name, x->elements, x->zero, x->nan + x->infinite,
+                     first < end ? HU_HISTOGRAM_LEAST + first : 0);
     for (int32_t b = first; b < end; b++)
-        fprintf(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
-    fprintf(r->histograms, "], %.17g]", (double)hu_f32_of_bits(x->top));
+        hu_append_format(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
+    hu_append_format(r->histograms, "], %.17g]", (double)hu_f32_of_bits(x->top));
     if (!r->seen) return HU_OK;
     return r->seen(r->seen_context, step, name, HU_HISTOGRAM_LEAST + first, x->bin + first,
                    (size_t)(end - first));
@@ -369,11 +376,11 @@ static hu_status write_histograms(hu_recorder *r, int64_t step) {
     hu_status st = HU_OK;
     if (!r->histograms || !hu_record_has(r->run, (uint64_t)step)) return HU_OK;
     r->is_first = true;
-    fprintf(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
+    hu_append_format(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
     for (uint32_t i = 0; i < r->walk.count; i++)
         if (recorded(r, r->walk.tensor[i], step, &x)) HU_TRY(write_histogram(r, i, step, &x));
-    fputs("]", r->histograms);
-    st = end_line(r->histograms, r->histogram_path, "}");
+    hu_append_text(r->histograms, "]");
+    st = end_line(r->histograms, "}");
 done:
     return st;
 }
@@ -406,7 +413,7 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
         write_events(r, i, step, &counts, events, format);
     }
     if (end == HU_STEP_BROKEN) write_broken(r, step);
-    return r->is_first ? HU_OK : end_line(r->numerics, r->path, "]}");
+    return r->is_first ? HU_OK : end_line(r->numerics, "]}");
 }
 
 hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_step_end end) {
@@ -434,11 +441,11 @@ hu_status hu_recorder_evaluation(hu_recorder *r, int64_t step, const char **firs
         hu_quantizer_print(&edge->quantizer, format, sizeof format);
         write_events(r, i, step, &counts, 1u << HU_EVENT_OF_EVALUATION, format);
     }
-    return r->is_first ? HU_OK : end_line(r->numerics, r->path, "]}");
+    return r->is_first ? HU_OK : end_line(r->numerics, "]}");
 }
 
 hu_status hu_recorder_line(hu_recorder *r, const char *line) {
-    return end_line(r->numerics, r->path, line);
+    return end_line(r->numerics, line);
 }
 
 uint32_t hu_recorder_lost(const hu_recorder *r) {
@@ -477,17 +484,16 @@ hu_status hu_recorder_restore(hu_recorder *r, const void *data, size_t bytes) {
     return HU_OK;
 }
 
-hu_status hu_recorder_close(hu_recorder *r) {
-    hu_status st = HU_OK;
-    if (!r) return HU_OK;
-    if (r->numerics && fclose(r->numerics) != 0)
-        st = hu_fail(HU_ERR_IO, "%s: cannot write: %s", r->path, strerror(errno));
-    if (r->histograms && fclose(r->histograms) != 0)
-        st = hu_fail(HU_ERR_IO, "%s: cannot write: %s", r->histogram_path, strerror(errno));
+hu_status hu_recorder_sync(hu_recorder *r) {
+    hu_status st = hu_append_sync(r->numerics);
+    return st == HU_OK && r->histograms ? hu_append_sync(r->histograms) : st;
+}
+
+void hu_recorder_close(hu_recorder *r) {
+    if (!r) return;
+    hu_append_close(r->numerics);
+    hu_append_close(r->histograms);
     hu_walk_free(&r->walk);
     hu_free(r->book);
-    hu_free(r->path);
-    hu_free(r->histogram_path);
     hu_free(r);
-    return st;
 }

@@ -16,6 +16,10 @@ typedef struct hu_recorder hu_recorder;
 hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,
                            const hu_edge_table *edges, hu_recorder **recorder);
 
+/* Bytes of its state in a checkpoint, and tensors that it notes. HU_ERR_MEMORY. */
+hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, size_t *bytes,
+                            size_t *tensors);
+
 /* How a step ended. */
 typedef enum hu_step_end {
     HU_STEP_DONE,
@@ -55,7 +59,10 @@ uint32_t hu_recorder_lost(const hu_recorder *recorder);
 void hu_recorder_state(const hu_recorder *recorder, const void **data, size_t *bytes);
 hu_status hu_recorder_restore(hu_recorder *recorder, const void *data, size_t bytes);
 
-/* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
-hu_status hu_recorder_close(hu_recorder *recorder);
+/* Waits until all lines are on the disk. HU_ERR_IO. */
+hu_status hu_recorder_sync(hu_recorder *recorder);
+
+/* Closes; NULL is allowed. */
+void hu_recorder_close(hu_recorder *recorder);
 
 #endif

@@ -129,7 +129,7 @@ typedef struct hu_history {
         histogram_capacity;
     char *diverged;       /* why the run ended before its last step; NULL: it did not, or goes on */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
-    char warning[1024];   /* "", or which files end in the middle of a line (it is left out) */
+    char warning[1024];   /* "", or which files hold parts of lines (they are left out) */
 } hu_history;
 
 #endif

@@ -76,9 +76,11 @@ static hu_status explain(const char *directory) {
 }
 
 hu_status hu_run_folder_config(const char *directory, char **path) {
+    bool is_there = false;
     hu_status st = hu_path_join(directory, config_name, path);
-    if (st != HU_OK || hu_file_exists(*path)) return st;
+    if (st == HU_OK) st = hu_file_find(*path, &is_there);
+    if (st == HU_OK && is_there) return HU_OK;
     hu_free(*path);
     *path = NULL;
-    return explain(directory);
+    return st == HU_OK ? explain(directory) : st;
 }

@@ -54,9 +54,10 @@ static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
 static hu_status recall_file(const char *directory, const char *file, const char *key,
                              hu_keys *saved) {
     char *path;
+    bool is_there = false;
     hu_status st = hu_path_join(directory, file, &path);
-    if (st != HU_OK) return st;
-    if (hu_file_exists(path)) st = hu_keys_set_text(saved, key, path, hu_keys_origin(saved));
+    if (st == HU_OK) st = hu_file_find(path, &is_there);
+    if (is_there) st = hu_keys_set_text(saved, key, path, hu_keys_origin(saved));
     hu_free(path);
     return st;
 }

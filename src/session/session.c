@@ -48,20 +48,9 @@ done:
     return st;
 }
 
-/* The recorder's section of a checkpoint; older ones have none. Owner frees. */
-static hu_status copy_record(const hu_checkpoint *checkpoint, void **copy, size_t *bytes) {
-    const void *data;
-    *copy = NULL;
-    if (hu_checkpoint_section(checkpoint, HU_RECORDER_SECTION, &data, bytes) != HU_OK) return HU_OK;
-    hu_status st = hu_alloc(*bytes, copy);
-    if (st == HU_OK) memcpy(*copy, data, *bytes);
-    return st;
-}
-
 /* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
  * anew. */
-static hu_status load_newest(hu_session *session, const char *directory, void **record,
-                             size_t *bytes) {
+static hu_status load_newest(hu_session *session, const char *directory, hu_run_saved *saved) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char warning[1024], path[4096];
@@ -76,7 +65,7 @@ static hu_status load_newest(hu_session *session, const char *directory, void **
     HU_TRY(st);
     if (warning[0]) hu_listener_tell(session->listener, "%s", warning);
     HU_TRY(hu_saved_run_restore(session->config, directory, session->trainer, checkpoint));
-    HU_TRY(copy_record(checkpoint, record, bytes));
+    HU_TRY(hu_run_saved_read(checkpoint, saved));
     int64_t step = hu_trainer_progress(session->trainer)->step;
     if (step > session->steps)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "%s has done %lld steps already, asked for %lld", directory,
@@ -134,34 +123,41 @@ static hu_status make_graph(const hu_session *session, char **text) {
                         text);
 }
 
+/* What was damaged or missing in the folder, a message a line. */
+static void tell_note(const hu_session *session) {
+    const char *line = session->folder.note;
+    for (const char *end; *line; line = *end ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        hu_listener_tell(session->listener, "note: %.*s", (int)(end - line), line);
+    }
+}
+
 /* A new folder, or the one that is gone on with from its newest checkpoint. Plan and graph are
  * written again: they are this program's. */
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
     hu_status st = HU_OK;
-    void *record = NULL;
+    hu_run_saved saved = {0};
     char *plan = NULL, *graph = NULL;
-    size_t bytes = 0;
-    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     HU_TRY(make_plan(session, &plan));
     HU_TRY(make_graph(session, &graph));
     if (resume) {
-        HU_TRY(load_newest(session, directory, &record, &bytes));
-        HU_TRY(hu_run_folder_reopen(directory, session->config, session->trainer, progress->step,
+        HU_TRY(load_newest(session, directory, &saved));
+        HU_TRY(hu_run_folder_reopen(directory, session->config, session->trainer, &saved,
                                     &session->folder));
+        tell_note(session);
     } else {
-        size_t state = (size_t)hu_trainer_saved_bytes(session->trainer);
         HU_TRY(hu_initial_weights(session->config, session->trainer));
-        HU_TRY(hu_run_folder_create(directory, session->config, session->trainer, state,
-                                    &session->folder));
+        HU_TRY(
+            hu_run_folder_create(directory, session->config, session->trainer, &session->folder));
     }
-    HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), record, bytes));
-    session->start_step = progress->step;
+    HU_TRY(hu_run_folder_record(&session->folder, hu_trainer_run(session->trainer), &saved));
+    session->start_step = hu_trainer_progress(session->trainer)->step;
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
     HU_TRY(hu_known_write(session->folder.path, session->dataset));
 done:
-    hu_free(record);
+    hu_run_saved_free(&saved);
     hu_free(plan);
     hu_free(graph);
     return st;
@@ -169,11 +165,10 @@ done:
 
 /* A process that does not lead begins where the leader does. */
 static hu_status follow_folder(hu_session *session, const char *directory, bool resume) {
-    void *record = NULL;
-    size_t bytes;
-    hu_status st = resume ? load_newest(session, directory, &record, &bytes)
+    hu_run_saved saved = {0};
+    hu_status st = resume ? load_newest(session, directory, &saved)
                           : hu_initial_weights(session->config, session->trainer);
-    hu_free(record);
+    hu_run_saved_free(&saved);
     return st;
 }
 

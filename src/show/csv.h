@@ -10,11 +10,15 @@ typedef struct hu_csv hu_csv;
  * first line is HU_ERR_CORRUPT. columns from 1. HU_ERR_IO otherwise. Owner closes. */
 hu_status hu_csv_open(const char *path, const char *const *titles, int columns, hu_csv **csv);
 
-/* Puts the next cell (printf form). After the last column the row is written and flushed, so that a
- * crash costs at most the row being made. Cells with commas, quotes or line ends are quoted. */
+/* Puts the next cell (printf form). After the last column the row is written, whole or not
+ * at all, so that a crash costs at most the row being made. Cells with commas, quotes or line ends
+ * are quoted. */
 hu_status hu_csv_cell(hu_csv *csv, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
-hu_status hu_csv_close(hu_csv *csv);
+/* Waits until all rows are on the disk. HU_ERR_IO. */
+hu_status hu_csv_sync(hu_csv *csv);
+
+/* Closes; a row that is not full is dropped. NULL is allowed. */
+void hu_csv_close(hu_csv *csv);
 
 #endif

@@ -2,7 +2,8 @@
 #include "show/tensorboard.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <isa-l/crc.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -12,17 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/append.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/memory.h"
+#include "base/note.h"
 
-enum { HEAD_BYTES = 12, TAIL_BYTES = 4, FILE_LIMIT = 1 << 30, EVENT_SCALARS = 32 };
+enum { HEAD_BYTES = 12, TAIL_BYTES = 4, EVENT_SCALARS = 32 };
 static const char prefix[] = "events.out.tfevents.", version[] = "brain.Event:2";
 
 struct hu_tensorboard {
-    FILE *file;
-    char *path;
+    hu_append *file;
     hu_byte_writer record;
     void *numbers; /* limits and buckets of one histogram */
     size_t numbers_bytes;
@@ -33,11 +36,6 @@ static uint32_t masked_crc(const uint8_t *data, size_t bytes) {
     uint8_t *readable = (uint8_t *)(uintptr_t)data; /* ISA-L only reads */
     uint32_t crc = ~crc32_iscsi(readable, (int)bytes, UINT32_MAX);
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
-}
-
-static hu_status io_error(const hu_tensorboard *board, const char *what) {
-    return hu_fail(HU_ERR_IO, "%s: cannot %s: %s", board->path, what,
-                   errno == ENOSPC ? "no space left" : strerror(errno));
 }
 
 /* Seconds since 1970, as TensorBoard wants them. */
@@ -56,15 +54,15 @@ static hu_status write_event(hu_tensorboard *board, Hu__Event *event) {
     event->wall_time = wall_time();
     size_t bytes = hu__event__get_packed_size(event);
     if (bytes > INT_MAX)
-        return hu_fail(HU_ERR_LIMIT, "%s: an event of %zu bytes", board->path, bytes);
+        return hu_fail(HU_ERR_LIMIT, "%s: an event of %zu bytes", hu_append_path(board->file),
+                       bytes);
     record->size = 0;
     HU_TRY(hu_write_u64(record, bytes));
     HU_TRY(hu_write_u32(record, masked_crc(record->data, sizeof(uint64_t))));
     HU_TRY(hu_writer_reserve(record, bytes + TAIL_BYTES));
     record->size += hu__event__pack(event, record->data + record->size);
     HU_TRY(hu_write_u32(record, masked_crc(record->data + HEAD_BYTES, bytes)));
-    if (fwrite(record->data, 1, record->size, board->file) != record->size)
-        st = io_error(board, "write");
+    hu_append_bytes(board->file, record->data, record->size);
 done:
     return st;
 }
@@ -109,8 +107,7 @@ hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_s
         st =
             write_scalars(board, step, scalar + first, left < EVENT_SCALARS ? left : EVENT_SCALARS);
     }
-    if (st == HU_OK && fflush(board->file) != 0) st = io_error(board, "write");
-    return st;
+    return st == HU_OK ? hu_append_end(board->file) : st;
 }
 
 /* Room for the limits and counts of a histogram. */
@@ -166,47 +163,99 @@ static void give(void *context, void *block) {
     hu_free(block);
 }
 
-/* Whether the record at offset is whole and sound; *step and *end of it. */
-static bool read_record(const uint8_t *data, size_t bytes, size_t offset, int64_t *step,
-                        size_t *end) {
+/* A file that is looked through record by record. */
+typedef struct records {
+    int descriptor;
+    const char *path;
+    uint64_t size;
+    hu_byte_writer record; /* the present one */
+} records;
+
+/* The next bytes of the record; false: the file ends before them. */
+static hu_status read_part(records *r, uint64_t offset, size_t bytes, bool *is_there) {
+    size_t got;
+    hu_status st = hu_writer_reserve(&r->record, bytes);
+    if (st != HU_OK) return st;
+    st = hu_io_read_at(r->descriptor, r->path, offset + r->record.size,
+                       r->record.data + r->record.size, bytes, &got);
+    r->record.size += got;
+    *is_there = got == bytes;
+    return st;
+}
+
+/* The step of an event; -1: it has none. false: no event. */
+static bool read_step(const uint8_t *body, size_t bytes, int64_t *step) {
     ProtobufCAllocator allocator = {take, give, NULL};
-    hu_byte_reader reader = {"events", data, bytes, offset};
-    uint64_t length;
-    uint32_t head_crc, tail_crc;
-    if (hu_read_u64_le(&reader, "length", &length) != HU_OK ||
-        hu_read_u32_le(&reader, "crc", &head_crc) != HU_OK ||
-        head_crc != masked_crc(data + offset, sizeof length) || length > INT_MAX ||
-        hu_reader_left(&reader) < length + TAIL_BYTES)
-        return false;
-    const uint8_t *body = data + reader.offset;
-    reader.offset += length;
-    if (hu_read_u32_le(&reader, "crc", &tail_crc) != HU_OK ||
-        tail_crc != masked_crc(body, (size_t)length))
-        return false;
-    Hu__Event *event = hu__event__unpack(&allocator, (size_t)length, body);
+    Hu__Event *event = hu__event__unpack(&allocator, bytes, body);
     if (!event) return false;
     *step = event->what_case == HU__EVENT__WHAT_SUMMARY ? event->step : -1;
-    *end = reader.offset;
     hu__event__free_unpacked(event, &allocator);
     return true;
 }
 
-/* Cuts the file behind the last event before `step`; bytes that are no record end it too. */
-static hu_status cut_file(const char *path, int64_t step) {
-    hu_status st;
-    uint8_t *data = NULL;
-    size_t bytes = 0, kept = 0, end = 0;
-    int64_t found = -1;
-    HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
-    while (kept < bytes && read_record(data, bytes, kept, &found, &end) && found < step) kept = end;
-    if (bytes > 0 && kept == 0)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: offset 0: found no event, expected a TensorBoard file",
-                       path));
-    if (kept < bytes && truncate(path, (off_t)kept) != 0)
-        st = hu_fail(HU_ERR_IO, "%s: cannot cut: %s", path, strerror(errno));
+/* Whether the record at offset is whole and sound; *step and *end of it. */
+static hu_status read_record(records *r, uint64_t offset, bool *is_sound, int64_t *step,
+                             uint64_t *end) {
+    hu_status st = HU_OK;
+    uint64_t length;
+    uint32_t head_crc, tail_crc;
+    *is_sound = false;
+    r->record.size = 0;
+    HU_TRY(read_part(r, offset, HEAD_BYTES, is_sound));
+    if (!*is_sound) goto done;
+    hu_byte_reader reader = {"events", r->record.data, HEAD_BYTES, 0};
+    HU_TRY(hu_read_u64_le(&reader, "length", &length));
+    HU_TRY(hu_read_u32_le(&reader, "crc", &head_crc));
+    *is_sound = head_crc == masked_crc(r->record.data, sizeof length) && length <= INT_MAX &&
+                length + TAIL_BYTES <= r->size - offset - HEAD_BYTES;
+    if (!*is_sound) goto done;
+    HU_TRY(read_part(r, offset, (size_t)length + TAIL_BYTES, is_sound));
+    if (!*is_sound) goto done;
+    const uint8_t *body = r->record.data + HEAD_BYTES;
+    reader = (hu_byte_reader){"events", r->record.data, r->record.size, HEAD_BYTES + length};
+    HU_TRY(hu_read_u32_le(&reader, "crc", &tail_crc));
+    *is_sound =
+        tail_crc == masked_crc(body, (size_t)length) && read_step(body, (size_t)length, step);
+    *end = offset + HEAD_BYTES + length + TAIL_BYTES;
 done:
-    hu_free(data);
     return st;
+}
+
+/* *kept: where the last event before `step` ends; bytes that are no record end it too. *is_torn:
+ * they did. */
+static hu_status find_end(const hu_append *file, int64_t step, uint64_t *kept, bool *is_torn) {
+    records r = {.path = hu_append_path(file), .size = hu_append_size(file)};
+    uint64_t end = 0;
+    int64_t found = -1;
+    bool is_sound = true;
+    *kept = 0;
+    hu_status st = hu_io_open(r.path, O_RDONLY, &r.descriptor);
+    if (st != HU_OK) return st;
+    while (*kept < r.size) {
+        HU_TRY(read_record(&r, *kept, &is_sound, &found, &end));
+        if (!is_sound || found >= step) break;
+        *kept = end;
+    }
+    *is_torn = !is_sound;
+done:
+    close(r.descriptor);
+    hu_writer_free(&r.record);
+    return st;
+}
+
+/* A new file begins with the version event. */
+static hu_status begin(hu_tensorboard *board) {
+    Hu__Event event = HU__EVENT__INIT;
+    event.what_case = HU__EVENT__WHAT_FILE_VERSION;
+    event.file_version = borrowed(version);
+    return write_event(board, &event);
+}
+
+/* Whether a file of the folder is one of events that goes on. */
+static bool is_board(const char *name) {
+    size_t length = strlen(name), ending = sizeof HU_DAMAGED - 1;
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+           strcmp(name + (length < ending ? 0 : length - ending), HU_DAMAGED) != 0;
 }
 
 /* The folder's event file: the last by name, or a new name. */
@@ -214,50 +263,66 @@ static hu_status find_file(const char *directory, char **path) {
     char name[256] = "";
     DIR *folder = opendir(directory);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (strncmp(entry->d_name, prefix, sizeof prefix - 1) == 0 &&
-            strcmp(entry->d_name, name) > 0)
+        if (is_board(entry->d_name) && strcmp(entry->d_name, name) > 0)
             snprintf(name, sizeof name, "%s", entry->d_name);
     if (folder) closedir(folder);
     if (!name[0]) snprintf(name, sizeof name, "%s%.0f.halfulp", prefix, wall_time());
     return hu_path_join(directory, name, path);
 }
 
-/* An existing file is cut and continued; a new one begins with the version event. */
-static hu_status open_file(hu_tensorboard *board, int64_t step) {
+/* An existing file is cut and continued; one that holds no event at all makes room for a new one.
+ */
+static hu_status open_file(hu_tensorboard *board, const char *path, int64_t step, char *note,
+                           size_t capacity) {
     hu_status st = HU_OK;
-    if (hu_file_exists(board->path)) HU_TRY(cut_file(board->path, step));
-    board->file = fopen(board->path, "ab");
-    if (!board->file) return io_error(board, "open");
-    if (fseek(board->file, 0, SEEK_END) == 0 && ftell(board->file) > 0) return HU_OK;
-    Hu__Event event = HU__EVENT__INIT;
-    event.what_case = HU__EVENT__WHAT_FILE_VERSION;
-    event.file_version = borrowed(version);
-    st = write_event(board, &event);
+    uint64_t kept;
+    bool is_torn;
+    HU_TRY(hu_append_open(path, &board->file));
+    uint64_t size = hu_append_size(board->file);
+    HU_TRY(find_end(board->file, step, &kept, &is_torn));
+    if (is_torn && kept == 0) {
+        hu_append_close(board->file);
+        board->file = NULL;
+        HU_TRY(hu_file_set_aside(path, note, capacity));
+        HU_TRY(hu_append_open(path, &board->file));
+        return begin(board);
+    }
+    if (is_torn)
+        hu_note_add(note, capacity, "\n", "%s: %" PRIu64 " bytes behind its last whole event go",
+                    hu_path_name(path), size - kept);
+    if (kept < size) HU_TRY(hu_append_cut(board->file, kept));
+    if (kept == 0) st = begin(board);
 done:
     return st;
 }
 
-hu_status hu_tensorboard_open(const char *directory, int64_t step, hu_tensorboard **board) {
+hu_status hu_tensorboard_open(const char *directory, int64_t step, char *note, size_t capacity,
+                              hu_tensorboard **board) {
     hu_status st;
     hu_tensorboard *made = NULL;
+    char *path = NULL;
     *board = NULL;
     HU_TRY(HU_NEW(&made));
-    HU_TRY(find_file(directory, &made->path));
-    HU_TRY(open_file(made, step));
+    HU_TRY(find_file(directory, &path));
+    HU_TRY(open_file(made, path, step, note, capacity));
     *board = made;
-    return HU_OK;
+    made = NULL;
 done:
+    hu_free(path);
     hu_tensorboard_close(made);
     return st;
 }
 
-hu_status hu_tensorboard_close(hu_tensorboard *board) {
-    hu_status st = HU_OK;
-    if (!board) return HU_OK;
-    if (board->file && fclose(board->file) != 0) st = io_error(board, "write");
+hu_status hu_tensorboard_sync(hu_tensorboard *board) {
+    hu_status st = hu_append_end(board->file);
+    return st == HU_OK ? hu_append_sync(board->file) : st;
+}
+
+void hu_tensorboard_close(hu_tensorboard *board) {
+    if (!board) return;
+    if (board->file) (void)hu_append_end(board->file); /* a helper: a training has ended well */
+    hu_append_close(board->file);
     hu_writer_free(&board->record);
     hu_free(board->numbers);
-    hu_free(board->path);
     hu_free(board);
-    return st;
 }

@@ -16,9 +16,14 @@ typedef struct hu_scalar {
 } hu_scalar;
 
 /* Opens the folder's event file, or makes one. Of an existing file the events of `step` and later
- * ones are cut off, and a last record that is not whole. HU_ERR_CORRUPT if the file is of another
- * kind; HU_ERR_IO, HU_ERR_MEMORY. Owner closes. */
-hu_status hu_tensorboard_open(const char *directory, int64_t step, hu_tensorboard **board);
+ * ones are cut off, and what is behind its last whole record. A file without any is set aside
+ * (hu_file_set_aside) and begun anew: what is drawn from a training never stops it.
+ *
+ *   note  [capacity] a line for what was damaged is added, if anything was
+ *
+ * HU_ERR_IO, HU_ERR_MEMORY. Owner closes. */
+hu_status hu_tensorboard_open(const char *directory, int64_t step, char *note, size_t capacity,
+                              hu_tensorboard **board);
 
 /* Numbers of one step, as many as there are. Written out at once.
  * Proof: tests/program/tensorboard_test.py, tests/program/bit_record_test.py. */
@@ -29,7 +34,10 @@ hu_status hu_tensorboard_scalars(hu_tensorboard *board, int64_t step, const hu_s
 hu_status hu_tensorboard_exponents(hu_tensorboard *board, int64_t step, const char *tag,
                                    int32_t first, const uint64_t *bucket, size_t count);
 
-/* Closes; NULL is allowed. HU_ERR_IO if something could not be written. */
-hu_status hu_tensorboard_close(hu_tensorboard *board);
+/* Waits until all events are on the disk. HU_ERR_IO. */
+hu_status hu_tensorboard_sync(hu_tensorboard *board);
+
+/* Closes; NULL is allowed. */
+void hu_tensorboard_close(hu_tensorboard *board);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/note.h"
 #include "store/container.h"
 
 enum { FILE_NAME_BYTES = 40, PROBE_BLOCK_BYTES = 1 << 20 };
@@ -180,6 +181,14 @@ void hu_checkpoint_writer_free(hu_checkpoint_writer *writer) {
     hu_free(writer);
 }
 
+/* A header holds less than an entry's name and three alignments for each section. */
+size_t hu_checkpoint_bytes(const hu_checkpoint_writer *writer) {
+    size_t bytes = HU_CONTAINER_ALIGNMENT;
+    for (size_t i = 0; i < writer->count; i++)
+        bytes += writer->sections[i].bytes + HU_CONTAINER_NAME_BYTES + 3 * HU_CONTAINER_ALIGNMENT;
+    return bytes;
+}
+
 /* Pieces of the file beside the header. */
 static size_t part_count(const hu_checkpoint_writer *writer) {
     size_t count = 0;
@@ -320,13 +329,6 @@ done:
     return st;
 }
 
-/* Adds a line to a text of capacity bytes, cut short if it does not fit. */
-static void append_line(char *text, size_t capacity, const char *line) {
-    size_t used = strlen(text);
-    if (used + 1 < capacity)
-        snprintf(text + used, capacity - used, "%s%s", used > 0 ? "\n" : "", line);
-}
-
 /* Opens the first sound file; the failure of the others goes to warning, that of the newest to
  * newest_status and newest_error. */
 static hu_status open_first_sound(const char *directory, const listing *list,
@@ -336,7 +338,7 @@ static hu_status open_first_sound(const char *directory, const listing *list,
     for (size_t i = 0; i < list->count; i++) {
         hu_status st = open_step(directory, list->steps[i], checkpoint);
         if (st == HU_OK || st == HU_ERR_MEMORY) return st;
-        append_line(warning, capacity, hu_last_error());
+        hu_note_add(warning, capacity, "\n", "%s", hu_last_error());
         /* Only the newest file's failure is the caller's if no file is sound. */
         if (i > 0) continue;
         newest = st;
@@ -368,7 +370,6 @@ hu_status hu_checkpoint_open_before(const char *directory, int64_t last, hu_chec
                                     char *warning, size_t capacity) {
     hu_status st = HU_OK;
     listing list = {0};
-    char line[64];
     *checkpoint = NULL;
     if (capacity > 0) warning[0] = '\0';
     HU_TRY(list_directory(directory, &list));
@@ -376,9 +377,8 @@ hu_status hu_checkpoint_open_before(const char *directory, int64_t last, hu_chec
     keep_before(&list, last);
     HU_TRY(open_first_sound(directory, &list, checkpoint, warning, capacity));
     if (capacity > 0 && warning[0]) {
-        snprintf(line, sizeof line, "using the checkpoint of step %lld instead",
-                 (long long)(*checkpoint)->container.step);
-        append_line(warning, capacity, line);
+        hu_note_add(warning, capacity, "\n", "using the checkpoint of step %lld instead",
+                    (long long)(*checkpoint)->container.step);
     }
 done:
     hu_free(list.steps);

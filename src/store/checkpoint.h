@@ -34,6 +34,9 @@ hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
  * for sections that cannot be, HU_ERR_MEMORY. */
 hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory, int keep);
 
+/* At least the bytes of the file that finish would write, and few more (a bound of the header). */
+size_t hu_checkpoint_bytes(const hu_checkpoint_writer *writer);
+
 /* NULL is allowed. Data of sections stays the caller's. */
 void hu_checkpoint_writer_free(hu_checkpoint_writer *writer);
 

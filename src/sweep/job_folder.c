@@ -136,12 +136,14 @@ hu_status hu_job_folder_write_seconds(const hu_job *job) {
 hu_status hu_job_folder_read(const hu_keys *common, hu_job *job) {
     hu_status st = HU_OK;
     char *path = NULL;
+    bool is_there;
     json_decref(job->result);
     job->result = NULL;
     job->seconds = 0.0;
     job->state = HU_JOB_NEW;
     HU_TRY(hu_path_join(job->directory, "config.resolved.yaml", &path));
-    if (!hu_file_exists(path)) goto done;
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) goto done;
     HU_TRY(check_config(job, common, path));
     HU_TRY(hu_result_read(job->directory, &job->result));
     add_planned(job->directory, job->result);

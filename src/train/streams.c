@@ -131,8 +131,3 @@ hu_status hu_streams_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
 done:
     return st;
 }
-
-uint64_t hu_streams_saved_bytes(const hu_trainer *trainer) {
-    if (trainer->streams.numbers == 0) return 0;
-    return bytes_of(trainer, trainer->options.batch) + sizeof trainer->streams.zeroed;
-}

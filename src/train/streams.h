@@ -29,7 +29,4 @@ hu_status hu_streams_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
 /* Rows of the workers of other processes reach that of worker 0: part of hu_trainer_gather. */
 hu_status hu_streams_gather(hu_trainer *trainer);
 
-/* Bytes that hu_streams_save adds. */
-uint64_t hu_streams_saved_bytes(const hu_trainer *trainer);
-
 #endif

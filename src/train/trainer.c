@@ -128,11 +128,6 @@ hu_ledger hu_trainer_ledger(const hu_trainer *trainer) {
     return hu_ledger_of(trainer->run, optimizer, hu_workers_bytes(&trainer->workers));
 }
 
-uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer) {
-    return (uint64_t)trainer->weights.elements * sizeof(float) + moment_bytes(trainer) +
-           hu_workers_saved_bytes(&trainer->workers) + hu_streams_saved_bytes(trainer);
-}
-
 int64_t hu_trainer_zeroed_streams(const hu_trainer *trainer) {
     return trainer->streams.numbers > 0 ? trainer->streams.zeroed : -1;
 }

@@ -189,7 +189,4 @@ hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half);
 /* Planned bytes by role. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer);
 
-/* Bytes of the arrays of a checkpoint: what disks must have room for. */
-uint64_t hu_trainer_saved_bytes(const hu_trainer *trainer);
-
 #endif

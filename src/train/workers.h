@@ -73,7 +73,4 @@ hu_status hu_workers_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
 /* Bytes of gradients and of what travels, for the ledger: those of the format that travels now. */
 uint64_t hu_workers_bytes(const hu_workers *workers);
 
-/* Bytes that hu_workers_save adds, of all workers. */
-uint64_t hu_workers_saved_bytes(const hu_workers *workers);
-
 #endif

@@ -15,12 +15,6 @@ static bool is_kept(const hu_workers *workers, int32_t i) {
     return workers->team && hu_team_loss(workers->team, 0, i);
 }
 
-uint64_t hu_workers_saved_bytes(const hu_workers *workers) {
-    if (!workers->plan) return 0;
-    return (uint64_t)hu_comm_loss_kinds(workers->plan) * (uint64_t)workers->count *
-           (uint64_t)workers->plan->elements * sizeof(float);
-}
-
 static size_t row_bytes(const hu_workers *workers) {
     return (size_t)workers->plan->elements * sizeof(float);
 }

@@ -231,6 +231,35 @@ static void a_cut_line_is_left_out(void **state) {
     }
 }
 
+/* What a full disk or a loss of power left of lines, between whole ones. */
+static void parts_of_lines_are_left_out(void **state) {
+    static const char *const parts[] = {"\n", "25, 0.5, 0.75]]}\n", "[1]\n", "no JSON\n"};
+    char text[2 * sizeof row + 64];
+    (void)state;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(text, sizeof text, "%s%s%s", row, parts[i], row);
+        write_file("numerics.jsonl", text);
+        hu_history *h = read_whole();
+        assert_int_equal(h->numerics_count, 2);
+        assert_string_equal(h->warning,
+                            "numerics.jsonl: line 2, or more, are parts of lines and left out");
+        hu_history_free(h);
+    }
+}
+
+/* A part of the file that never came to the disk: zeros in the middle of a line. */
+static void a_line_with_a_hole_is_left_out(void **state) {
+    (void)state;
+    FILE *file = fopen(path_of("numerics.jsonl"), "w");
+    assert_non_null(file);
+    fprintf(file, "{\"step\": 3, %c%c]}\n%s", 0, 0, row);
+    assert_int_equal(fclose(file), 0);
+    hu_history *h = read_whole();
+    assert_int_equal(h->numerics_count, 1);
+    assert_non_null(strstr(h->warning, "numerics.jsonl: line 1, or more"));
+    hu_history_free(h);
+}
+
 static void fails_with(const char *name, const char *text, hu_status status, const char *words) {
     hu_history *h;
     write_file(name, text);
@@ -243,8 +272,7 @@ static void fails_with(const char *name, const char *text, hu_status status, con
 
 static void damage_is_named_with_its_line(void **state) {
     (void)state;
-    fails_with("numerics.jsonl", "\n", HU_ERR_CORRUPT, "numerics.jsonl, line 1: ");
-    fails_with("numerics.jsonl", "[1]\n", HU_ERR_CORRUPT, "found no object");
+    fails_with("numerics.jsonl", "{\n", HU_ERR_CORRUPT, "numerics.jsonl, line 1: ");
     fails_with("numerics.jsonl", "{\"step\": 1, \"tensors\": []\n", HU_ERR_CORRUPT, "line 1");
     fails_with("numerics.jsonl", "{\"tensors\": []}\n", HU_ERR_CORRUPT, "step: found nothing");
     fails_with("numerics.jsonl", "{\"step\": 1, \"tensors\": []}\n", HU_ERR_VERSION, "steps");
@@ -294,6 +322,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(optional_files_may_miss, set_up, tear_down),
         cmocka_unit_test(no_folder_is_an_error),
         cmocka_unit_test_setup_teardown(a_cut_line_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_of_lines_are_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_line_with_a_hole_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_named_with_its_line, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
