@@ -4,6 +4,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import signal
 import struct
 import time
@@ -173,14 +174,33 @@ def diverging_run(checks, cwd):
     checks.same(steps, [int(row["step"]) for row in rows], "steps of a run that diverged")
 
 
-def bad_input(checks, cwd):
+def damaged_file(checks, cwd):
+    """A file that holds no event stops no training: it is set aside; what is behind whole events goes."""
+    text = b"this is no event file, it is a text"
     program.train(*TINY, "steps=2", cwd=cwd)
     name, = glob.glob(f"{cwd}/run/events.out.tfevents.*")
-    with open(name, "wb") as file:
-        file.write(b"this is no event file, it is a text")
-    code, _, err = program.call("resume", "run", "steps=4", cwd=cwd)
-    checks.that(code == 3 and "tfevents" in err, f"another kind of file: {code} {err}")
+    for damage in (text, bytes(3000)):
+        with open(name, "wb") as file:
+            file.write(damage)
+        shutil.copytree(f"{cwd}/run", f"{cwd}/copy")
+        code, _, err = program.call("resume", "copy", "steps=4", cwd=cwd)
+        checks.that(code == 0 and "note: " in err and "tfevents" in err, f"a damaged file: {code} {err}")
+        with open(f"{cwd}/copy/{os.path.basename(name)}.damaged", "rb") as file:
+            checks.that(file.read() == damage, "it is set aside")
+        for aside in glob.glob(f"{cwd}/copy/*.damaged"):
+            os.remove(aside)
+        steps = [step for step, values in events(checks, f"{cwd}/copy") if "loss" in values]
+        checks.same(steps, [2, 3], "a new one has the steps from there on")
+        shutil.rmtree(f"{cwd}/copy")
+    program.train(*TINY, "steps=2", cwd=cwd, run="whole")
+    name, = glob.glob(f"{cwd}/whole/events.out.tfevents.*")
+    with open(name, "ab") as file:
+        file.write(text)
+    code, _, err = program.call("resume", "whole", "steps=4", cwd=cwd)
+    checks.that(code == 0 and f"{len(text)} bytes behind" in err, f"a torn end: {code} {err}")
+    steps = [step for step, values in events(checks, f"{cwd}/whole") if "loss" in values]
+    checks.same(steps, [0, 1, 2, 3], "all whole events stay")
 
 
 if __name__ == "__main__":
-    program.main(whole_run, resumed_run, diverging_run, bad_input)
+    program.main(whole_run, resumed_run, diverging_run, damaged_file)
