@@ -7,8 +7,8 @@
 
 enum { WIDTH = 16 }; /* of the panels of kernel/conv */
 
-/* Terms of a panel: so many lie in the L1 cache beside what they meet. */
-static const int64_t panel_terms = 384;
+/* Rows of 16 in the panels of all blocks: so many lie in the L1 cache beside what they meet. */
+static const int64_t panel_rows = 384;
 
 /* Rows or keys whose sums end or begin at different terms are taken together in groups of so many:
  * the terms that all of them have, and the few that only some have. */
@@ -58,12 +58,12 @@ static extent second_extent(const hu_heads *h, hu_heads_form form) {
 
 /* ---- float32: sums of one head by the sweeps of kernel/conv ---- */
 
-/* One block of up to 16 sums of every place, and a run of their terms. */
+/* Up to 16 sums of every place in each of a few blocks, and a run of their terms. */
 typedef struct block {
     const hu_conv_kernels *kernels;
     const float *source; /* of place 0, term 0 */
     int64_t source_place, source_term;
-    const float *panel; /* [terms][16] from term `first` on */
+    const float *panel; /* [block][terms][16] from term `first` on */
     int64_t first, end; /* terms */
     float *target;      /* of place 0 */
     int64_t target_place, width;
@@ -73,12 +73,10 @@ typedef struct block {
  * begin here, even if there are no terms. */
 static void sweep(const block *b, int64_t first, int64_t end, int64_t low, int64_t high,
                   bool starts) {
-    static const float zeros[WIDTH];
+    static const float zeros[HU_CONV_MOST_BLOCKS * WIDTH];
     if (low < b->first) low = b->first;
     high = least(high, b->end);
     if (first >= end || (low >= high && !starts)) return;
-    bool is_run = b->source_term == 1; /* terms that lie one behind the other are one tap */
-    int64_t terms = high > low ? high - low : 0;
     hu_conv_sweep s = {.source = b->source + first * b->source_place + low * b->source_term,
                        .panel = b->panel + (low - b->first) * WIDTH,
                        .start = starts ? zeros : NULL,
@@ -90,10 +88,10 @@ static void sweep(const block *b, int64_t first, int64_t end, int64_t low, int64
                        .source_column = b->source_place,
                        .target_column = b->target_place,
                        .tap_rows = 1,
-                       .tap_columns = is_run ? 1 : terms,
-                       .depth = is_run ? terms : 1,
-                       .tap_source_column = b->source_term,
-                       .tap_panel_column = WIDTH};
+                       .tap_columns = 1,
+                       .depth = high > low ? high - low : 0,
+                       .panel_block = (b->end - b->first) * WIDTH,
+                       .source_term = b->source_term};
     b->kernels->sweep(&s);
 }
 
@@ -137,12 +135,19 @@ static void pack_columns(int64_t terms, int64_t step, int64_t width, const float
     }
 }
 
-/* terms columns of width rows of from, `step` apart -> [terms][16] */
-static void pack_rows(int64_t terms, int64_t step, int64_t width, const float *from, float *to) {
-    for (int64_t i = width; i < WIDTH; i++)
-        for (int64_t k = 0; k < terms; k++) to[k * WIDTH + i] = 0;
-    for (int64_t k = 0; k < terms; k++)
-        for (int64_t i = 0; i < width; i++) to[k * WIDTH + i] = from[i * step + k];
+/* Blocks of so many sums that are taken together. */
+static int64_t blocks_of(int64_t sums) {
+    return least((sums + WIDTH - 1) / WIDTH, HU_CONV_MOST_BLOCKS);
+}
+
+/* Terms of the panels of so many blocks. */
+static int64_t panel_terms(int64_t blocks, int64_t terms) {
+    return least(terms, panel_rows / blocks);
+}
+
+/* The sums of the blocks from `first` on, of `sums` in all. */
+static int64_t block_sums(int64_t first, int64_t sums, int64_t blocks) {
+    return least(sums - first, blocks * WIDTH);
 }
 
 /* Pairs of a causal row and keys that it does not see are computed with their neighbours, and
@@ -155,13 +160,18 @@ static void pairs_of_head(const hu_heads *h, const hu_heads_call *call) {
                .source_term = 1,
                .panel = call->scratch,
                .target_place = h->keys};
-    for (int64_t s = 0; s < call->there.keys; s += WIDTH) {
+    /* What few rows see is not worth wide tiles. */
+    int64_t blocks = h->is_causal ? 1 : least(b.kernels->blocks, blocks_of(h->keys));
+    for (int64_t s = 0; s < call->there.keys; s += blocks * WIDTH) {
         const float *keys = call->second + s * step;
-        b.width = least(WIDTH, call->there.keys - s);
+        b.width = block_sums(s, call->there.keys, blocks);
         b.target = call->result + s;
         for (b.first = 0; b.first < h->depth; b.first = b.end) {
-            b.end = least(b.first + panel_terms, h->depth);
-            pack_rows(b.end - b.first, step, b.width, keys + b.first, call->scratch);
+            float *panel = call->scratch;
+            b.end = b.first + panel_terms(blocks, h->depth - b.first);
+            for (int64_t i = 0; i < b.width; i += WIDTH, panel += (b.end - b.first) * WIDTH)
+                b.kernels->turn(b.end - b.first, step, least(WIDTH, b.width - i),
+                                keys + i * step + b.first, panel);
             sweep(&b, h->is_causal ? s : 0, call->there.rows, 0, h->depth, b.first == 0);
         }
     }
@@ -171,7 +181,7 @@ static void pairs_of_head(const hu_heads *h, const hu_heads_call *call) {
     }
 }
 
-/* ROWS or KEYS: sums of a head's columns, 16 at a time. */
+/* ROWS or KEYS: sums of a head's columns, some blocks of 16 at a time. */
 static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     bool is_rows = form == HU_HEADS_ROWS;
     int64_t step = width_of(h), terms = is_rows ? call->there.keys : call->there.rows;
@@ -181,13 +191,16 @@ static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads
                .source_term = is_rows ? 1 : h->keys,
                .panel = call->scratch,
                .target_place = step};
-    for (int64_t j = 0; j < h->depth; j += WIDTH) {
-        b.width = least(WIDTH, h->depth - j);
+    int64_t blocks = least(b.kernels->blocks, blocks_of(h->depth));
+    for (int64_t j = 0; j < h->depth; j += blocks * WIDTH) {
+        b.width = block_sums(j, h->depth, blocks);
         b.target = call->result + j;
         for (b.first = 0; b.first < terms; b.first = b.end) {
-            b.end = least(b.first + panel_terms, terms);
-            pack_columns(b.end - b.first, step, b.width, call->second + b.first * step + j,
-                         call->scratch);
+            float *panel = call->scratch;
+            b.end = b.first + panel_terms(blocks, terms - b.first);
+            for (int64_t i = 0; i < b.width; i += WIDTH, panel += (b.end - b.first) * WIDTH)
+                pack_columns(b.end - b.first, step, least(WIDTH, b.width - i),
+                             call->second + b.first * step + j + i, panel);
             if (is_rows)
                 sweep_rows(&b, h, call->there);
             else
@@ -220,7 +233,8 @@ hu_status hu_heads_scratch_bytes(const hu_heads *h, hu_heads_form form,
                                  const hu_accumulator *accumulator, size_t *bytes) {
     if (accumulator) return hu_heads_accumulate_scratch_bytes(h, form, accumulator, bytes);
     int64_t terms = form == HU_HEADS_PAIRS ? h->depth : form == HU_HEADS_ROWS ? h->keys : h->rows;
-    *bytes = (size_t)(least(terms, panel_terms) * WIDTH) * sizeof(float);
+    int64_t blocks = blocks_of(form == HU_HEADS_PAIRS ? h->keys : h->depth);
+    *bytes = (size_t)(blocks * panel_terms(blocks, terms) * WIDTH) * sizeof(float);
     return HU_OK;
 }
 

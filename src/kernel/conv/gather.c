@@ -54,14 +54,10 @@ void hu_conv_pack_forward(const hu_conv_plan *plan, const float *weights, const 
     const hu_conv_gather *g = &plan->forward;
     int64_t terms = panel_floats(g) / HU_CONV_WIDTH;
     float *start = packed + packed_floats(g);
-    for (int64_t b = 0; b < hu_conv_blocks(g->width); b++) {
-        int64_t width = width_of(g, b);
-        const float *w = weights + b * HU_CONV_WIDTH * terms;
-        for (int64_t k = 0; k < terms; k++, packed += HU_CONV_WIDTH) {
-            for (int64_t i = 0; i < width; i++) packed[i] = w[i * terms + k];
-            for (int64_t i = width; i < HU_CONV_WIDTH; i++) packed[i] = 0;
-        }
-    }
+    for (int64_t b = 0; b < hu_conv_blocks(g->width); b++)
+        hu_conv_kernels_of_isa()->turn(terms, terms, width_of(g, b),
+                                       weights + b * HU_CONV_WIDTH * terms,
+                                       packed + b * HU_CONV_WIDTH * terms);
     memset(start, 0, (size_t)hu_conv_blocks(g->width) * HU_CONV_WIDTH * sizeof *start);
     if (bias) memcpy(start, bias, (size_t)g->width * sizeof *start);
 }
@@ -159,7 +155,8 @@ static void sweep_runs(const product *p, const block *b, const hu_conv_run *row,
                        .tap_source_column = column->tap_source * g->depth,
                        .tap_panel_row = row->tap_step * g->kernel_w * g->depth * HU_CONV_WIDTH,
                        .tap_panel_column = column->tap_step * g->depth * HU_CONV_WIDTH,
-                       .panel_block = panel_floats(g)};
+                       .panel_block = panel_floats(g),
+                       .source_term = 1};
     join_taps(&s);
     p->kernels->sweep(&s);
 }

@@ -20,7 +20,7 @@ typedef struct hu_conv_sweep {
     int64_t target_image, target_row, target_column;
     int64_t tap_rows, tap_columns, depth;
     int64_t tap_source_row, tap_source_column, tap_panel_row, tap_panel_column;
-    int64_t panel_block;
+    int64_t panel_block, source_term; /* from one block, and from one term of a tap to the next */
 } hu_conv_sweep;
 
 /* Sums over images x rows x (before + columns + after) pixels of dy (`filters` neighbours, at most
@@ -51,6 +51,8 @@ typedef struct hu_conv_kernels {
     int64_t outer_blocks; /* and of an outer product */
     void (*sweep)(const hu_conv_sweep *sweep);
     void (*outer)(const hu_conv_outer *outer);
+    /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */
+    void (*turn)(int64_t terms, int64_t step, int64_t width, const float *from, float *to);
 } hu_conv_kernels;
 
 extern const hu_conv_kernels HU_OF_ISA(hu_conv_kernels);
