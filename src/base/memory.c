@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fault.h"
 
 /* Bytes of a cache line, and of an AVX-512 vector. */
 enum { ALIGNMENT = 64 };
@@ -21,8 +22,8 @@ typedef struct block_header {
 static _Atomic uint64_t live_bytes, live_blocks, allocations, peak_bytes, fail_countdown;
 static _Atomic uint64_t role_bytes[HU_MEMORY_ROLES];
 
-/* True once, when the countdown of hu_memory_fail_at ends. */
-static bool fault_strikes(void) {
+/* True once, when the countdown ends. */
+bool hu_fault_strikes(void) {
     if (atomic_load(&fail_countdown) == 0) return false;
     return atomic_fetch_sub(&fail_countdown, 1) == 1;
 }
@@ -66,7 +67,7 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     /* One alignment for the header, one for the distance to the first aligned address. */
     size_t total;
-    if (!hu_add_size(bytes, 2 * ALIGNMENT, &total) || fault_strikes())
+    if (!hu_add_size(bytes, 2 * ALIGNMENT, &total) || hu_fault_strikes())
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
     /* Zeros without touching the pages of large blocks: a plan that never runs stays small. */
     char *start = calloc(1, total);

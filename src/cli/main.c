@@ -21,6 +21,7 @@
 #include "kernel/block/block.h"
 #include "model/model.h"
 #include "precision/plan.h"
+#include "show/json_parse.h"
 #include "task/task.h"
 
 /* One row for each line of HU_VERB_LIST, in the order of the help. */
@@ -185,6 +186,7 @@ static void let_others_speak(hu_status status) {
 
 int main(int argc, char **argv) {
     hu_descriptors_fill();
+    hu_json_guard();
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
     give_memory_back();
@@ -216,6 +218,8 @@ int main(int argc, char **argv) {
     /* The verb's failure is the one that is told; a full disk is told if there is no other. */
     hu_status closed = close_output();
     if (st == HU_OK) st = closed;
+    if (st == HU_OK && hu_json_ran_out())
+        st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
     if (st == HU_OK) return exit_code;
     hu_failure_tell(st);
     let_others_speak(st);

@@ -22,6 +22,7 @@
 #include "journal/board.h"
 #include "product/dnn.h"
 #include "show/json.h"
+#include "show/json_parse.h"
 #include "task/metric.h"
 
 /* Bytes of a result; bytes that sections may take in a checkpoint which the one before the first
@@ -411,8 +412,10 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     HU_TRY(hu_file_find(path, &is_there));
     if (!is_there) goto done;
     HU_TRY(hu_file_read_plain(path, RESULT_LIMIT, &data, &bytes));
-    *result = json_loadb((const char *)data, bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!*result) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text));
+    st = hu_json_parse((const char *)data, bytes, result, &error);
+    if (st == HU_ERR_CORRUPT)
+        st = hu_fail(HU_ERR_CORRUPT, "%s: line %d: %s", path, error.line, error.text);
+    HU_TRY(st);
     HU_TRY(check_metric(path, *result));
     bool has_metric =
         json_object_get(*result, "metric") || json_object_get(*result, "test_accuracy");

@@ -15,16 +15,20 @@
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
 #include "journal/runs.h"
+#include "show/json_parse.h"
 
 typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);
 
 static hu_status read_line(hu_history *history, const hu_place *place, const char *text,
                            size_t bytes, line_fn *take) {
     json_error_t error;
-    json_t *line = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
-    if (!line) return hu_place_fail(place, "column %d: no JSON: %s", error.column, error.text);
-    hu_status st = json_is_object(line) ? take(history, place, line)
-                                        : hu_place_fail(place, "found no object, expected {...}");
+    json_t *line;
+    hu_status st = hu_json_parse(text, bytes, &line, &error);
+    if (st == HU_ERR_CORRUPT)
+        return hu_place_fail(place, "column %d: no JSON: %s", error.column, error.text);
+    if (st != HU_OK) return st;
+    st = json_is_object(line) ? take(history, place, line)
+                              : hu_place_fail(place, "found no object, expected {...}");
     json_decref(line);
     return st;
 }

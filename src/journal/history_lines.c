@@ -396,7 +396,7 @@ done:
 
 /* ---- histograms.jsonl ---- */
 
-enum { HISTOGRAM_COLUMNS = 7, LEAST_EXPONENT = -149, MOST_BINS = 277 };
+enum { HISTOGRAM_COLUMNS = 7, LEAST_EXPONENT = -149, EXPONENT_END = 128, MOST_BINS = 277 };
 
 static hu_status read_bins(const hu_place *place, const json_t *row, hu_exponents *exponents) {
     hu_status st = HU_OK;
@@ -406,7 +406,8 @@ static hu_status read_bins(const hu_place *place, const json_t *row, hu_exponent
     size_t count;
     HU_TRY(hu_json_i64(place, json_array_get(row, 4), "first_exponent", &first));
     HU_TRY(hu_json_list(place, bins, "bins", &count));
-    if (first < LEAST_EXPONENT || count > MOST_BINS || first + (int64_t)count > 128)
+    if (first < LEAST_EXPONENT || first > EXPONENT_END || count > MOST_BINS ||
+        first + (int64_t)count > EXPONENT_END)
         return hu_place_fail(place, "%zu bins from exponent %lld, expected all in -149..127", count,
                              (long long)first);
     HU_TRY(make_array(count, sizeof *exponents->bin, &exponents->bin));
@@ -438,6 +439,22 @@ static hu_status read_largest(const hu_place *place, const json_t *row, hu_expon
                          exponents->largest);
 }
 
+/* Of one tensor; all or nothing. hint: the number that its name probably has. */
+static hu_status read_histogram(hu_history *history, const hu_place *place, const json_t *row,
+                                uint32_t hint, hu_tensor_exponents *tensor) {
+    hu_status st = HU_OK;
+    hu_exponents *exponents = &tensor->exponents;
+    HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &tensor->tensor));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
+    HU_TRY(hu_json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
+    HU_TRY(read_bins(place, row, exponents));
+    HU_TRY(read_largest(place, row, exponents));
+done:
+    if (st != HU_OK) hu_free(exponents->bin);
+    return st;
+}
+
 hu_status hu_history_histogram(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
     size_t count;
@@ -453,21 +470,14 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
     HU_TRY(hu_json_list(place, rows, "tensors", &count));
     HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
     for (size_t i = 0; i < count; i++) {
-        hu_exponents *exponents = &record->tensor[i].exponents;
         /* Older versions wrote no largest magnitude. */
         size_t columns = json_array_size(json_array_get(rows, i)) + 1 == HISTOGRAM_COLUMNS
                              ? HISTOGRAM_COLUMNS - 1
                              : HISTOGRAM_COLUMNS;
         HU_TRY(row_of(place, rows, i, "tensor", columns, &row));
-        record->count++;
-        HU_TRY(
-            name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor[i].tensor));
+        HU_TRY(read_histogram(history, place, row, hint, &record->tensor[i]));
         hint = record->tensor[i].tensor + 1;
-        HU_TRY(hu_json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
-        HU_TRY(read_bins(place, row, exponents));
-        HU_TRY(read_largest(place, row, exponents));
+        record->count++;
     }
 done:
     return st;

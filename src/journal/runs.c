@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -16,10 +15,6 @@ static bool has_file(const char *directory, const char *name) {
     bool is_there = hu_path_join(directory, name, &path) == HU_OK && hu_file_exists(path);
     hu_free(path);
     return is_there;
-}
-
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 hu_status hu_runs_below(const char *directory, hu_names *names) {
@@ -36,7 +31,7 @@ hu_status hu_runs_below(const char *directory, hu_names *names) {
         hu_free(path);
         path = NULL;
     }
-    if (names->count > 0) qsort(names->name, names->count, sizeof *names->name, by_name);
+    hu_names_sort(names);
 done:
     if (open) closedir(open);
     hu_free(path);

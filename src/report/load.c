@@ -10,6 +10,7 @@
 #include "journal/folder.h"
 #include "journal/runs.h"
 #include "report/report.h"
+#include "show/json_parse.h"
 
 enum { MAX_RUNS = 10000 };
 
@@ -121,15 +122,17 @@ static hu_status add_found(hu_report *report, const char *folder) {
 }
 
 /* The list that compare or demo left in its folder, NULL: neither. */
-static json_t *read_list(const char *folder) {
+static hu_status read_list(const char *folder, json_t **list) {
     static const char *const names[] = {"compare.json", "demo.json"};
     char *path = NULL;
-    json_t *list = NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !list; i++) {
-        if (hu_path_join(folder, names[i], &path) == HU_OK) list = json_load_file(path, 0, NULL);
+    hu_status st = HU_OK;
+    *list = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && st == HU_OK && !*list; i++) {
+        st = hu_path_join(folder, names[i], &path);
+        if (st == HU_OK) st = hu_json_load(path, list);
         hu_free(path);
     }
-    return list;
+    return st;
 }
 
 /* folder: without slashes at its end. */
@@ -137,8 +140,9 @@ static hu_status add_folder(hu_report *report, const char *folder) {
     size_t before = report->count;
     /* One run, or a folder of runs: those of its list in their order, then the others. */
     if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
-    json_t *list = read_list(folder);
-    hu_status st = add_listed(report, folder, json_object_get(list, "rows"));
+    json_t *list;
+    hu_status st = read_list(folder, &list);
+    if (st == HU_OK) st = add_listed(report, folder, json_object_get(list, "rows"));
     if (st == HU_OK) st = add_found(report, folder);
     json_decref(list);
     if (st == HU_OK && report->count == before)

@@ -5,11 +5,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "show/json_parse.h"
 
 json_t *hu_json_number(double value) {
     if (isnan(value)) return json_null();
@@ -32,16 +33,24 @@ double hu_json_real(const json_t *object, const char *path) {
     return json_is_number(object) ? json_number_value(object) : (double)NAN;
 }
 
+static int append(const char *piece, size_t bytes, void *writer) {
+    return hu_write_bytes(writer, piece, bytes) == HU_OK ? 0 : -1;
+}
+
 /* Jansson's text into a block of ours; drops the reference to the object. */
 static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
+    hu_byte_writer out = {0};
+    hu_status st = HU_OK;
+    bool failed = !object || hu_json_ran_out() ||
+                  json_dump_callback(object, append, &out, layout | JSON_REAL_PRECISION(17)) != 0;
     *text = NULL;
-    char *made = object ? json_dumps(object, layout | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
-    if (!made) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
-    size_t bytes = strlen(made) + strlen(end) + 1;
-    hu_status st = HU_NEW_ARRAY(text, bytes);
-    if (st == HU_OK) snprintf(*text, bytes, "%s%s", made, end);
-    free(made);
+    if (failed) HU_TRY(hu_fail(HU_ERR_MEMORY, "out of memory while making JSON"));
+    HU_TRY(hu_write_bytes(&out, end, strlen(end) + 1));
+    *text = (char *)out.data;
+    out = (hu_byte_writer){0};
+done:
+    hu_writer_free(&out);
     return st;
 }
 

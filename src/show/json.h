@@ -13,7 +13,8 @@ json_t *hu_json_number(double value);
 /* A 64-bit hash as 16 hexadecimal digits. New reference. */
 json_t *hu_json_hash(uint64_t hash);
 
-/* The object on one line into a new string; owner frees with hu_free. For metrics.jsonl. */
+/* The object on one line into a new string; owner frees with hu_free. For metrics.jsonl.
+ * HU_ERR_MEMORY, also where an allocation failed while objects were made (hu_json_ran_out). */
 hu_status hu_json_line(json_t *object, char **line);
 
 /* The object indented, as hu_json_print writes it, into a new string; owner frees with hu_free. */

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "show/json_parse.h"
 
 hu_status hu_show_table(const hu_table *table) {
     char *text;
@@ -18,7 +19,10 @@ hu_status hu_show_table(const hu_table *table) {
 }
 
 hu_status hu_json_print(json_t *object) {
-    if (!object) return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    if (!object || hu_json_ran_out()) {
+        json_decref(object);
+        return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    }
     int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     json_decref(object);
     if (failed) return hu_fail(HU_ERR_IO, "cannot write JSON: %s", strerror(errno));

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "show/json.h"
+#include "show/json_parse.h"
 #include "sweep/assign_probe.h"
 #include "train/begin.h"
 
@@ -53,9 +54,10 @@ done:
 
 /* What an earlier command has measured in the same way: with the same keys and seeds, as many
  * steps, and the same scale. */
-static void read_record(const hu_assign *assign, record *r) {
-    json_t *file = json_load_file(r->path, 0, NULL), *one;
+static hu_status read_record(const hu_assign *assign, record *r) {
+    json_t *file, *one;
     size_t i;
+    hu_status st = hu_json_load(r->path, &file);
     const char *search = json_string_value(json_object_get(file, "search"));
     bool is_same = search && strcmp(search, r->search) == 0 &&
                    hu_json_real(file, "steps") == (double)r->steps &&
@@ -67,6 +69,7 @@ static void read_record(const hu_assign *assign, record *r) {
         r->is_known[(size_t)at] = true;
     }
     json_decref(file);
+    return st;
 }
 
 static hu_status write_record(const hu_assign *assign, const record *r) {
@@ -175,7 +178,7 @@ hu_status hu_assign_measure_short_runs(hu_assign *assign) {
         fprintf(stderr, "%d short runs of %lld steps: each group low alone, and none\n", made->runs,
                 (long long)made->steps);
     HU_TRY(HU_NEW_ARRAY(&low, assign->groups.tensors.count));
-    read_record(assign, &r);
+    HU_TRY(read_record(assign, &r));
     for (size_t s = 0; s < r.seeds; s++) HU_TRY(run_seed(assign, &r, s, low));
     made->noise = hu_search_judge_short(r.loss, r.seeds, &assign->groups, made->cost);
 done:

@@ -12,18 +12,24 @@
 #include "config/used.h"
 #include "journal/folder.h"
 #include "show/json.h"
+#include "show/json_parse.h"
 
 enum { TAIL_BYTES = 4096 };
 
 /* Numbers of plan.json that a result of an older version does not have. */
-static void add_planned(const char *directory, json_t *result) {
-    char path[1100];
-    snprintf(path, sizeof path, "%s/plan.json", directory);
-    json_t *plan = result ? json_load_file(path, 0, NULL) : NULL;
+static hu_status add_planned(const char *directory, json_t *result) {
+    char *path = NULL;
+    json_t *plan = NULL;
+    hu_status st = HU_OK;
+    if (!result || json_object_get(result, "model_aggregate_bits")) return HU_OK;
+    HU_TRY(hu_path_join(directory, "plan.json", &path));
+    HU_TRY(hu_json_load(path, &plan));
     json_t *bits = json_object_get(plan, "model_aggregate_bits");
-    if (json_is_number(bits) && !json_object_get(result, "model_aggregate_bits"))
-        json_object_set(result, "model_aggregate_bits", bits);
+    if (json_is_number(bits)) json_object_set(result, "model_aggregate_bits", bits);
+done:
     json_decref(plan);
+    hu_free(path);
+    return st;
 }
 
 /* A key as a word gives it: the items of a list with commas between them. */
@@ -146,7 +152,7 @@ hu_status hu_job_folder_read(const hu_keys *common, hu_job *job) {
     if (!is_there) goto done;
     HU_TRY(check_config(job, common, path));
     HU_TRY(hu_result_read(job->directory, &job->result));
-    add_planned(job->directory, job->result);
+    HU_TRY(add_planned(job->directory, job->result));
     job->state = job->result ? HU_JOB_DONE : HU_JOB_STOPPED;
     job->seconds = read_seconds(job);
 done:

@@ -295,8 +295,14 @@ static void damage_is_named_with_its_line(void **state) {
     fails_with("histograms.jsonl", "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 128, [1]]]}\n",
                HU_ERR_CORRUPT, "expected all in -149..127");
     fails_with("histograms.jsonl",
-               "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, -9223372036854775807, [1]]]}\n",
+               "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, -9007199254740992, [1]]]}\n",
                HU_ERR_CORRUPT, "expected all in -149..127");
+    fails_with("histograms.jsonl",
+               "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 9007199254740992, [1]]]}\n",
+               HU_ERR_CORRUPT, "expected all in -149..127");
+    fails_with("histograms.jsonl",
+               "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 9223372036854775807, [1]]]}\n",
+               HU_ERR_CORRUPT, "expected at most 2^53");
     fails_with("histograms.jsonl", "{\"step\": 0, \"tensors\": [[\"a\", 3, 1, 1, 0, [1], 2.5]]}\n",
                HU_ERR_CORRUPT, "largest: found 2.5, expected it in the last bin");
     write_file("histograms.jsonl", histogram);
