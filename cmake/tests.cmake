@@ -38,6 +38,16 @@ foreach(source ${proofs})
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
 endforeach()
 
+# Preloaded into the program by memory_test.py; the sanitizers have allocators of their own.
+add_custom_target(program_memory_test)
+if(NOT HALFULP_SANITIZERS)
+  add_library(fail-memory MODULE tests/faults/fail_memory.c)
+  set_target_properties(fail-memory PROPERTIES PREFIX "")
+  target_compile_options(fail-memory PRIVATE -Wall -Wextra)
+  target_link_libraries(fail-memory PRIVATE ${CMAKE_DL_LIBS})
+  add_dependencies(program_memory_test fail-memory)
+endif()
+
 file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
 foreach(source ${program_tests})
   get_filename_component(test ${source} NAME_WE)
@@ -45,3 +55,8 @@ foreach(source ${program_tests})
   set_tests_properties(program_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
+
+add_test(NAME memory_exhaustive CONFIGURATIONS exhaustive
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/program/memory_test.py exhaustive)
+set_tests_properties(memory_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400 SKIP_RETURN_CODE 77
+  ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")

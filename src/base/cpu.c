@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cap.h"
-#include "base/error.h"
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -55,17 +52,6 @@ hu_isa hu_cpu_isa(void) {
         if (strcmp(cap, names[i]) == 0 && (hu_isa)i < best) best = (hu_isa)i;
     atomic_store(&chosen, (int)best);
     return best;
-}
-
-hu_status hu_cap_check(void) {
-    const char *cap = getenv("HALFULP_MAX_ISA");
-    for (int i = 0; cap && *cap && i < HU_ISA_COUNT; i++)
-        if (strcmp(cap, names[i]) == 0) return HU_OK;
-    if (!cap || !*cap) return HU_OK;
-    return hu_fail(
-        HU_ERR_ARGUMENT,
-        "the environment variable HALFULP_MAX_ISA: found '%.100s', expected %s, %s or %s", cap,
-        names[HU_ISA_SCALAR], names[HU_ISA_AVX2], names[HU_ISA_AVX512]);
 }
 
 void hu_cpu_set_isa(hu_isa isa) {

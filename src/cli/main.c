@@ -21,7 +21,7 @@
 #include "kernel/block/block.h"
 #include "model/model.h"
 #include "precision/plan.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 #include "task/task.h"
 
 /* One row for each line of HU_VERB_LIST, in the order of the help. */
@@ -189,6 +189,7 @@ int main(int argc, char **argv) {
     hu_json_guard();
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
+    hu_failure_watch();
     give_memory_back();
     hu_interrupt_with_parent();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
@@ -220,6 +221,7 @@ int main(int argc, char **argv) {
     if (st == HU_OK) st = closed;
     if (st == HU_OK && hu_json_ran_out())
         st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    hu_failure_end();
     if (st == HU_OK) return exit_code;
     hu_failure_tell(st);
     let_others_speak(st);

@@ -17,12 +17,13 @@ static bool has_kind(const hu_history *history, const hu_graph *graph, hu_tensor
 }
 
 /* Only advice needs it: without it the story can be told. */
-static void read_config(hu_opened_run *run) {
+static hu_status read_config(hu_opened_run *run) {
     char *path = NULL;
-    if (hu_path_join(run->folder, "config.resolved.yaml", &path) != HU_OK ||
-        hu_yaml_read(path, &run->config) != HU_OK)
-        run->config = NULL;
+    hu_status st = hu_path_join(run->folder, "config.resolved.yaml", &path);
+    if (st == HU_OK) st = hu_yaml_read(path, &run->config);
+    if (st != HU_OK) run->config = NULL;
     hu_free(path);
+    return st == HU_ERR_MEMORY ? st : HU_OK;
 }
 
 hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run) {
@@ -35,7 +36,7 @@ hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_
     if (has_kind(run->history, run->graph, HU_TENSOR_WIRE)) more |= HU_WALK_WIRE;
     if (has_kind(run->history, run->graph, HU_TENSOR_WEIGHTS)) more |= HU_WALK_WEIGHTS;
     HU_TRY(hu_walk_create(run->graph, more, &run->walk));
-    read_config(run);
+    HU_TRY(read_config(run));
 done:
     return st;
 }

@@ -22,7 +22,6 @@
 #include "journal/board.h"
 #include "product/dnn.h"
 #include "show/json.h"
-#include "show/json_parse.h"
 #include "task/metric.h"
 
 /* Bytes of a result; bytes that sections may take in a checkpoint which the one before the first

@@ -15,7 +15,7 @@
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
 #include "journal/runs.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 
 typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);
 

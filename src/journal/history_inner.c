@@ -9,7 +9,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
     char message[512];

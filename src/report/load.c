@@ -10,7 +10,7 @@
 #include "journal/folder.h"
 #include "journal/runs.h"
 #include "report/report.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 
 enum { MAX_RUNS = 10000 };
 

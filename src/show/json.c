@@ -1,16 +1,22 @@
-/* show/json.c - numbers and texts of JSON. 17 significant digits give every double back. */
+/* show/json.c - numbers and texts of JSON. 17 significant digits give every double back. A parse is
+ * left by longjmp where memory runs out: between jansson's calls for memory there is nothing to
+ * undo but the blocks that it got, which stand in a list. */
 #include "show/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <setjmp.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/fault.h"
+#include "base/file.h"
 #include "base/memory.h"
-#include "show/json_parse.h"
 
 json_t *hu_json_number(double value) {
     if (isnan(value)) return json_null();
@@ -60,4 +66,120 @@ hu_status hu_json_line(json_t *object, char **line) {
 
 hu_status hu_json_pretty(json_t *object, char **text) {
     return dump(object, JSON_INDENT(2), "\n", text);
+}
+
+/* ---- reading ---- */
+
+enum { FILE_LIMIT = 1 << 30 };
+
+/* In front of each block; as long as the parse that made it runs, in a ring. */
+typedef union header {
+    struct {
+        union header *next, *previous;
+        uint64_t parse; /* number of the parse that made it, 0: none */
+    } in;
+    max_align_t alignment;
+} header;
+
+/* What a running parse is left by. */
+typedef struct parse {
+    jmp_buf out;
+    header ring; /* its blocks, newest first */
+    uint64_t number;
+} parse;
+
+static _Thread_local parse *running;
+/* Numbers tell a block of a running parse from one of a parse that has ended, or of another
+ * thread. */
+static _Atomic uint64_t parses, blocks;
+static _Atomic bool ran_out;
+
+static void insert(header *block, header *ring) {
+    block->in.next = ring->in.next;
+    block->in.previous = ring;
+    ring->in.next->in.previous = block;
+    ring->in.next = block;
+}
+
+static void *take(size_t bytes) {
+    header *block = NULL;
+    if (bytes < SIZE_MAX - sizeof *block && !hu_fault_strikes())
+        block = malloc(sizeof *block + bytes);
+    if (!block) {
+        atomic_store(&ran_out, true);
+        if (running) longjmp(running->out, 1);
+        return NULL;
+    }
+    block->in.parse = running ? running->number : 0;
+    if (running) insert(block, &running->ring);
+    atomic_fetch_add(&blocks, 1);
+    return block + 1;
+}
+
+static void give_back(void *pointer) {
+    if (!pointer) return;
+    header *block = (header *)pointer - 1;
+    if (running && block->in.parse == running->number) {
+        block->in.previous->in.next = block->in.next;
+        block->in.next->in.previous = block->in.previous;
+    }
+    atomic_fetch_sub(&blocks, 1);
+    free(block);
+}
+
+void hu_json_guard(void) {
+    json_set_alloc_funcs(take, give_back);
+}
+
+uint64_t hu_json_blocks(void) {
+    return atomic_load(&blocks);
+}
+
+bool hu_json_ran_out(void) {
+    return atomic_load(&ran_out);
+}
+
+static void free_ring(header *ring) {
+    for (header *block = ring->in.next, *next; block != ring; block = next) {
+        next = block->in.next;
+        atomic_fetch_sub(&blocks, 1);
+        free(block);
+    }
+}
+
+/* Runs jansson between setjmp and the end of the parse; false: memory ran out. p is the caller's,
+ * because what a function with setjmp has of its own is lost by longjmp. */
+static bool load(parse *p, const char *text, size_t bytes, json_t **value, json_error_t *error) {
+    if (setjmp(p->out) != 0) {
+        running = NULL;
+        free_ring(&p->ring);
+        *value = NULL;
+        return false;
+    }
+    running = p;
+    *value = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, error);
+    running = NULL;
+    return true;
+}
+
+hu_status hu_json_parse(const char *text, size_t bytes, json_t **value, json_error_t *error) {
+    parse p;
+    p.ring.in.next = p.ring.in.previous = &p.ring;
+    p.number = atomic_fetch_add(&parses, 1) + 1;
+    bool is_complete = load(&p, text, bytes, value, error);
+    if (*value) return HU_OK;
+    if (!is_complete || json_error_code(error) == json_error_out_of_memory)
+        return hu_fail(HU_ERR_MEMORY, "out of memory while reading %zu bytes of JSON", bytes);
+    return HU_ERR_CORRUPT;
+}
+
+hu_status hu_json_load(const char *path, json_t **value) {
+    uint8_t *data = NULL;
+    size_t bytes;
+    json_error_t error;
+    *value = NULL;
+    hu_status st = hu_file_read_plain(path, FILE_LIMIT, &data, &bytes);
+    if (st == HU_OK) st = hu_json_parse((const char *)data, bytes, value, &error);
+    hu_free(data);
+    return st == HU_ERR_MEMORY ? st : HU_OK;
 }

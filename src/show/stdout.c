@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 
 hu_status hu_show_table(const hu_table *table) {
     char *text;

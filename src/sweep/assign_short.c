@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "show/json.h"
-#include "show/json_parse.h"
 #include "sweep/assign_probe.h"
 #include "train/begin.h"
 

@@ -12,7 +12,6 @@
 #include "config/used.h"
 #include "journal/folder.h"
 #include "show/json.h"
-#include "show/json_parse.h"
 
 enum { TAIL_BYTES = 4096 };
 

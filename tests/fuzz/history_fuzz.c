@@ -6,7 +6,7 @@
 
 #include "journal/history.h"
 #include "journal/records.h"
-#include "show/json_parse.h"
+#include "show/json.h"
 
 static const char *const files[] = {"metrics.jsonl",    "numerics.jsonl", "bits.jsonl",
                                     "histograms.jsonl", "plan.json",      "result.json"};

@@ -30,6 +30,17 @@ def caps(checks, cwd):
                     f"HALFULP_MAX_ISA={word}")
 
 
+def stacks(checks, cwd):
+    """The OpenMP runtime takes 16 KiB, on which no thread gets as far as its own work."""
+    for name, word in (("OMP_STACKSIZE", "16k"), ("GOMP_STACKSIZE", "63"), ("OMP_STACKSIZE", "65535 B")):
+        fails(checks, 2, [name, f"'{word}'", "at least 64K"], call("doctor", cwd=cwd, env={**os.environ, name: word}))
+    for word in ("64", "65536b", "1M", "1 g", "many"):
+        checks.same(call("fmt", "fp16", cwd=cwd, env={**os.environ, "OMP_STACKSIZE": word})[0], 0, f"stacks of {word}")
+    code, _, err = call("train", *TINY, "threads=2", "model=cnn-s", "steps=1", "run.dir=run", cwd=cwd,
+                        env={**os.environ, "OMP_STACKSIZE": "64K"})
+    checks.same(code, 0, f"the smallest stacks: {err[-300:]}")
+
+
 def close_all():
     for number in range(3):
         os.close(number)
@@ -116,4 +127,4 @@ def hardening(checks, cwd):
     checks.that(b"__snprintf_chk" in data or b"__memcpy_chk" in data, "checked copies")
 
 
-main(caps, descriptors, controls, foreign_run, long_paths, hardening)
+main(caps, stacks, descriptors, controls, foreign_run, long_paths, hardening)

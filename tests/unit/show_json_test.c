@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "show/json.h"
-#include "show/json_parse.h"
 
 /* Nested, with texts longer than jansson's first buffers, escapes, and enough members to make its
  * tables grow. */
