@@ -137,6 +137,11 @@ def gradient_cells(folders):
     return [f"{statistics.mean(column):.3g}" for column in zip(*found)] if found else ["", ""]
 
 
+def number(value, sign=""):
+    """Two decimals; of what no longer is a result only its size."""
+    return f"{value:{sign}.2f}" if abs(value) < 1e6 else f"{value:{sign}.1e}"
+
+
 def cells(results, reference):
     values = [value_of(r) for r in results]
     mean, several = statistics.mean(values), len(values) > 1
@@ -146,9 +151,9 @@ def cells(results, reference):
         base = [value_of(r) for r in reference]
         error = math.sqrt(spread ** 2 / len(values) + statistics.stdev(base) ** 2 / len(base))
         away = mean - statistics.mean(base)
-        said = f"{away:+.2f}, " + ("separated" if abs(away) > 2 * error else "not separated")
+        said = f"{number(away, '+')}, " + ("separated" if abs(away) > 2 * error else "not separated")
     skipped = sum(r.get("skipped_steps", 0) for r in results)
-    shown = "diverged" if math.isnan(mean) else f"{mean:.2f}" + (f" +- {spread:.2f}" if several else "")
+    shown = "diverged" if math.isnan(mean) else number(mean) + (f" +- {number(spread)}" if several else "")
     return [shown, str(len(values)), str(skipped), said]
 
 
