@@ -19,11 +19,6 @@ static bool is_there_before(const hu_value_info *first, const hu_value_info *val
     return value->producer != HU_NONE && first->producer < value->producer;
 }
 
-static void set(hu_graph *graph, hu_value_id value, hu_value_id lengths, int64_t row) {
-    graph->value[value].ends = (hu_ends){lengths, row};
-    graph->value[lengths].tells_ends = true;
-}
-
 hu_status hu_graph_end_rows(hu_graph *graph, hu_value_id value, hu_value_id lengths) {
     if (value >= graph->value_count || lengths >= graph->value_count)
         return refuse(graph, value, "found no such value");
@@ -38,45 +33,67 @@ hu_status hu_graph_end_rows(hu_graph *graph, hu_value_id value, hu_value_id leng
     if (is_read(graph, value)) return refuse(graph, value, "a node has read it already");
     if (of->shape.rank < 1)
         return hu_fail(HU_ERR_SHAPE, "'%s' has no rows, expected a first extent", of->name);
-    set(graph, value, lengths, of->elements / of->shape.extent[0]);
+    graph->value[value].ends = (hu_ends){lengths, of->elements / of->shape.extent[0]};
+    graph->value[lengths].tells_ends = true;
     return HU_OK;
 }
 
-/* What ends the rows of a node's inputs: all that have padding by the same lengths. */
+/* What ends the rows of an input as a node reads it: of a step, of a whole. */
+static hu_ends ends_of_input(const hu_graph *graph, const hu_node *node, int i) {
+    const hu_value_info *in = &graph->value[node->in[i]];
+    return node->loop == HU_NONE || hu_is_held(node, i) ? in->ends : in->inner;
+}
+
+/* What ends the rows of all inputs that have padding, by the same lengths; rows: how many. */
 static hu_ends ends_of_inputs(const hu_graph *graph, const hu_node *node, int64_t *rows) {
     const hu_ends none = {.lengths = HU_NONE};
     hu_ends found = none;
     for (int i = 0; i < node->n_in; i++) {
-        const hu_value_info *in = &graph->value[node->in[i]];
-        if (in->ends.lengths == HU_NONE) continue;
-        if (found.lengths != HU_NONE &&
-            (found.lengths != in->ends.lengths || *rows != in->elements / in->ends.row))
-            return none;
-        found = in->ends;
-        *rows = in->elements / found.row;
+        const hu_ends of = ends_of_input(graph, node, i);
+        if (of.lengths == HU_NONE) continue;
+        int64_t has = hu_shape_elements(&node->shapes[i]) / of.row;
+        if (found.lengths != HU_NONE && (found.lengths != of.lengths || *rows != has)) return none;
+        found = of;
+        *rows = has;
     }
     return found;
 }
 
-/* A view has the numbers of its input in their order, whatever its extents are called. */
-static void infer_one(hu_graph *graph, const hu_node *node, hu_value_id out, hu_ends ends,
-                      int64_t rows) {
-    const hu_value_info *value = &graph->value[out];
-    bool has_rows = value->shape.rank > 1 && value->shape.extent[0] == rows;
-    if (node->op->is_view || has_rows) set(graph, out, ends.lengths, value->elements / rows);
+/* Where an input of the node says it. */
+static hu_ends ends_told(const hu_graph *graph, const hu_node *node, const hu_shape *out) {
+    int by = node->op->ends_by;
+    bool has = by > 0 && by < node->n_in && node->loop == HU_NONE && out->rank > 0;
+    if (!has || !hu_is_given(&graph->value[node->in[by]])) return (hu_ends){.lengths = HU_NONE};
+    return (hu_ends){node->in[by], hu_shape_elements(out) / out->extent[0]};
+}
+
+/* Of an output, or of one step of it. A view has the numbers of its input in their order, whatever
+ * its extents are called. */
+static hu_ends ends_of_output(const hu_graph *graph, const hu_node *node, int i, hu_ends in,
+                              int64_t rows) {
+    const hu_shape *shape = &node->shapes[node->n_in + i];
+    bool has_rows = shape->rank > 1 && shape->extent[0] == rows;
+    if (node->op->ends_by > 0) return ends_told(graph, node, shape);
+    if (in.lengths == HU_NONE || (!node->op->is_view && !has_rows))
+        return (hu_ends){.lengths = HU_NONE};
+    return (hu_ends){in.lengths, hu_shape_elements(shape) / rows};
 }
 
 void hu_ends_infer(hu_graph *graph, const hu_node *node) {
     const hu_loop *loop = hu_loop_of(graph, node);
-    int64_t rows = loop ? loop->steps : 0;
-    hu_ends ends = {.lengths = loop ? loop->lengths : HU_NONE};
-    if (!loop && node->op->keeps_rows) ends = ends_of_inputs(graph, node, &rows);
-    for (int i = 0; i < node->n_out && ends.lengths != HU_NONE; i++) {
-        hu_value_id out = node->out[i];
+    int64_t rows = 0;
+    hu_ends in = {.lengths = HU_NONE};
+    if (node->op->keeps_rows) in = ends_of_inputs(graph, node, &rows);
+    for (int i = 0; i < node->n_out; i++) {
+        hu_value_info *value = &graph->value[node->out[i]];
+        const hu_ends out = ends_of_output(graph, node, i, in, rows);
         if (loop)
-            set(graph, out, ends.lengths, graph->value[out].elements / rows);
+            value->inner = out;
         else
-            infer_one(graph, node, out, ends, rows);
+            value->ends = out;
+        if (loop && loop->lengths != HU_NONE)
+            value->ends = (hu_ends){loop->lengths, value->elements / loop->steps};
+        if (value->ends.lengths != HU_NONE) graph->value[value->ends.lengths].tells_ends = true;
     }
 }
 

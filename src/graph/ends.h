@@ -1,9 +1,10 @@
 /* graph/ends.h - which values have rows that are padding.
  *
- * A sample of length L has the rows 0 .. L-1 of a value [T, ..]. Three things say so: the graph's
- * maker, of what is loaded and of what an op makes that does more than look at one row after the
- * other (hu_graph_end_rows); a loop with lengths, of all that it makes; and an op that keeps rows
- * (hu_op.keeps_rows), of what it makes of such a value.
+ * A sample of length L has the rows 0 .. L-1 of a value [T, ..]. Four things say so: the graph's
+ * maker, of what is loaded, and of what an op makes that knows nothing of it (hu_graph_end_rows); a
+ * loop with lengths, of all that it makes; an op that reads how many rows there are
+ * (hu_op.ends_by); and one that keeps rows (hu_op.keeps_rows), of what it makes of such a value: in
+ * a loop of what a node holds, in every step.
  */
 #ifndef HU_GRAPH_ENDS_H
 #define HU_GRAPH_ENDS_H

@@ -53,11 +53,9 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "conv%d", number);
     hu_value_id in[2] = {hu_build_node(b, &hu_op_conv2d, name, NULL, &conv, 1, &value), s->lengths};
-    bool ends = !b->norms_all_rows;
-    if (ends) hu_build_ends(b, in[0], s->lengths);
+    if (!b->norms_all_rows) hu_build_ends(b, in[0], s->lengths);
     snprintf(name, sizeof name, "bn%d", number);
-    value = hu_build_node(b, &hu_op_batch_norm, name, NULL, &norm, ends ? 2 : 1, in);
-    if (ends) hu_build_ends(b, value, s->lengths);
+    value = hu_build_node(b, &hu_op_batch_norm, name, NULL, &norm, b->norms_all_rows ? 1 : 2, in);
     snprintf(name, sizeof name, "clamp%d", number);
     return hu_build_node(b, &hu_op_clipped_relu, name, NULL, &clip, 1, &value);
 }
@@ -77,9 +75,7 @@ static hu_value_id recurrent(hu_builder *b, int layer, const sizes *s, hu_value_
 static hu_value_id look_ahead(hu_builder *b, const sizes *s, hu_value_id value) {
     const hu_row_conv_attrs ahead = {.context = s->ahead, .weight_init = hu_init_usual(s->ahead)};
     const hu_value_id in[2] = {value, s->lengths};
-    if (!s->ahead) return value;
-    return hu_build_ends(b, hu_build_node(b, &hu_op_row_conv, "ahead", NULL, &ahead, 2, in),
-                         s->lengths);
+    return s->ahead ? hu_build_node(b, &hu_op_row_conv, "ahead", NULL, &ahead, 2, in) : value;
 }
 
 static hu_value_id dense(hu_builder *b, const char *name, int64_t features, hu_value_id value) {

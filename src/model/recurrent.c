@@ -163,9 +163,7 @@ static hu_value_id one_way(hu_builder *b, const hu_recurrent_form *form, hu_recu
 
 static hu_value_id turned(const layer *l, const char *name, hu_value_id in) {
     const hu_value_id reads[2] = {in, l->form->lengths};
-    bool has_lengths = l->form->lengths != HU_NONE;
-    hu_value_id value = node(l, name, &hu_op_reverse, has_lengths ? 2 : 1, reads);
-    return has_lengths ? hu_build_ends(l->b, value, l->form->lengths) : value;
+    return node(l, name, &hu_op_reverse, l->form->lengths == HU_NONE ? 1 : 2, reads);
 }
 
 hu_value_id hu_build_both_ways(hu_builder *b, const hu_recurrent_form *form, hu_recurrent_kind kind,

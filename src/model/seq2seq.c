@@ -94,9 +94,7 @@ static hu_value_id attend(hu_builder *b, const translation *t, hu_value_id rows,
     hu_value_id weights[] = {
         hu_build_node(b, &hu_op_attention_weights, "attn.weights", NULL, &sight, 3, seen), words,
         t->words, t->written};
-    hu_value_id found =
-        hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 4, weights);
-    return hu_build_ends(b, found, t->written);
+    return hu_build_node(b, &hu_op_attention_context, "attn.context", NULL, &sight, 4, weights);
 }
 
 /* comb [first; second] of every row. */

@@ -40,6 +40,7 @@ const hu_op hu_op_add_row = {.name = "add_row",
                              .min_in = 2,
                              .max_in = 2,
                              .held = 1u << ROWS,
+                             .keeps_rows = true,
                              .shape = shape,
                              .forward = forward,
                              .backward = backward};

@@ -45,6 +45,7 @@ static void reverse_backward(const hu_op_call *call) {
 const hu_op hu_op_reverse = {.name = "reverse",
                              .min_in = 1,
                              .max_in = 2,
+                             .ends_by = 1,
                              .selects_input = true,
                              .selects_gradient = true,
                              .shape = reverse_shape,
