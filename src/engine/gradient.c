@@ -84,15 +84,15 @@ hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, h
     const float *sum = hu_visit_gradient_sum(visit, v);
     int64_t elements = visit->count * hu_visit_elements(visit, &run->grad_sum[v]);
     /* The sum is recorded, or scanned, before it is rounded. */
-    if (tally && run->records) hu_record_rows(run, hu_tally_of_sum(run, v), elements, sum);
+    if (tally) hu_visit_record(visit, hu_tally_of_sum(run, v), sum);
     bool scans = run->context.scan || run->context.counts_all;
     if (!rounds && tally && scans && !run->rehearsal.is_on)
-        hu_scan_f32((size_t)elements, sum, &tally->counts);
+        hu_visit_scan(visit, hu_tally_of_sum(run, v), sum);
     const hu_slot *slot = &run->grad_sum[v];
     hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (rounds && tally && slot->in_loop && slot->history != HU_NONE && !run->rehearsal.is_on)
         hu_scale_add_maximum(slot, tally, elements, sum);
-    if (rounds && !run->rehearsal.is_on) hu_visit_round_rows(visit, slot, (float *)sum, counts);
+    if (rounds && !run->rehearsal.is_on) hu_visit_round_rows(visit, slot, v, (float *)sum, counts);
     if (rounds) hu_visit_clear_rounded(visit, slot, v, sum);
     return (hu_gradient_rows){sum, true};
 }
@@ -106,10 +106,10 @@ static const float *gradient_apart(hu_visit *visit, hu_value_id v) {
     const float *sum = hu_visit_gradient_sum(visit, v);
     if (run->rehearsal.is_on) return sum;
     int64_t elements = visit->count * hu_visit_elements(visit, view);
-    if (run->records) hu_record_rows(run, hu_tally_of_weights(run, v), elements, sum);
+    hu_visit_record(visit, hu_tally_of_weights(run, v), sum);
     if (view->in_loop && view->history != HU_NONE) hu_scale_add_maximum(view, tally, elements, sum);
     if (hu_quantizer_rounds(&view->edge->quantizer))
-        hu_visit_round_rows(visit, view, (float *)sum, &tally->counts);
+        hu_visit_round_rows(visit, view, v, (float *)sum, &tally->counts);
     hu_visit_clear_rounded(visit, view, v, sum);
     return sum;
 }
@@ -277,7 +277,9 @@ void hu_visit_run_backward(hu_visit *visit, uint32_t n) {
         run_in_two(visit, n, call);
     else
         run_in_one(visit, n, call);
-    for (int i = 0; i < node->n_in; i++) hu_visit_clear_padding(visit, node->in[i], call->din[i]);
+    for (int i = 0; i < node->n_in; i++)
+        if (!visit->loop || !hu_is_held(node, i))
+            hu_visit_clear_padding(visit, node->in[i], call->din[i]);
     for (int i = 0; i < node->n_in; i++)
         if (!visit->loop || !hu_is_held(node, i)) hu_learn_input(visit, n, i, call->din[i]);
     round_gradients(visit, n, call);

@@ -106,6 +106,7 @@ static void forward_node(const walk *w, hu_visit *step, uint32_t n) {
         hu_value_id v = node->out[i];
         hu_tally *tally = &step->thread->tally[hu_tally_of_value(run, v)];
         unsigned flags = is_stored(w, node, i) ? HU_ROWS_STORED : 0;
+        hu_visit_clear_padding(step, v, call->out[i]);
         hu_visit_round(step, &run->value[v], flags, tally, call->out[i]);
         hu_see(step, &step->thread->value[v], call->out[i]);
     }

@@ -11,12 +11,41 @@ static int64_t there(const hu_run *run, const hu_value_info *value, int64_t s) {
     return hu_rows_of_length(lengths[s], value->elements / value->ends.row) * value->ends.row;
 }
 
+/* Numbers of each step of sample s that are there. */
+static int64_t there_in_step(const hu_run *run, const hu_value_info *value, int64_t s) {
+    const float *lengths = (const void *)run->value[value->inner.lengths].data;
+    int64_t n = value->elements / value->steps;
+    return hu_rows_of_length(lengths[s], n / value->inner.row) * value->inner.row;
+}
+
+static void clear_from(float *x, int64_t first, int64_t end) {
+    memset(x + first, 0, (size_t)(end - first) * sizeof *x);
+}
+
 void hu_padding_clear(const hu_run *run, hu_value_id v, int64_t first, int64_t count, float *x) {
     const hu_value_info *value = &run->graph->value[v];
-    for (int64_t s = 0; s < count; s++, x += value->elements) {
-        int64_t n = there(run, value, first + s);
-        memset(x + n, 0, (size_t)(value->elements - n) * sizeof *x);
+    bool has_inner = value->inner.lengths != HU_NONE;
+    int64_t step = value->elements / value->steps;
+    for (int64_t s = first; s < first + count; s++, x += value->elements) {
+        clear_from(x, there(run, value, s), value->elements);
+        for (int64_t t = 0; has_inner && t < value->steps; t++)
+            clear_from(x + t * step, there_in_step(run, value, s), step);
     }
+}
+
+void hu_padding_clear_parts(const hu_run *run, hu_value_id v, const hu_parts *parts, float *x) {
+    const hu_value_info *value = &run->graph->value[v];
+    int64_t n = value->elements / value->steps;
+    for (int64_t k = 0; k < parts->count; k++)
+        clear_from(x + k * n, there_in_step(run, value, parts->first + parts->sample[k]), n);
+}
+
+hu_parts hu_padding_parts(const hu_run *run, hu_value_id v, hu_parts parts) {
+    const hu_ends *inner = &run->graph->value[v].inner;
+    if (inner->lengths == HU_NONE) return parts;
+    parts.lengths = (const void *)run->value[inner->lengths].data;
+    parts.row = inner->row;
+    return parts;
 }
 
 void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id v, int64_t first,
@@ -28,9 +57,13 @@ void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id
 
 uint64_t hu_padding_elements(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
-    int64_t padding = 0;
-    for (int64_t s = 0; s < run->pass.samples; s++)
-        padding += value->elements - there(run, value, s);
+    int64_t padding = 0, step = value->elements / value->steps;
+    for (int64_t s = 0; s < run->pass.samples; s++) {
+        int64_t n = there(run, value, s);
+        padding += value->elements - n;
+        if (value->inner.lengths != HU_NONE)
+            padding += n / step * (step - there_in_step(run, value, s));
+    }
     return (uint64_t)padding;
 }
 

@@ -24,10 +24,14 @@ void hu_parts_round(const hu_slot *slot, const hu_slot_context *context, const h
     int64_t n = hu_part_elements(slot);
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     bool are_apart = quantizer->rounding == HU_ROUND_STOCHASTIC || hu_quantizer_looks(quantizer);
-    int64_t runs = are_apart ? parts->count : 1, length = are_apart ? n : n * parts->count;
-    for (int64_t k = 0; k < runs; k++)
+    are_apart = are_apart || parts->lengths;
+    int64_t runs = are_apart ? parts->count : 1;
+    for (int64_t k = 0; k < runs; k++) {
+        int64_t length = are_apart ? hu_parts_there(parts, n, k) : n * parts->count;
+        if (length == 0) continue;
         hu_slot_round_part(slot, context, parts->first + parts->sample[k], parts->step * n, length,
                            x + k * n, counts);
+    }
 }
 
 void hu_parts_store(const hu_slot *slot, const hu_parts *parts, const float *x) {

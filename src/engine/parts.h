@@ -7,12 +7,23 @@
 #ifndef HU_ENGINE_PARTS_H
 #define HU_ENGINE_PARTS_H
 #include "engine/slot.h"
+#include "op/row_count.h"
 
 typedef struct hu_parts {
     int64_t step;
     int64_t first, count;  /* count samples: */
     const int32_t *sample; /* [count] first + sample[k] */
+    const float *lengths;  /* [first + samples] rows of each part that are there: nobody rounds the
+                              zeros behind them. NULL: all are there */
+    int64_t row;           /* elements of such a row */
 } hu_parts;
+
+/* Elements of part k that are there, of n. */
+static inline int64_t hu_parts_there(const hu_parts *parts, int64_t n, int64_t k) {
+    if (!parts->lengths) return n;
+    float length = parts->lengths[parts->first + parts->sample[k]];
+    return hu_rows_of_length(length, n / parts->row) * parts->row;
+}
 
 /* Elements of one part. */
 static inline int64_t hu_part_elements(const hu_slot *slot) {

@@ -100,9 +100,14 @@ float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored) {
 
 void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x) {
     const hu_run *run = visit->run;
-    if (visit->loop || !hu_has_padding(run, v)) return;
-    hu_visit_touch(visit, run->value[run->graph->value[v].ends.lengths].buffer);
-    if (x && !run->rehearsal.is_on) hu_padding_clear(run, v, visit->first, visit->count, x);
+    hu_value_id lengths = hu_padding_lengths(run, v, visit->loop);
+    if (lengths == HU_NONE) return;
+    hu_visit_touch(visit, run->value[lengths].buffer);
+    if (!x || run->rehearsal.is_on) return;
+    if (visit->loop)
+        hu_padding_clear_parts(run, v, &visit->parts, x);
+    else
+        hu_padding_clear(run, v, visit->first, visit->count, x);
 }
 
 void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x) {
@@ -120,11 +125,41 @@ static void add_extremes(const hu_visit *visit, const hu_slot *slot, hu_tally *t
         hu_scale_add_maximum(slot, tally, visit->count * hu_visit_elements(visit, slot), x);
 }
 
-void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
+/* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is there. */
+typedef void run_fn(hu_visit *visit, uint32_t tally, int64_t n, const float *x);
+
+static void each_run(hu_visit *visit, uint32_t tally, const float *x, run_fn *each) {
+    const hu_tallied_numbers of = hu_tallied(visit->run, tally);
+    int64_t n = hu_visit_elements(visit, of.slot);
+    const hu_parts parts = hu_padding_parts(visit->run, of.value, visit->parts);
+    bool are_apart = visit->loop && parts.lengths;
+    if (!are_apart) each(visit, tally, visit->count * n, x);
+    for (int64_t k = 0; are_apart && k < visit->count; k++)
+        each(visit, tally, hu_parts_there(&parts, n, k), x + k * n);
+}
+
+static void record(hu_visit *visit, uint32_t tally, int64_t n, const float *x) {
+    hu_record_rows(visit->run, tally, n, x);
+}
+
+static void scan(hu_visit *visit, uint32_t tally, int64_t n, const float *x) {
+    hu_scan_f32((size_t)n, x, &visit->thread->tally[tally].counts);
+}
+
+void hu_visit_record(hu_visit *visit, uint32_t tally, const float *x) {
+    if (visit->run->records) each_run(visit, tally, x, record);
+}
+
+void hu_visit_scan(hu_visit *visit, uint32_t tally, const float *x) {
+    each_run(visit, tally, x, scan);
+}
+
+void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, hu_value_id v, float *x,
                          hu_round_counts *counts) {
     const hu_slot_context *context = &visit->run->context;
+    const hu_parts parts = hu_padding_parts(visit->run, v, visit->parts);
     if (visit->loop)
-        hu_parts_round(slot, context, &visit->parts, x, counts);
+        hu_parts_round(slot, context, &parts, x, counts);
     else
         hu_slot_round(slot, context, visit->first, visit->count, x, counts);
 }
@@ -134,18 +169,17 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
     hu_run *run = visit->run;
     bool is_stored = flags & HU_ROWS_STORED;
     bool is_staged = hu_slot_waits(slot);
-    int64_t elements = visit->count * hu_visit_elements(visit, slot);
+    uint32_t index = tally ? (uint32_t)(tally - visit->thread->tally) : HU_NONE;
     bool is_readable = !is_staged && !(is_stored && hu_slot_packs_rows(slot));
     if (run->rehearsal.is_on) return is_readable;
     /* Exponents and maxima are of the numbers before they are rounded. */
-    if (tally && run->records)
-        hu_record_rows(run, (uint32_t)(tally - visit->thread->tally), elements, x);
+    if (tally) hu_visit_record(visit, index, x);
     if (tally && (is_staged || slot->history != HU_NONE)) add_extremes(visit, slot, tally, x);
     if (is_staged) return is_readable;
     hu_work_start(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
-    if (visit->loop) {
-        hu_parts_round(slot, &run->context, &visit->parts, x, counts);
+    if (visit->loop) { /* all of its steps are counted */
+        hu_visit_round_rows(visit, slot, hu_tallied(run, index).value, x, counts);
         if (is_stored) hu_parts_store(slot, &visit->parts, x);
     } else if (flags & HU_ROWS_ON_GRID) {
         hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,

@@ -85,9 +85,14 @@ void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x);
 /* The same of what the slot has rounded, where that may have made something of zeros. */
 void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x);
 
-/* Only rounds the visit's rows x, and counts (NULL: not counted). */
-void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, float *x,
+/* Only rounds the visit's rows x, of a value or of its gradient, and counts (NULL: not counted). */
+void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, hu_value_id v, float *x,
                          hu_round_counts *counts);
+
+/* Notes the exponents of the visit's rows x of a tally, where the pass records; and looks at them
+ * as a pass does that rounds nothing. Of all but padding in the steps of a loop. */
+void hu_visit_record(hu_visit *visit, uint32_t tally, const float *x);
+void hu_visit_scan(hu_visit *visit, uint32_t tally, const float *x);
 
 /* The call of a node of this region. */
 hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n);

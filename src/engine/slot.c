@@ -150,7 +150,20 @@ static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, in
                     context->scan ? NULL : counts);
 }
 
-/* Rounds a part by a scale or a range of its own. index: of its first random word. */
+/* Blocks end with the part: the zeros behind its first n numbers are counted, and left out again.
+ */
+static void round_blocks_of_part(const hu_slot *slot, const hu_random_key *key, int64_t index,
+                                 int64_t n, float *x, hu_round_counts *counts) {
+    uint64_t zeros = (uint64_t)(hu_slot_rounded_elements(slot) - n);
+    hu_blocker_round(slot->blocker, slot->storage.tensor_scale, 1, x, x, key, (uint64_t)index,
+                     counts);
+    if (counts) counts->elements -= zeros;
+    if (counts)
+        counts->zero -= counts->zero < zeros ? counts->zero : zeros; /* NaN blocks have none */
+}
+
+/* Rounds the first n numbers of a part by a scale or a range of their own; behind them are zeros.
+ * index: of its first random word. */
 static void round_alone(const hu_slot *slot, const hu_slot_context *context, int64_t index,
                         int64_t n, float *x, hu_round_counts *counts) {
     hu_random_key key = {context->seed, slot->stream, context->step};
@@ -160,13 +173,14 @@ static void round_alone(const hu_slot *slot, const hu_slot_context *context, int
         float low = INFINITY, high = -INFINITY;
         hu_uniform_range((size_t)n, x, &low, &high);
         hu_uniform_scale scale = hu_uniform_scale_of(low, high, slot->uniformer->bits);
-        hu_uniform_round(slot->uniformer, &scale, 1, x, x, &key, (uint64_t)index, counted);
+        hu_uniformer part = *slot->uniformer;
+        part.row_elements = n;
+        hu_uniform_round(&part, &scale, 1, x, x, &key, (uint64_t)index, counted);
         return;
     }
     hu_slot_set_scale(&own, hu_top_f32((size_t)n, x));
     if (slot->blocker)
-        hu_blocker_round(slot->blocker, own.storage.tensor_scale, 1, x, x, &key, (uint64_t)index,
-                         counted);
+        round_blocks_of_part(&own, &key, index, n, x, counted);
     else
         round_run(&own, context, index, n, x, x, counts);
 }

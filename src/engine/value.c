@@ -139,7 +139,7 @@ static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_t
     if (keeps) hu_visit_touch(visit, slot->buffer);
     if (keeps) hu_visit_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return copy;
-    if (tally && run->records) hu_record_rows(run, hu_tally_of_input(run, use), elements, rows);
+    if (tally) hu_visit_record(visit, hu_tally_of_input(run, use), rows);
     if (tally && slot->history != HU_NONE) hu_scale_add_maximum(slot, tally, elements, rows);
     hu_work_start(visit);
     if (keeps) {
@@ -148,7 +148,7 @@ static float *round_input(hu_visit *visit, uint32_t use, const float *rows, hu_t
             hu_residual_keep(slot, visit->first, visit->count, rows, copy);
     } else if (visit->loop) {
         memcpy(copy, rows, (size_t)elements * sizeof *copy);
-        hu_visit_round_rows(visit, slot, copy, counts);
+        hu_visit_round_rows(visit, slot, run->graph->use[use].value, copy, counts);
     } else {
         hu_slot_round_to(slot, &run->context, visit->first, visit->count, rows, copy, counts);
     }

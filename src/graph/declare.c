@@ -42,6 +42,7 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
                              .steps = 1,
                              .producer = HU_NONE,
                              .ends = {.lengths = HU_NONE},
+                             .inner = {.lengths = HU_NONE},
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
     graph->value_count++; /* from now on hu_graph_free frees the name */

@@ -90,6 +90,7 @@ typedef struct hu_value_info {
     bool needs_grad;
     int64_t steps; /* of a value whose rows a loop makes or reads one by one; else 1 */
     hu_ends ends;
+    hu_ends inner;   /* of each step of a value that a loop makes: rows of what its nodes hold */
     bool tells_ends; /* it is the lengths of another value, and so read where that is made */
 } hu_value_info;
 

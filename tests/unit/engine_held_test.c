@@ -189,7 +189,7 @@ static void what_is_there_is_counted(void **state) {
         differentiate(&n);
         assert_int_equal(elements_of(&n, "attn.weights.out"), pairs);
         assert_int_equal(elements_of(&n, "attn.query.out"), places * HIDDEN);
-        assert_int_equal(elements_of(&n, "attn.tanh.out"), places * SOURCE * HIDDEN);
+        assert_int_equal(elements_of(&n, "attn.tanh.out"), pairs * HIDDEN);
         assert_int_equal(grad_edge(&n, "attn.sum", 0)->counts.elements, words * HIDDEN);
         assert_int_equal(grad_edge(&n, "attn.sum", 1)->counts.elements, places * HIDDEN);
         assert_int_equal(grad_edge(&n, "attn.context", 1)->counts.elements, words * HIDDEN);
