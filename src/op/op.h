@@ -123,10 +123,10 @@ typedef struct hu_op {
     bool copies_gradient; /* the gradients of all inputs are that of output 0; backward may be asked
                              for any of them */
     bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
-    bool keeps_rows;  /* row t of the outputs comes of row t of those inputs that have as many, and
-                         of  no other: what is padding there is padding here (graph/ends.h) */
-    int ends_by; /* input that says how many rows of the outputs are there, where the node has it: the
-                    others are padding. 0: none does */
+    bool keeps_rows; /* row t of the outputs comes of row t of those inputs that have as many, and
+                        of  no other: what is padding there is padding here (graph/ends.h) */
+    int ends_by; /* input that says how many rows of the outputs are there, where the node has it:
+                    the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
                          goes through the node, which has no backward */
 
