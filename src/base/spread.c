@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 void hu_spread_add(hu_spread *spread, double x) {
     double before = x - spread->center;
@@ -46,4 +47,15 @@ double hu_noise_of(const hu_noise *noise, int64_t a, int64_t b) {
     if (!(noise->freedom >= 1.0) || isnan(noise->variance)) return (double)NAN;
     double share = 1.0 / (double)a + 1.0 / (double)b;
     return quantile(noise->freedom) * sqrt(noise->variance * share);
+}
+
+static int descending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+bool hu_is_far_below(double *value, size_t count, double x, double least) {
+    if (count == 0) return false;
+    qsort(value, count, sizeof *value, descending);
+    return x < value[0] - fmax(5.0 * (value[0] - value[count / 2]), least);
 }

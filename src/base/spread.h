@@ -2,6 +2,7 @@
 #ifndef HU_BASE_SPREAD_H
 #define HU_BASE_SPREAD_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Numbers seen so far; all zero: none. */
@@ -17,6 +18,11 @@ void hu_spread_add(hu_spread *spread, double x);
  * two. */
 double hu_spread_mean(const hu_spread *spread);
 double hu_spread_deviation(const hu_spread *spread);
+
+/* Whether x, of which more is better, lies far below others: further below the best of value[count]
+ * than five times the distance of their median, and than `least`. value is sorted, the best first.
+ * false of none. */
+bool hu_is_far_below(double *value, size_t count, double x, double least);
 
 /* How far single numbers scatter around the mean of their kind, and the degrees of freedom that
  * this is known with; infinite where it is known without measuring. variance NaN: not known. */

@@ -48,11 +48,11 @@ static void add_record(const hu_history *history, const hu_numerics_record *reco
     }
 }
 
-/* Percent, with an exponent where three places would show nothing. */
+/* Percent with three places; what they would not show, as less than that. */
 static void share_cell(hu_page *page, double count, double elements) {
     char text[32];
     double share = elements > 0.0 ? 100.0 * count / elements : 0.0;
-    snprintf(text, sizeof text, share <= 0.0 ? "%.0f" : share < 0.001 ? "%.0e" : "%.3f", share);
+    snprintf(text, sizeof text, share <= 0.0 ? "0" : share < 0.0005 ? "<0.001" : "%.3f", share);
     hu_html_number(page, text);
 }
 
@@ -84,8 +84,14 @@ static void put_row(hu_page *page, const hu_history *history, const tally *t) {
 
 /* The tensors of one run that lost most. */
 static void put_run(hu_page *page, const hu_history *history) {
-    static const char *const titles[] = {"tensor",     "format",      "first event", "overflow %",
-                                         "worst step", "underflow %", "worst step",  "subnormal %"};
+    static const char *const titles[] = {"tensor",
+                                         "format",
+                                         "first event",
+                                         "overflow %",
+                                         "overflow, worst in one step %",
+                                         "to zero %",
+                                         "to zero, worst in one step %",
+                                         "subnormal %"};
     tally *all;
     hu_status st = HU_NEW_ARRAY(&all, (size_t)history->tensors.count + 1);
     if (st != HU_OK) {

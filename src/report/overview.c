@@ -6,186 +6,25 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/spread.h"
-#include "report/report.h"
+#include "report/summary.h"
 #include "show/chart.h"
 #include "show/html.h"
 
-static const double mib = 1024.0 * 1024.0;
-
-/* What a picture has across. That of the ratio has no front. */
-enum { BY_MEMORY, BY_TRAINING, BY_INFERENCE, FRONTS, BY_RATIO = FRONTS, AXES };
-
-/* Below such a share of low precision there is nothing to draw: of a schedule of bits the copies of
- * weights alone count. */
+/* Below such a share of low precision, or above the rest of it, there is nothing to draw: of a
+ * schedule of bits the copies of weights alone count. */
 static const double least_ratio = 0.01;
 
-/* One precision: means over its seeds that ended well. */
-typedef struct summary {
-    const hu_report_run *run; /* the first */
-    int runs, done, diverged, collapsed;
-    double value, least, most, best; /* of the run's metric, not yet as printed */
-    double deviation, best_deviation;
-    hu_spread last_spread, best_spread;
-    double low_ratio, aggregate_start, aggregate, aggregate_mean, memory, rss, rate, promoted,
-        skipped, loss;
-    double training_cost, inference_cost; /* shares; NaN: no schedule of bits */
-    double training_bitops, inference_bitops;
-    bool is_front[FRONTS];
-} summary;
-
-/* Bits in MiB. Results of older versions know the end alone, or nothing. */
-static void add_aggregate(const hu_report_run *run, summary *s) {
-    const json_t *result = run->result;
-    const double scale = 1.0 / 8.0 / mib;
-    double end = hu_json_real(result, "model_aggregate_bits");
-    if (isnan(end) && run->history && run->history->plan)
-        end = (double)run->history->plan->model_aggregate_bits;
-    s->aggregate += end * scale;
-    s->aggregate_start += hu_json_real(result, "model_aggregate_bits_start") * scale;
-    s->aggregate_mean += hu_json_real(result, "model_aggregate_bits_mean") * scale;
-}
-
-static void add_run(const hu_report_run *run, summary *s) {
-    const json_t *result = run->result;
-    hu_result_metric test = hu_result_metric_of(result);
-    s->runs++;
-    if (!result) return;
-    s->memory = fmax(s->memory, hu_json_real(result, "ledger_bytes.total") / mib);
-    if (json_object_get(result, "diverged")) {
-        s->diverged++;
-        return;
-    }
-    s->done++;
-    s->collapsed += json_object_get(result, "collapsed") != NULL;
-    hu_spread_add(&s->last_spread, test.last);
-    hu_spread_add(&s->best_spread, test.best);
-    s->least = fmin(s->least, test.last);
-    s->most = fmax(s->most, test.last);
-    s->low_ratio += hu_json_real(result, "low_precision_ratio");
-    add_aggregate(run, s);
-    s->rss += hu_json_real(result, "peak_rss_bytes") / mib;
-    s->rate += hu_json_real(result, "images_per_second");
-    s->promoted += hu_json_real(result, "promoted");
-    s->skipped += hu_json_real(result, "skipped_steps");
-    s->loss += hu_json_real(result, "train_loss");
-    s->training_cost += hu_json_real(result, "bits.relative_training_cost");
-    s->inference_cost += hu_json_real(result, "bits.relative_inference_cost");
-    s->training_bitops += hu_json_real(result, "bits.training_bitops");
-    s->inference_bitops += hu_json_real(result, "bits.inference_bitops");
-}
-
-/* Sums become means over the runs that ended well; NaN where none did. */
-static void divide(summary *s) {
-    double *sums[] = {&s->low_ratio,
-                      &s->aggregate_start,
-                      &s->aggregate,
-                      &s->aggregate_mean,
-                      &s->rss,
-                      &s->rate,
-                      &s->loss,
-                      &s->promoted,
-                      &s->skipped,
-                      &s->training_cost,
-                      &s->inference_cost,
-                      &s->training_bitops,
-                      &s->inference_bitops};
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        *sums[i] = s->done ? *sums[i] / s->done : (double)NAN;
-    s->value = hu_spread_mean(&s->last_spread);
-    s->deviation = hu_spread_deviation(&s->last_spread);
-    s->best = hu_spread_mean(&s->best_spread);
-    s->best_deviation = hu_spread_deviation(&s->best_spread);
-}
-
-static double across(const summary *s, int axis) {
-    const double x[AXES] = {[BY_MEMORY] = s->memory,
-                            [BY_TRAINING] = s->training_cost,
-                            [BY_INFERENCE] = s->inference_cost,
-                            [BY_RATIO] = s->low_ratio};
-    return x[axis];
-}
-
-/* Whether both see the same samples of the same model, quantised in the same layers. */
-static bool is_same_work(const summary *a, const summary *b) {
-    static const char *const keys[] = {"model.name", "model.width",      "model.norm",
-                                       "data.name",  "data.limit",       "run.batch",
-                                       "run.steps",  "bits.first_float", "bits.last_float"};
-    bool is_same = true;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        is_same = is_same && strcmp(hu_report_text(a->run, keys[i], ""),
-                                    hu_report_text(b->run, keys[i], "")) == 0;
-    return is_same;
-}
-
-/* Costs that can be compared: where ranges of bits end differently, all are shares of the dearest,
- * as in the table of compare. */
-static void share_measure(summary *all, int count) {
-    for (int i = 0; i < count; i++) {
-        summary *s = &all[i];
-        double training = 0.0, inference = 0.0;
-        for (int k = 0; k < count; k++) {
-            if (!is_same_work(s, &all[k]) || isnan(all[k].training_bitops)) continue;
-            training = fmax(training, all[k].training_bitops / all[k].training_cost);
-            inference = fmax(inference, all[k].inference_bitops / all[k].inference_cost);
-        }
-        s->training_cost = fmin(s->training_cost, s->training_bitops / training);
-        s->inference_cost = fmin(s->inference_cost, s->inference_bitops / inference);
-    }
-}
-
-/* A precision that diverged or collapsed with any seed, or has another metric, is on no front. */
-static bool is_sound(const hu_metric *metric, const summary *s, int axis) {
-    bool is_whole = s->done > 0 && s->done == s->runs && s->collapsed == 0;
-    return is_whole && s->run->metric == metric && isfinite(s->value) && isfinite(across(s, axis));
-}
-
-/* As good with at most as much of what is across, and better in one. */
-static bool beats(const hu_metric *metric, const summary *a, const summary *b, int axis) {
-    double mine = across(a, axis), other = across(b, axis);
-    if (hu_metric_is_better(metric, b->value, a->value) || mine > other) return false;
-    return hu_metric_is_better(metric, a->value, b->value) || mine < other;
-}
-
-static void mark_front(const hu_metric *metric, summary *all, int count, int axis) {
-    for (int i = 0; i < count; i++) {
-        all[i].is_front[axis] = is_sound(metric, &all[i], axis);
-        for (int k = 0; k < count; k++)
-            if (is_sound(metric, &all[k], axis) && beats(metric, &all[k], &all[i], axis))
-                all[i].is_front[axis] = false;
-    }
-}
-
-/* One summary for each precision, of all its seeds. */
-static hu_status summarise(const hu_report *report, summary **all) {
-    hu_status st = HU_NEW_ARRAY(all, (size_t)report->precisions + 1);
-    if (st != HU_OK) return st;
-    for (int i = 0; i < report->precisions; i++)
-        (*all)[i] = (summary){.least = (double)NAN, .most = (double)NAN, .memory = (double)NAN};
-    for (size_t i = 0; i < report->count; i++) {
-        const hu_report_run *run = &report->run[i];
-        summary *own = &(*all)[run->number];
-        if (run->is_first) own->run = run;
-        add_run(run, own);
-    }
-    for (int i = 0; i < report->precisions; i++) divide(&(*all)[i]);
-    share_measure(*all, report->precisions);
-    for (int axis = 0; axis < FRONTS; axis++)
-        mark_front(report->metric, *all, report->precisions, axis);
-    return HU_OK;
-}
-
-static const char *name_of(const summary *s) {
+static const char *name_of(const hu_summary *s) {
     return s->run->name;
 }
 
 /* Points are precisions that ended or diverged, and that have the metric of the picture. */
-static bool is_shown(const hu_report *report, const summary *s) {
+static bool is_shown(const hu_report *report, const hu_summary *s) {
     return s->run->metric == report->metric && s->done + s->diverged > 0;
 }
 
 /* The tip of a point. */
-static void tell(const summary *s, double x, const char *what, char *tip, size_t capacity) {
+static void tell(const hu_summary *s, double x, const char *what, char *tip, size_t capacity) {
     char value[HU_METRIC_TEXT_BYTES], least[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = s->run->metric;
     hu_metric_text(metric, s->value, value);
@@ -202,13 +41,13 @@ static void tell(const summary *s, double x, const char *what, char *tip, size_t
         snprintf(tip, capacity, "%.150s: %s, %s %.4g", name_of(s), value, what, x);
 }
 
-static void draw_points(hu_page *page, const hu_report *report, const summary *all, int axis) {
+static void draw_points(hu_page *page, const hu_report *report, const hu_summary *all, int axis) {
     enum { TIP = 480 };
-    static const char *const titles[AXES] = {
+    static const char *const titles[HU_AXES] = {
         "memory of training, MiB", "training cost, of that with the most bits",
         "inference cost, of that with the most bits", "mean low-precision ratio"};
-    static const char *const units[AXES] = {"MiB", "training cost", "inference cost",
-                                            "low-precision ratio"};
+    static const char *const units[HU_AXES] = {"MiB", "training cost", "inference cost",
+                                               "low-precision ratio"};
     const hu_metric *metric = report->metric;
     char words[HU_METRIC_TEXT_BYTES], title[sizeof words + 40];
     int count = report->precisions;
@@ -221,8 +60,8 @@ static void draw_points(hu_page *page, const hu_report *report, const summary *a
     HU_TRY(HU_NEW_ARRAY(&point, (size_t)count));
     HU_TRY(HU_NEW_ARRAY(&tips, (size_t)count));
     for (int i = 0; i < count; i++) {
-        const summary *s = &all[i];
-        double x = across(s, axis);
+        const hu_summary *s = &all[i];
+        double x = hu_summary_across(s, axis);
         char *tip = tips[used];
         if (!is_shown(report, s) || !isfinite(x)) continue;
         bool has_range = s->done > 1;
@@ -235,14 +74,15 @@ static void draw_points(hu_page *page, const hu_report *report, const summary *a
                              .least = has_range ? metric->factor * s->least : (double)NAN,
                              .most = has_range ? metric->factor * s->most : (double)NAN,
                              .series = s->run->family_number,
-                             .is_front = axis < FRONTS && s->is_front[axis],
+                             .is_front = axis < HU_FRONTS && s->is_front[axis],
+                             .is_far = s->is_far,
                              .is_absent = !isfinite(s->value)};
     }
     hu_chart_axes axes = {.x_title = titles[axis],
                           .y_title = title,
                           .front_title = "front: nothing is better in both",
                           .lower_is_better = !metric->higher_is_better};
-    if (axis >= FRONTS) axes.front_title = NULL;
+    if (axis >= HU_FRONTS) axes.front_title = NULL;
     if (used > 0) hu_chart_points(page, point, used, &axes);
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
@@ -275,7 +115,7 @@ static void number_cell(hu_page *page, const char *format, double value) {
 }
 
 /* "8.1 to 8.3, 8.2": at the start, at the end and in the mean where they differ. */
-static void aggregate_cell(hu_page *page, const summary *s) {
+static void aggregate_cell(hu_page *page, const hu_summary *s) {
     char text[120];
     bool changes = fabs(s->aggregate_start - s->aggregate) > 0.0 ||
                    fabs(s->aggregate_mean - s->aggregate) > 0.0;
@@ -298,8 +138,17 @@ static const char *with_deviation(const hu_metric *metric, double value, double 
     return text;
 }
 
+/* "-0.39 ~": behind the best, and whether that is within the noise. */
+static void put_behind(hu_page *page, const hu_metric *metric, const hu_summary *s) {
+    char number[HU_METRIC_TEXT_BYTES], text[sizeof number + 4];
+    hu_metric_number(metric, s->behind, number);
+    snprintf(text, sizeof text, "%s%s", number, s->is_noise ? " ~" : "");
+    hu_html_number(page, isnan(s->behind) ? "-" : s->behind == 0.0 ? "0" : text);
+}
+
 /* Mean, range and best. Numbers of another metric than the titles' say what they are. */
-static void put_metric(hu_page *page, const hu_metric *metric, const summary *s) {
+static void put_metric(hu_page *page, const hu_metric *metric, const hu_summary *s,
+                       bool has_behind) {
     const hu_metric *own = s->run->metric;
     char value[HU_METRIC_TEXT_BYTES], most[HU_METRIC_TEXT_BYTES], words[HU_METRIC_TEXT_BYTES];
     char text[3 * HU_METRIC_TEXT_BYTES];
@@ -313,22 +162,30 @@ static void put_metric(hu_page *page, const hu_metric *metric, const summary *s)
     snprintf(text, sizeof text, "%s–%s", hu_metric_number(own, s->least, value),
              hu_metric_number(own, s->most, most));
     hu_html_number(page, s->done > 1 ? text : "-");
+    if (has_behind) put_behind(page, own, s);
     hu_html_number(page, is_other ? hu_metric_text(own, s->best, value)
                                   : with_deviation(own, s->best, s->best_deviation, text));
 }
 
 /* The columns that a page has beside those of every page. */
 typedef struct columns {
-    bool costs; /* of bits */
-    bool low;   /* low precision, and promotions out of it */
+    bool costs;   /* of bits */
+    bool low;     /* low precision, and promotions out of it */
+    bool behind;  /* the best: of several precisions */
+    bool weights; /* that runs were evaluated with, where they differ */
 } columns;
 
-static void put_row(hu_page *page, const hu_metric *metric, const summary *s, columns has) {
+static void put_row(hu_page *page, const hu_metric *metric, const hu_summary *s, columns has) {
     char text[220];
-    snprintf(text, sizeof text, "%.200s%s", name_of(s), s->is_front[BY_MEMORY] ? " *" : "");
-    hu_html_row(page, s->is_front[BY_MEMORY]);
+    bool is_front = has.behind && s->is_front[HU_BY_MEMORY];
+    snprintf(text, sizeof text, "%.200s%s", name_of(s),
+             is_front    ? " *"
+             : s->is_far ? " (far below)"
+                         : "");
+    hu_html_row(page, is_front);
     hu_html_text(page, text);
-    put_metric(page, metric, s);
+    put_metric(page, metric, s, has.behind);
+    if (has.weights) hu_html_text(page, hu_report_text(s->run, "eval.weights", "?"));
     if (has.costs) {
         number_cell(page, "3", s->training_cost);
         number_cell(page, "3", s->inference_cost);
@@ -348,34 +205,74 @@ static void put_row(hu_page *page, const hu_metric *metric, const summary *s, co
 }
 
 /* Whether any precision has a schedule of bits. */
-static bool any_costs(const hu_report *report, const summary *all) {
+static bool any_costs(const hu_report *report, const hu_summary *all) {
     for (int i = 0; i < report->precisions; i++)
         if (isfinite(all[i].training_cost)) return true;
     return false;
 }
 
-static bool any_low(const hu_report *report, const summary *all) {
+static bool any_low(const hu_report *report, const hu_summary *all) {
     double most = 0.0;
     for (int i = 0; i < report->precisions; i++)
         if (isfinite(all[i].low_ratio)) most = fmax(most, all[i].low_ratio);
     return most > (any_costs(report, all) ? least_ratio : 0.0);
 }
 
-static void put_table(hu_page *page, const hu_report *report, const summary *all) {
+/* Whether the ratio is a choice that runs make differently, not all or nothing. */
+static bool varies(const hu_report *report, const hu_summary *all) {
+    for (int i = 0; i < report->precisions; i++)
+        if (all[i].low_ratio > 2.0 * least_ratio && all[i].low_ratio < 1.0 - 2.0 * least_ratio)
+            return true;
+    return false;
+}
+
+/* Whether runs were evaluated with different weights. */
+static bool any_weights(const hu_report *report) {
+    for (size_t i = 1; i < report->count; i++)
+        if (strcmp(hu_report_text(&report->run[i], "eval.weights", "?"),
+                   hu_report_text(&report->run[0], "eval.weights", "?")) != 0)
+            return true;
+    return false;
+}
+
+/* What a second's rate counts: tokens of texts, pictures or whatever the samples are. */
+static const char *rate_title(const hu_report *report) {
+    size_t texts = 0;
+    for (size_t i = 0; i < report->count; i++)
+        texts += json_object_get(report->run[i].result, "tokens_per_second") != NULL;
+    if (texts == 0) return "samples/s";
+    return texts == report->count ? "tokens/s" : "samples or tokens/s";
+}
+
+static void put_table(hu_page *page, const hu_report *report, const hu_summary *all) {
     const hu_metric *metric = report->metric;
     char words[HU_METRIC_TEXT_BYTES], value[2 * sizeof words], best[sizeof words];
     const columns has = {.costs = any_costs(report, all),
-                         .low = !any_costs(report, all) || any_low(report, all)};
+                         .low = any_low(report, all),
+                         .behind = report->precisions > 1,
+                         .weights = any_weights(report)};
     snprintf(value, sizeof value, "%s%s", hu_metric_words(metric, words), metric->unit);
     snprintf(best, sizeof best, "best%s", metric->unit);
     const struct {
         const char *title;
         bool is_there;
-    } column[] = {{"precision", true},    {value, true},           {"range", true},
-                  {best, true},           {"training", has.costs}, {"inference", has.costs},
-                  {"low ratio", has.low}, {"aggregate", true},     {"memory", true},
-                  {"RSS", true},          {"images/s", true},      {"promoted", has.low},
-                  {"skipped", true},      {"ended", true},         {"collapsed", true}};
+    } column[] = {{"precision", true},
+                  {value, true},
+                  {"range", true},
+                  {"behind the best", has.behind},
+                  {best, true},
+                  {"weights", has.weights},
+                  {"training", has.costs},
+                  {"inference", has.costs},
+                  {"low ratio", has.low},
+                  {"aggregate", true},
+                  {"memory", true},
+                  {"RSS", true},
+                  {rate_title(report), true},
+                  {"promoted", has.low},
+                  {"skipped", true},
+                  {"ended", true},
+                  {"collapsed", true}};
     const char *titles[sizeof column / sizeof *column];
     size_t count = 0;
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
@@ -388,13 +285,14 @@ static void put_table(hu_page *page, const hu_report *report, const summary *all
 /* Why runs diverged or collapsed, in the words of their result. */
 static void put_endings(hu_page *page, const hu_report *report) {
     static const char *const endings[] = {"diverged", "collapsed"};
-    char text[1400];
+    char text[1800];
     for (size_t i = 0; i < report->count; i++)
         for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
             const json_t *why = json_object_get(report->run[i].result, endings[e]);
             if (!why) continue;
-            snprintf(text, sizeof text, "%s %s: %.1000s", report->run[i].label, endings[e],
-                     json_string_value(why));
+            snprintf(text, sizeof text, "%s %s: %.1000s. More: halfulp why %.200s",
+                     report->run[i].label, endings[e], json_string_value(why),
+                     report->run[i].folder);
             hu_html_note(page, text);
         }
 }
@@ -403,38 +301,33 @@ static void put_endings(hu_page *page, const hu_report *report) {
 static void put_weights(hu_page *page, const hu_report *report) {
     if (report->count == 0) return;
     const char *first = hu_report_text(&report->run[0], "eval.weights", "?");
-    bool is_one = true;
     char text[200];
-    for (size_t i = 0; i < report->count; i++) {
-        const char *own = hu_report_text(&report->run[i], "eval.weights", "?");
-        is_one = is_one && strcmp(own, first) == 0;
-    }
-    if (is_one)
-        snprintf(text, sizeof text, "Evaluated with the %s weights.", first);
-    else
+    if (any_weights(report))
         snprintf(text, sizeof text,
-                 "Some runs were evaluated with the float32 masters, others "
-                 "with rounded weights: see eval.weights in the settings.");
+                 "Evaluations differ: master are the float32 weights, rounded the weights in their "
+                 "formats, average their running means.");
+    else
+        snprintf(text, sizeof text, "Evaluated with the %s weights.", first);
     if (strcmp(first, "?") != 0) hu_html_note(page, text);
 }
 
 /* Against what bits cost: the first pictures of a page that has such. */
-static void put_costs(hu_page *page, const hu_report *report, const summary *all,
+static void put_costs(hu_page *page, const hu_report *report, const hu_summary *all,
                       const char *heading) {
     char title[HU_METRIC_TEXT_BYTES + 60];
     snprintf(title, sizeof title, "%s against the cost of training", heading);
     hu_html_heading(page, title);
-    draw_points(page, report, all, BY_TRAINING);
+    draw_points(page, report, all, HU_BY_TRAINING);
     snprintf(title, sizeof title, "%s against the cost of inference", heading);
     hu_html_heading(page, title);
-    draw_points(page, report, all, BY_INFERENCE);
+    draw_points(page, report, all, HU_BY_INFERENCE);
     snprintf(title, sizeof title, "%s against memory", heading);
     hu_html_heading(page, title);
 }
 
 /* The pictures: against costs where bits have any, against memory, and where much is low, against
  * the low-precision ratio. */
-static void put_pictures(hu_page *page, const hu_report *report, const summary *all) {
+static void put_pictures(hu_page *page, const hu_report *report, const hu_summary *all) {
     char heading[HU_METRIC_TEXT_BYTES], title[sizeof heading + 40];
     bool has_costs = any_costs(report, all);
     hu_metric_heading(report->metric, heading);
@@ -449,20 +342,20 @@ static void put_pictures(hu_page *page, const hu_report *report, const summary *
               "are the range over seeds.");
     draw_families(page, report);
     if (has_costs) put_costs(page, report, all, heading);
-    draw_points(page, report, all, BY_MEMORY);
-    if (any_low(report, all)) {
+    draw_points(page, report, all, HU_BY_MEMORY);
+    if (varies(report, all)) {
         snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
         hu_html_heading(page, title);
-        draw_points(page, report, all, BY_RATIO);
+        draw_points(page, report, all, HU_BY_RATIO);
     }
     hu_report_left_out(page, report);
     hu_html_section_end(page);
 }
 
 void hu_report_overview(hu_page *page, const hu_report *report) {
-    summary *all;
+    hu_summary *all;
     char heading[HU_METRIC_TEXT_BYTES], lead[600];
-    hu_status st = summarise(report, &all);
+    hu_status st = hu_report_summarise(report, &all);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
         return;
@@ -475,14 +368,17 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
     snprintf(
         lead, sizeof lead,
         "%s is that of the last evaluation: mean ± standard deviation over the seeds that ended; "
-        "best: the same of each run's best evaluation. %sAggregate (all tensors of a batch in "
+        "best: the same of each run's best evaluation. %s%sAggregate (all tensors of a batch in "
         "their formats; where it changes, from start to end, and the mean over the steps), memory "
         "and peak RSS are in MiB.%s",
         hu_metric_heading(report->metric, heading),
+        report->precisions > 1 ? "~: behind the best by no more than the seeds scatter (95 %). "
+                               : "",
         any_costs(report, all) ? "Training and inference: bit-operations, over those with the "
                                  "most bits. "
                                : "",
-        points > 1 ? " * stands on the front against memory." : "");
+        points > 1 ? " * stands on the front against memory, where far below the others none does."
+                   : "");
     hu_html_section(page, "results", "Results", lead);
     put_table(page, report, all);
     put_weights(page, report);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -28,7 +29,12 @@ static hu_status make_html(const hu_report *report, const char *title, char **ht
     hu_report_groups(&page, report);
     hu_report_memory(&page, report);
     hu_report_settings(&page, report);
-    hu_html_end(&page, "Made by halfulp " HALFULP_VERSION " from the folders named above.");
+    hu_report_made(&page, report);
+    char maker[160], date[HU_DATE_BYTES];
+    snprintf(maker, sizeof maker,
+             "Made by halfulp " HALFULP_VERSION " (halfulp report) on %s from the folders above.",
+             hu_date_text(time(NULL), date));
+    hu_html_end(&page, maker);
     return hu_page_finish(&page, html);
 }
 
@@ -53,6 +59,7 @@ void hu_report_left_out(hu_page *page, const hu_report *report) {
 hu_status hu_report_page(hu_report *report, const char *path) {
     hu_status st;
     char title[256], *html = NULL;
+    report->path = path;
     hu_report_number(report);
     hu_report_title(report, title, sizeof title);
     HU_TRY(make_html(report, title, &html));

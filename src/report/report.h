@@ -2,6 +2,7 @@
 #ifndef HU_REPORT_REPORT_H
 #define HU_REPORT_REPORT_H
 #include <halfulp/format.h>
+#include <time.h>
 
 #include "base/keys.h"
 #include "data/file_names.h"
@@ -36,6 +37,7 @@ typedef struct hu_report {
     size_t count, capacity;
     int precisions, families;
     const hu_metric *metric; /* of the first run: pictures show the runs that share it */
+    const char *path;        /* of the page, borrowed while it is made; links begin there */
 } hu_report;
 
 /* Adds a run folder, or all runs of the folder of a comparison or a demo. HU_ERR_MISSING if it is
@@ -83,7 +85,8 @@ hu_status hu_report_end(hu_status tried, const char *folder);
  *   groups     bits of the groups over the steps
  *   memory     the ledger by role
  *   answers    label maps and enlarged pictures of the first test samples
- *   settings   keys that differ, keys that are shared, files that are missing */
+ *   settings   keys that differ, keys that are shared, files that are missing
+ *   made       where the runs' folders are, when, by what and on what they were made */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_classes(hu_page *page, const hu_report *report);
@@ -97,6 +100,11 @@ void hu_report_groups(hu_page *page, const hu_report *report);
 void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
 void hu_report_settings(hu_page *page, const hu_report *report);
+void hu_report_made(hu_page *page, const hu_report *report);
+
+/* "2026-05-31 17:05 UTC" */
+enum { HU_DATE_BYTES = 32 };
+const char *hu_date_text(time_t when, char text[HU_DATE_BYTES]);
 
 /* Bytes of a picture file that a page holds. */
 enum { HU_REPORT_PICTURE_MOST = 1 << 24 };

@@ -8,7 +8,7 @@
 
 #include "show/page.h"
 
-enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 560, HU_CHART_LEAST = 0 };
+enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 560 };
 
 /* "c3 d1": classes of a series' colour and dashes. With the mark, which is a third way to tell it,
  * the first twelve series look different without colours. */
@@ -34,7 +34,8 @@ typedef struct hu_chart_point {
     double least, most; /* range of y; NaN: none */
     int series;
     bool is_front;  /* the dashed line joins these */
-    bool is_absent; /* has an x but no y (diverged): marked at the bottom */
+    bool is_absent; /* has an x but no y (diverged): stands in a strip at the bottom */
+    bool is_far;    /* so far below the rest that it would flatten them: there too, with its y */
 } hu_chart_point;
 
 typedef struct hu_chart_axes {

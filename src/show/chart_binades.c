@@ -76,7 +76,7 @@ static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, s
 void hu_chart_binades(hu_page *page, const hu_chart_line *line, size_t count,
                       const hu_binade_axis *axis) {
     plot p = make_plot(line, count, axis);
-    hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, HU_CHART_LEAST, axis->title);
+    hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, axis->title);
     draw_axes(page, &p, axis);
     for (size_t i = count; i-- > 0;) draw_line(page, &p, &line[i], i);
     hu_svg_end(page);

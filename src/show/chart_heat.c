@@ -7,7 +7,7 @@
 #include "show/scale.h"
 #include "show/svg.h"
 
-enum { LEFT = 92, LEFT_MOST = 190, RIGHT = 640, TOP = 34, ROW = 18, LEVELS = 7, LETTER = 7 };
+enum { LEFT = 80, LEFT_MOST = 150, RIGHT = 452, TOP = 34, ROW = 18, LEVELS = 7, LETTER = 7 };
 
 /* The least bits and fewer: 0; the most: LEVELS - 1; logarithmic between. */
 static int level_of(const hu_heat_words *words, double bits) {
@@ -42,7 +42,7 @@ static void draw_span(hu_page *page, const hu_heat_words *words, const hu_scale 
 
 /* A square with its number for each number of bits. */
 static void draw_key(hu_page *page, const hu_heat_words *words) {
-    enum { KEY_LEFT = 300, KEY_WIDTH = 22, KEY_MOST = 15 };
+    enum { KEY_LEFT = 216, KEY_WIDTH = 22, KEY_MOST = 15 };
     char name[32];
     for (int i = 0; i < KEY_MOST && words->least + i <= words->most; i++) {
         double bits = words->least + i, x = KEY_LEFT + KEY_WIDTH * i;
@@ -60,12 +60,12 @@ void hu_chart_heat(hu_page *page, const hu_heat_words *words, const hu_chart_row
     hu_scale x = hu_scale_exact(0.0, steps, left, RIGHT);
     double bottom = TOP + ROW * (double)count;
     hu_ticks ticks = hu_scale_ticks(&x, 7);
-    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 40, HU_CHART_LEAST, words->label);
-    hu_svg_text(page, 2, 13, "title", words->title);
+    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 40, words->label);
+    hu_svg_text_begin(page, 2, 13, "title", words->title, words->has_key ? 206 : HU_CHART_WIDTH);
     if (words->has_key) draw_key(page, words);
     for (size_t i = 0; i < count; i++) {
         double y = TOP + ROW * (double)i;
-        hu_svg_text(page, left - 8, y + 12, "tick end", row[i].label);
+        hu_svg_text_tail(page, left - 8, y + 12, "tick end", row[i].label, left - 10);
         for (size_t k = 0; k < row[i].count; k++)
             draw_span(page, words, &x, &row[i], &row[i].span[k], y);
         hu_svg_text(page, RIGHT + 10, y + 12, "tick", row[i].note);
@@ -76,6 +76,6 @@ void hu_chart_heat(hu_page *page, const hu_heat_words *words, const hu_chart_row
         hu_svg_format(page, at, bottom + 17, "tick middle", "%.*f", ticks.digits, ticks.at[i]);
     }
     hu_svg_text(page, RIGHT, bottom + 34, "title end", "step");
-    hu_svg_text(page, RIGHT + 10, TOP - 8, "title", words->note_title);
+    hu_svg_text(page, HU_CHART_WIDTH - 4, TOP - 8, "title end", words->note_title);
     hu_svg_end(page);
 }

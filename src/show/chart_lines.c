@@ -6,17 +6,21 @@
 #include "show/scale.h"
 #include "show/svg.h"
 
-enum { PLOT_HEIGHT = 300, ROW = 15, MAX_POINTS = 500, MAX_TICKS = 1200 };
+enum { PLOT_HEIGHT = 290, ROW = 15, MAX_POINTS = 300, MAX_TICKS = 1200, MARKS = 6 };
 
 typedef struct plot {
     hu_frame frame;
     hu_scale x, y;
 } plot;
 
+/* Whether a run has a row below the plot. */
+static bool has_row(const hu_chart_line *line) {
+    return line->skipped_count > 0 || line->promoted_count > 0 || !isnan(line->ended);
+}
+
 static size_t strip_rows(const hu_chart_line *line, size_t count) {
     size_t rows = 0;
-    for (size_t i = 0; i < count; i++)
-        rows += line[i].skipped_count > 0 || line[i].promoted_count > 0;
+    for (size_t i = 0; i < count; i++) rows += has_row(&line[i]);
     return rows;
 }
 
@@ -31,7 +35,7 @@ static plot make_plot(const hu_chart_line *line, size_t count, double top) {
             y_high = fmax(y_high, line[i].y[k]);
         }
     if (isfinite(top)) y_high = fmin(y_high, top);
-    plot made = {.frame = {58, HU_CHART_WIDTH - 16, 26, PLOT_HEIGHT - 44}};
+    plot made = {.frame = {54, HU_CHART_WIDTH - 24, 26, PLOT_HEIGHT - 44}};
     made.x = hu_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
     made.y = hu_scale_fit(fmin(y_low, y_high), y_high, made.frame.bottom, made.frame.top);
     return made;
@@ -42,38 +46,63 @@ static double clamped(const plot *p, double value) {
     return hu_scale_at(&p->y, fmin(fmax(value, p->y.low), p->y.high));
 }
 
+/* What is drawn of a curve, in pixels. */
+typedef struct trace {
+    double x[MAX_POINTS + 1], y[MAX_POINTS + 1];
+    bool is_new[MAX_POINTS + 1]; /* behind a gap: numbers that are not finite */
+    size_t count;
+} trace;
+
 /* Every nth point, each the mean of those it stands for, so that a long run stays a small file. */
-static void draw_curve(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
-                       const char *name) {
+static void make_trace(const plot *p, const hu_chart_line *line, double smooth, trace *made) {
     size_t every = line->count / MAX_POINTS + 1;
-    bool is_new = true;
     double mean = NAN;
-    hu_svg_path(page, name);
+    made->count = 0;
+    bool is_new = true;
     for (size_t k = 0; k < line->count; k += every) {
-        double sum = 0.0, place = 0.0;
+        double sum = 0.0, at = 0.0;
         int used = 0;
         for (size_t j = k; j < line->count && j < k + every; j++) {
             if (!isfinite(line->y[j])) continue;
             mean = isnan(mean) ? line->y[j] : smooth * mean + (1.0 - smooth) * line->y[j];
             sum += mean;
-            place += line->x[j];
+            at += line->x[j];
             used++;
         }
-        if (used == 0) continue;
-        hu_svg_point(page, is_new, hu_scale_at(&p->x, place / used), clamped(p, sum / used));
-        is_new = false;
+        if (used > 0) {
+            made->x[made->count] = hu_scale_at(&p->x, at / used);
+            made->y[made->count] = clamped(p, sum / used);
+            made->is_new[made->count++] = is_new;
+        }
+        is_new = used == 0;
     }
-    hu_svg_path_end(page, false, line->label);
+}
+
+static void draw_trace(hu_page *page, const trace *made, const char *name, const char *tip) {
+    hu_svg_path(page, name);
+    for (size_t k = 0; k < made->count; k++)
+        hu_svg_point(page, made->is_new[k], made->x[k], made->y[k]);
+    hu_svg_path_end(page, false, tip);
+}
+
+/* A few marks that tell the line from others as the legend does, at places of its own. */
+static void draw_few_marks(hu_page *page, const trace *made, const hu_chart_line *line,
+                           const char *style) {
+    char name[96];
+    snprintf(name, sizeof name, "mark %s", style);
+    size_t stride = made->count / MARKS + 1;
+    for (size_t k = (size_t)line->series % stride; k < made->count; k += stride)
+        hu_svg_mark(page, line->series, made->x[k], made->y[k], 3.4, name, line->label);
 }
 
 /* A mark at every point, with its numbers as tip. */
 static void draw_marks(hu_page *page, const plot *p, const hu_chart_line *line, const char *style) {
     char name[96], tip[256];
     snprintf(name, sizeof name, "mark %s", style);
-    for (size_t k = 0; line->has_marks && k < line->count; k++) {
+    for (size_t k = 0; k < line->count; k++) {
         if (!isfinite(line->y[k])) continue;
         snprintf(tip, sizeof tip, "%.150s: %.4g at %.0f", line->label, line->y[k], line->x[k]);
-        hu_svg_mark(page, line->series, hu_scale_at(&p->x, line->x[k]), clamped(p, line->y[k]), 3.2,
+        hu_svg_mark(page, line->series, hu_scale_at(&p->x, line->x[k]), clamped(p, line->y[k]), 3.4,
                     name, tip);
     }
 }
@@ -95,14 +124,20 @@ static void draw_end(hu_page *page, const plot *p, const hu_chart_line *line, co
 static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
                       bool is_alone) {
     char style[64], name[96];
+    trace made;
     hu_series_class(line->series, style, sizeof style);
     if (is_alone && smooth > 0.0) {
         snprintf(name, sizeof name, "raw %s", style);
-        draw_curve(page, p, line, 0.0, name);
+        make_trace(p, line, 0.0, &made);
+        draw_trace(page, &made, name, line->label);
     }
     snprintf(name, sizeof name, "line %s", style);
-    draw_curve(page, p, line, smooth, name);
-    draw_marks(page, p, line, style);
+    make_trace(p, line, smooth, &made);
+    draw_trace(page, &made, name, line->label);
+    if (line->has_marks)
+        draw_marks(page, p, line, style);
+    else
+        draw_few_marks(page, &made, line, style);
     draw_end(page, p, line, style);
 }
 
@@ -123,15 +158,29 @@ static void draw_strip(hu_page *page, const plot *p, const hu_chart_line *line, 
     for (size_t k = 0; k < line->promoted_count; k += every)
         hu_svg_mark(page, 2, hu_scale_at(&p->x, line->promoted[k].x), y + 5, 4.0, name,
                     line->promoted[k].tip);
+    if (!isnan(line->ended))
+        hu_svg_mark(page, 4, hu_scale_at(&p->x, line->ended), y + 5, 5.0, name, line->label);
+}
+
+/* What the signs of the rows are, of those that are there. */
+static void draw_strip_title(hu_page *page, const hu_chart_line *line, size_t count) {
+    bool skipped = false, promoted = false, ended = false;
+    for (size_t i = 0; i < count; i++) {
+        skipped = skipped || line[i].skipped_count > 0;
+        promoted = promoted || line[i].promoted_count > 0;
+        ended = ended || !isnan(line[i].ended);
+    }
+    hu_svg_format(page, 2, PLOT_HEIGHT + 8, "title", "%s%s%s", skipped ? "| skipped steps   " : "",
+                  promoted ? "▲ changes of precision   " : "", ended ? "✕ diverged" : "");
 }
 
 /* Below the plot, a row for each run that had something to tell. */
 static void draw_strips(hu_page *page, const plot *p, const hu_chart_line *line, size_t count) {
-    double y = PLOT_HEIGHT + 16;
+    double y = PLOT_HEIGHT + 18;
     if (strip_rows(line, count) == 0) return;
-    hu_svg_text(page, 2, PLOT_HEIGHT + 6, "title", "| skipped steps   ▲ changes of precision");
+    draw_strip_title(page, line, count);
     for (size_t i = 0; i < count; i++) {
-        if (line[i].skipped_count == 0 && line[i].promoted_count == 0) continue;
+        if (!has_row(&line[i])) continue;
         hu_svg_format(page, p->frame.left - 8, y + 9, "tick end", "%zu",
                       line[i].skipped_count + line[i].promoted_count);
         draw_strip(page, p, &line[i], y);
@@ -143,8 +192,8 @@ void hu_chart_lines(hu_page *page, const hu_chart_line *line, size_t count, doub
                     double top, const char *x_title, const char *y_title) {
     plot p = make_plot(line, count, top);
     size_t rows = strip_rows(line, count);
-    double height = PLOT_HEIGHT + (rows ? 22.0 + ROW * (double)rows : 0.0);
-    hu_svg_begin(page, HU_CHART_WIDTH, height, HU_CHART_LEAST, y_title);
+    double height = PLOT_HEIGHT + (rows ? 24.0 + ROW * (double)rows : 0.0);
+    hu_svg_begin(page, HU_CHART_WIDTH, height, y_title);
     hu_axes_draw(page, &p.frame, &p.x, x_title, &p.y, y_title);
     /* The first run is drawn last, so that it lies on top. */
     for (size_t i = count; i-- > 0;) draw_line(page, &p, &line[i], smooth, count <= 2);

@@ -54,7 +54,7 @@ void hu_chart_numbers(hu_page *page, const hu_number_row *row, size_t count, dou
                       double high, bool is_log, const char *title) {
     double bottom = TOP + ROW * (double)count;
     hu_scale x = hu_scale_exact(low, high, 24, HU_CHART_WIDTH - 28);
-    hu_svg_begin(page, HU_CHART_WIDTH, bottom + BELOW, HU_CHART_LEAST, title);
+    hu_svg_begin(page, HU_CHART_WIDTH, bottom + BELOW, title);
     for (size_t i = 0; i < count; i++) {
         double y = TOP + ROW * (double)i;
         hu_svg_text_begin(page, 2, y + LABEL, "tick", row[i].label, HU_CHART_WIDTH - 10);

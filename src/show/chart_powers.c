@@ -121,7 +121,7 @@ static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line) {
 void hu_chart_powers(hu_page *page, const hu_chart_line *line, size_t count, bool is_log,
                      const char *x_title, const char *y_title) {
     plot p = make_plot(line, count, is_log);
-    hu_svg_begin(page, HU_CHART_WIDTH, PLOT_HEIGHT, HU_CHART_LEAST, y_title);
+    hu_svg_begin(page, HU_CHART_WIDTH, PLOT_HEIGHT, y_title);
     hu_svg_group(page, "axes");
     draw_up(page, &p, y_title);
     draw_across(page, &p, x_title);

@@ -7,9 +7,9 @@
 #include "show/svg.h"
 
 enum {
-    NAME_WIDTH = 118,
-    PLOT_RIGHT = 326,
-    COLUMN = 46,
+    NAME_WIDTH = 114,
+    PLOT_RIGHT = 304,
+    COLUMN = 50,
     ROW = 20,
     RIDGE = 17, /* of the highest bin */
     RULER = 16,
@@ -173,7 +173,10 @@ static void draw_head(hu_page *page, const panel *p) {
 
 /* Powers of two as grid lines. */
 static void draw_exponents(hu_page *page, const panel *p, double bottom) {
-    hu_ticks ticks = hu_scale_ticks(&p->x, 6);
+    enum { MOST_TICKS = 6 };
+    hu_ticks ticks = hu_scale_ticks(&p->x, MOST_TICKS);
+    for (int wanted = MOST_TICKS; ticks.count > MOST_TICKS && wanted > 1; wanted--)
+        ticks = hu_scale_ticks(&p->x, wanted - 1);
     for (int i = 0; i < ticks.count; i++) {
         if (ticks.at[i] != floor(ticks.at[i])) continue;
         double x = hu_scale_at(&p->x, ticks.at[i]);
@@ -189,7 +192,7 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
     panel p = {fit_exponents(ridge, count), (double)(RULER * rulers + HEAD), false, heads};
     double bottom = p.top + ROW * (double)count;
     for (size_t i = 0; i < count; i++) p.has_own = p.has_own || ridge[i].has_range;
-    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 24, HU_CHART_LEAST, label);
+    hu_svg_begin(page, HU_CHART_WIDTH, bottom + 24, label);
     draw_exponents(page, &p, bottom);
     for (size_t i = 0; i < count; i++) {
         double base = p.top + ROW * (double)(i + 1);

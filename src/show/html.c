@@ -78,7 +78,12 @@ void hu_html_details_end(hu_page *page) {
 
 /* The first `texts` columns are texts, the others numbers, on the right. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts) {
-    hu_page_put(page, "<div class=\"scroll\"><table>\n<thead><tr>");
+    enum { NARROW = 3 }; /* columns that fit on a phone as they are */
+    bool is_wide = columns > NARROW;
+    page->titles = is_wide ? titles : NULL;
+    page->columns = columns;
+    hu_page_put(page, "<div class=\"scroll\"><table%s>\n<thead><tr>",
+                is_wide ? " class=\"wide\"" : "");
     for (size_t i = 0; i < columns; i++) {
         hu_page_put(page, "<th scope=\"col\"%s>", i < texts ? "" : " class=\"n\"");
         hu_page_text(page, titles[i]);
@@ -88,17 +93,39 @@ void hu_html_table(hu_page *page, const char *const *titles, size_t columns, siz
 }
 
 void hu_html_row(hu_page *page, bool is_strong) {
+    page->column = 0;
     hu_page_put(page, "<tr%s>", is_strong ? " class=\"strong\"" : "");
 }
 
+/* Begins a cell; where a phone shows each row as a list, the title of its column stands there. */
+static void begin_cell(hu_page *page, const char *class_name) {
+    size_t column = page->column++;
+    hu_page_put(page, "<td%s", class_name);
+    if (page->titles && column > 0 && column < page->columns) {
+        hu_page_put(page, " data-t=\"");
+        hu_page_text(page, page->titles[column]);
+        hu_page_put(page, "\"");
+    }
+    hu_page_put(page, ">");
+}
+
 void hu_html_text(hu_page *page, const char *text) {
-    hu_page_put(page, "<td>");
+    begin_cell(page, "");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
 }
 
+void hu_html_link(hu_page *page, const char *target, const char *text) {
+    begin_cell(page, "");
+    hu_page_put(page, "<a href=\"");
+    hu_page_text(page, target);
+    hu_page_put(page, "\">");
+    hu_page_text(page, text);
+    hu_page_put(page, "</a></td>");
+}
+
 void hu_html_number(hu_page *page, const char *text) {
-    hu_page_put(page, "<td class=\"n\">");
+    begin_cell(page, " class=\"n\"");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
 }
@@ -108,6 +135,7 @@ void hu_html_row_end(hu_page *page) {
 }
 
 void hu_html_table_end(hu_page *page) {
+    page->titles = NULL;
     hu_page_put(page, "</tbody>\n</table></div>\n");
 }
 
@@ -177,7 +205,7 @@ void hu_html_colours_end(hu_page *page) {
 }
 
 void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name) {
-    hu_page_put(page, "<td>");
+    begin_cell(page, "");
     put_swatch(page, rgb, name);
     hu_page_put(page, "</td>");
 }

@@ -27,14 +27,19 @@ void hu_html_note(hu_page *page, const char *text);
 void hu_html_details(hu_page *page, const char *summary, bool is_open);
 void hu_html_details_end(hu_page *page);
 
-/* A table: titles, then rows, each begun, its cells, ended; then the end. The first `texts` columns
- * stand to the left, the others, which are numbers, to the right. is_strong: the row is set off. */
+/* A table: titles (borrowed until the end of the table), then rows, each begun, its cells, ended;
+ * then the end. The first `texts` columns stand to the left, the others, which are numbers, to the
+ * right. is_strong: the row is set off. On a narrow screen each row of a wide table is a list of
+ * title and cell. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts);
 
 /* A row: begin, cells of text and numbers in the order of the titles, end. */
 void hu_html_row(hu_page *page, bool is_strong);
 void hu_html_text(hu_page *page, const char *text);
 void hu_html_number(hu_page *page, const char *text);
+
+/* A text that leads to a file, by a path from the page's folder. */
+void hu_html_link(hu_page *page, const char *target, const char *text);
 void hu_html_row_end(hu_page *page);
 void hu_html_table_end(hu_page *page);
 

@@ -12,6 +12,8 @@ typedef struct hu_page {
     hu_status status;
     bool is_picture; /* one SVG file, whose charts stand below each other (show/picture.h) */
     double bottom;   /* of what it has so far, in pixels */
+    const char *const *titles; /* [columns] of a wide table that is being written; NULL: none */
+    size_t columns, column;    /* column: the next cell's */
 } hu_page;
 
 /* Markup of our own (printf form). Texts from outside go through hu_page_text. */

@@ -7,9 +7,7 @@
 
 enum { TEXT_BYTES = 512 };
 
-/* The picture scrolls inside its frame where a screen is narrower than least_width. */
-void hu_svg_begin(hu_page *page, double width, double height, double least_width,
-                  const char *label) {
+void hu_svg_begin(hu_page *page, double width, double height, const char *label) {
     if (page->is_picture) {
         hu_page_put(page, "<g transform=\"translate(0 %.0f)\" role=\"img\" aria-label=\"",
                     page->bottom);
@@ -19,9 +17,9 @@ void hu_svg_begin(hu_page *page, double width, double height, double least_width
         return;
     }
     hu_page_put(page,
-                "<div class=\"scroll\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "
-                "style=\"min-width:%.0fpx\" role=\"img\" aria-label=\"",
-                width, height, width, least_width);
+                "<div class=\"chart\"><svg viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" role=\"img\" "
+                "aria-label=\"",
+                width, height, width);
     hu_page_text(page, label);
     hu_page_put(page, "\">\n");
 }

@@ -7,10 +7,9 @@
 
 #include "show/page.h"
 
-/* Opens a picture that shrinks with the page but not below least_width; label: what it shows, for
- * those who cannot see it. */
-void hu_svg_begin(hu_page *page, double width, double height, double least_width,
-                  const char *label);
+/* Opens a picture that grows and shrinks with the page; label: what it shows, for those who cannot
+ * see it. Ends with hu_svg_end. */
+void hu_svg_begin(hu_page *page, double width, double height, const char *label);
 void hu_svg_end(hu_page *page);
 
 /* A group with a class, for what belongs together. */

@@ -201,7 +201,7 @@ static void put_metric(const hu_metric *metric, const hu_compare_mean *mean, jso
 static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
     json_t *object = json_pack(
         "{s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, "
-        "s:b}",
+        "s:b, s:b}",
         "precision", mean->precision, "rows", mean->rows, "done", mean->done, "diverged",
         mean->diverged, "collapsed", mean->collapsed, "failed", mean->failed, "low_precision_ratio",
         hu_json_number(mean->low_ratio), "model_aggregate_bits_start",
@@ -210,8 +210,8 @@ static json_t *mean_json(const hu_metric *metric, const hu_compare_mean *mean) {
         hu_json_number(mean->aggregate_mean), "memory_bytes", hu_json_number(mean->memory_bytes),
         "peak_rss_bytes", hu_json_number(mean->peak_rss_bytes), "seconds",
         hu_json_number(mean->seconds), "promoted", hu_json_number(mean->promoted), "skipped_steps",
-        hu_json_number(mean->skipped), "within_noise", mean->is_noise, "pareto", mean->is_front,
-        "pareto_best", mean->is_best_front);
+        hu_json_number(mean->skipped), "within_noise", mean->is_noise, "far_below", mean->is_far,
+        "pareto", mean->is_front, "pareto_best", mean->is_best_front);
     if (object) put_metric(metric, mean, object);
     put_costs(mean, object);
     return object;

@@ -57,11 +57,35 @@ static void divide(hu_compare_mean *mean) {
     mean->best_deviation = hu_spread_deviation(&mean->best_spread);
 }
 
-/* A precision that diverged, collapsed or failed with any seed, or is not finished, is on no front.
- */
+/* Has a mean over all its seeds: none diverged, collapsed, failed or is not finished. */
+static bool is_whole(const hu_compare_mean *mean) {
+    return mean->done > 0 && mean->done == mean->rows && mean->collapsed == 0 &&
+           !isnan(mean->value);
+}
+
+/* Others, and those far below the rest, are on no front. */
 static bool is_sound(const hu_compare_mean *mean) {
-    bool is_whole = mean->done > 0 && mean->done == mean->rows && mean->collapsed == 0;
-    return is_whole && !isnan(mean->value);
+    return is_whole(mean) && !mean->is_far;
+}
+
+/* As the metric is printed, the better ones larger. */
+static double printed(const hu_metric *metric, const hu_compare_mean *mean) {
+    return (metric->higher_is_better ? metric->factor : -metric->factor) * mean->value;
+}
+
+static hu_status mark_far(const hu_metric *metric, hu_compare_mean *mean, size_t count) {
+    enum { LEAST = 2 }; /* of the printed unit: what is nearer than that is not far */
+    double *value;
+    size_t n = 0;
+    hu_status st = HU_NEW_ARRAY(&value, count + 1);
+    if (st != HU_OK) return st;
+    for (size_t i = 0; i < count; i++)
+        if (is_whole(&mean[i])) value[n++] = printed(metric, &mean[i]);
+    for (size_t i = 0; i < count; i++)
+        mean[i].is_far =
+            is_whole(&mean[i]) && hu_is_far_below(value, n, printed(metric, &mean[i]), LEAST);
+    hu_free(value);
+    return HU_OK;
 }
 
 static double value_of(const hu_compare_mean *mean, bool of_best) {
@@ -119,7 +143,7 @@ static hu_noise find_noise(const hu_compare *compare, const hu_compare_mean *mea
                            double share) {
     hu_noise noise = {0};
     for (size_t i = 0; i < count; i++)
-        if (is_sound(&mean[i])) hu_noise_pool(&noise, &mean[i].last_spread);
+        if (is_whole(&mean[i])) hu_noise_pool(&noise, &mean[i].last_spread);
     return noise.freedom > 0.0 ? noise : noise_of_samples(compare, share);
 }
 
@@ -132,7 +156,7 @@ static void compare_with_best(const hu_compare *compare, hu_compare_mean *mean, 
         if (mean[i].done == 0) continue;
         mean[i].behind = mean[i].value - best->value;
         double width = hu_noise_of(&noise, mean[i].done, best->done);
-        mean[i].is_noise = &mean[i] != best && is_sound(&mean[i]) && fabs(mean[i].behind) <= width;
+        mean[i].is_noise = &mean[i] != best && is_whole(&mean[i]) && fabs(mean[i].behind) <= width;
     }
 }
 
@@ -167,6 +191,12 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         divide(&made[i]);
     }
     share_measure(made, count);
+    st = mark_far(hu_compare_metric(compare), made, count);
+    if (st != HU_OK) {
+        hu_free(made);
+        *means = NULL;
+        return st;
+    }
     mark_fronts(hu_compare_metric(compare), made, count);
     compare_with_best(compare, made, count);
     return HU_OK;

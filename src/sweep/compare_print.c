@@ -68,7 +68,10 @@ static hu_status put_aggregate(hu_table *table, const hu_compare_mean *mean) {
 static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean,
                           bool has_costs) {
     hu_status st;
-    HU_TRY(hu_table_cell(table, "%s%s", mean->precision, mean->is_front ? " *" : ""));
+    HU_TRY(hu_table_cell(table, "%s%s", mean->precision,
+                         mean->is_front ? " *"
+                         : mean->is_far ? " (far below)"
+                                        : ""));
     HU_TRY(put_value(table, metric, mean->value, mean->deviation, ""));
     HU_TRY(put_range(table, metric, mean));
     HU_TRY(put_behind(table, metric, mean));

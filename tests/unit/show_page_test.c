@@ -38,7 +38,7 @@ static void test_an_attribute_stays_inside(void **state) {
     char *found;
     (void)state;
     hu_svg_mark(&page, 0, 1.0, 2.0, 3.0, "mark", "a</title><script>");
-    hu_svg_begin(&page, 10, 20, 5, "x\" onload=\"y");
+    hu_svg_begin(&page, 10, 20, "x\" onload=\"y");
     assert_int_equal(hu_page_finish(&page, &found), HU_OK);
     assert_null(strstr(found, "<script"));
     assert_null(strstr(found, "\" onload"));
