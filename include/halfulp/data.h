@@ -108,6 +108,7 @@ typedef struct hu_dataset {
     int64_t source_name_count;
     bool only_test;      /* samples of the training half are those of testing */
     bool lacks_truth;    /* nobody has said what is true of test samples */
+    bool holds_test;     /* test samples were drawn out of the only part that there is */
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
                             samples: too long, or with an empty line */
@@ -192,9 +193,11 @@ typedef struct hu_data_known {
     bool needs_no_truth;       /* pictures with boxes may lack their annotation, and have then none;
                                   what is said in sounds may be unknown */
     int64_t letters;           /* of the longest text of sounds; test sounds may still have more */
-    const char *const *sounds; /* [sound_count] files that stand for the test half of speech:DIR,
-                                  which is not read; NULL: they do not. Borrowed */
-    size_t sound_count;
+    const char *const *files; /* [file_count] pictures or sounds that stand for the samples of a
+                                 model of folder:DIR, of data sets of square coloured pictures of
+                                 one size, or of speech:DIR; no other file is read, and nobody says
+                                 what is true of them. NULL: there are none. Borrowed */
+    size_t file_count;
     bool prompts; /* text:FILE is not read: each half is one sample, whose tokens somebody writes
                      (data/prompt.h) and whose targets are unlabelled */
 } hu_data_known;
@@ -209,6 +212,9 @@ typedef struct hu_image_choice {
     uint64_t seed;       /* of classes and parts */
     uint64_t memory;     /* most bytes that decoded images may take; 0: 1 GiB */
     double area;         /* least share of an image in a random crop of training; 0: none */
+    double held; /* of folder:DIR without test images: the share of the images of each class
+                    (below 1), or how many of all, that are drawn by seed to test with; 0: none,
+                    which is an error there */
     int64_t
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
     int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
@@ -227,8 +233,10 @@ typedef struct hu_image_choice {
 /* hu_dataset_open with a choice (NULL: the usual), for a spec of images in files:
  *
  *   folder:DIR  DIR/train/CLASS/FILE and DIR/val/CLASS/FILE (or DIR/test), files ending in .jpg,
- * .jpeg or .png in any case. Classes are numbered in the order of their names; samples take turns:
- * the first of each class by name, then the second, and so on
+ * .jpeg or .png in any case. Where there is neither val nor test, choice->held draws some to test
+ * with out of DIR/train, or, without that either, out of DIR/CLASS/FILE. Classes are numbered in
+ * the order of their names; samples take turns: the first of each class by name, then the second,
+ * and so on
  *
  *   dense:DIR   DIR/train/NAME.jpg with the label map DIR/trainannot/NAME.png, and the same of test
  * (or val). Field "mask" [height, width] holds class numbers. All pictures have one size, or get

@@ -16,8 +16,8 @@
 #include "show/json.h"
 #include "show/stdout.h"
 
-/* Rows that a terminal shows without being asked for more; sounds of one call. */
-enum { USUAL_COUNT = 10, MOST_SOUNDS = 1 << 20 };
+/* Rows that a terminal shows without being asked for more; files of one call. */
+enum { USUAL_COUNT = 10, MOST_FILES = 1 << 20 };
 
 static const char *const flags[] = {"json", NULL};
 static const char *const used[] = {"out.file",    "out.count",    "out.pictures",
@@ -37,16 +37,23 @@ static hu_status choose_count(hu_config *config, const hu_dataset *dataset, answ
     const char *file;
     char usual[32];
     hu_status st;
-    bool has_sounds = hu_config_subjects(config) > 1;
+    bool has_files = hu_config_subjects(config) > 1;
     HU_TRY(hu_config_text(config, "out.file", &file));
     if (!file[0]) HU_TRY(hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file"));
     made->file = strcmp(file, "auto") == 0 ? NULL : file;
-    snprintf(usual, sizeof usual, "%d", made->file || has_sounds ? 0 : USUAL_COUNT);
+    snprintf(usual, sizeof usual, "%d", made->file || has_files ? 0 : USUAL_COUNT);
     HU_TRY(hu_config_set(config, "out.count", usual, "default"));
     HU_TRY(hu_config_i64(config, "out.count", &made->count));
     if (made->count == 0 || made->count > dataset->test.count) made->count = dataset->test.count;
 done:
     return st;
+}
+
+/* predict.top; auto: five classes of files that are named, else one. */
+static hu_status choose_top(hu_config *config, hu_said *said) {
+    hu_status st =
+        hu_config_set(config, "predict.top", hu_config_subjects(config) > 1 ? "5" : "1", "default");
+    return st == HU_OK ? hu_config_i64(config, "predict.top", &said->top) : st;
 }
 
 /* Samples of a verdict; for tasks that know right and wrong. */
@@ -89,7 +96,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     hu_status st = HU_OK;
     const char *data = "", *weights = run->options.eval_masters ? "master" : "rounded";
     hu_config_text(config, "data.name", &data);
-    if (run->sounds) data = "files";
+    if (run->files.count > 0) data = "files";
     int64_t rows;
     char *text = NULL;
     if (made->file) {
@@ -103,12 +110,12 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
         printf("%s\n", text);
         hu_free(text);
     }
-    if (!made->said.task->judge) {
+    int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
+    if (judged == 0) {
         printf("step %lld: %lld test samples of %s, task %s  (%s weights)\n", (long long)run->step,
                (long long)made->count, data, made->said.task->name, weights);
         return HU_OK;
     }
-    int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
     printf("step %lld: %lld of %lld%s test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
            (long long)run->step, (long long)right, (long long)judged,
            judged < made->count ? " labelled" : "", data, 100.0 * (double)right / (double)judged,
@@ -139,11 +146,12 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "predict", used));
     if (hu_config_given(config, "predict.text")) return hu_predict_text(config);
-    HU_TRY(hu_saved_run_hear(config, 1, &run));
+    HU_TRY(hu_given_files_read(config, 1, &run.files));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
     HU_TRY(hu_said_make(run.trainer, run.dataset, made.count, &made.said));
+    HU_TRY(choose_top(config, &made.said));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
     write_answers(config, &run, made.count);
@@ -157,7 +165,8 @@ done:
 const hu_verb hu_verb_predict = {
     .name = "predict",
     .help = "what a run's newest checkpoint says of test samples",
-    .usage = "RUN [SOUND.wav ...] [text=TEXT] [count=N] [out=FILE.csv] [pictures=FILE.png] "
+    .usage = "RUN [FILE|FOLDER ...] [top=N] [text=TEXT] [count=N] [out=FILE.csv] "
+             "[pictures=FILE.png] "
              "[data=...] [--json]",
     .details =
         "Takes the first N samples (10; 0: all) of the run's test set, or of another data set, of\n"
@@ -176,12 +185,15 @@ const hu_verb hu_verb_predict = {
         "standard\n"
         "input: the likeliest tokens, and tokens that are drawn (predict.temperature, "
         "predict.seed).\n"
-        "SOUND.wav ...: what is said in these files, by a run of speech:DIR. Of texts and sounds\n"
+        "FILE|FOLDER ...: what is to be seen in these pictures, by a run of folder:DIR, cifar10,\n"
+        "cifar100 or glyphs, or said in these sounds, by a run of speech:DIR; of a folder its "
+        "pictures,\nor else its sounds. top=N: so many likeliest classes of each (5). Of texts and "
+        "sounds\n"
         "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
         "so.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
     .flags = flags,
     .min_subjects = 1,
-    .max_subjects = 1 + MOST_SOUNDS,
+    .max_subjects = 1 + MOST_FILES,
     .run = run_predict,
 };

@@ -166,19 +166,21 @@ static hu_status run_resume(hu_config *config, int *exit_code) {
 static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
-    hu_judged made;
-    char line[HU_JUDGED_LINE_BYTES], *classes = NULL;
+    hu_judged made = {.part = ""};
+    char *text = NULL;
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(hu_judged_run(config, &hu_progress_messages, &run, &made));
+    HU_TRY(hu_judged_write(config, &hu_progress_messages, &run, &made));
     if (hu_config_flag(config, "json", NULL)) {
         st = hu_json_print(hu_judged_json(&run, &made));
     } else {
-        HU_TRY(hu_class_facts_text(run.trainer, run.dataset, made.half, &classes));
-        printf("%s\n%s", hu_judged_line(&run, &made, line), classes ? classes : "");
+        HU_TRY(hu_judged_print(&run, &made, &text));
+        printf("%s", text);
     }
 done:
-    hu_free(classes);
+    hu_free(text);
+    hu_judged_free(&made);
     hu_saved_run_close(&run);
     return st;
 }
@@ -215,11 +217,15 @@ const hu_verb hu_verb_resume = {
 const hu_verb hu_verb_eval = {
     .name = "eval",
     .help = "metrics of a run's newest checkpoint on the test samples, or those held out",
-    .usage = "RUN [part=validation|test] [key=value ...] [--json]",
-    .details = "part=validation: the samples that data.validation held out of the training.\n"
-               "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
-               "data=... names another data set of the same shapes.\n"
-               "Means over classes are told of each; a dash: no sample has the class.\n",
+    .usage = "RUN [part=validation|test] [out=FILE.csv] [page=FILE.html] [key=value ...] [--json]",
+    .details =
+        "part=validation: the samples that data.validation held out of the training.\n"
+        "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
+        "data=... names another data set of the same shapes.\n"
+        "Means over classes are told of each; a dash: no sample has the class.\n"
+        "Where one class is said of each sample: recall, precision and F1 of each class, and\n"
+        "which is taken for which. out=FILE.csv gets all of it, page=FILE.html, without\n"
+        "scripts, the 40 most confident mistakes as pictures beside it.\n",
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,

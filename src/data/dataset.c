@@ -93,6 +93,7 @@ static const hu_data_kind kinds[] = {
      .takes_size = true,
      .takes_crop = true,
      .takes_parts = true,
+     .takes_files = true,
      .takes_known = true,
      .available = hu_folder_available,
      .open_images = hu_folder_open},
@@ -155,6 +156,7 @@ static const hu_data_kind kinds[] = {
      .needs_directory = true,
      .std = {1.0f},
      .takes_frames = true,
+     .takes_files = true,
      .takes_known = true,
      .available = hu_speech_available,
      .open_images = hu_speech_open},
@@ -353,14 +355,40 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 
+/* Coloured pictures of one size, which files can be made to. */
+static bool has_squares(const hu_data_kind *kind) {
+    return kind->std[HU_CHANNELS_MAX - 1] > 0.0f && kind->height > 0 && kind->height == kind->width;
+}
+
+/* Pictures that somebody has, in the size of those that a model of the kind has seen. */
+static hu_status open_squares(const hu_data_kind *kind, const hu_image_choice *choice,
+                              hu_dataset *dataset) {
+    hu_image_choice of_files = {
+        .size = kind->height, .memory = choice->memory, .known = choice->known};
+    if (of_files.known.classes == 0) of_files.known.classes = kind->classes;
+    return hu_folder_open(NULL, NULL, &of_files, dataset);
+}
+
+static hu_status check_files(const hu_data_kind *kind, const hu_data_known *known,
+                             const char *name) {
+    if (!known->files || kind->takes_files || has_squares(kind)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found the file %s for a model of %s, expected one of folder:DIR, cifar10, "
+                   "cifar100 or glyphs, which take pictures, or of speech:DIR, which takes sounds; "
+                   "other models take data=KIND:DIR",
+                   known->files[0], name);
+}
+
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, const hu_image_choice *choice,
                            hu_dataset *dataset) {
     hu_status st = hu_data_kind_check(kind, choice, dataset->name);
+    if (st == HU_OK) st = check_files(kind, &choice->known, dataset->name);
     if (st != HU_OK) return st;
+    if (choice->known.files && has_squares(kind)) return open_squares(kind, choice, dataset);
     st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
                            : kind->open(kind, directory, limits, dataset);
-    bool is_folder = choice->known.sound_count == 0; /* sounds of predict stand anywhere */
+    bool is_folder = choice->known.file_count == 0; /* files of predict stand anywhere */
     if (st == HU_ERR_MISSING && kind->advice[0] && is_folder)
         return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);
     return st;
@@ -400,7 +428,7 @@ hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
     HU_TRY(open_kind(kind, directory, limits, choice, opened));
-    opened->only_test = kind->takes_known && choice->known.only_test;
+    opened->only_test = choice->known.files || (kind->takes_known && choice->known.only_test);
     /* Data counts under its own role, so that the ledger of a run can be checked without it. */
     for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);

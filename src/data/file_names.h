@@ -21,8 +21,11 @@ void hu_file_names_free(hu_file_names *names);
 /* Index of a name in sorted names; -1: it is not there. */
 long hu_file_names_find(const hu_file_names *names, const char *name);
 
-/* Names of the folders in a directory, or of the files that end in .jpg, .jpeg or .png, or in .wav,
- * in any case; sorted byte by byte, without those that begin with a dot. HU_ERR_MISSING, HU_ERR_IO,
+/* What pictures end in, in words. */
+#define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png"
+
+/* Names of the folders in a directory, or of the files that end as pictures do, or in .wav, in any
+ * case; sorted byte by byte, without those that begin with a dot. HU_ERR_MISSING, HU_ERR_IO,
  * HU_ERR_MEMORY; the names are then empty. */
 hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names);

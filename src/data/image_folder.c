@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/class_names.h"
 #include "data/each.h"
 #include "data/file_names.h"
 #include "data/image_crop.h"
@@ -21,9 +22,7 @@ enum { USUAL_SIZE = 64, PAD_SHARE = 8, MOST_PARTS = 1000000 };
 
 bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
     (void)kind;
-    /* "val" and "test" are both names for the half that is not trained on. */
-    return hu_has_folder(directory, "train") &&
-           (hu_has_folder(directory, "val") || hu_has_folder(directory, "test"));
+    return hu_is_folder(directory);
 }
 
 /* Size and crop of the images. The border that a crop leaves is what training may shift by. */
@@ -101,9 +100,10 @@ static hu_status read_image(const hu_reader *reader, const hu_reading_change *ch
 
 static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
     const image_reader *images = (const image_reader *)reader;
-    const hu_image_list *list = &images->list;
-    return hu_path_join(list->folder[list->label[index]], list->names + list->name[index],
-                        &file->path);
+    hu_room room = {0};
+    hu_status st = hu_image_list_path(&images->list, index, &room, &file->path);
+    if (st != HU_OK) hu_room_free(&room);
+    return st; /* the room is the path, which its owner frees */
 }
 
 static void close_images(hu_reader *reader) {
@@ -159,14 +159,34 @@ done:
     return st;
 }
 
+/* Pictures of which nobody says what they are, for a model that knows its classes. */
+static hu_status list_files(const hu_data_known *known, hu_image_list *train, hu_image_list *test,
+                            hu_dataset *dataset) {
+    hu_status st;
+    dataset->lacks_truth = true;
+    dataset->field[HU_FIELD_LABEL].classes = known->classes;
+    HU_TRY(hu_image_list_of_files(known->files, known->file_count, train));
+    HU_TRY(hu_image_list_of_files(known->files, known->file_count, test));
+    if (!known->class_names) return HU_OK;
+    dataset->class_name_count = known->classes;
+    st = hu_class_names_copy(known->class_names, known->classes, &dataset->class_names);
+done:
+    return st;
+}
+
 hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
                          const hu_image_choice *choice, hu_dataset *dataset) {
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));
-    HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test, &dataset->class_names,
-                              &dataset->class_name_count));
-    dataset->field[HU_FIELD_LABEL].classes = dataset->class_name_count;
+    if (choice->known.files) {
+        HU_TRY(list_files(&choice->known, &train, &test, dataset));
+    } else {
+        HU_TRY(hu_image_list_make(directory, limits, choice, &train, &test, &dataset->class_names,
+                                  &dataset->class_name_count));
+        dataset->field[HU_FIELD_LABEL].classes = dataset->class_name_count;
+        dataset->holds_test = test.is_held;
+    }
     HU_TRY(open_halves(choice, &train, &test, dataset));
 done:
     hu_image_list_free(&train);

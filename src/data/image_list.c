@@ -21,10 +21,11 @@ void hu_image_list_free(hu_image_list *list) {
 }
 
 hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path) {
-    const char *folder = list->folder[list->label[i]], *name = list->names + list->name[i];
+    const char *folder = list->folder ? list->folder[list->label[i]] : "";
+    const char *name = list->names + list->name[i];
     size_t bytes = strlen(folder) + strlen(name) + 2;
     hu_status st = hu_room_take(room, bytes, path);
-    if (st == HU_OK) snprintf(*path, bytes, "%s/%s", folder, name);
+    if (st == HU_OK) snprintf(*path, bytes, "%s%s%s", folder, list->folder ? "/" : "", name);
     return st;
 }
 
@@ -87,6 +88,58 @@ static hu_status choose_part(const char *folder, const char *class_name,
     return st;
 }
 
+/* ---- test images that are drawn ---- */
+
+typedef enum hold { ALL, WITHOUT_HELD, HELD_ALONE } hold;
+
+/* Where there are no test images: which share of each class is drawn, and which side is wanted. */
+typedef struct test_draw {
+    hold side;
+    double share;
+} test_draw;
+
+/* At least one image of each class goes to either side. */
+static hu_status choose_held(const char *folder, const char *class_name, uint64_t seed,
+                             const test_draw *held, hu_file_names *files) {
+    const hu_random_key key = {seed, hu_stream_id("image test", class_name), 0};
+    bool *marks = NULL;
+    if (held->side == ALL) return HU_OK;
+    if (files->count < 2)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found %zu image, expected at least 2: some are held out to test with",
+                       folder, files->count);
+    size_t most = files->count - 1, count = (size_t)(held->share * (double)files->count + 0.5);
+    count = count < 1 ? 1 : count > most ? most : count;
+    hu_status st = draw(&key, files->count, 0, count, &marks);
+    if (st != HU_OK) return st;
+    for (size_t i = 0; held->side == WITHOUT_HELD && i < files->count; i++) marks[i] = !marks[i];
+    keep(files, marks);
+    hu_free(marks);
+    return HU_OK;
+}
+
+/* held->share of choice->held, which may be a number of images. */
+static hu_status find_share(const char *directory, const hu_file_names *classes, double wanted,
+                            double *share) {
+    double total = 0.0;
+    *share = wanted;
+    if (wanted < 1.0) return HU_OK;
+    for (size_t c = 0; c < classes->count; c++) {
+        hu_file_names files = {0};
+        char *folder = NULL;
+        hu_status st = hu_path_join(directory, classes->name[c], &folder);
+        if (st == HU_OK) st = hu_file_names_of_images(folder, &files);
+        total += (double)files.count;
+        hu_file_names_free(&files);
+        hu_free(folder);
+        if (st != HU_OK) return st;
+    }
+    *share = wanted / total;
+    if (wanted < total) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found %g images, expected more than the %g to test with",
+                   directory, total, wanted);
+}
+
 /* ---- one half ---- */
 
 /* What is known of a half while its classes are listed one after the other. */
@@ -122,15 +175,17 @@ done:
 }
 
 static hu_status list_class(half_files *half, int32_t c, const char *class_name,
-                            const hu_image_choice *choice, bool is_training) {
+                            const hu_image_choice *choice, const test_draw *held,
+                            bool is_training) {
     hu_status st;
     hu_file_names names = {0};
     const char *folder = half->list->folder[c];
     HU_TRY(hu_file_names_of_images(folder, &names));
     if (names.count == 0) {
-        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", folder);
+        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", folder);
         goto done;
     }
+    HU_TRY(choose_held(folder, class_name, choice->seed, held, &names));
     if (is_training) HU_TRY(choose_part(folder, class_name, choice, &names));
     half->next[c] = half->bytes;
     half->left[c] = (int64_t)names.count;
@@ -163,7 +218,8 @@ done:
 
 /* present: which of the classes this half has; NULL: all, and the choice of a part holds. */
 static hu_status list_half(const char *directory, const hu_file_names *classes, const bool *present,
-                           int64_t limit, const hu_image_choice *choice, hu_image_list *list) {
+                           int64_t limit, const hu_image_choice *choice, const test_draw *held,
+                           hu_image_list *list) {
     hu_status st;
     half_files half = {.directory = directory, .list = list};
     HU_TRY(HU_NEW_ARRAY(&list->folder, classes->count));
@@ -173,7 +229,7 @@ static hu_status list_half(const char *directory, const hu_file_names *classes, 
         HU_TRY(hu_path_join(directory, classes->name[c], &list->folder[c]));
         list->folders++;
         if (!present || present[c])
-            HU_TRY(list_class(&half, (int32_t)c, classes->name[c], choice, !present));
+            HU_TRY(list_class(&half, (int32_t)c, classes->name[c], choice, held, !present));
     }
     if (half.total == 0) {
         st = hu_fail(HU_ERR_CORRUPT, "%s: found no image of a class of the training half",
@@ -213,12 +269,26 @@ done:
     return st;
 }
 
-/* DIR/val, or DIR/test. */
-static hu_status find_test(const char *directory, char **half) {
-    hu_status st = hu_path_join(directory, "val", half);
+/* DIR/NAME; NULL: it is no folder. */
+static hu_status find_half(const char *directory, const char *name, char **half) {
+    hu_status st = hu_path_join(directory, name, half);
     if (st != HU_OK || hu_is_folder(*half)) return st;
     hu_free(*half);
-    return hu_path_join(directory, "test", half);
+    *half = NULL;
+    return HU_OK;
+}
+
+/* DIR/train and DIR/val, or DIR/test, which is NULL where there is neither; without train and them
+ * DIR itself is what there is to train on. */
+static hu_status find_halves(const char *directory, char *halves[2]) {
+    hu_status st;
+    HU_TRY(find_half(directory, "val", &halves[1]));
+    if (!halves[1]) HU_TRY(find_half(directory, "test", &halves[1]));
+    HU_TRY(find_half(directory, "train", &halves[0]));
+    if (!halves[0] && halves[1]) st = hu_path_join(directory, "train", &halves[0]);
+    if (!halves[0] && !halves[1]) st = hu_strdup(directory, &halves[0]);
+done:
+    return st;
 }
 
 /* Both lists of the test half, whose folders the classes of a model are found by name. Where a
@@ -227,6 +297,7 @@ static hu_status list_known(const char *half, const hu_data_limits *limits,
                             const hu_image_choice *choice, hu_image_list *train,
                             hu_image_list *test) {
     const hu_data_known *known = &choice->known;
+    const test_draw all = {ALL, 0.0};
     hu_file_names folders = {0}, chosen = {0};
     bool *present = NULL;
     hu_status st;
@@ -243,11 +314,70 @@ static hu_status list_known(const char *half, const hu_data_limits *limits,
             hu_class_names_expect(known->class_names, known->classes, half, folders.name[i], &at));
         present[at] = true;
     }
-    HU_TRY(list_half(half, &chosen, present, limits->train, choice, train));
-    HU_TRY(list_half(half, &chosen, present, limits->test, choice, test));
+    HU_TRY(list_half(half, &chosen, present, limits->train, choice, &all, train));
+    HU_TRY(list_half(half, &chosen, present, limits->test, choice, &all, test));
 done:
     hu_file_names_free(&folders);
     hu_file_names_free(&chosen);
+    hu_free(present);
+    return st;
+}
+
+hu_status hu_image_list_of_files(const char *const *path, size_t count, hu_image_list *list) {
+    hu_status st;
+    size_t bytes = 0, at = 0;
+    *list = (hu_image_list){.count = (int64_t)count};
+    for (size_t i = 0; i < count; i++) bytes += strlen(path[i]) + 1;
+    if (bytes > UINT32_MAX) return hu_fail(HU_ERR_LIMIT, "found more than 4 GiB of names of files");
+    HU_TRY(HU_NEW_ARRAY(&list->names, bytes));
+    HU_TRY(HU_NEW_ARRAY(&list->name, count));
+    HU_TRY(HU_NEW_ARRAY(&list->label, count));
+    for (size_t i = 0; i < count; at += strlen(path[i++]) + 1) {
+        list->name[i] = (uint32_t)at;
+        list->label[i] = HU_UNLABELLED;
+        strcpy(list->names + at, path[i]);
+    }
+done:
+    return st;
+}
+
+/* Test images are drawn out of each class of the only half that there is. */
+static hu_status list_held(const char *directory, const hu_file_names *chosen,
+                           const hu_data_limits *limits, const hu_image_choice *choice,
+                           hu_image_list *train, hu_image_list *test) {
+    hu_status st;
+    bool *all = NULL;
+    test_draw held = {WITHOUT_HELD, 0.0};
+    if (choice->held <= 0.0)
+        return hu_fail(HU_ERR_MISSING,
+                       "%s: found no folder of test images beside it or in it, expected val/CLASS "
+                       "or test/CLASS beside train/CLASS, or data.validation=0.2 to draw some",
+                       directory);
+    HU_TRY(find_share(directory, chosen, choice->held, &held.share));
+    HU_TRY(list_half(directory, chosen, NULL, limits->train, choice, &held, train));
+    HU_TRY(HU_NEW_ARRAY(&all, chosen->count));
+    for (size_t c = 0; c < chosen->count; c++) all[c] = true;
+    held.side = HELD_ALONE;
+    HU_TRY(list_half(directory, chosen, all, limits->test, choice, &held, test));
+    test->is_held = true;
+done:
+    hu_free(all);
+    return st;
+}
+
+/* Both halves of the chosen classes. */
+static hu_status list_halves(char *const halves[2], const hu_file_names *folders,
+                             const hu_file_names *chosen, const hu_data_limits *limits,
+                             const hu_image_choice *choice, hu_image_list *train,
+                             hu_image_list *test) {
+    const test_draw all = {ALL, 0.0};
+    bool *present = NULL;
+    hu_status st;
+    if (!halves[1]) return list_held(halves[0], chosen, limits, choice, train, test);
+    HU_TRY(match_classes(halves[1], folders, chosen, &present));
+    HU_TRY(list_half(halves[0], chosen, NULL, limits->train, choice, &all, train));
+    HU_TRY(list_half(halves[1], chosen, present, limits->test, choice, &all, test));
+done:
     hu_free(present);
     return st;
 }
@@ -258,14 +388,12 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     hu_status st;
     char *halves[2] = {NULL, NULL};
     hu_file_names all = {0}, chosen = {0};
-    bool *present = NULL;
     *train = *test = (hu_image_list){0};
-    HU_TRY(hu_path_join(directory, "train", &halves[0]));
-    HU_TRY(find_test(directory, &halves[1]));
+    HU_TRY(find_halves(directory, halves));
     if (choice->known.only_test) {
         *classes = choice->known.classes;
         HU_TRY(hu_class_names_copy(choice->known.class_names, *classes, class_names));
-        st = list_known(halves[1], limits, choice, train, test);
+        st = list_known(halves[1] ? halves[1] : halves[0], limits, choice, train, test);
         goto done;
     }
     HU_TRY(hu_file_names_of_folders(halves[0], &all));
@@ -278,14 +406,11 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     }
     *classes = (int64_t)chosen.count;
     HU_TRY(hu_class_names_join((const char *const *)chosen.name, chosen.count, class_names));
-    HU_TRY(match_classes(halves[1], &all, &chosen, &present));
-    HU_TRY(list_half(halves[0], &chosen, NULL, limits->train, choice, train));
-    HU_TRY(list_half(halves[1], &chosen, present, limits->test, choice, test));
+    st = list_halves(halves, &all, &chosen, limits, choice, train, test);
 done:
     hu_free(halves[0]);
     hu_free(halves[1]);
     hu_file_names_free(&all);
     hu_file_names_free(&chosen);
-    hu_free(present);
     return st;
 }

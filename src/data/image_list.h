@@ -8,28 +8,32 @@
 /* One half: files and their classes, class by class in turns. A million files take their names and
  * 8 bytes each. */
 typedef struct hu_image_list {
-    char **folder; /* [classes], of files by class */
+    char **folder; /* [classes], of files by class; NULL: names are paths, labels unlabelled */
     int64_t folders;
     char *names;    /* of all files, each with its final zero */
     uint32_t *name; /* [count] where each name begins in names */
     int32_t *label; /* [count] */
     int64_t count;
+    bool is_held; /* drawn out of those of training */
 } hu_image_list;
 
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
 hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path);
 
-/* Lists DIR/train and DIR/val (DIR/test if there is no val). classes: how many there are;
+/* Lists DIR/train and DIR/val (DIR/test if there is no val; where neither is there, what
+ * choice->held draws out of DIR/train, or of DIR itself without that). classes: how many there are;
  * class_names: the names of their folders, owner frees. Where choice->known says so, DIR/train is
  * not read: classes are those of the model, and both lists are of the test half. HU_ERR_MISSING if
- * a folder is not there, HU_ERR_CORRUPT for a class without images or a test class that the
- * training half does not have, HU_ERR_ARGUMENT for a choice of more classes than there are, or of
- * parts without an image; HU_ERR_LIMIT for names of 4 GiB; HU_ERR_IO, HU_ERR_MEMORY. choice->told
- * hears of the files that were found, class by class. Owner frees both with hu_image_list_free,
- * also on failure. */
+ * a folder is not there, or test images are neither there nor to be drawn, HU_ERR_CORRUPT for a
+ * class without images or a test class that the training half does not have, HU_ERR_ARGUMENT for a
+ * choice of more classes than there are, or of parts without an image; HU_ERR_LIMIT for names of 4
+ * GiB; HU_ERR_IO, HU_ERR_MEMORY. choice->told hears of the files that were found, class by class.
+ * Owner frees both with hu_image_list_free, also on failure. */
 hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_image_list *train,
                              hu_image_list *test, char **class_names, int64_t *classes);
+/* A list of paths [count] without classes. Owner frees, also on failure. */
+hu_status hu_image_list_of_files(const char *const *path, size_t count, hu_image_list *list);
 void hu_image_list_free(hu_image_list *list);
 
 #endif

@@ -17,24 +17,37 @@ static hu_status check(int64_t height, int64_t width, int64_t channels) {
     return HU_OK;
 }
 
-hu_status hu_image_write_png(const char *path, int64_t height, int64_t width, int64_t channels,
-                             const uint8_t *pixels) {
+hu_status hu_image_png(const char *name, int64_t height, int64_t width, int64_t channels,
+                       const uint8_t *pixels, uint8_t **made, size_t *made_bytes) {
     hu_status st = HU_OK;
     void *block = NULL;
     png_image png = {.version = PNG_IMAGE_VERSION};
     png_alloc_size_t bytes = 0;
+    *made = NULL;
     HU_TRY(check(height, width, channels));
     png.width = (png_uint_32)width;
     png.height = (png_uint_32)height;
     png.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-    /* In memory first: a file is replaced as a whole. */
     bytes = PNG_IMAGE_PNG_SIZE_MAX(png);
     HU_TRY(hu_alloc(bytes, &block));
     if (!png_image_write_to_memory(&png, block, &bytes, 0, pixels, 0, NULL))
-        HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot make a PNG: %s", path, png.message));
-    HU_TRY(hu_file_replace(path, block, bytes));
+        HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot make a PNG: %s", name, png.message));
+    *made = block;
+    *made_bytes = bytes;
+    block = NULL;
 done:
     png_image_free(&png);
     hu_free(block);
+    return st;
+}
+
+/* In memory first: a file is replaced as a whole. */
+hu_status hu_image_write_png(const char *path, int64_t height, int64_t width, int64_t channels,
+                             const uint8_t *pixels) {
+    uint8_t *png = NULL;
+    size_t bytes;
+    hu_status st = hu_image_png(path, height, width, channels, pixels, &png, &bytes);
+    if (st == HU_OK) st = hu_file_replace(path, png, bytes);
+    hu_free(png);
     return st;
 }

@@ -1,6 +1,7 @@
 /* data/image_write.h - pictures into PNG files. */
 #ifndef HU_DATA_IMAGE_WRITE_H
 #define HU_DATA_IMAGE_WRITE_H
+#include <stddef.h>
 #include <stdint.h>
 
 #include <halfulp/status.h>
@@ -14,5 +15,9 @@ enum { HU_IMAGE_WRITE_MOST = 1 << 15 };
  * Proof: tests/unit/data_image_test.c. */
 hu_status hu_image_write_png(const char *path, int64_t height, int64_t width, int64_t channels,
                              const uint8_t *pixels);
+
+/* The same file in memory; name: in messages. Owner frees *png with hu_free. */
+hu_status hu_image_png(const char *name, int64_t height, int64_t width, int64_t channels,
+                       const uint8_t *pixels, uint8_t **png, size_t *bytes);
 
 #endif

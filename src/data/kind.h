@@ -22,6 +22,7 @@ typedef struct hu_data_kind {
     bool takes_text;                                             /* its text */
     bool takes_parallel;                                         /* its text's languages */
     bool takes_known;                                            /* what a model knows */
+    bool takes_files;                                            /* its files */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);

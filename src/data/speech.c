@@ -51,13 +51,13 @@ done:
 
 /* Files of which nobody says anything. */
 static hu_status open_sounds(const hu_data_known *known, speech_half *half) {
-    size_t bytes = 0, at = 0, count = known->sound_count;
+    size_t bytes = 0, at = 0, count = known->file_count;
     hu_status st;
-    for (size_t i = 0; i < count; i++) bytes += strlen(known->sounds[i]) + 1;
+    for (size_t i = 0; i < count; i++) bytes += strlen(known->files[i]) + 1;
     HU_TRY(HU_NEW_ARRAY(&half->names.name, count));
     HU_TRY(HU_NEW_ARRAY(&half->names.text, bytes));
-    for (size_t i = 0; i < count; at += strlen(known->sounds[i++]) + 1)
-        half->names.name[i] = strcpy(half->names.text + at, known->sounds[i]);
+    for (size_t i = 0; i < count; at += strlen(known->files[i++]) + 1)
+        half->names.name[i] = strcpy(half->names.text + at, known->files[i]);
     HU_TRY(HU_NEW_ARRAY(&half->said.text, count));
     half->names.count = count;
     half->used = (int64_t)count;
@@ -69,7 +69,7 @@ done:
 static hu_status open_test(const char *directory, int64_t limit, const hu_data_known *known,
                            speech_half *half) {
     const char *name;
-    if (known->sounds) return open_sounds(known, half);
+    if (known->files) return open_sounds(known, half);
     hu_status st = hu_test_half(directory, &name);
     return st == HU_OK ? open_half(directory, name, limit, known->needs_no_truth, half) : st;
 }

@@ -128,15 +128,13 @@ done:
 }
 
 /* step: events from there on are cut off. */
-static hu_status open_metrics(hu_run_folder *folder, const hu_config *config,
-                              const hu_trainer *trainer, int64_t step) {
+static hu_status open_metrics(hu_run_folder *folder, const hu_trainer *trainer, int64_t step) {
     hu_status st = HU_OK;
     const hu_metric *metric = hu_trainer_task(trainer)->metric[0];
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
-    double held;
-    HU_TRY(hu_config_f64(config, "data.validation", &held));
-    hu_metrics_more more = {
-        .bits = meter, .held = held > 0.0, .turns = hu_trainer_graph(trainer)->turn_count > 0};
+    hu_metrics_more more = {.bits = meter,
+                            .held = hu_trainer_samples(trainer, HU_HALF_VALIDATION) > 0,
+                            .turns = hu_trainer_graph(trainer)->turn_count > 0};
     HU_TRY(
         hu_tensorboard_open(folder->path, step, folder->note, sizeof folder->note, &folder->board));
     HU_TRY(open_rows(folder, metric, more));
@@ -218,7 +216,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, h
     HU_TRY(check_space(folder->path, bytes));
     HU_TRY(write_config(folder, config));
     HU_TRY(write_env(folder));
-    HU_TRY(open_metrics(folder, config, trainer, 0));
+    HU_TRY(open_metrics(folder, trainer, 0));
 done:
     hu_free(path);
     if (st != HU_OK) hu_run_folder_close(folder);
@@ -246,7 +244,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(hu_history_mend(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
                            sizeof folder->note));
     HU_TRY(write_config(folder, config));
-    HU_TRY(open_metrics(folder, config, trainer, step));
+    HU_TRY(open_metrics(folder, trainer, step));
 done:
     if (st != HU_OK) hu_run_folder_close(folder);
     return st;

@@ -104,6 +104,7 @@ static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
     HU_TRY(hu_config_i64(config, "data.class_seed", &seed));
     choice->seed = (uint64_t)seed;
     HU_TRY(hu_config_f64(config, "data.area", &choice->area));
+    HU_TRY(hu_config_f64(config, "data.validation", &choice->held));
     HU_TRY(hu_config_i64(config, "data.memory", &mebibytes));
     choice->memory = (uint64_t)mebibytes << 20;
     HU_TRY(hu_config_i64(config, "data.unlabelled", &unlabelled));
@@ -196,6 +197,16 @@ static void tell_left_out(const hu_dataset *dataset, const hu_listener *listener
                      (long long)dataset->field[0].extent[0] - 1);
 }
 
+/* Where the samples to test with come from, if not from a part of their own. */
+static void tell_held(const hu_dataset *dataset, const hu_listener *listener) {
+    if (dataset->holds_test)
+        hu_listener_tell(listener,
+                         "%s: neither val nor test is there: %lld of %lld images are drawn to test "
+                         "with, a share of each class (data.validation)",
+                         dataset->name, (long long)dataset->test.count,
+                         (long long)(dataset->test.count + dataset->train.count));
+}
+
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     static const hu_data_known nothing = {.classes = 0};
     return hu_session_dataset_known(config, listener, &nothing, dataset);
@@ -230,7 +241,8 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     tell_left_out(*dataset, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
-    if (!(*dataset)->only_test) HU_TRY(hold_out(config, *dataset));
+    tell_held(*dataset, listener);
+    if (!(*dataset)->only_test && !(*dataset)->holds_test) HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {
         hu_dataset_close(*dataset);

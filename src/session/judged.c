@@ -39,6 +39,8 @@ const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric 
     return text;
 }
 
+enum { MOST_MISTAKES = 40 };
+
 hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
                         hu_judged *made) {
     const char *asked = "auto";
@@ -51,8 +53,62 @@ hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu
     if (st == HU_OK)
         st = hu_baseline_measure(hu_trainer_task(run->trainer), run->dataset, half, listener,
                                  &made->baseline);
+    size_t most = hu_config_asked(config, "out.page") ? MOST_MISTAKES : 0;
+    if (st == HU_OK)
+        st = hu_confusion_create(run->trainer, run->dataset, half, most, &made->confusion);
     if (st != HU_OK) return st;
-    return hu_trainer_evaluate_on(run->trainer, half, made->metrics, &made->loss);
+    bool confuses = made->confusion.classes > 0;
+    return hu_trainer_evaluate_shown(run->trainer, half, confuses ? hu_confusion_note : NULL,
+                                     &made->confusion, made->metrics, &made->loss);
+}
+
+void hu_judged_free(hu_judged *made) {
+    hu_confusion_free(&made->confusion);
+}
+
+hu_status hu_judged_print(const hu_saved_run *run, const hu_judged *made, char **text) {
+    char line[HU_JUDGED_LINE_BYTES], *facts = NULL, *confused = NULL;
+    hu_status st;
+    *text = NULL;
+    hu_judged_line(run, made, line);
+    HU_TRY(hu_class_facts_text(run->trainer, run->dataset, made->half, &facts));
+    HU_TRY(hu_confusion_text(&made->confusion, &confused));
+    size_t bytes =
+        strlen(line) + (facts ? strlen(facts) : 0) + (confused ? strlen(confused) : 0) + 3;
+    HU_TRY(HU_NEW_ARRAY(text, bytes));
+    snprintf(*text, bytes, "%s\n%s%s%s", line, facts ? facts : "", confused ? "\n" : "",
+             confused ? confused : "");
+done:
+    hu_free(facts);
+    hu_free(confused);
+    return st;
+}
+
+hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
+                          const hu_saved_run *run, const hu_judged *made) {
+    char line[HU_JUDGED_LINE_BYTES], title[256];
+    const char *path;
+    hu_status st = HU_OK;
+    bool has_classes = made->confusion.classes > 0;
+    if (hu_config_asked(config, "out.file")) {
+        if (!has_classes)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "out.file: found a run of the task %s, expected one "
+                           "that says a class of each sample",
+                           hu_trainer_task(run->trainer)->name);
+        HU_TRY(hu_config_text(config, "out.file", &path));
+        HU_TRY(hu_confusion_write(&made->confusion, path));
+        hu_listener_tell(listener, "wrote %lld classes to %s", (long long)made->confusion.classes,
+                         path);
+    }
+    if (hu_config_asked(config, "out.page")) {
+        HU_TRY(hu_config_text(config, "out.page", &path));
+        snprintf(title, sizeof title, "What %.200s takes for what", run->directory);
+        HU_TRY(hu_confusion_page(&made->confusion, title, hu_judged_line(run, made, line), path));
+        hu_listener_tell(listener, "wrote %zu mistakes to %s", made->confusion.mistakes, path);
+    }
+done:
+    return st;
 }
 
 const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
@@ -85,7 +141,8 @@ json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
     if (!object) return NULL;
     snprintf(key, sizeof key, "%s_loss", made->part);
     json_object_set_new(object, key, hu_json_number(made->loss));
-    if (hu_class_facts_put(object, run->trainer, run->dataset, made->half) != HU_OK) {
+    if (hu_class_facts_put(object, run->trainer, run->dataset, made->half) != HU_OK ||
+        hu_confusion_put(&made->confusion, made->part, object) != HU_OK) {
         json_decref(object);
         return NULL;
     }

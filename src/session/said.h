@@ -28,6 +28,8 @@ typedef struct hu_said {
                             or of the sample where it has none */
     size_t findings, capacity;
     bool has_files; /* the samples come from files of their own */
+    int64_t top;    /* of tables and files: classes that are told of each sample, the likeliest
+                       first; below 2: that one. Set behind hu_said_make */
 } hu_said;
 
 /* Asks for the first count test samples. Owner frees with hu_said_free, also on failure. Errors are

@@ -7,9 +7,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "session/said.h"
+#include "show/csv_text.h"
 #include "show/table.h"
 
-enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 6 };
+enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 7 };
 
 /* NULL where a cell is no class, or one without a name. */
 static const char *name_in(const hu_said *said, int64_t sample, int column) {
@@ -117,32 +118,86 @@ static hu_status put_texts(hu_table *table, const hu_said *said, int64_t i) {
     return st == HU_OK && has_truth ? put_beginning(table, sample->truth) : st;
 }
 
-/* sample, the columns of the task, the verdict where there is one, texts, and the file. */
-static hu_status print_samples(const hu_said *said, char **text) {
+/* A table leaves out columns of which nobody knows anything. */
+static bool is_shown(const hu_said *said, int column) {
+    return !(said->dataset->lacks_truth && said->task->column[column].needs_truth);
+}
+
+/* Classes behind the likeliest one. */
+static bool tells_more(const hu_said *said) {
+    return said->task->find && !has_boxes(said) && said->top > 1;
+}
+
+/* Finding n of a sample; NULL behind the last, and behind those that are asked for. */
+static const hu_finding *finding_at(const hu_said *said, int64_t i, int64_t n) {
+    const hu_said_sample *sample = &said->sample[i];
+    return n < said->top && n < (int64_t)sample->count ? &said->finding[sample->first + (size_t)n]
+                                                       : NULL;
+}
+
+/* "dog 0.0213, eel 0.0001", most likely first. */
+static hu_status put_next(hu_table *table, const hu_said *said, int64_t i) {
+    hu_byte_writer out = {0};
+    char number[NAME_BYTES], share[NAME_BYTES];
+    const hu_finding *f;
+    hu_status st = HU_OK;
+    for (int64_t n = 1; (f = finding_at(said, i, n)) != NULL; n++) {
+        snprintf(share, sizeof share, " %.4f", f->score);
+        if (n > 1) HU_TRY(hu_write_bytes(&out, ", ", 2));
+        const char *word = class_word(said, f->class_number, number);
+        HU_TRY(hu_write_bytes(&out, word, strlen(word)));
+        HU_TRY(hu_write_bytes(&out, share, strlen(share)));
+    }
+    HU_TRY(hu_write_u8(&out, 0));
+    st = hu_table_cell(table, "%s", out.size > 1 ? (const char *)out.data : "-");
+done:
+    hu_writer_free(&out);
+    return st;
+}
+
+/* The columns of the task, and the verdict. */
+static hu_status put_columns(hu_table *table, const hu_said *said, int64_t i) {
     static const char *const verdicts[] = {
         [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
-    const char *titles[MOST_TITLES] = {"sample"};
     char cell[HU_TASK_CELL_BYTES];
-    hu_status st;
-    hu_table *table = NULL;
-    int columns = hu_task_column_count(said->task), count = 1;
-    for (int c = 0; c < columns; c++) titles[count++] = said->task->column[c].title;
-    if (said->task->judge) titles[count++] = "verdict";
+    hu_status st = HU_OK;
+    for (int c = 0; c < hu_task_column_count(said->task); c++) {
+        const char *name = name_in(said, i, c);
+        hu_task_cell(said->task, c, hu_said_row(said, i)[c], cell);
+        if (is_shown(said, c)) HU_TRY(hu_table_cell(table, "%s", name ? name : cell));
+    }
+    if (said->task->judge && !said->dataset->lacks_truth)
+        HU_TRY(hu_table_cell(table, "%s", verdicts[hu_said_judgement(said, i)]));
+done:
+    return st;
+}
+
+/* sample, the columns of the task, the verdict where there is one, the next classes, texts, and the
+ * file. */
+static hu_status open_samples(const hu_said *said, hu_table **table) {
+    const char *titles[MOST_TITLES] = {"sample"};
+    bool has_truth = !said->dataset->lacks_truth;
+    int count = 1;
+    for (int c = 0; c < hu_task_column_count(said->task); c++)
+        if (is_shown(said, c)) titles[count++] = said->task->column[c].title;
+    if (said->task->judge && has_truth) titles[count++] = "verdict";
+    if (tells_more(said)) titles[count++] = "next likeliest";
     if (said->task->writes) titles[count++] = "source";
     if (said->task->spell) titles[count++] = "text";
-    if (said->task->spell && !said->dataset->lacks_truth) titles[count++] = "truth";
+    if (said->task->spell && has_truth) titles[count++] = "truth";
     if (said->has_files) titles[count++] = "file";
-    HU_TRY(hu_table_create(titles, count, &table));
+    return hu_table_create(titles, count, table);
+}
+
+static hu_status print_samples(const hu_said *said, char **text) {
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(open_samples(said, &table));
     for (int64_t i = 0; i < said->count; i++) {
         const char *path = said->sample[i].file.path;
         HU_TRY(hu_table_cell(table, "%lld", (long long)i));
-        for (int c = 0; c < columns; c++) {
-            const char *name = name_in(said, i, c);
-            hu_task_cell(said->task, c, hu_said_row(said, i)[c], cell);
-            HU_TRY(hu_table_cell(table, "%s", name ? name : cell));
-        }
-        if (said->task->judge)
-            HU_TRY(hu_table_cell(table, "%s", verdicts[hu_said_judgement(said, i)]));
+        HU_TRY(put_columns(table, said, i));
+        if (tells_more(said)) HU_TRY(put_next(table, said, i));
         if (said->task->spell) HU_TRY(put_texts(table, said, i));
         if (said->has_files) HU_TRY(hu_table_cell(table, "%s", path ? path : "-"));
     }
@@ -192,60 +247,74 @@ done:
 
 /* ---- a file ---- */
 
-/* Without the final zero. */
-static hu_status write_text(hu_byte_writer *out, const char *text) {
-    return hu_write_bytes(out, text, strlen(text));
+/* A column of classes, of data that have names for them. */
+static bool has_names(const hu_said *said, int column) {
+    return said->task->column[column].is_class && hu_dataset_class_name(said->dataset, 0);
 }
 
-/* Behind a comma; in quotes where it needs them. NULL: empty. */
-static hu_status write_word(hu_byte_writer *out, const char *word) {
-    hu_status st;
-    HU_TRY(write_text(out, ","));
-    if (!word || !strpbrk(word, ",\"\r\n")) return word ? write_text(out, word) : HU_OK;
-    HU_TRY(write_text(out, "\""));
-    for (; *word; word++)
-        HU_TRY(hu_write_bytes(out, *word == '"' ? "\"\"" : word, *word == '"' ? 2 : 1));
-    st = write_text(out, "\"");
+/* Titles of the classes that are told of a sample, and these; empty where there are fewer. */
+static hu_status write_top_titles(const hu_said *said, hu_byte_writer *out) {
+    char titles[3 * TITLE_BYTES];
+    hu_status st = HU_OK;
+    for (int64_t n = 1; st == HU_OK && tells_more(said) && n <= said->top; n++) {
+        snprintf(titles, sizeof titles, ",top%lld,top%lld_name,top%lld_probability", (long long)n,
+                 (long long)n, (long long)n);
+        st = hu_csv_put_text(out, titles);
+    }
+    return st;
+}
+
+static hu_status write_top(const hu_said *said, int64_t i, hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    for (int64_t n = 0; tells_more(said) && n < said->top; n++) {
+        const hu_finding *f = finding_at(said, i, n);
+        if (!f) {
+            HU_TRY(hu_csv_put_text(out, ",,,"));
+            continue;
+        }
+        HU_TRY(hu_csv_put_number(out, ",", (double)f->class_number));
+        HU_TRY(hu_csv_put_word(out, hu_dataset_class_name(said->dataset, f->class_number)));
+        HU_TRY(hu_csv_put_number(out, ",", f->score));
+    }
 done:
     return st;
 }
 
-/* As many digits as give float32 back. */
-static hu_status write_number(hu_byte_writer *out, const char *before, double number) {
-    char cell[64];
-    snprintf(cell, sizeof cell, "%s%.9g", before, number);
-    return write_text(out, cell);
-}
-
-/* A column of classes, of data that have names for them. */
-static bool has_names(const hu_said *said, int column) {
-    return said->task->column[column].is_class && hu_dataset_class_name(said->dataset, 0);
+static hu_status write_titles(const hu_said *said, hu_byte_writer *out) {
+    hu_status st;
+    int columns = hu_task_column_count(said->task);
+    char title[TITLE_BYTES];
+    HU_TRY(hu_csv_put_text(out, "sample"));
+    for (int c = 0; c < columns; c++) HU_TRY(hu_csv_put_word(out, said->task->column[c].title));
+    for (int c = 0; c < columns; c++) {
+        snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
+        if (has_names(said, c)) HU_TRY(hu_csv_put_word(out, title));
+    }
+    HU_TRY(write_top_titles(said, out));
+    if (said->task->writes) HU_TRY(hu_csv_put_text(out, ",source"));
+    if (said->task->spell) HU_TRY(hu_csv_put_text(out, ",text,truth"));
+    st = hu_csv_put_text(out, said->has_files ? ",file\n" : "\n");
+done:
+    return st;
 }
 
 /* A row for each sample: behind the numbers, the names of the classes and the file. */
 static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
     hu_status st;
     int columns = hu_task_column_count(said->task);
-    char title[TITLE_BYTES];
-    HU_TRY(write_text(out, "sample"));
-    for (int c = 0; c < columns; c++) HU_TRY(write_word(out, said->task->column[c].title));
-    for (int c = 0; c < columns; c++) {
-        snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
-        if (has_names(said, c)) HU_TRY(write_word(out, title));
-    }
-    if (said->task->writes) HU_TRY(write_text(out, ",source"));
-    if (said->task->spell) HU_TRY(write_text(out, ",text,truth"));
-    HU_TRY(write_text(out, said->has_files ? ",file\n" : "\n"));
+    HU_TRY(write_titles(said, out));
     for (int64_t i = 0; i < said->count; i++) {
-        HU_TRY(write_number(out, "", (double)i));
-        for (int c = 0; c < columns; c++) HU_TRY(write_number(out, ",", hu_said_row(said, i)[c]));
+        HU_TRY(hu_csv_put_number(out, "", (double)i));
         for (int c = 0; c < columns; c++)
-            if (has_names(said, c)) HU_TRY(write_word(out, name_in(said, i, c)));
-        if (said->task->writes) HU_TRY(write_word(out, said->sample[i].source));
-        if (said->task->spell) HU_TRY(write_word(out, said->sample[i].text));
-        if (said->task->spell) HU_TRY(write_word(out, said->sample[i].truth));
-        if (said->has_files) HU_TRY(write_word(out, said->sample[i].file.path));
-        HU_TRY(write_text(out, "\n"));
+            HU_TRY(hu_csv_put_number(out, ",", hu_said_row(said, i)[c]));
+        for (int c = 0; c < columns; c++)
+            if (has_names(said, c)) HU_TRY(hu_csv_put_word(out, name_in(said, i, c)));
+        HU_TRY(write_top(said, i, out));
+        if (said->task->writes) HU_TRY(hu_csv_put_word(out, said->sample[i].source));
+        if (said->task->spell) HU_TRY(hu_csv_put_word(out, said->sample[i].text));
+        if (said->task->spell) HU_TRY(hu_csv_put_word(out, said->sample[i].truth));
+        if (said->has_files) HU_TRY(hu_csv_put_word(out, said->sample[i].file.path));
+        HU_TRY(hu_csv_put_text(out, "\n"));
     }
 done:
     return st;
@@ -255,17 +324,17 @@ done:
 static hu_status write_boxes(const hu_said *said, hu_byte_writer *out) {
     char number[NAME_BYTES];
     hu_status st;
-    HU_TRY(write_text(out, "sample,file,class,name,score,x1,y1,x2,y2\n"));
+    HU_TRY(hu_csv_put_text(out, "sample,file,class,name,score,x1,y1,x2,y2\n"));
     for (int64_t i = 0; i < said->count; i++)
         for (size_t n = 0; n < said->sample[i].count; n++) {
             const hu_finding *f = &said->finding[said->sample[i].first + n];
             const double numbers[] = {f->score, f->box.x1, f->box.y1, f->box.x2, f->box.y2};
-            HU_TRY(write_number(out, "", (double)i));
-            HU_TRY(write_word(out, said->sample[i].file.path));
-            HU_TRY(write_number(out, ",", (double)f->class_number));
-            HU_TRY(write_word(out, class_word(said, f->class_number, number)));
-            for (int k = 0; k < 5; k++) HU_TRY(write_number(out, ",", numbers[k]));
-            HU_TRY(write_text(out, "\n"));
+            HU_TRY(hu_csv_put_number(out, "", (double)i));
+            HU_TRY(hu_csv_put_word(out, said->sample[i].file.path));
+            HU_TRY(hu_csv_put_number(out, ",", (double)f->class_number));
+            HU_TRY(hu_csv_put_word(out, class_word(said, f->class_number, number)));
+            for (int k = 0; k < 5; k++) HU_TRY(hu_csv_put_number(out, ",", numbers[k]));
+            HU_TRY(hu_csv_put_text(out, "\n"));
         }
 done:
     return st;

@@ -154,29 +154,12 @@ hu_status hu_saved_run_restore(const hu_config *config, const char *directory, h
     return st;
 }
 
-hu_status hu_saved_run_hear(const hu_config *config, int first, hu_saved_run *run) {
-    int count = hu_config_subjects(config) - first;
-    if (count < 1) return HU_OK;
-    hu_status st = HU_NEW_ARRAY(&run->sounds, (size_t)count);
-    if (st != HU_OK) return st;
-    for (int i = 0; i < count; i++) run->sounds[i] = hu_config_subject(config, first + i);
-    run->sound_count = (size_t)count;
-    return HU_OK;
-}
-
-/* Files of sound in place of the test samples: only a run that has learned to write down what is
- * said takes them. */
-static hu_status take_sounds(const hu_config *config, const hu_saved_run *run,
-                             hu_data_known *known) {
-    const char *data = "";
-    hu_config_text(config, "data.name", &data);
-    known->sounds = run->sounds;
-    known->sound_count = run->sound_count;
-    if (!run->sounds || known->letters > 0) return HU_OK;
-    return hu_fail(HU_ERR_ARGUMENT,
-                   "found the file %s, which only a run of speech:DIR can hear; %s was trained on "
-                   "%s",
-                   run->sounds[0], run->directory, data);
+/* Files in place of all samples. */
+static void take_files(const hu_saved_run *run, hu_data_known *known) {
+    if (run->files.count == 0) return;
+    known->files = (const char *const *)run->files.path;
+    known->file_count = run->files.count;
+    known->only_test = true;
 }
 
 /* A text in place of all samples: only a run that has learned to tell the next token goes on with
@@ -215,14 +198,13 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
     char *class_names = NULL;
     *run = (hu_saved_run){.directory = directory,
                           .allows_unlabelled = run->allows_unlabelled,
-                          .sounds = run->sounds,
-                          .sound_count = run->sound_count,
+                          .files = run->files,
                           .prompts = run->prompts};
     HU_TRY(merge(config, directory, &run->has_other_data));
     HU_TRY(check_judged(config, run));
-    run->has_other_data = run->has_other_data || run->sounds;
+    run->has_other_data = run->has_other_data || run->files.count > 0;
     HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
-    HU_TRY(take_sounds(config, run, &known));
+    take_files(run, &known);
     HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
@@ -281,6 +263,6 @@ void hu_saved_run_close(hu_saved_run *run) {
     hu_trainer_free(run->trainer);
     hu_precision_free(&run->precision);
     hu_dataset_close(run->dataset);
-    hu_free(run->sounds);
+    hu_given_files_free(&run->files);
     *run = (hu_saved_run){0};
 }

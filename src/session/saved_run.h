@@ -2,6 +2,7 @@
 #ifndef HU_SESSION_SAVED_RUN_H
 #define HU_SESSION_SAVED_RUN_H
 #include "config/config.h"
+#include "session/given_files.h"
 #include "session/listener.h"
 #include "train/trainer.h"
 
@@ -14,9 +15,7 @@ typedef struct hu_saved_run {
     int64_t step;           /* of the checkpoint */
     bool allows_unlabelled; /* set before: pictures of other data may lack their annotation */
     bool has_other_data;    /* its samples are those of another data= than the run's */
-    const char **sounds; /* [sound_count] files of sound that its test samples are; NULL: they are
-                            those of the data */
-    size_t sound_count;
+    hu_given_files files;   /* that its test samples are; count 0: they are those of the data */
     bool prompts; /* set before: the data are a text that is to be gone on with (data/prompt.h) */
 } hu_saved_run;
 
@@ -34,10 +33,6 @@ hu_status hu_saved_run_data(hu_config *config, const char *directory, const hu_l
  * of graph.json is another one here: the run had another width, or data of other shapes. */
 hu_status hu_saved_run_restore(const hu_config *config, const char *directory, hu_trainer *trainer,
                                const hu_checkpoint *checkpoint);
-
-/* Before a run is opened: the subjects from number first on are files of sound, which its test
- * samples are to be. Owner closes, also on failure. */
-hu_status hu_saved_run_hear(const hu_config *config, int first, hu_saved_run *run);
 
 /* Merges, opens the data and reads the options, of which some may be changed before a trainer is
  * made of them. Owner closes. */

@@ -1,5 +1,5 @@
 /* show/csv.c - rows are made in memory and written whole (base/append.h), so that no row is ever
- * there in part. Quoting: RFC 4180. */
+ * there in part. */
 #include "show/csv.h"
 
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/lines.h"
 #include "base/memory.h"
+#include "show/csv_text.h"
 
 enum { CELL_BYTES = 512 };
 
@@ -23,15 +24,9 @@ struct hu_csv {
 
 /* A cell of the row being made; behind the last one the line end. */
 static hu_status put_text(hu_csv *csv, const char *text) {
-    hu_status st;
-    bool needs_quotes = strpbrk(text, ",\"\r\n") != NULL;
+    hu_status st = HU_OK;
     if (csv->filled > 0) HU_TRY(hu_write_u8(&csv->row, ','));
-    if (needs_quotes) HU_TRY(hu_write_u8(&csv->row, '"'));
-    for (const char *at = text; *at; at++) {
-        if (*at == '"') HU_TRY(hu_write_u8(&csv->row, '"'));
-        HU_TRY(hu_write_u8(&csv->row, (uint8_t)*at));
-    }
-    if (needs_quotes) HU_TRY(hu_write_u8(&csv->row, '"'));
+    HU_TRY(hu_csv_put_cell(&csv->row, text));
     if (++csv->filled < csv->columns) return HU_OK;
     HU_TRY(hu_write_u8(&csv->row, '\n'));
     csv->filled = 0;

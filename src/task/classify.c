@@ -72,7 +72,7 @@ const hu_task hu_task_classify = {
     .metric = {&hu_metric_accuracy},
     .count_outputs = count_outputs,
     .head = head,
-    .column = {{"label", true, 0, true},
+    .column = {{.title = "label", .is_whole = true, .is_class = true, .needs_truth = true},
                {"predicted", true, 0, true},
                {"probability", false, 4, false}},
     .describe = describe,

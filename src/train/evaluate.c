@@ -295,10 +295,12 @@ static void clear_sums(const hu_trainer *trainer, const hu_metric_call *call) {
     }
 }
 
-/* All collections of the task in one walk over the samples. */
+static void add_cells(evaluation *e, int64_t first);
+
+/* All collections of the task in one walk over the samples, which somebody may be shown. */
 static void add_sums(evaluation *e, int64_t first) {
     const hu_trainer *trainer = e->trainer;
-    (void)first;
+    if (e->show) add_cells(e, first);
     for (int m = 0; trainer->task->metric[m]; m++) {
         const hu_collection *collection = collection_of(trainer->task, m);
         if (collection) collection->add(&e->call, trainer->room.sums[m]);
@@ -320,13 +322,18 @@ static void note_classes(hu_trainer *trainer, hu_half half, int m, const hu_metr
         made[c] = metric->of_class(call, sums, c);
 }
 
-hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
+hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample_visitor *show,
+                                    void *context, double *metrics, double *loss) {
     evaluation e = evaluation_of(trainer, half);
+    e.show = show;
+    e.context = context;
+    e.wanted = hu_trainer_samples(trainer, half);
     if (!e.loader)
         return hu_fail(HU_ERR_ARGUMENT, "found no validation samples, expected data.validation=N "
                                         "to hold some out of the training samples");
     clear_sums(trainer, &e.call);
     hu_status st = visit_parts(&e, hu_loader_count(e.loader), add_sums);
+    if (st == HU_OK) st = e.shown;
     finish_sums(trainer, &e.call);
     for (int m = 0; trainer->task->metric[m]; m++) {
         const double *sums = trainer->room.sums[hu_task_collection(trainer->task, m)];
@@ -336,6 +343,10 @@ hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metr
     }
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;
     return st;
+}
+
+hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
+    return hu_trainer_evaluate_shown(trainer, half, NULL, NULL, metrics, loss);
 }
 
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss) {

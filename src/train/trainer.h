@@ -100,6 +100,11 @@ typedef hu_status hu_sample_visitor(void *context, int64_t index, const hu_metri
 hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor *show,
                           void *context);
 
+/* hu_trainer_evaluate_on, which gives all samples of the half to such a function too (NULL: to
+ * none) while it walks over them once. */
+hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample_visitor *show,
+                                    void *context, double *metrics, double *loss);
+
 /* Notes the value of the task's first metric in the progress record. */
 void hu_trainer_record_metric(hu_trainer *trainer, double value);
 

@@ -140,4 +140,34 @@ def shares(checks, cwd):
     checks.same(code, 2, f"glyphs have no files: {err.strip()}")
 
 
-program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares)
+def draws_its_test(checks, cwd):
+    """Without val and test a share of each class is drawn to test with; DIR/CLASS is enough."""
+    make_tree(cwd)
+    words = [*KEYS, "epochs=1", "lr.schedule=constant"]
+    fails(checks, cwd, 3, ["images/train: found no folder of test images", "data.validation=0.2"], "data=folder:images/train")
+    code, out, err = program.call("train", *words, "data=folder:images/train", "data.validation=0.3", "run.dir=flat",
+                                  "quiet=off", "--json", cwd=cwd)
+    checks.same(code, 0, err)
+    checks.that("9 of 30 images are drawn to test with" in err, err)
+    flat = json.loads(out)
+    checks.same(flat["steps"], -(-21 // 6), "21 are left to train on")
+    rows = json.loads(program.call("predict", "flat", "count=0", "--json", cwd=cwd)[1])["predictions"]
+    checks.same(sorted(row["label_name"] for row in rows), [name for name in CLASSES for _ in range(3)], "three of each class")
+    os.rename(f"{cwd}/images/val", f"{cwd}/val")
+    half = program.train(*words, "data=folder:images", "data.validation=0.3", cwd=cwd, run="half")
+    checks.same(half["weights_hash"], flat["weights_hash"], "DIR/train/CLASS without a test half")
+    many = program.train(*words, "data=folder:images", "data.validation=9", "threads=1", cwd=cwd, run="many")
+    checks.same((many["weights_hash"], many["test_accuracy"]), (flat["weights_hash"], flat["test_accuracy"]), "so many of all")
+    other = program.train(*words, "data=folder:images", "data.validation=0.3", "data.class_seed=5", cwd=cwd, run="other")
+    checks.that(other["weights_hash"] != flat["weights_hash"], "another seed, other images")
+    code, out, err = program.call("resume", "flat", "epochs=2", "--json", cwd=cwd)
+    whole = program.train(*words, "data=folder:images", "data.validation=0.3", "epochs=2", cwd=cwd, run="whole")
+    checks.same(json.loads(out or "{}").get("weights_hash"), whole["weights_hash"], f"resumed: {err}")
+    found = json.loads(program.call("eval", "flat", "data=folder:val", "--json", cwd=cwd)[1])
+    checks.that(found["test_accuracy"] >= 0, "a flat folder is judged as a whole")
+    rows = json.loads(program.call("predict", "flat", "data=folder:val", "count=0", "--json", cwd=cwd)[1])["predictions"]
+    checks.same(len(rows), TESTS * len(CLASSES), "all of it")
+    fails(checks, cwd, 2, ["found 30 images, expected more than the 30"], "data.validation=30")
+
+
+program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test)

@@ -101,6 +101,46 @@ def classes_have_names(checks, cwd):
     checks.same((len(row["top"]), "file" in row, "label_name" in row), (5, False, False), "five of ten without names")
 
 
+def files_are_looked_at(checks, cwd):
+    """Pictures that are named, or those of a folder, say what they say as test samples; nobody says what they are."""
+    names = ["bee", "cat", "dog"]
+    for half in ("train", "val"):
+        for c, name in enumerate(names):
+            for k in range(3):
+                program.put(cwd, f"pictures/{half}/{name}/{k}.png", program.png(20, 16, (90 * c + k, 200 - 90 * c, 40)))
+    program.train(*SMALL, "data=folder:pictures", "data.test_limit=5", cwd=cwd, run="run")
+    tests = {row["file"]: row for row in predictions(checks, cwd, "run", "count=0", "data.test_limit=0")}
+    os.rename(f"{cwd}/pictures/train", f"{cwd}/away")
+    wanted = ["pictures/val/dog/1.png", "pictures/val/bee/0.png"]
+    found = predictions(checks, cwd, "run", *wanted)
+    checks.same([row["file"] for row in found], wanted, "in the order of the command")
+    for row in found:
+        test = tests[row["file"]]
+        checks.same((row["predicted_name"], row["top"]), (test["predicted_name"], test["top"]), "as among test samples")
+        checks.same((row["label"], "label_name" in row), (-1, False), "nobody says what it is")
+    folder = predictions(checks, cwd, "run", "pictures/val/cat", wanted[0], "count=2")
+    checks.same([row["file"] for row in folder], ["pictures/val/cat/0.png", "pictures/val/cat/1.png"], "of a folder")
+    text = call(checks, cwd, "run", *wanted)
+    checks.that(all(name in text for name in names) and "label" not in text and "verdict" not in text, text)
+    checks.that("next likeliest" in text and "2 test samples of files" in text, text)
+    checks.that("next likeliest" not in call(checks, cwd, "run", wanted[0], "top=1"), "top=1")
+    line = table(checks, cwd, "run", wanted[0], "top=2")[0]
+    top = tests[wanted[0]]["top"]
+    checks.same((line["top1_name"], line["top2_name"], line["file"], "top3" in line),
+                (top[0]["name"], top[1]["name"], wanted[0], False), "classes in a file")
+    code, out, err = program.call("predict", "run", "nowhere.png", cwd=cwd)
+    checks.that(code == 5 or code == 3, f"no file: {code}")
+    checks.that("nowhere.png" in err and not out, err)
+    code, _, err = program.call("predict", "run", "away", cwd=cwd)
+    checks.that(code == 3 and "away: found neither a picture (.jpg" in err, f"{code} {err}")
+    program.train(*program.TINY, "steps=1", cwd=cwd, run="ten")
+    row = predictions(checks, cwd, "ten", wanted[1])[0]
+    checks.same((len(row["top"]), row["file"]), (5, wanted[1]), "a run of another kind of coloured squares")
+    program.train("model=cvae-s", "data=contacts", "steps=1", "data.limit=64", "data.test_limit=8", cwd=cwd, run="grey")
+    code, _, err = program.call("predict", "grey", wanted[1], cwd=cwd)
+    checks.that(code == 2 and f"found the file {wanted[1]} for a model of contacts, expected one of folder:DIR" in err, err)
+
+
 def label_maps_are_numbers(checks, cwd):
     program.write_maps(cwd)
     program.train("model=fcn-s", "data=dense:maps", "data.unlabelled=9", "batch=2", "steps=2", "eval.every=0", cwd=cwd, run="run")
@@ -114,4 +154,4 @@ def label_maps_are_numbers(checks, cwd):
         checks.same(list(made[3]), said, "the classes of the coloured panel")
 
 
-program.main(boxes_are_told, classes_have_names, label_maps_are_numbers)
+program.main(boxes_are_told, classes_have_names, files_are_looked_at, label_maps_are_numbers)

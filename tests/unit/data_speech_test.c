@@ -245,8 +245,8 @@ static void files_are_heard(void **state) {
     const char *const list[] = {paths[0], paths[1]};
     hu_image_choice choice = known(names, 27);
     hu_sample_file file;
-    choice.known.sounds = list;
-    choice.known.sound_count = 2;
+    choice.known.files = list;
+    choice.known.file_count = 2;
     hu_dataset *d = open_with(&choice, NULL);
     assert_true(d->test.count == 2 && d->lacks_truth);
     assert_true(d->test.length[FEATURES][0] == 5 && d->test.length[FEATURES][1] == 4);

@@ -1,0 +1,207 @@
+/* session/confusion_forms.c - which classes are taken for which: as text, JSON and CSV. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "session/confusion.h"
+#include "session/confusion_pairs.h"
+#include "show/csv_text.h"
+#include "show/table.h"
+
+enum { CELL_BYTES = 32 };
+
+/* "92.31 %"; a dash of nothing. */
+static hu_status put_share(hu_table *table, double share) {
+    return isnan(share) ? hu_table_cell(table, "-")
+                        : hu_table_cell(table, "%.2f %%", 100.0 * share);
+}
+
+/* ---- text ---- */
+
+static hu_status print_classes(const hu_confusion *c, char **text) {
+    static const char *const titles[] = {"class",     "samples", "recall",
+                                         "precision", "F1",      "most often taken for"};
+    char number[HU_CLASS_WORD_BYTES];
+    hu_table *table = NULL;
+    hu_status st;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int64_t k = 0; k < c->classes; k++) {
+        hu_class_figures f = hu_confusion_class(c, k);
+        HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, k, number)));
+        HU_TRY(hu_table_cell(table, "%lld", (long long)f.samples));
+        HU_TRY(put_share(table, f.recall));
+        HU_TRY(put_share(table, f.precision));
+        HU_TRY(put_share(table, f.f1));
+        if (f.other < 0)
+            HU_TRY(hu_table_cell(table, "-"));
+        else
+            HU_TRY(hu_table_cell(table, "%s (%lld)", hu_confusion_word(c, f.other, number),
+                                 (long long)f.others));
+    }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* A row for each true class, a column for each that is said. */
+static hu_status print_matrix(const hu_confusion *c, char **text) {
+    char number[HU_CONFUSION_SHOWN][HU_CLASS_WORD_BYTES];
+    const char *titles[1 + HU_CONFUSION_SHOWN] = {"true \\ said"};
+    hu_table *table = NULL;
+    hu_status st;
+    for (int64_t k = 0; k < c->classes; k++) titles[1 + k] = hu_confusion_word(c, k, number[k]);
+    HU_TRY(hu_table_create(titles, (int)c->classes + 1, &table));
+    for (int64_t t = 0; t < c->classes; t++) {
+        HU_TRY(hu_table_cell(table, "%s", titles[1 + t]));
+        for (int64_t s = 0; s < c->classes; s++)
+            HU_TRY(hu_table_cell(table, "%lld", (long long)c->count[t * (c->classes + 1) + s]));
+    }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static hu_status print_pairs(const hu_confusion *c, char **text) {
+    static const char *const titles[] = {"true class", "taken for", "samples"};
+    hu_confused_pair pair[HU_CONFUSION_SHOWN];
+    char number[HU_CLASS_WORD_BYTES];
+    size_t pairs = hu_confused_pairs(c, pair, HU_CONFUSION_SHOWN);
+    hu_table *table = NULL;
+    hu_status st;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (size_t i = 0; i < pairs; i++) {
+        HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, pair[i].truth, number)));
+        HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, pair[i].said, number)));
+        HU_TRY(hu_table_cell(table, "%lld", (long long)pair[i].samples));
+    }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+hu_status hu_confusion_text(const hu_confusion *c, char **text) {
+    char *classes = NULL, *confused = NULL;
+    hu_status st = HU_OK;
+    *text = NULL;
+    if (c->classes == 0) return HU_OK;
+    HU_TRY(print_classes(c, &classes));
+    HU_TRY(c->classes <= HU_CONFUSION_SHOWN ? print_matrix(c, &confused)
+                                            : print_pairs(c, &confused));
+    size_t bytes = strlen(classes) + strlen(confused) + 2;
+    HU_TRY(HU_NEW_ARRAY(text, bytes));
+    snprintf(*text, bytes, "%s\n%s", classes, confused);
+done:
+    hu_free(classes);
+    hu_free(confused);
+    return st;
+}
+
+/* ---- the pairs that are confused most ---- */
+
+size_t hu_confused_pairs(const hu_confusion *c, hu_confused_pair *pair, size_t most) {
+    size_t pairs = 0;
+    for (int64_t t = 0; t < c->classes; t++)
+        for (int64_t s = 0; s < c->classes; s++) {
+            int64_t samples = c->count[t * (c->classes + 1) + s];
+            if (s == t || samples == 0) continue;
+            if (pairs == most && samples <= pair[most - 1].samples) continue;
+            size_t at = pairs < most ? pairs++ : most - 1;
+            for (; at > 0 && pair[at - 1].samples < samples; at--) pair[at] = pair[at - 1];
+            pair[at] = (hu_confused_pair){t, s, samples};
+        }
+    return pairs;
+}
+
+/* ---- JSON ---- */
+
+static json_t *class_json(const hu_confusion *c, int64_t k) {
+    char number[HU_CLASS_WORD_BYTES];
+    hu_class_figures f = hu_confusion_class(c, k);
+    return json_pack("{s:s, s:I, s:o, s:o, s:o}", "name", hu_confusion_word(c, k, number),
+                     "samples", (json_int_t)f.samples, "recall", hu_json_number(f.recall),
+                     "precision", hu_json_number(f.precision), "f1", hu_json_number(f.f1));
+}
+
+/* All of them, or NULL: one that is left out would give its number to the next. */
+static json_t *list_of(const hu_confusion *c, json_t *(*make)(const hu_confusion *, int64_t)) {
+    json_t *list = json_array();
+    bool is_whole = list != NULL;
+    for (int64_t k = 0; is_whole && k < c->classes; k++)
+        is_whole = json_array_append_new(list, make(c, k)) == 0;
+    if (is_whole) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *name_json(const hu_confusion *c, int64_t k) {
+    char number[HU_CLASS_WORD_BYTES];
+    return json_string(hu_confusion_word(c, k, number));
+}
+
+static json_t *row_json(const hu_confusion *c, int64_t k) {
+    json_t *row = json_array();
+    bool is_whole = row != NULL;
+    for (int64_t s = 0; is_whole && s <= c->classes; s++)
+        is_whole = json_array_append_new(
+                       row, json_integer((json_int_t)c->count[k * (c->classes + 1) + s])) == 0;
+    if (is_whole) return row;
+    json_decref(row);
+    return NULL;
+}
+
+hu_status hu_confusion_put(const hu_confusion *c, const char *part, json_t *object) {
+    char key[CELL_BYTES];
+    if (!object || c->classes == 0) return HU_OK;
+    snprintf(key, sizeof key, "%.16s_classes", part);
+    bool is_whole = json_object_set_new(object, key, list_of(c, class_json)) == 0;
+    json_t *matrix = is_whole ? json_pack("{s:o, s:o}", "classes", list_of(c, name_json), "matrix",
+                                          list_of(c, row_json))
+                              : NULL;
+    if (json_object_set_new(object, "confusion", matrix) == 0) return HU_OK;
+    return hu_fail(HU_ERR_MEMORY, "out of memory for the matrix of classes");
+}
+
+/* ---- CSV ---- */
+
+/* An empty cell of nothing. */
+static hu_status put_number(hu_byte_writer *out, double number) {
+    return isnan(number) ? hu_csv_put_text(out, ",") : hu_csv_put_number(out, ",", number);
+}
+
+static hu_status put_row(const hu_confusion *c, int64_t k, hu_byte_writer *out) {
+    char number[HU_CLASS_WORD_BYTES];
+    hu_class_figures f = hu_confusion_class(c, k);
+    hu_status st;
+    HU_TRY(hu_csv_put_cell(out, hu_confusion_word(c, k, number)));
+    HU_TRY(put_number(out, (double)f.samples));
+    HU_TRY(put_number(out, f.recall));
+    HU_TRY(put_number(out, f.precision));
+    HU_TRY(put_number(out, f.f1));
+    for (int64_t s = 0; s <= c->classes; s++)
+        HU_TRY(put_number(out, (double)c->count[k * (c->classes + 1) + s]));
+    st = hu_csv_put_text(out, "\n");
+done:
+    return st;
+}
+
+hu_status hu_confusion_write(const hu_confusion *c, const char *path) {
+    char number[HU_CLASS_WORD_BYTES];
+    hu_byte_writer out = {0};
+    hu_status st;
+    HU_TRY(hu_csv_put_text(&out, "class,samples,recall,precision,f1"));
+    for (int64_t k = 0; k < c->classes; k++)
+        HU_TRY(hu_csv_put_word(&out, hu_confusion_word(c, k, number)));
+    HU_TRY(hu_csv_put_text(&out, ",nothing\n"));
+    for (int64_t k = 0; k < c->classes; k++) HU_TRY(put_row(c, k, &out));
+    st = hu_file_replace(path, out.data, out.size);
+done:
+    hu_writer_free(&out);
+    return st;
+}

@@ -1,0 +1,51 @@
+#include "session/given_files.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "data/file_names.h"
+
+/* folder NULL: the name is a path. */
+static hu_status add(hu_given_files *files, const char *folder, const char *name) {
+    hu_status st = hu_grow(&files->path, files->count, &files->capacity, sizeof *files->path);
+    if (st != HU_OK) return st;
+    char **path = &files->path[files->count];
+    st = folder ? hu_path_join(folder, name, path) : hu_strdup(name, path);
+    files->count += st == HU_OK;
+    return st;
+}
+
+/* Pictures, or sounds. */
+static hu_status add_folder(hu_given_files *files, const char *folder) {
+    hu_file_names names = {0};
+    hu_status st;
+    HU_TRY(hu_file_names_of_images(folder, &names));
+    if (names.count == 0) {
+        hu_file_names_free(&names);
+        HU_TRY(hu_file_names_of_sounds(folder, &names));
+    }
+    if (names.count == 0)
+        HU_TRY(hu_fail(HU_ERR_MISSING,
+                       "%s: found neither a picture (%s) nor a sound (.wav), expected some in the "
+                       "folder itself; data=folder:DIR judges pictures in folders of classes",
+                       folder, HU_IMAGE_ENDINGS));
+    for (size_t i = 0; i < names.count; i++) HU_TRY(add(files, folder, names.name[i]));
+done:
+    hu_file_names_free(&names);
+    return st;
+}
+
+hu_status hu_given_files_read(const hu_config *config, int first, hu_given_files *files) {
+    hu_status st = HU_OK;
+    for (int i = first; st == HU_OK && i < hu_config_subjects(config); i++) {
+        const char *given = hu_config_subject(config, i);
+        st = hu_is_folder(given) ? add_folder(files, given) : add(files, NULL, given);
+    }
+    return st;
+}
+
+void hu_given_files_free(hu_given_files *files) {
+    for (size_t i = 0; i < files->count; i++) hu_free(files->path[i]);
+    hu_free(files->path);
+    *files = (hu_given_files){0};
+}
