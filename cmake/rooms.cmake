@@ -55,7 +55,7 @@ halfulp_room(show BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL PkgConfig:
 halfulp_room(kernel BELOW format base)
 halfulp_room(tensor BELOW kernel format base)
 halfulp_room(data BELOW kernel box sound base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
-             PkgConfig::EXPAT PkgConfig::UTF8PROC)
+             PkgConfig::WEBP PkgConfig::EXPAT PkgConfig::UTF8PROC)
 halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
 halfulp_room(op BELOW product tensor kernel box sound base)

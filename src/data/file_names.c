@@ -89,7 +89,7 @@ hu_status hu_test_half(const char *directory, const char **half) {
     return HU_OK;
 }
 
-static const char *const of_images[] = {".jpg", ".jpeg", ".png", NULL};
+static const char *const of_images[] = {".jpg", ".jpeg", ".png", ".webp", NULL};
 static const char *const of_sounds[] = {".wav", NULL};
 
 /* A name that is nothing but an ending is no file of that kind. */

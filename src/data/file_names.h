@@ -22,7 +22,7 @@ void hu_file_names_free(hu_file_names *names);
 long hu_file_names_find(const hu_file_names *names, const char *name);
 
 /* What pictures end in, in words. */
-#define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png"
+#define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png, .webp"
 
 /* Names of the folders in a directory, or of the files that end as pictures do, or in .wav, in any
  * case; sorted byte by byte, without those that begin with a dot. HU_ERR_MISSING, HU_ERR_IO,

@@ -27,6 +27,8 @@ typedef struct hu_image {
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                hu_image *image);
 hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes, hu_image *image);
+hu_status hu_image_decode_webp(const char *name, const uint8_t *data, size_t bytes,
+                               hu_image *image);
 
 /* HU_ERR_CORRUPT for sizes below 1, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels. */
 hu_status hu_image_check(const char *name, int64_t width, int64_t height);

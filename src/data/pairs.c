@@ -222,7 +222,7 @@ static hu_status open_half(const char *directory, const char *half, int64_t limi
     HU_TRY(hu_path_join(directory, half, &pairs->folder));
     HU_TRY(hu_file_names_of_images(pairs->folder, &pairs->names));
     if (pairs->names.count == 0)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (.jpg, .jpeg, .png)", pairs->folder));
+        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", pairs->folder));
     pairs->names.count = (size_t)hu_limited((int64_t)pairs->names.count, limit);
 done:
     return st;

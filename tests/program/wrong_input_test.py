@@ -24,7 +24,7 @@ REFUSED = [
     (["train", "data=parallel:empty", "data.source=en", "data.target=en"], 2,
      ["data.target: found 'en'", "another language"]),
     (["train", "data=glyphs", "data.frames=100"], 2, ["data.frames=100", "speech:DIR only"]),
-    (["train", "data=folder:gif"], 3, ["x.png: found a GIF file, expected JPEG or PNG"]),
+    (["train", "data=folder:gif"], 3, ["x.png: found a GIF file, expected JPEG, PNG or WebP"]),
     (["train", "data=folder:half"], 3, ["half/", "val or test"]),
     (["train", "model=resnet51"], 2, ["'resnet51'", "'resnet50'"]),
     (["train", "precision=fp8"], 2, ["'fp8' is unknown", "e4m3fn", "e5m2", "hfp8"]),
