@@ -82,9 +82,10 @@ static const hu_data_kind kinds[] = {
      .open = hu_contacts_open},
     {.name = "folder",
      .usage = "folder:DIR",
-     .help = "JPEG and PNG images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "
+     .help = "JPEG, PNG and WebP images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "
              "data.class_seed",
-     .advice = "the folder must hold train/CLASS/*.jpg (.jpeg, .png) and the same in val or test",
+     .advice =
+         "the folder must hold train/CLASS/*.jpg (.jpeg, .png, .webp) and the same in val or test",
      .has_directory = true,
      .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
@@ -397,7 +398,7 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
 /* A path that is not there at all is told as such, before any file in it is. */
 static hu_status check_there(const hu_data_kind *kind, const char *spec, const char *directory,
                              const hu_image_choice *choice) {
-    bool is_path = directory && kind->advice[0] && choice->known.sound_count == 0;
+    bool is_path = directory && kind->advice[0] && choice->known.file_count == 0;
     if (!is_path || choice->known.prompts || hu_file_exists(directory)) return HU_OK;
     return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'; %s", spec, directory,
                    kind->advice);

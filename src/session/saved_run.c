@@ -70,6 +70,27 @@ static hu_status recall_vocabulary(const char *directory, hu_keys *saved) {
                : st;
 }
 
+/* Whether data are of one kind: what stands before the colon. */
+static bool is_same_kind(const char *a, const char *b) {
+    size_t length = strcspn(a, ":");
+    return length == strcspn(b, ":") && strncmp(a, b, length) == 0;
+}
+
+/* What the run made of its pictures and sounds is none of the business of data of another kind:
+ * whoever asks for such has not typed it. */
+static hu_status forget_other_kind(hu_keys *saved, const hu_keys *given) {
+    static const char *const of_kind[] = {
+        "data.size",   "data.crop", "data.scales",  "data.scale", "data.crops",
+        "data.frames", "data.area", "data.classes", "data.part",  "data.unlabelled"};
+    const hu_keys *now = hu_keys_find(given, "data.name"), *own = hu_keys_find(saved, "data.name");
+    hu_status st = HU_OK;
+    if (!now || !own || is_same_kind(hu_keys_value(now), hu_keys_value(own))) return HU_OK;
+    for (size_t i = 0; st == HU_OK && i < sizeof of_kind / sizeof *of_kind; i++)
+        st = hu_keys_set_text(saved, of_kind[i], hu_config_key_find(of_kind[i])->preset,
+                              hu_keys_origin(saved));
+    return st;
+}
+
 static hu_status merge(hu_config *config, const char *directory, bool *has_other_data) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -80,6 +101,7 @@ static hu_status merge(hu_config *config, const char *directory, bool *has_other
     HU_TRY(hu_yaml_read(path, &saved));
     HU_TRY(check_kept(saved, given));
     *has_other_data = is_other_data(saved, given);
+    HU_TRY(forget_other_kind(saved, given));
     /* How processes meet is theirs: a run of a cluster goes on at a desk. */
     HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
     if (hu_keys_find(given, "precision.name"))

@@ -82,7 +82,7 @@ def bad_choices(checks, cwd):
 def bad_files(checks, cwd):
     make_tree(cwd)
     sound = png(9, 9, [1, 2, 3])
-    for data, part in ((b"", "empty"), (b"text", "expected a JPEG or PNG"), (JPEG[:-40], "damaged JPEG"),
+    for data, part in ((b"", "empty"), (b"text", "expected a JPEG, PNG or WebP"), (JPEG[:-40], "damaged JPEG"),
                        (JPEG[:100], "damaged JPEG"), (sound[:-30], "damaged PNG"),
                        (sound[:40], "damaged PNG"), (b"\xff\xd8\xff\xe0", "damaged JPEG")):
         put(cwd, "images/train/dog/03.png", data)
@@ -109,7 +109,7 @@ def reads_ahead(checks, cwd):
         checks.that(read.get("data_wait_seconds", -1) > 0, "the first batch is waited for")
         for key in "weights_hash", "test_accuracy", "train_loss":
             checks.same(read[key], kept[key], f"{key} with {threads} threads that read")
-    program.train(*words, "data.memory=1", "steps=7", cwd=cwd, run="cut")
+    program.train(*(word for word in words if word != "epochs=3"), "data.memory=1", "steps=7", cwd=cwd, run="cut")
     code, out, err = program.call("resume", "cut", "epochs=3", "--json", cwd=cwd)
     checks.same(code, 0, f"a run that reads goes on: {err.strip()}")
     checks.same(json.loads(out)["weights_hash"], kept["weights_hash"], "from step 7 on")
@@ -119,7 +119,7 @@ def reads_ahead(checks, cwd):
     checks.same(held[0]["validation_accuracy"], held[1]["validation_accuracy"], "and what they say")
     put(cwd, "images/train/dog/03.png", JPEG[:-40])
     for memory in [], ["data.memory=1"]:
-        fails(checks, cwd, 3, ["images/train/dog/03.png", "damaged JPEG"], "epochs=1", "steps=5", "data.size=96",
+        fails(checks, cwd, 3, ["images/train/dog/03.png", "damaged JPEG"], "steps=5", "data.size=96",
               *memory)
     put(cwd, "images/train/dog/03.png", JPEG)
     fails(checks, cwd, 2, ["data memory: found 1 MiB, expected at least 5", "270000 bytes"], "data.size=300", "batch=9",

@@ -136,6 +136,8 @@ def files_are_looked_at(checks, cwd):
     program.train(*program.TINY, "steps=1", cwd=cwd, run="ten")
     row = predictions(checks, cwd, "ten", wanted[1])[0]
     checks.same((len(row["top"]), row["file"]), (5, wanted[1]), "a run of another kind of coloured squares")
+    code, _, err = program.call("predict", "run", "data=glyphs", cwd=cwd)
+    checks.that(code == 2 and "data.size" not in err and "a run keeps its model and its shapes" in err, f"{code} {err}")
     program.train("model=cvae-s", "data=contacts", "steps=1", "data.limit=64", "data.test_limit=8", cwd=cwd, run="grey")
     code, _, err = program.call("predict", "grey", wanted[1], cwd=cwd)
     checks.that(code == 2 and f"found the file {wanted[1]} for a model of contacts, expected one of folder:DIR" in err, err)

@@ -184,7 +184,7 @@ def files_are_heard(checks, cwd):
     refuses(3, "alphabet.txt: found other characters", "predict", "hears", "cut.wav")
     program.train("model=cnn-s", "data=glyphs", "steps=1", "model.width=0.25", "batch=4", "data.limit=8",
                   "data.test_limit=4", cwd=cwd, run="sees")
-    refuses(3, "cut.wav: offset 0: found byte 0x52, expected a JPEG or PNG file", "predict", "sees", "cut.wav")
+    refuses(3, "cut.wav: offset 0: found byte 0x52, expected a JPEG, PNG or WebP file", "predict", "sees", "cut.wav")
     refuses(2, "task classify needs a field 'image'", "predict", "sees", f"data=speech:{made}")
 
 
