@@ -157,7 +157,8 @@ static hu_status open_half(const char *directory, const char *half, const hu_ima
     HU_TRY(hu_path_join(directory, strcat(maps, "annot"), &dense->maps));
     HU_TRY(hu_file_names_of_images(dense->pictures, &dense->names));
     if (dense->names.count == 0)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", dense->pictures));
+        HU_TRY(
+            hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", dense->pictures));
 done:
     return st;
 }

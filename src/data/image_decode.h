@@ -3,11 +3,11 @@
 #define HU_DATA_IMAGE_DECODE_H
 #include "data/image_room.h"
 
-/* Decodes a JPEG, PNG or WebP, told apart by their first bytes. name: of the file, for messages. side:
- * the shorter side that is wanted; JPEGs may be decoded at 1/2, 1/4 or 1/8 of their size as long as
- * twice that much is left. image: empty, or one that was decoded before, whose memory is used
- * again. HU_ERR_CORRUPT, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels, HU_ERR_MEMORY; the
- * image is then empty. */
+/* Decodes a JPEG, PNG or WebP, told apart by their first bytes. name: of the file, for messages.
+ * side: the shorter side that is wanted; JPEGs may be decoded at 1/2, 1/4 or 1/8 of their size as
+ * long as twice that much is left. image: empty, or one that was decoded before, whose memory is
+ * used again. HU_ERR_CORRUPT, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels, HU_ERR_MEMORY;
+ * the image is then empty. */
 hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                           hu_image *image);
 
