@@ -1,3 +1,7 @@
+/* data/buckets.c - an epoch's order in two steps: samples are dealt to the batches of their buckets
+ * in the order that shuffling gives them, then whole batches are put into an order of their own.
+ * What is left of the buckets lies behind them, so that batches stand on the grid of all other
+ * orders: steps of an epoch, resuming and workers know nothing of buckets. */
 #include "data/buckets.h"
 
 #include <string.h>
@@ -6,6 +10,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+/* Ascending from 1 on: a bound that no sample can lie under is a mistake. */
 static hu_status check_bounds(const int64_t *bound, size_t count) {
     for (size_t b = 0; b < count; b++)
         if (bound[b] < (b > 0 ? bound[b - 1] + 1 : 1))

@@ -323,6 +323,7 @@ done:
     return st;
 }
 
+/* Files that somebody names: their classes are what a model is asked for. */
 hu_status hu_image_list_of_files(const char *const *path, size_t count, hu_image_list *list) {
     hu_status st;
     size_t bytes = 0, at = 0;

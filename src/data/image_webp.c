@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "data/image.h"
 
+/* libwebp has numbers alone for what is wrong. */
 static const char *words_of(VP8StatusCode code) {
     return code == VP8_STATUS_NOT_ENOUGH_DATA       ? "the file is cut off"
            : code == VP8_STATUS_UNSUPPORTED_FEATURE ? "a kind of it that libwebp cannot read"

@@ -1,3 +1,5 @@
+/* session/confusion.c - counts classes by classes while an evaluation walks over the samples once,
+ * and keeps the few mistakes that are to be shown: the data need not be read again for them. */
 #include "session/confusion.h"
 
 #include <math.h>
@@ -33,6 +35,7 @@ static void find_pictures(const hu_dataset *dataset, hu_half half, hu_confusion 
     memcpy(made->extent, field->extent, sizeof made->extent);
 }
 
+/* Of one picture; 0 where there are none. */
 static size_t numbers_of(const hu_confusion *c) {
     return (size_t)(c->extent[0] * c->extent[1] * c->extent[2]);
 }
@@ -56,6 +59,7 @@ done:
     return st;
 }
 
+/* What it owns; the mistake itself lies in an array. */
 static void free_mistake(hu_mistake *mistake) {
     hu_free(mistake->file);
     hu_free(mistake->pixels);
@@ -98,6 +102,8 @@ static void insert(hu_confusion *c, const hu_mistake *mistake) {
     c->mistake[at] = *mistake;
 }
 
+/* Rows of the matrix are true classes. A mistake that is less sure than those that are kept costs
+ * nothing: its picture is not looked at. */
 hu_status hu_confusion_note(void *confusion, int64_t index, const hu_metric_call *sample,
                             const hu_loader *loader) {
     hu_confusion *c = confusion;
@@ -121,6 +127,7 @@ hu_status hu_confusion_note(void *confusion, int64_t index, const hu_metric_call
 
 /* ---- figures ---- */
 
+/* Of equally many others the first class. */
 hu_class_figures hu_confusion_class(const hu_confusion *c, int64_t k) {
     hu_class_figures f = {.other = -1};
     const int64_t *row = c->count + k * (c->classes + 1);

@@ -22,6 +22,8 @@ static hu_status put_share(hu_table *table, double share) {
 
 /* ---- text ---- */
 
+/* A row for each class: how many samples it has, how good the model is at it, and what it takes it
+ * for otherwise. */
 static hu_status print_classes(const hu_confusion *c, char **text) {
     static const char *const titles[] = {"class",     "samples", "recall",
                                          "precision", "F1",      "most often taken for"};
@@ -67,6 +69,7 @@ done:
     return st;
 }
 
+/* Instead of a matrix that no terminal is wide enough for. */
 static hu_status print_pairs(const hu_confusion *c, char **text) {
     static const char *const titles[] = {"true class", "taken for", "samples"};
     hu_confused_pair pair[HU_CONFUSION_SHOWN];
@@ -121,6 +124,7 @@ size_t hu_confused_pairs(const hu_confusion *c, hu_confused_pair *pair, size_t m
 
 /* ---- JSON ---- */
 
+/* Shares of nothing are null. */
 static json_t *class_json(const hu_confusion *c, int64_t k) {
     char number[HU_CLASS_WORD_BYTES];
     hu_class_figures f = hu_confusion_class(c, k);
@@ -175,6 +179,7 @@ static hu_status put_number(hu_byte_writer *out, double number) {
     return isnan(number) ? hu_csv_put_text(out, ",") : hu_csv_put_number(out, ",", number);
 }
 
+/* Figures of class k, then how often each class is said of its samples, and nothing of them. */
 static hu_status put_row(const hu_confusion *c, int64_t k, hu_byte_writer *out) {
     char number[HU_CLASS_WORD_BYTES];
     hu_class_figures f = hu_confusion_class(c, k);

@@ -1,4 +1,5 @@
-/* session/confusion_page.c - what a model is wrong about, as a page. */
+/* session/confusion_page.c - what a model is wrong about, as a page: pictures lie inside of it, so
+ * that it is one file to hand on, and nothing on it is a script. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void put_share(hu_page *page, double share) {
     hu_html_number(page, isnan(share) ? "-" : cell);
 }
 
+/* The same figures as the terminal's. */
 static void put_classes(hu_page *page, const hu_confusion *c) {
     static const char *const titles[] = {"class", "samples", "recall", "precision", "F1"};
     char number[HU_CLASS_WORD_BYTES];
@@ -67,6 +69,7 @@ static void put_matrix(hu_page *page, const hu_confusion *c) {
     hu_html_table_end(page);
 }
 
+/* Of many classes, as the terminal has them. */
 static void put_pairs(hu_page *page, const hu_confusion *c) {
     static const char *const titles[] = {"true class", "taken for", "samples"};
     char number[HU_CLASS_WORD_BYTES];
@@ -108,6 +111,8 @@ static hu_status enlarge(const hu_confusion *c, const uint8_t *pixels, int64_t t
     return HU_OK;
 }
 
+/* A cell with the picture as the model sees it, in squares where it is small; empty where samples
+ * are no pictures. */
 static hu_status put_picture(hu_page *page, const hu_confusion *c, const hu_mistake *m) {
     char number[HU_CLASS_WORD_BYTES];
     uint8_t *large = NULL, *png = NULL;

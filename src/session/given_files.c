@@ -1,3 +1,5 @@
+/* session/given_files.c - a folder is looked into once, not below: what lies in folders of classes
+ * is a data set, of which somebody says what is true. */
 #include "session/given_files.h"
 
 #include "base/error.h"

@@ -174,6 +174,7 @@ done:
 
 /* sample, the columns of the task, the verdict where there is one, the next classes, texts, and the
  * file. */
+/* Columns in the order in which rows fill them. */
 static hu_status open_samples(const hu_said *said, hu_table **table) {
     const char *titles[MOST_TITLES] = {"sample"};
     bool has_truth = !said->dataset->lacks_truth;
@@ -264,6 +265,7 @@ static hu_status write_top_titles(const hu_said *said, hu_byte_writer *out) {
     return st;
 }
 
+/* Number, name (empty where classes have none) and probability of each. */
 static hu_status write_top(const hu_said *said, int64_t i, hu_byte_writer *out) {
     hu_status st = HU_OK;
     for (int64_t n = 0; tells_more(said) && n < said->top; n++) {
@@ -280,6 +282,7 @@ done:
     return st;
 }
 
+/* The first line. */
 static hu_status write_titles(const hu_said *said, hu_byte_writer *out) {
     hu_status st;
     int columns = hu_task_column_count(said->task);

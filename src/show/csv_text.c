@@ -1,3 +1,4 @@
+/* show/csv_text.c - cells in quotes have these doubled (RFC 4180, section 2). */
 #include "show/csv_text.h"
 
 #include <stdio.h>
