@@ -21,3 +21,22 @@ install(FILES ${CMAKE_BINARY_DIR}/halfulp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 install(FILES cmake/halfulpConfig.cmake ${CMAKE_BINARY_DIR}/halfulpConfigVersion.cmake
   DESTINATION ${package_dir})
 install(EXPORT halfulp NAMESPACE halfulp:: FILE halfulpTargets.cmake DESTINATION ${package_dir})
+
+# Manual pages and completion are what the program itself prints, out of its own tables, when it is
+# installed.
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/cli/verb.h verb_rows REGEX "^    X\\([a-z]+\\)")
+list(TRANSFORM verb_rows REPLACE "^ *X\\(([a-z]+)\\).*" "\\1" OUTPUT_VARIABLE verbs)
+set(manual ${CMAKE_BINARY_DIR}/manual)
+install(CODE "file(MAKE_DIRECTORY \"${manual}\")")
+function(install_printed file destination) # further arguments: what the program is asked
+  install(CODE "execute_process(COMMAND \"$<TARGET_FILE:halfulp-program>\" ${ARGN}
+    OUTPUT_FILE \"${manual}/${file}\" COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${manual}/${file} DESTINATION ${destination})
+endfunction()
+install_printed(halfulp.1 ${CMAKE_INSTALL_MANDIR}/man1 man)
+foreach(verb ${verbs})
+  install_printed(halfulp-${verb}.1 ${CMAKE_INSTALL_MANDIR}/man1 man ${verb})
+endforeach()
+install_printed(halfulp ${CMAKE_INSTALL_DATADIR}/bash-completion/completions completion bash)
+install_printed(_halfulp ${CMAKE_INSTALL_DATADIR}/zsh/site-functions completion zsh)
+install_printed(halfulp.fish ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d completion fish)

@@ -1,7 +1,8 @@
 # libhalfulp, shared and static, out of the objects of its rooms.
 # The library is all rooms but those of the program.
 get_property(library_rooms GLOBAL PROPERTY HALFULP_ROOMS)
-list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report)
+list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report
+                          halfulp-manual)
 set(objects $<TARGET_OBJECTS:halfulp-schema>)
 foreach(room ${library_rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)

@@ -16,7 +16,7 @@ SOURCE = Path(os.environ.get("HALFULP_SOURCE", Path(__file__).resolve().parents[
 # From the top; rooms on one line do not see each other.
 STOREYS = [
     ["cli"],
-    ["sweep", "bench"],
+    ["sweep", "bench", "manual"],
     ["session", "report", "explain"],
     ["journal"],
     ["train"],

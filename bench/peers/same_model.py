@@ -348,11 +348,10 @@ def compare(options, name, seed):
 
 def listed_models(program):
     """The models that the program lists in its help and that are written here."""
-    text = call(program, "--help")
-    block = re.search(r"\nmodels:\n((?:  .*\n)+)", text)
+    names = re.findall(r"^  (\S+)", call(program, "help", "models"), re.MULTILINE)
     written = {"cnn-s", "resnet20", "resnet38", "resnet74", "resnet18", *small_models.MODELS,
                *residual_models.MODELS, *picture_models.MODELS, *token_models.MODELS}
-    return [name for name in (line.split()[0] for line in block.group(1).splitlines()) if name in written]
+    return [name for name in names if name in written]
 
 
 def main():

@@ -1,6 +1,5 @@
 /* halfulp VERB [key=value ...] [--flags] */
 #include <errno.h>
-#include <halfulp/data.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,87 +14,37 @@
 #include "base/nearest.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
 #include "comm/load.h"
-#include "config/config.h"
-#include "kernel/block/block.h"
-#include "model/model.h"
-#include "precision/plan.h"
+#include "manual/manual.h"
 #include "show/json.h"
-#include "task/task.h"
+#include "show/stdout.h"
 
-/* One row for each line of HU_VERB_LIST, in the order of the help. */
-static const hu_verb *const verbs[] = {
-#define HU_VERB_ROW(name) &hu_verb_##name,
-    HU_VERB_LIST(HU_VERB_ROW)
-#undef HU_VERB_ROW
-};
+enum { VERBS_MOST = 64, NEAREST_BYTES = 256 };
 
-enum { VERB_COUNT = sizeof verbs / sizeof *verbs, NEAREST_BYTES = 256 };
-
-/* What `halfulp` alone says: the verbs. */
-static void print_short_help(void) {
-    puts("halfulp " HALFULP_VERSION ": trains neural networks in number formats that no hardware "
-         "has yet\n\nusage: halfulp VERB [key=value ...] [--json]\n\nverbs:");
-    for (size_t i = 0; i < VERB_COUNT; i++) printf("  %-10s %s\n", verbs[i]->name, verbs[i]->help);
-    puts("\nhalfulp VERB --help says more about a verb, halfulp --help lists keys, models, tasks, "
-         "losses, data sets.");
-}
-
-static void print_task(const hu_task *task) {
-    printf("  %-24s %s; loss %s; metrics", task->name, task->help, task->loss);
-    for (int m = 0; task->metric[m]; m++) printf(" %s", task->metric[m]->name);
-    putchar('\n');
-}
-
-/* Behind the short help of --help: everything that stands in a table of the library. */
-static void print_lists(void) {
-    puts("\nkeys (config=FILE reads them from YAML; words win over the file):");
-    for (size_t i = 0; i < hu_config_key_count; i++) {
-        const hu_config_key *key = &hu_config_keys[i];
-        printf("  %-24s %s", key->name, key->help);
-        if (*key->words) printf(": %s", key->words);
-        printf(" [%s]", key->preset);
-        if (*key->short_form) printf(" (short: %s)", key->short_form);
-        putchar('\n');
-    }
-    puts("\nmodels:");
-    for (int i = 0; i < hu_model_count; i++)
-        printf("  %-24s %s\n", hu_model_table[i].name, hu_model_table[i].help);
-    puts("\ntasks (the first metric is the one that compare, assign and reports take):");
-    for (size_t i = 0; hu_task_at(i); i++) print_task(hu_task_at(i));
-    puts("\nlosses:");
-    for (size_t i = 0; hu_loss_at(i); i++)
-        printf("  %-24s %s\n", hu_loss_at(i)->name, hu_loss_at(i)->help);
-    puts("\ndata sets:");
-    for (size_t i = 0; hu_data_kind_name(i); i++)
-        printf("  %-24s %s\n", hu_data_kind_name(i), hu_data_kind_help(i));
-    printf("\nnamed precisions:\n ");
-    for (int i = 0; i < hu_precision_name_count; i++) printf(" %s", hu_precision_names[i]);
-    printf("\n\nblock formats:\n ");
-    const hu_block_format *block;
-    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++) printf(" %s", block->name);
-    puts("\n\nexit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, 5 resources, 6 peer "
-         "lost, 130 interrupted");
-}
-
-static void print_verb_help(const hu_verb *verb) {
-    printf("usage: halfulp %s %s\n\n%s\n", verb->name, verb->usage, verb->help);
-    if (*verb->details) printf("\n%s", verb->details);
+/* `halfulp`, `halfulp --help` and `halfulp VERB --help`. verb NULL: none. */
+static hu_status tell(const hu_verb *verb, bool wants_help) {
+    char *text = NULL;
+    hu_status st = verb         ? hu_manual_verb(verb, &text)
+                   : wants_help ? hu_manual_overview(hu_verbs, &text)
+                                : hu_manual_short(hu_verbs, &text);
+    return hu_show_text(st, text);
 }
 
 static const hu_verb *find_verb(const char *name) {
-    for (size_t i = 0; i < VERB_COUNT; i++)
-        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    for (size_t i = 0; hu_verbs[i]; i++)
+        if (strcmp(hu_verbs[i]->name, name) == 0) return hu_verbs[i];
     return NULL;
 }
 
 /* HU_ERR_UNKNOWN with the nearest verbs. */
 static hu_status unknown_verb(const char *name) {
-    const char *names[VERB_COUNT];
-    for (size_t i = 0; i < VERB_COUNT; i++) names[i] = verbs[i]->name;
+    const char *names[VERBS_MOST];
+    size_t count = 0;
+    for (; hu_verbs[count] && count < VERBS_MOST; count++) names[count] = hu_verbs[count]->name;
     char nearest[NEAREST_BYTES];
-    hu_nearest(name, names, VERB_COUNT, nearest, sizeof nearest);
+    hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN,
                    "unknown verb '%.100s', expected one that halfulp --help lists; nearest: %s",
                    name, nearest);
@@ -108,14 +57,9 @@ static int has_word(int argc, char **argv, const char *word) {
     return 0;
 }
 
-/* `halfulp help VERB` is halfulp VERB --help. */
-static bool begins_with_help(int argc, char **argv) {
-    return argc > 1 && strcmp(argv[1], "help") == 0;
-}
-
 /* First word that is no flag; 0 if there is none. */
 static int find_verb_index(int argc, char **argv) {
-    for (int i = begins_with_help(argc, argv) ? 2 : 1; i < argc; i++)
+    for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-') return i;
     return 0;
 }
@@ -137,6 +81,18 @@ static hu_status check_processes(const hu_verb *verb) {
                    processes, verb->name);
 }
 
+/* Keys of other verbs are told: what was typed in vain is a mistake. Those of files are not, which
+ * may serve several verbs. */
+static void warn_of_keys(const hu_verb *verb, const hu_config *config) {
+    for (size_t i = 0; verb->keys && i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name, *word = hu_config_typed(config, key);
+        if (word && !hu_verb_takes(verb, key))
+            hu_listener_tell(&hu_progress_messages,
+                             "warning: %.100s has no effect: halfulp %s does not read it", word,
+                             verb->name);
+    }
+}
+
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
@@ -145,6 +101,7 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     if (st == HU_OK) st = check_processes(verb);
     if (st == HU_OK) st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
+    warn_of_keys(verb, config);
     if (hu_config_subjects(config) < verb->min_subjects)
         st = missing_subject(verb);
     else
@@ -198,24 +155,22 @@ int main(int argc, char **argv) {
     /* The verb need not come first: flags may stand before it. */
     int index = find_verb_index(argc, argv);
     const hu_verb *verb = index ? find_verb(argv[index]) : NULL;
-    bool wants_help = begins_with_help(argc, argv) || has_word(argc, argv, "-h") ||
-                      has_word(argc, argv, "--help");
+    bool wants_help = has_word(argc, argv, "-h") || has_word(argc, argv, "--help");
     if (has_word(argc, argv, "--version"))
         puts("halfulp " HALFULP_VERSION);
     else if (verb && wants_help)
-        print_verb_help(verb);
+        st = tell(verb, true);
     else if (verb)
         st = run_verb(verb, argc, argv, index, &exit_code);
     else if (index)
         st = unknown_verb(argv[index]);
     else if (argc == 1 || wants_help)
-        print_short_help();
+        st = tell(NULL, wants_help);
     else
         st = hu_fail(HU_ERR_UNKNOWN,
                      "found '%.100s' without a verb, expected halfulp VERB ...; "
                      "halfulp --help lists them",
                      argv[1]);
-    if (!verb && wants_help && st == HU_OK) print_lists();
     /* The verb's failure is the one that is told; a full disk is told if there is no other. */
     hu_status closed = close_output();
     if (st == HU_OK) st = closed;

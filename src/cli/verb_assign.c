@@ -41,6 +41,8 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const assign_keys[] = {HU_TRAINING_KEYS, "assign.*", "compare.*", NULL};
+
 const hu_verb hu_verb_assign = {
     .name = "assign",
     .help = "search the assignment that fits a memory or keeps a metric",
@@ -66,5 +68,10 @@ const hu_verb hu_verb_assign = {
         "precision=PLAN.yaml. Exit code 1: nothing met the budget, the plan is the nearest.\n",
     .flags = flags,
     .max_subjects = 0,
+    .keys = assign_keys,
+    .examples = {{"assign budget=memory:0.35 data=glyphs epochs=1",
+                  "the best assignment at 35 % of the bits"},
+                 {"assign budget=metric:-1 model=resnet20 data=cifar10:DIR",
+                  "the smallest that loses at most one point"}},
     .run = run_assign,
 };

@@ -49,6 +49,9 @@ static hu_status run_bench(hu_config *config, int *exit_code) {
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const bench_keys[] = {HU_TRAINING_KEYS, "bench.*", "run.repeat", "gemm.m",
+                                         "gemm.n",         "gemm.k",  NULL};
+
 const hu_verb hu_verb_bench = {
     .name = "bench",
     .help = "rates beside a reference measured in the same run",
@@ -80,5 +83,9 @@ const hu_verb hu_verb_bench = {
         "       thread, beside oneDNN's and the machine's peak\n",
     .flags = flags,
     .max_subjects = 0,
+    .keys = bench_keys,
+    .examples = {{"bench kernel=gemm m=16 n=16 k=64", "what an accumulator costs beside float32"},
+                 {"bench kernel=step data=glyphs precision=hfp8 repeat=2",
+                  "steps in a precision beside float32"}},
     .run = run_bench,
 };

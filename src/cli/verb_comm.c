@@ -52,6 +52,20 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const comm_keys[] = {"comm.*",
+                                        "cluster.link",
+                                        "cluster.latency",
+                                        "bench.format",
+                                        "bench.elements",
+                                        "run.seed",
+                                        "run.repeat",
+                                        "run.steps",
+                                        "run.threads",
+                                        "run.batch",
+                                        "data.*",
+                                        "accumulator.*",
+                                        NULL};
+
 const hu_verb hu_verb_comm = {
     .name = "comm",
     .help = "what an all-reduce in a narrow format does to gradients of many workers",
@@ -74,5 +88,9 @@ const hu_verb hu_verb_comm = {
         "the APS paper.\n",
     .flags = flags,
     .joins_others = true,
+    .keys = comm_keys,
+    .examples = {{"comm workers=4 schedule=ring format=e5m2 scaling=aps elements=512",
+                  "what reduction in 8 bits loses"},
+                 {"comm run=RUN workers=2 format=e5m2", "the same of the gradients of a training"}},
     .run = run_comm,
 };

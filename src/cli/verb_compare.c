@@ -51,6 +51,8 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const compare_keys[] = {HU_TRAINING_KEYS, "compare.*", NULL};
+
 const hu_verb hu_verb_compare = {
     .name = "compare",
     .help = "the same training in many precisions and seeds: one table",
@@ -67,5 +69,10 @@ const hu_verb hu_verb_compare = {
         "masters: eval.weights=master.\n",
     .flags = flags,
     .max_subjects = 0,
+    .keys = compare_keys,
+    .examples = {{"compare precision=fp32,hfp8 data=glyphs epochs=0.5",
+                  "two precisions beside each other"},
+                 {"compare precision=fp32,1/6/9,hfp8 seeds=1,2,3 model=resnet20 data=cifar10:DIR",
+                  "three of them with three seeds each"}},
     .run = run_compare,
 };

@@ -267,6 +267,9 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const demo_keys[] = {HU_TRAINING_KEYS, "-precision.name", "-scaler.*",
+                                        "-precision.epochs", NULL};
+
 const hu_verb hu_verb_demo = {
     .name = "demo",
     .help = "train a small network in six precisions and compare them",
@@ -274,5 +277,9 @@ const hu_verb hu_verb_demo = {
     .details = "Any key of train but precision and scaler: epochs=1, threads=1, data=glyphs, ...\n",
     .flags = flags,
     .max_subjects = 0,
+    .keys = demo_keys,
+    .examples = {{"demo data=glyphs epochs=0.5",
+                  "the six precisions on drawn digits, which need no files"},
+                 {"demo", "the same on Fashion-MNIST, some minutes"}},
     .run = run_demo,
 };

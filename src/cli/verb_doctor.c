@@ -259,6 +259,12 @@ static hu_status run_doctor(hu_config *config, int *exit_code) {
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const doctor_keys[] = {
+    "model.*",       "task.*",      "data.*",    "precision.*", "bits.*", "cost.*",
+    "accumulator.*", "optimizer.*", "lr.*",      "scaler.*",    "eval.*", "run.*",
+    "comm.*",        "cluster.*",   "out.*",     "predict.*",   "why.*",  "fmt.*",
+    "bench.*",       "gemm.*",      "compare.*", "assign.*",    NULL};
+
 const hu_verb hu_verb_doctor = {
     .name = "doctor",
     .help = "check this machine, its rounding, data and disk",
@@ -269,5 +275,8 @@ const hu_verb hu_verb_doctor = {
     .flags = flags,
     .min_subjects = 0,
     .max_subjects = 0,
+    .keys = doctor_keys,
+    .examples = {{"doctor", "is this machine fit, and what is slower than it could be"},
+                 {"doctor data=cifar10:DIR", "are the data there"}},
     .run = run_doctor,
 };

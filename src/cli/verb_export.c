@@ -95,5 +95,9 @@ const hu_verb hu_verb_export = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1,
+    .keys = used,
+    .examples = {{"export RUN out=FILE.safetensors",
+                  "weights for load_state_dict of a torch.nn module"},
+                 {"export RUN weights=rounded", "as the products see them"}},
     .run = run_export,
 };

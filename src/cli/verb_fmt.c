@@ -305,6 +305,9 @@ done:
 static const char *const flags[] = {"json",   "table",  "csv",    "list",
                                     "round=", "encode", "decode", NULL};
 
+static const char *const fmt_keys[] = {"run.seed",  "fmt.tensor", "comm.run",
+                                       "comm.step", "out.file",   NULL};
+
 const hu_verb hu_verb_fmt = {
     .name = "fmt",
     .help = "show number formats, or pass numbers through one",
@@ -335,5 +338,9 @@ const hu_verb hu_verb_fmt = {
     .flags = flags,
     .min_subjects = 0,
     .max_subjects = HU_FORMATS_MOST,
+    .keys = fmt_keys,
+    .examples = {{"fmt e4m3fn", "limits and special codes of a format"},
+                 {"fmt e4m3 e5m2 fp16", "three beside each other"},
+                 {"fmt 1/6/9 --round < FILE", "the numbers of a file, one a line, rounded"}},
     .run = run_fmt,
 };

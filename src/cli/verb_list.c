@@ -7,6 +7,8 @@
 #include "journal/listing.h"
 #include "show/stdout.h"
 
+static const char *const no_keys[] = {NULL};
+
 static hu_status print(const json_t *listing, const char *folder) {
     hu_table *table = NULL;
     if (json_array_size(listing) == 0) {
@@ -20,7 +22,6 @@ static hu_status print(const json_t *listing, const char *folder) {
 }
 
 static hu_status run_list(hu_config *config, int *exit_code) {
-    static const char *const no_keys[] = {NULL};
     const char *folder = hu_config_subjects(config) > 0 ? hu_config_subject(config, 0) : "runs";
     hu_status st = HU_OK;
     json_t *listing = NULL;
@@ -46,5 +47,7 @@ const hu_verb hu_verb_list = {
                "finished, diverged, stopped, failed, or damaged where its files cannot be read.\n",
     .flags = flags,
     .max_subjects = 1,
+    .keys = no_keys,
+    .examples = {{"list .", "all runs of this folder"}},
     .run = run_list,
 };

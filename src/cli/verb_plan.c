@@ -321,6 +321,9 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const plan_keys[] = {HU_TRAINING_KEYS, "out.file", "cluster.*", "bench.format",
+                                        NULL};
+
 const hu_verb hu_verb_plan = {
     .name = "plan",
     .help = "what a training would compute and hold in memory, without training",
@@ -349,5 +352,10 @@ const hu_verb hu_verb_plan = {
         "link; 100Mbit, 10Gbps), latency=10us (of one link), scaling=aps.\n",
     .flags = flags,
     .max_subjects = 0,
+    .keys = plan_keys,
+    .examples = {{"plan model=resnet18 batch=32",
+                  "layers, operations and bytes of a training, which is not made"},
+                 {"plan model=resnet18 precision=hfp8 out=FILE.yaml",
+                  "what each tensor is rounded to, as a file"}},
     .run = run_plan,
 };

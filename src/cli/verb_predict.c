@@ -195,5 +195,8 @@ const hu_verb hu_verb_predict = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1 + MOST_FILES,
+    .keys = used,
+    .examples = {{"predict RUN count=5", "what it says of the first five test samples"},
+                 {"predict RUN out=FILE.csv", "of all of them, as a table"}},
     .run = run_predict,
 };

@@ -61,6 +61,8 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const report_keys[] = {"out.file", NULL};
+
 const hu_verb hu_verb_report = {
     .name = "report",
     .help = "one page of pictures and tables from run folders",
@@ -76,5 +78,8 @@ const hu_verb hu_verb_report = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = MAX_SUBJECTS,
+    .keys = report_keys,
+    .examples = {{"report RUN", "the page RUN/report.html again"},
+                 {"report RUN out=FILE.html", "under another name"}},
     .run = run_report,
 };

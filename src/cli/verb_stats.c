@@ -330,6 +330,8 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const stats_keys[] = {"bench.format", NULL};
+
 const hu_verb hu_verb_stats = {
     .name = "stats",
     .help = "which range the numbers of a run needed: subnormal, vanished, lost in other formats",
@@ -342,5 +344,8 @@ const hu_verb hu_verb_stats = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1,
+    .keys = stats_keys,
+    .examples = {{"stats RUN", "exponents and subnormal numbers of a run"},
+                 {"stats RUN format=fp16,e5m2", "and what two formats would make of them"}},
     .run = run_stats,
 };

@@ -185,6 +185,8 @@ done:
     return st;
 }
 
+static const char *const train_keys[] = {HU_TRAINING_KEYS, NULL};
+
 const hu_verb hu_verb_train = {
     .name = "train",
     .help = "train a model in a chosen precision",
@@ -195,8 +197,16 @@ const hu_verb hu_verb_train = {
     .flags = json_flag,
     .max_subjects = 0,
     .joins_others = true,
+    .keys = train_keys,
+    .examples = {{"train data=glyphs epochs=1", "a small network on drawn digits, in float32"},
+                 {"train model=resnet20 data=cifar10:DIR precision=hfp8",
+                  "8-bit training with its recipe"},
+                 {"train data=glyphs precision=e4m3:bias=9 scaler=dynamic run.dir=own",
+                  "a format of your own"}},
     .run = run_train,
 };
+
+static const char *const resume_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_resume = {
     .name = "resume",
@@ -211,8 +221,13 @@ const hu_verb hu_verb_resume = {
     .min_subjects = 1,
     .max_subjects = 1,
     .joins_others = true,
+    .keys = resume_keys,
+    .examples = {{"resume RUN", "go on where it was stopped"},
+                 {"resume RUN epochs=2", "train a finished run on"}},
     .run = run_resume,
 };
+
+static const char *const eval_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_eval = {
     .name = "eval",
@@ -229,5 +244,9 @@ const hu_verb hu_verb_eval = {
     .flags = json_flag,
     .min_subjects = 1,
     .max_subjects = 1,
+    .keys = eval_keys,
+    .examples = {{"eval RUN", "metrics on the test samples"},
+                 {"eval RUN eval.weights=rounded --json",
+                  "with the weights as products see them, for programs"}},
     .run = run_eval,
 };

@@ -14,6 +14,8 @@
 
 enum { POLL_NANOSECONDS = 200000000, EXIT_INTERRUPTED = 130 };
 
+static const char *const no_keys[] = {NULL};
+
 /* A row as lines, or as it stands in the file. */
 static hu_status print_row(json_t *row, bool as_json) {
     char text[HU_PROGRESS_TEXT_BYTES], *line = NULL;
@@ -52,7 +54,6 @@ static void print_left(const char *folder) {
 }
 
 static hu_status run_watch(hu_config *config, int *exit_code) {
-    static const char *const no_keys[] = {NULL};
     const struct timespec pause = {.tv_nsec = POLL_NANOSECONDS};
     const char *folder = hu_config_subject(config, 0);
     bool as_json = hu_config_flag(config, "json", NULL), has_ended = false, is_held = true;
@@ -87,5 +88,7 @@ const hu_verb hu_verb_watch = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1,
+    .keys = no_keys,
+    .examples = {{"watch RUN", "what happened so far, and what happens until it ends"}},
     .run = run_watch,
 };

@@ -99,6 +99,8 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
+static const char *const why_keys[] = {"bench.format", "why.try", NULL};
+
 const hu_verb hu_verb_why = {
     .name = "why",
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
@@ -120,5 +122,8 @@ const hu_verb hu_verb_why = {
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 2,
+    .keys = why_keys,
+    .examples = {{"why RUN", "where numbers died, and what to try"},
+                 {"why RUN '*.grad'", "what became of all gradients"}},
     .run = run_why,
 };

@@ -42,6 +42,7 @@ static const char *plan_path(const char *word) {
     return NULL;
 }
 
+/* A plan stands for the keys that it was made of. */
 static hu_status merge_plan(hu_config *config, const char *path) {
     hu_keys *plan;
     hu_status st = hu_plan_read(path, &plan);
@@ -57,6 +58,7 @@ typedef struct flag_names {
     size_t count;
 } flag_names;
 
+/* In the order of the request; --help, which every verb has, is the last. */
 static void list_flags(const hu_config_request *request, flag_names *f) {
     for (f->count = 0; request->flags[f->count] && f->count < HU_CONFIG_MAX_FLAGS; f->count++) {
         const char *flag = request->flags[f->count];
@@ -202,6 +204,7 @@ static hu_status choose_length(hu_config *config) {
     return hu_config_store(config, steps, "auto", typed_origin);
 }
 
+/* precision=plan.yaml: the keys of the plan, in front of the words. */
 static hu_status read_plans(hu_config *config, const hu_config_request *request) {
     hu_status st = HU_OK;
     for (int i = 1; i < request->argc && st == HU_OK; i++) {

@@ -12,7 +12,8 @@ typedef enum idle_rule {
     BESIDE /* it must not be one of them */
 } idle_rule;
 
-/* One key that is read only where another has its say. */
+/* One key that is read only where another has its say. Keys that are refused where they have no
+ * effect (data.frames of glyphs, comm.kahan of one worker) are not here: their readers say more. */
 typedef struct idle_row {
     const char *key, *other;
     idle_rule rule;
@@ -61,6 +62,8 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+/* Whether the key of a row was typed and is not read beside the value of the other, which is given
+ * in any case. */
 static bool is_idle(const hu_config *config, const idle_row *row, const char **value) {
     *value = "";
     if (!hu_config_typed(config, row->key)) return false;

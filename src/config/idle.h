@@ -1,4 +1,7 @@
-/* config/idle.h - keys that were typed and change nothing beside the values of other keys. */
+/* config/idle.h - keys that were typed and change nothing beside the values of other keys. Only
+ * what was typed is told: a file serves many trainings, and what one of them leaves out is no
+ * mistake.
+ */
 #ifndef HU_CONFIG_IDLE_H
 #define HU_CONFIG_IDLE_H
 #include "config/config.h"

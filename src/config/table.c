@@ -52,7 +52,7 @@ const char *hu_config_key_alias(const char *name) {
         {"dataset", "data"},        {"arch", "model"},      {"net", "model"},
         {"optim", "optimizer"},     {"dtype", "precision"}, {"wd", "optimizer.weight_decay"},
         {"num_workers", "workers"}, {"output", "out"},      {"resume_from", "init"},
-        {"num_threads", "threads"}, {"name", "run.dir"}};
+        {"num_threads", "threads"}};
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcmp(aliases[i][0], name) == 0) return aliases[i][1];
     return NULL;

@@ -10,7 +10,7 @@
 
 enum { WORD_BYTES = 64, NEAREST_BYTES = 256, MOST_KINDS = 64 };
 
-/* Kinds under names that they have elsewhere. NULL: none. */
+/* Kinds under names that they have elsewhere, in torchvision and in papers. NULL: none. */
 static const char *find_advice(const char *word) {
     static const char *const known[][2] = {
         {"mnist", "idx:DIR for its files, or fashion-mnist"},
@@ -49,6 +49,7 @@ static const char *kind_of_path(const char *path, const hu_data_kind *kinds, siz
     return "folder";
 }
 
+/* A known name of elsewhere first, then a path, then what it may be a slip of. */
 hu_status hu_data_kind_unknown(const char *spec, const hu_data_kind *kinds, size_t count) {
     const char *names[MOST_KINDS];
     char word[WORD_BYTES], nearest[NEAREST_BYTES];

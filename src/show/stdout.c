@@ -29,3 +29,9 @@ hu_status hu_json_print(json_t *object) {
     putchar('\n');
     return HU_OK;
 }
+
+hu_status hu_show_text(hu_status made, char *text) {
+    if (made == HU_OK && text) fputs(text, stdout);
+    hu_free(text);
+    return made;
+}

@@ -223,9 +223,7 @@ class Usage(unittest.TestCase):
     def test_help_and_version(self):
         self.assertRegex(ok(self, "--version"), r"^halfulp \d+\.\d+\.\d+\n$")
         self.assertEqual(ok(self, "-h"), ok(self, "--help"))
-        for word in ["lr.warmup", "precision.rules", "scaler.stop_after", "run.dir", "resnet74",
-                     "cifar100:DIR", "glyphs", "hfp8"]:
-            self.assertIn(word, ok(self, "--help"))
+        self.assertLess(ok(self, "--help").count("\n"), 70)
         self.assertIn("--encode", ok(self, "fmt", "--help"))
         self.assertEqual(ok(self, "help"), ok(self, "--help"))
         self.assertEqual(ok(self, "help", "fmt"), ok(self, "fmt", "--help"))

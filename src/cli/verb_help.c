@@ -1,0 +1,85 @@
+/* halfulp help, man, completion: what the program says of itself (room manual). */
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/verb.h"
+#include "manual/manual.h"
+#include "show/stdout.h"
+
+static const char *const no_flags[] = {NULL};
+
+static hu_status run_help(hu_config *config, int *exit_code) {
+    char *text = NULL;
+    const char *word = hu_config_subject(config, 0);
+    (void)exit_code;
+    hu_status st =
+        word ? hu_manual_help(hu_verbs, word, config, &text) : hu_manual_overview(hu_verbs, &text);
+    return hu_show_text(st, text);
+}
+
+static hu_status run_man(hu_config *config, int *exit_code) {
+    char *text = NULL;
+    const char *word = hu_config_subject(config, 0);
+    const hu_verb *verb = NULL;
+    (void)exit_code;
+    for (size_t i = 0; word && hu_verbs[i]; i++)
+        if (strcmp(hu_verbs[i]->name, word) == 0) verb = hu_verbs[i];
+    if (word && !verb)
+        return hu_fail(HU_ERR_UNKNOWN, "man: found '%.100s', expected a verb or nothing", word);
+    hu_status st = hu_manual_page(hu_verbs, verb, &text);
+    return hu_show_text(st, text);
+}
+
+static hu_status run_completion(hu_config *config, int *exit_code) {
+    char *text = NULL;
+    (void)exit_code;
+    hu_status st = hu_manual_completion(hu_verbs, hu_config_subject(config, 0), &text);
+    return hu_show_text(st, text);
+}
+
+static const char *const help_keys[] = {"model.name", "data.name", "optimizer.name", NULL};
+static const char *const no_keys[] = {NULL};
+
+const hu_verb hu_verb_help = {
+    .name = "help",
+    .help = "tell of a verb, a key, a group of keys, a model or a topic",
+    .usage = "[VERB|KEY|GROUP.*|MODEL|TOPIC] [model=NAME] [data=NAME]",
+    .details = "Topics: models data formats precisions tasks losses optimizers schedules keys\n"
+               "exit-codes. Of a key: its values, its default, who reads it, and the default of\n"
+               "the model at hand (model=NAME data=NAME).\n",
+    .flags = no_flags,
+    .max_subjects = 1,
+    .keys = help_keys,
+    .examples = {{"help lr model=resnet20", "what the learning rate is, and that of resnet20"},
+                 {"help scaler.*", "all keys of loss scaling"},
+                 {"help formats", "number formats by name, and how one's own is written"}},
+    .run = run_help,
+};
+
+const hu_verb hu_verb_man = {
+    .name = "man",
+    .help = "print a manual page for man(1)",
+    .usage = "[VERB]",
+    .details = "",
+    .flags = no_flags,
+    .max_subjects = 1,
+    .keys = no_keys,
+    .examples = {{"man train > halfulp-train.1", "the page of a verb, for `man ./halfulp-train.1`"},
+                 {"man", "that of the program, with all keys"}},
+    .run = run_man,
+};
+
+const hu_verb hu_verb_completion = {
+    .name = "completion",
+    .help = "print a script that completes words in a shell",
+    .usage = "bash|zsh|fish",
+    .details = "",
+    .flags = no_flags,
+    .min_subjects = 1,
+    .max_subjects = 1,
+    .keys = no_keys,
+    .examples = {{"completion bash > halfulp.bash",
+                  "then `. ./halfulp.bash`; an installed halfulp has it"},
+                 {"completion fish", "the same for fish"}},
+    .run = run_completion,
+};

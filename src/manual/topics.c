@@ -1,0 +1,149 @@
+/* Topics: each a table of the library as text. */
+#include "manual/topics.h"
+
+#include <halfulp/data.h>
+#include <halfulp/format.h>
+#include <string.h>
+
+#include "kernel/block/block.h"
+#include "manual/about.h"
+#include "model/model.h"
+#include "precision/plan.h"
+#include "task/task.h"
+#include "train/trainer.h"
+
+enum { NAME_COLUMNS = 18 };
+
+/* "  name  what it is", in lines. */
+static void put_row(hu_page *page, const char *name, const char *help) {
+    int at = (int)strlen(name) > NAME_COLUMNS ? (int)strlen(name) : NAME_COLUMNS;
+    hu_page_put(page, "  %-*s ", NAME_COLUMNS, name);
+    hu_put_wrapped(page, help, at + 3, NAME_COLUMNS + 3);
+}
+
+static void put_models(hu_page *page) {
+    hu_page_put(page, "Models, for model=NAME; model.width=2 makes one twice as wide. A network "
+                      "of one's own: docs.\n\n");
+    for (int i = 0; i < hu_model_count; i++)
+        put_row(page, hu_model_table[i].name, hu_model_table[i].help);
+}
+
+static void put_tasks(hu_page *page) {
+    hu_page_put(page, "Tasks, for task=NAME (usually the model's own). The first metric is the one "
+                      "that\ncompare, assign and reports take.\n\n");
+    for (size_t i = 0; hu_task_at(i); i++) {
+        const hu_task *task = hu_task_at(i);
+        put_row(page, task->name, task->help);
+        hu_page_put(page, "  %*s loss %s; metrics", NAME_COLUMNS, "", task->loss);
+        for (int m = 0; task->metric[m]; m++) hu_page_put(page, " %s", task->metric[m]->name);
+        hu_page_put(page, "\n");
+    }
+}
+
+static void put_losses(hu_page *page) {
+    hu_page_put(page, "Losses, for loss=NAME (usually the task's own).\n\n");
+    for (size_t i = 0; hu_loss_at(i); i++) put_row(page, hu_loss_at(i)->name, hu_loss_at(i)->help);
+}
+
+/* Kinds of data, with what their folders hold. */
+static void put_data(hu_page *page) {
+    hu_page_put(page, "Data sets, for data=KIND or data=KIND:PATH; `halfulp help data.limit` and "
+                      "the other\nkeys data.* choose parts of them.\n\n");
+    for (size_t i = 0; hu_data_kind_name(i); i++)
+        put_row(page, hu_data_kind_name(i), hu_data_kind_help(i));
+}
+
+/* How formats are written, then those with names. */
+static void put_formats(hu_page *page) {
+    const char *name, *help;
+    const hu_block_format *block;
+    hu_page_put(page,
+                "Number formats, for fmt, precision= and accumulator=. Of one's own:\n"
+                "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan\n"
+                "                 :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf behind it\n"
+                "  1/E/M/d        the same, with subnormals; 1/E/M/n: without\n"
+                "  fp(E,M,EXTRA)  all codes are numbers; EXTRA is added to the usual bias\n"
+                "  uniformB       B-bit integers over the range of a tensor, B from 2 to 16\n"
+                "A bare e4m3 is by the rules of IEEE 754, with infinities; OCP's is e4m3fn.\n\n");
+    for (uint32_t i = 0; (name = hu_format_named(i, NULL, &help)) != NULL; i++)
+        put_row(page, name, help ? help : "");
+    hu_page_put(page, "\nin blocks with a scale each:\n");
+    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++)
+        hu_page_put(page, "  %s\n", block->name);
+}
+
+/* What may stand behind precision=, from a name to a plan. */
+static void put_precisions(hu_page *page) {
+    hu_page_put(page, "Precisions, for precision=.\n\n  named:");
+    for (int i = 0; i < hu_precision_name_count; i++)
+        hu_page_put(page, "%s %s", i % 8 == 7 ? "\n        " : "", hu_precision_names[i]);
+    hu_page_put(
+        page,
+        "\n\n"
+        "  F                              any number format for all tensors, see `help formats`\n"
+        "  w=F,act=F,grad=F,wgrad=F       one for weights, activations, their gradients, and\n"
+        "                                 gradients of weights; what is left out stays float32\n"
+        "  F:scale=current|delayed|bias   with a scale of its own for each tensor\n"
+        "  demote:R uniform operator ...  two formats, precision.high= and precision.low=;\n"
+        "                                 +promote behind it: tensors that overflow go high\n"
+        "  static:B cpt:A-B ldp:A-B ...   integers whose bits go by a schedule, keys bits.*\n"
+        "  FILE.yaml                      a plan, as assign and every training write one\n\n"
+        "  precision.rules='fc.*: fp16'   some tensors otherwise, by their names\n"
+        "  precision.epochs='0: fp32, 2: hfp8'   another precision from epoch 2 on\n");
+}
+
+static void put_schedules(hu_page *page) {
+    hu_page_put(page,
+                "Learning rates over time, for lr.schedule=NAME; the keys lr.* set them.\n\n");
+    for (int i = 0; i < HU_SCHEDULE_COUNT; i++)
+        put_row(page, hu_schedule_kinds[i].name, hu_schedule_kinds[i].summary);
+}
+
+static void put_optimizers(hu_page *page) {
+    hu_page_put(page, "Optimizers, for optimizer=NAME; the keys optimizer.* set them.\n\n");
+    for (int i = 0; i < HU_OPTIMIZER_COUNT; i++)
+        put_row(page, hu_optimizer_kinds[i].name, hu_optimizer_kinds[i].summary);
+}
+
+/* Common keys in a line each, then all of them, long. */
+static void put_keys(hu_page *page) {
+    hu_page_put(page, "Keys, as key=value behind a verb, or in a YAML file that config=FILE names; "
+                      "words\nwin over files.\n\ncommon:\n");
+    for (size_t i = 0; hu_common_key_at(i); i++) hu_put_key_line(page, hu_common_key_at(i));
+    for (size_t g = 0; hu_key_group_at(g); g++) {
+        hu_page_put(page, "\n%s: %s\n", hu_key_group_at(g)->name, hu_key_group_at(g)->title);
+        for (size_t i = 0; i < hu_config_key_count; i++)
+            if (hu_key_is_of(&hu_config_keys[i], hu_key_group_at(g)))
+                hu_put_key(page, &hu_config_keys[i]);
+    }
+}
+
+/* As include/halfulp/status.h gives them. */
+static void put_exit_codes(hu_page *page) {
+    hu_page_put(page, "Exit codes:\n\n"
+                      "  0    it worked\n"
+                      "  1    a check failed (doctor, assign without an answer)\n"
+                      "  2    usage: a word, key or value that cannot be\n"
+                      "  3    data: a file that is not there, damaged or of another version\n"
+                      "  4    numerics: the training diverged\n"
+                      "  5    resources: memory, disk, permissions\n"
+                      "  6    another process of mpirun was lost\n"
+                      "  130  interrupted; a training has saved where it was\n");
+}
+
+static const hu_topic topics[] = {
+    {"models", "networks by name", put_models},
+    {"data", "data sets, and what their folders hold", put_data},
+    {"formats", "number formats, named and of one's own", put_formats},
+    {"precisions", "which tensors are rounded to what, in one word", put_precisions},
+    {"tasks", "what is learned, with losses and metrics", put_tasks},
+    {"losses", "losses by name", put_losses},
+    {"optimizers", "updates by name", put_optimizers},
+    {"schedules", "learning rates over time", put_schedules},
+    {"keys", "all keys, in groups", put_keys},
+    {"exit-codes", "what the program returns", put_exit_codes},
+};
+
+const hu_topic *hu_topic_at(size_t index) {
+    return index < sizeof topics / sizeof *topics ? &topics[index] : NULL;
+}

@@ -1,0 +1,45 @@
+/* manual/verb.h - what a verb of the program is: its words, its help, its function. */
+#ifndef HU_MANUAL_VERB_H
+#define HU_MANUAL_VERB_H
+#include "config/config.h"
+
+enum { HU_VERB_EXAMPLES = 3 };
+
+/* What somebody may type behind `halfulp `, and what it does. RUN, DIR, FILE and IMAGE stand for
+ * names of one's own. */
+typedef struct hu_verb_example {
+    const char *words, *what;
+} hu_verb_example;
+
+/* One row of the table: what `halfulp NAME` is, and what it takes. */
+typedef struct hu_verb {
+    const char *name;
+    const char *help;         /* one line */
+    const char *usage;        /* what follows the name: "NAME [--json]" */
+    const char *details;      /* lines for `halfulp VERB --help`, each ended by \n; may be "" */
+    const char *const *flags; /* NULL at the end; "json", or "round=" if it may have a value */
+    int min_subjects, max_subjects;
+    bool joins_others; /* processes of one launcher work together */
+
+    /* Full names of the keys that it reads, NULL at the end; "lr.*": all that begin so,
+     * "-comm.rho": this one not. NULL: none is known, and none is warned of. */
+    const char *const *keys;
+    hu_verb_example examples[HU_VERB_EXAMPLES]; /* those that are not NULL */
+
+    /* Does the work, stdout for the result. A failure is reported by its hu_status and message;
+     * *exit_code (0 on entry) is for a verb that worked and found a failed check. The config may be
+     * filled further (hu_config_set). */
+    hu_status (*run)(hu_config *config, int *exit_code);
+} hu_verb;
+
+/* Keys of a training, for tables of keys. */
+#define HU_TRAINING_KEYS                                                                           \
+    "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*",             \
+        "optimizer.*", "lr.*", "scaler.*", "eval.*", "run.*", "comm.*", "-comm.rho",               \
+        "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat"
+
+/* Whether the verb reads the key of this full name: by the last of its patterns that fits. false
+ * where none is known. */
+bool hu_verb_takes(const hu_verb *verb, const char *key);
+
+#endif

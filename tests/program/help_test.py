@@ -1,0 +1,182 @@
+"""What the program says of itself: help of every verb, key and topic, man pages, completion, and examples that run."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+import tempfile
+
+import program
+
+SOURCE = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+TOPICS = ["models", "data", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes"]
+# What makes an example small enough for a test.
+SMALL = ["data.limit=64", "data.test_limit=16", "batch=16", "epochs=0.5", "threads=1", "run.quiet=on"]
+TRAINS = ("train", "compare", "demo", "assign", "resume")
+
+
+def ok(*words):
+    code, out, err = program.call(*words, cwd="/")
+    if code != 0 or err:
+        raise AssertionError(f"{words}: exit {code}: {err}")
+    return out
+
+
+def verbs():
+    with open(f"{SOURCE}/src/cli/verb.h", encoding="utf-8") as file:
+        return re.findall(r"^    X\((\w+)\)", file.read(), re.MULTILINE)
+
+
+def keys():
+    """(full name, short form) of every row of the table."""
+    with open(f"{SOURCE}/src/config/keys.list", encoding="utf-8") as file:
+        return re.findall(r'^X\("([^"]+)", "([^"]*)"', file.read(), re.MULTILINE)
+
+
+def complete(script, line, cwd):
+    """What bash offers behind a line; readline cuts words at '=' and ':'."""
+    words = [w for w in re.split(r"\s+|([=:])", line) if w] + ([""] if line.endswith(" ") else [])
+    quoted = " ".join(f"'{w}'" for w in words)
+    done = subprocess.run(["bash", "--norc", "-c", f"source {script}; COMP_LINE='{line}' COMP_POINT={len(line)}\n"
+                           f"COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}; _halfulp\n"
+                           'printf "%s\\n" "${COMPREPLY[@]}"'], cwd=cwd, capture_output=True, text=True)
+    return done.stdout.splitlines(), done.stderr
+
+
+class Help(unittest.TestCase):
+    def test_of_every_verb(self):
+        for verb in verbs():
+            out = ok("help", verb)
+            self.assertEqual(out, ok(verb, "--help"))
+            self.assertIn(f"usage: halfulp {verb} ", out)
+            self.assertGreaterEqual(out.count(f"\n  halfulp {verb}"), 1, f"{verb}: examples")
+            self.assertIn(verb, ok("--help"))
+
+    def test_of_every_key(self):
+        everything = ok("help", "keys")
+        for name, short in keys():
+            self.assertIn(f"\n{name}{', short: ' + short if short else ''}\n", everything)
+        for name, short in keys()[::9]:
+            for word in (name, short):
+                if word and word not in verbs() + TOPICS:
+                    self.assertTrue(ok("help", word).startswith(name), word)
+
+    def test_of_topics_groups_and_models(self):
+        for topic, part in zip(TOPICS, ["resnet74", "cifar100:DIR", "e4m3fn", "hfp8", "autoencode", "nll", "lars",
+                                        "cosine", "lr.warmup", "130"]):
+            self.assertIn(part, ok("help", topic))
+        self.assertIn("scaler.backoff\n", ok("help", "scaler.*"))
+        self.assertIn("predict.words\n", ok("help", "predict.*"))
+        self.assertIn("optimizer=sgd lr=0.1", ok("help", "resnet18"))
+
+    def test_the_default_of_the_model_at_hand(self):
+        self.assertIn("of cnn-s on fashion-mnist: 0.15\n", ok("help", "lr"))
+        self.assertIn("of resnet20 on glyphs: 0.1\n", ok("help", "lr", "model=resnet20", "data=glyphs"))
+        self.assertIn("of cnn-s on fashion-mnist: the same\n", ok("help", "lr.power", "model=cnn-s"))
+        self.assertIn("read by: demo train", ok("help", "lr"))
+
+    def test_lines_fit_a_terminal(self):
+        long = [line for word in ("keys", "models", "data", "train", "predict") for line in ok("help", word).splitlines()
+                if len(line) > 100]
+        self.assertEqual(long, [])
+
+    def test_unknown_words(self):
+        code, out, err = program.call("help", "precison", cwd="/")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("'precision'", err)
+
+    def test_keys_of_other_verbs_are_warned_of(self):
+        _, _, err = program.call("fmt", "e4m3", "lr=0.1", cwd="/")
+        self.assertEqual(err, "warning: lr=0.1 has no effect: halfulp fmt does not read it\n")
+
+
+class Pages(unittest.TestCase):
+    def test_every_verb_and_key_is_in_the_page(self):
+        page = ok("man")
+        for verb in verbs():
+            self.assertIn(f"halfulp\\-{verb}", page)
+            own = ok("man", verb)
+            self.assertTrue(own.startswith(f'.TH "halfulp-{verb}" 1'), own[:60])
+            self.assertIn(".SH SYNOPSIS", own)
+        for name, _ in keys():
+            self.assertIn(f"\\fB{name}\\fR", page)
+
+    def test_groff_takes_them(self):
+        if not shutil.which("groff"):
+            self.skipTest("no groff")
+        for words in (["man"], ["man", "train"], ["man", "fmt"], ["man", "why"]):
+            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-b"], input=ok(*words), capture_output=True, text=True)
+            self.assertEqual((done.returncode, [line for line in done.stderr.splitlines() if "break" not in line
+                                                and "adjust" not in line]), (0, []), words)
+            self.assertIn("General Commands Manual", done.stdout)
+
+
+class Completion(unittest.TestCase):
+    def test_every_verb_and_key_is_in_each_script(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = ok("completion", shell)
+            for word in [*verbs(), *(f"{name}=" for name, _ in keys())]:
+                self.assertRegex(script, rf"(?<![\w.]){re.escape(word)}", shell)
+            if shutil.which(shell):
+                with tempfile.NamedTemporaryFile("w", suffix=shell) as file:
+                    file.write(script)
+                    file.flush()
+                    done = subprocess.run([shell, "-n", file.name], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+        self.assertEqual(program.call("completion", "csh", cwd="/")[0], 2)
+
+    def test_bash_completes(self):
+        with tempfile.TemporaryDirectory() as cwd:
+            os.mkdir(f"{cwd}/runs")
+            with open(f"{cwd}/script", "w", encoding="utf-8") as file:
+                file.write(ok("completion", "bash"))
+            for line, expected in {"halfulp tr": ["train "], "halfulp train lr.sch": ["lr.schedule="],
+                                   "halfulp train lr.schedule=cos": ["cosine"], "halfulp fmt --l": ["--list "],
+                                   "halfulp train storage=": ["packed", "float32", "dense"],
+                                   "halfulp train data=cif": ["cifar10:", "cifar100:"],
+                                   "halfulp train data=folder:ru": ["runs/"], "halfulp resume ru": ["run", "runs/"],
+                                   "halfulp train model=resnet2": ["resnet20"], "halfulp help exit": ["exit-codes "]}.items():
+                found, err = complete(f"{cwd}/script", line, cwd)
+                self.assertEqual(err, "", line)
+                if expected == ["run", "runs/"]:
+                    self.assertIn("runs/", found)
+                else:
+                    self.assertEqual(found, expected, line)
+
+
+class Examples(unittest.TestCase):
+    """Each example of the help, with names put in; trainings are made small by keys behind them."""
+
+    def test_they_run(self):
+        with tempfile.TemporaryDirectory() as cwd:
+            program.write_cifar(f"{cwd}/DIR")
+            program.put(cwd, "FILE", b"0.1\n3\n")
+            program.train("data=glyphs", *SMALL, cwd=cwd, run="RUN")
+            for verb in verbs():
+                for words in re.findall(rf"^  halfulp ({verb}\b.*)$", ok("help", verb), re.MULTILINE):
+                    if words == "demo":
+                        continue  # its data may not be installed
+                    small = SMALL if verb in TRAINS else []
+                    if verb == "resume":
+                        small = ["threads=1"]
+                    if verb == "assign":
+                        words = words.replace("model=resnet20 data=cifar10:DIR", "data=glyphs")
+                        small = [*SMALL, "assign.rungs=1", "assign.random=0", "assign.short=0", "seeds=1"]
+                    if "seeds=1,2,3" in words:
+                        words = words.replace("seeds=1,2,3", "seeds=1").replace("fp32,1/6/9,hfp8", "fp32")
+                    if verb in ("compare", "assign", "demo"):
+                        small = [*small, f"run.dir=d{abs(hash(words))}"]
+                    command = " ".join([*words.split(" < ")[0].split(" > ")[0].split(), *small])
+                    done = self.run_one(command, words, cwd)
+                    self.assertIn(done.returncode, (0, 1) if verb in ("doctor", "assign") else (0,),
+                                  f"{command}: {done.stderr}")
+
+    @staticmethod
+    def run_one(command, words, cwd):
+        lasting = " ".join(f"'{w}'" if not w.startswith("'") else w for w in program.last_of_each(command.split()))
+        behind = " < FILE" if " < " in words else ""
+        return subprocess.run(f"{program.HALFULP} {lasting}{behind}", shell=True, cwd=cwd, capture_output=True,
+                              text=True, timeout=120)
+
+
+unittest.main()
