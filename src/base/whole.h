@@ -9,4 +9,10 @@ static inline int64_t hu_whole_below(float number, int64_t bound) {
     return (float)(int64_t)number == number ? (int64_t)number : -1;
 }
 
+/* How many of so many rows a length means: cut to 0 .. rows and to a whole number (of NaN: 0). */
+static inline int64_t hu_rows_of_length(float length, int64_t rows) {
+    if (!(length > 0.0f)) return 0;
+    return (double)length < (double)rows ? (int64_t)length : rows;
+}
+
 #endif

@@ -195,11 +195,24 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
 
 /* ---- calls ---- */
 
+/* Of a product that keeps rows: how many its input has. Its steps in a loop have all of them. */
+static const float *lengths_of(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    bool is_of_rows = node->op->is_product && node->op->keeps_rows && node->loop == HU_NONE;
+    if (!is_of_rows || !hu_has_padding(run, node->in[0])) return NULL;
+    const hu_value_info *in = &run->graph->value[node->in[0]];
+    const hu_value_info *out = &run->graph->value[node->out[0]];
+    bool has_same = out->ends.lengths == in->ends.lengths &&
+                    out->elements / out->ends.row == in->elements / in->ends.row;
+    return has_same ? (const void *)run->value[in->ends.lengths].data : NULL;
+}
+
 hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n) {
     hu_op_call *call = &visit->thread->call[n];
     if (visit->run->rehearsal.is_on) hu_rehearse_member(visit->run, n, visit->pass);
     call->first = visit->first;
     call->count = visit->count;
+    call->lengths = lengths_of(visit->run, n);
     return call;
 }
 

@@ -81,19 +81,21 @@ typedef struct hu_op_call {
     bool training; /* false: evaluation (running statistics, no dropout) */
     int thread;    /* 0 .. info->threads-1 */
     int64_t first, count;
-    int64_t total;       /* samples of the pass */
-    int64_t before;      /* samples of the batch in earlier passes: random words count from there */
-    hu_random_key key;   /* (seed, stream of this node, step); outside of training always step 0 of
-                            another stream, so that noise belongs to the sample */
-    bool by_formula;     /* noise is a formula on the node's name (base/formula.h) */
-    uint64_t drawn;      /* step x batch, short batches too: from there the formula counts */
-    const float **in;    /* [n_in] [count, in[i]] */
-    float **out;         /* [n_out] [count, out[i]] */
-    const float **param; /* [n_params] working copies (already rounded); buffers included */
-    const float **dout;  /* [n_out] [count, out[i]] gradient of the outputs */
-    float **din;         /* [n_in] [count, in[i]] overwritten; NULL where not needed */
-    float **dparam;      /* [n_params] this chunk's partial gradient; NULL for buffers, and of
-                            products where this call is for din alone */
+    int64_t total;     /* samples of the pass */
+    int64_t before;    /* samples of the batch in earlier passes: random words count from there */
+    hu_random_key key; /* (seed, stream of this node, step); outside of training always step 0 of
+                          another stream, so that noise belongs to the sample */
+    bool by_formula;   /* noise is a formula on the node's name (base/formula.h) */
+    uint64_t drawn;    /* step x batch, short batches too: from there the formula counts */
+    const float *lengths; /* of products: rows of in[0] of each sample of the pass that are there,
+                             the others being padding; NULL: all are */
+    const float **in;     /* [n_in] [count, in[i]] */
+    float **out;          /* [n_out] [count, out[i]] */
+    const float **param;  /* [n_params] working copies (already rounded); buffers included */
+    const float **dout;   /* [n_out] [count, out[i]] gradient of the outputs */
+    float **din;          /* [n_in] [count, in[i]] overwritten; NULL where not needed */
+    float **dparam;       /* [n_params] this chunk's partial gradient; NULL for buffers, and of
+                             products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
     uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read behind it */

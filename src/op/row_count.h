@@ -2,13 +2,8 @@
  * there. */
 #ifndef HU_OP_ROW_COUNT_H
 #define HU_OP_ROW_COUNT_H
+#include "base/whole.h"
 #include "op/op.h"
-
-/* How many of so many rows a length means: cut to 0 .. rows and to a whole number (of NaN: 0). */
-static inline int64_t hu_rows_of_length(float length, int64_t rows) {
-    if (!(length > 0.0f)) return 0;
-    return (double)length < (double)rows ? (int64_t)length : rows;
-}
 
 /* Rows (first extent of input 0) of sample s of the call that are there, by what input `which`
  * says. Without such an input all of them. */

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "base/checked.h"
+#include "base/whole.h"
 #include "kernel/gemm/counts.h"
 #include "product/bias.h"
 
@@ -207,12 +208,32 @@ static bool run_groups(const job *j, int64_t groups) {
     return done;
 }
 
-/* FORWARD or INPUT_GRAD */
-static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
-                      const hu_product_call *call) {
+/* Rows of the product that sample s of the batch has. */
+static int64_t rows_there(const hu_product *p, const hu_product_call *call, int64_t s) {
+    return hu_rows_of_length(call->lengths[s], call->extent) * (p->out_h / call->extent);
+}
+
+/* The call of its sample s alone. */
+static hu_product_call sample_of(const hu_product *p, const hu_product_call *call, int64_t s) {
+    int64_t in = s * hu_product_in(p), out = s * hu_product_out(p);
+    hu_product_call one = *call;
+    one.first += s;
+    one.count = 1;
+    if (call->x) one.x = call->x + in;
+    if (call->dx) one.dx = call->dx + in;
+    if (call->y) one.y = call->y + out;
+    if (call->dy) one.dy = call->dy + out;
+    return one;
+}
+
+/* FORWARD or INPUT_GRAD, of the first rows of all samples of the call as one array; rows negative:
+ * of all of them. */
+static bool run_outputs(const hu_product_facts *facts, hu_product_role role,
+                        const hu_product_call *call, int64_t rows) {
     const hu_product *p = &facts->geometry;
     job j;
     make_job(facts, role, call->count, &j);
+    if (rows >= 0) j.task.m = rows;
     if (role == HU_PRODUCT_FORWARD) {
         point(&j, call->x, call->w, call->y);
         j.task.bias = p->has_bias ? call->bias : NULL;
@@ -222,6 +243,18 @@ static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
     j.task.counts = counts_of(facts, call, role);
     j.task.scratch = call->scratch;
     return run_groups(&j, p->groups);
+}
+
+static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
+                      const hu_product_call *call) {
+    bool done = true;
+    if (!call->lengths) return run_outputs(facts, role, call, -1);
+    for (int64_t s = 0; done && s < call->count; s++) {
+        const hu_product_call one = sample_of(&facts->geometry, call, s);
+        int64_t rows = rows_there(&facts->geometry, call, one.first);
+        done = rows == 0 || run_outputs(facts, role, &one, rows);
+    }
+    return done;
 }
 
 /* Groups are shared out over the threads; sums of integers do not feel the order. */
@@ -245,8 +278,9 @@ static bool run_weight_groups(job *j, const hu_product *p, int threads, float *c
     return failed == 0;
 }
 
-/* x [count, in], dy [count, out] -> dw [weights], db [out_c] */
-static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call *call) {
+/* x [terms, in], dy [terms, out] -> dw [weights], behind `before` terms of other calls. */
+static bool run_terms(const hu_product_facts *facts, const hu_product_call *call, int64_t terms,
+                      int64_t before) {
     const hu_product *p = &facts->geometry;
     job j;
     size_t scratch_bytes;
@@ -254,11 +288,9 @@ static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call
     char *scratch = (char *)call->carry + (size_t)p->groups * carry_floats(p) * sizeof *carry;
     make_job(facts, HU_PRODUCT_WEIGHT_GRAD, call->count, &j);
     point(&j, call->dy, call->x, call->dw);
-    j.task.before = call->first * p->out_h * p->out_w;
+    j.task.k = terms;
+    j.task.before = before;
     j.task.counts = counts_of(facts, call, HU_PRODUCT_WEIGHT_GRAD);
-    if (p->has_bias)
-        hu_bias_add_rows(call->first == 0, call->count * p->out_h * p->out_w, p->out_c, call->dy,
-                         call->db);
     job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch_bytes);
     if (p->groups > 1)
         return run_weight_groups(&j, p, facts->threads, carry, scratch, scratch_bytes);
@@ -266,6 +298,31 @@ static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call
     j.task.scratch = scratch;
     j.task.threads = team_of(facts, &j.task);
     return run_group(&j, 0);
+}
+
+/* Sample by sample, the rows that are there; the first call begins the sum, whatever it has. */
+static bool run_terms_there(const hu_product_facts *facts, const hu_product_call *call) {
+    const hu_product *p = &facts->geometry;
+    int64_t before = 0;
+    bool done = true;
+    for (int64_t s = 0; s < call->first; s++) before += rows_there(p, call, s);
+    for (int64_t s = 0; done && s < call->count; s++) {
+        const hu_product_call one = sample_of(p, call, s);
+        int64_t rows = rows_there(p, call, one.first);
+        done = (rows == 0 && before > 0) || run_terms(facts, &one, rows, before);
+        before += rows;
+    }
+    return done;
+}
+
+/* x [count, in], dy [count, out] -> dw [weights], db [out_c] */
+static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call *call) {
+    const hu_product *p = &facts->geometry;
+    int64_t pixels = p->out_h * p->out_w;
+    if (p->has_bias)
+        hu_bias_add_rows(call->first == 0, call->count * pixels, p->out_c, call->dy, call->db);
+    if (call->lengths) return run_terms_there(facts, call);
+    return run_terms(facts, call, call->count * pixels, call->first * pixels);
 }
 
 bool hu_accumulate_run(const hu_product_facts *facts, hu_product_role role,

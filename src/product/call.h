@@ -35,6 +35,11 @@ typedef struct hu_product_call {
     float *dw;         /* as w */
     float *db;         /* as bias; NULL: not wanted */
     int64_t first, count;
+    /* [first + count] of products of rows: the first rows of each sample of the batch that are
+     * there, of `extent` of them. In products with a chosen accumulator the others are no terms,
+     * and what is made of them is not written. NULL: all are there. */
+    const float *lengths;
+    int64_t extent;
     int thread;    /* 0 .. facts.threads-1 */
     bool adds;     /* WEIGHT_GRAD: dw and db hold the sum over earlier chunks, this one is added */
     void *packed;  /* the weights as hu_products_pack has left them for this product */

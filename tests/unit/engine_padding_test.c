@@ -169,7 +169,8 @@ static void drop(net *n) {
 
 /* Metrics read predictions before the backward pass takes their place. */
 static double step(net *n, int64_t samples, bool learns) {
-    hu_pass_options pass = {.training = true, .samples = samples, .seed_gradient = 1.0f};
+    hu_pass_options pass = {
+        .training = true, .samples = samples, .seed_gradient = 1.0f, .count_products = true};
     const hu_source source = {n, fill};
     hu_pass_result result;
     double sum = 0;
@@ -331,6 +332,62 @@ static void samples_count_what_they_count_alone(void **state) {
         }
 }
 
+static void accumulate_everywhere(net *n) {
+    for (uint32_t k = 0; k < n->graph->node_count; k++) {
+        hu_accumulation *of = &n->edges.products[k].accumulation;
+        for (int r = 0; n->graph->node[k].op->is_product && r < HU_PRODUCT_ROLES; r++) {
+            of->chosen[r] = true;
+            must(hu_accumulator_parse("fmac8:1/6/9", &of->accumulator[r]));
+        }
+    }
+}
+
+/* True if the parameter is the weights of layers of rows, or of samples, and nothing else. */
+static bool is_of_products(const net *n, hu_value_id v) {
+    const hu_value_info *value = &n->graph->value[v];
+    bool all = value->role == HU_VALUE_PARAMETER;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_use *use = &n->graph->use[value->uses[k]];
+        const hu_node *node = &n->graph->node[use->node];
+        all &= node->op == &hu_op_linear && use->index == node->n_in;
+    }
+    return all;
+}
+
+/* Terms of chosen accumulators are rows that are there, and no others: sums end their blocks by
+ * them, so that their bits are the same. */
+static void accumulators_see_no_padding(void **state) {
+    (void)state;
+    static float scratch[2][MOST];
+    const formats of = {"1/6/9", "1/6/9", NULL};
+    static const char *const models_of_rows[] = {"seq2seq-s", "bert-tiny-s"};
+    for (int m = 0; m < 2; m++) {
+        net a, b;
+        declare(&a, models_of_rows[m], wide, &of);
+        declare(&b, models_of_rows[m], narrow, &of);
+        accumulate_everywhere(&a);
+        accumulate_everywhere(&b);
+        plan(&a, BATCH, packed);
+        plan(&b, BATCH, plain);
+        assert_true(step(&a, BATCH, true) == step(&b, BATCH, true));
+        same_edges(&a, &b, of.values);
+        for (uint32_t k = 0; k < a.graph->node_count; k++)
+            if (memcmp(a.edges.products[k].counts, b.edges.products[k].counts,
+                       sizeof a.edges.products[k].counts) != 0)
+                fail_msg("accumulators of %s", a.graph->node[k].name);
+        for (hu_value_id v = 0; v < a.graph->value_count; v++) {
+            int64_t count = a.graph->value[v].elements;
+            if (!is_of_products(&a, v)) continue;
+            if (memcmp(hu_run_param_grad(a.run, v, 0, count, scratch[0]),
+                       hu_run_param_grad(b.run, v, 0, count, scratch[1]),
+                       (size_t)count * sizeof(float)) != 0)
+                fail_msg("gradient of %s", a.graph->value[v].name);
+        }
+        drop(&a);
+        drop(&b);
+    }
+}
+
 /* Values and gradients: what a rows' end leaves is zero. */
 static void padding_is_zero(void **state) {
     (void)state;
@@ -380,6 +437,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_does_not_matter),
         cmocka_unit_test(samples_count_what_they_count_alone),
+        cmocka_unit_test(accumulators_see_no_padding),
         cmocka_unit_test(padding_is_zero),
         cmocka_unit_test(what_cannot_end_is_refused),
     };
