@@ -24,8 +24,9 @@ install(EXPORT halfulp NAMESPACE halfulp:: FILE halfulpTargets.cmake DESTINATION
 
 # Manual pages and completion are what the program itself prints, out of its own tables, when it is
 # installed.
-file(STRINGS ${CMAKE_SOURCE_DIR}/src/cli/verb.h verb_rows REGEX "^    X\\([a-z]+\\)")
-list(TRANSFORM verb_rows REPLACE "^ *X\\(([a-z]+)\\).*" "\\1" OUTPUT_VARIABLE verbs)
+file(READ ${CMAKE_SOURCE_DIR}/src/cli/verb.h verb_table)
+string(REGEX MATCHALL "\n    X\\([a-z]+" verbs "${verb_table}")
+list(TRANSFORM verbs REPLACE "\n    X.(.*)" "\\1")
 set(manual ${CMAKE_BINARY_DIR}/manual)
 install(CODE "file(MAKE_DIRECTORY \"${manual}\")")
 function(install_printed file destination) # further arguments: what the program is asked

@@ -3,11 +3,13 @@
 
 #include <halfulp/data.h>
 #include <halfulp/format.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel/block/block.h"
 #include "manual/about.h"
 #include "model/model.h"
+#include "precision/assign.h"
 #include "precision/plan.h"
 #include "task/task.h"
 #include "train/trainer.h"
@@ -84,12 +86,20 @@ static void put_precisions(hu_page *page) {
         "  w=F,act=F,grad=F,wgrad=F       one for weights, activations, their gradients, and\n"
         "                                 gradients of weights; what is left out stays float32\n"
         "  F:scale=current|delayed|bias   with a scale of its own for each tensor\n"
-        "  demote:R uniform operator ...  two formats, precision.high= and precision.low=;\n"
-        "                                 +promote behind it: tensors that overflow go high\n"
         "  static:B cpt:A-B ldp:A-B ...   integers whose bits go by a schedule, keys bits.*\n"
         "  FILE.yaml                      a plan, as assign and every training write one\n\n"
-        "  precision.rules='fc.*: fp16'   some tensors otherwise, by their names\n"
-        "  precision.epochs='0: fp32, 2: hfp8'   another precision from epoch 2 on\n");
+        "Two formats, precision.high= and precision.low=, shared out among the tensors; with\n"
+        "+promote behind it, tensors that overflow too often go high for good:\n");
+    for (int i = 0; i < hu_assignment_count; i++) {
+        const hu_assignment_kind *kind = hu_assignment_table[i];
+        char name[64];
+        snprintf(name, sizeof name, "%s%s%s", kind->name, *kind->argument ? ":" : "",
+                 kind->argument);
+        put_row(page, name, kind->help);
+    }
+    hu_page_put(page,
+                "\n  precision.rules='fc.*: fp16'          some tensors otherwise, by their names\n"
+                "  precision.epochs='0: fp32, 2: hfp8'   another precision from epoch 2 on\n");
 }
 
 static void put_schedules(hu_page *page) {

@@ -1,5 +1,6 @@
 """An installed halfulp serves a C program through pkg-config and through CMake."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,18 @@ class Installed(unittest.TestCase):
 
     def libdir(self):
         return os.path.join(self.prefix, cache("CMAKE_INSTALL_LIBDIR") or "lib")
+
+    def test_every_verb_has_a_page_and_every_shell_its_script(self):
+        share = os.path.join(self.prefix, cache("CMAKE_INSTALL_DATAROOTDIR") or "share")
+        with open(os.path.join(share, "man", "man1", "halfulp.1"), encoding="utf-8") as file:
+            named = re.findall(r"^\.BR (halfulp\S+) \(1\)", file.read(), re.MULTILINE)
+        self.assertGreater(len(named), 15)
+        for name in named:
+            page = name.replace("\\", "") + ".1"
+            self.assertGreater(os.path.getsize(os.path.join(share, "man", "man1", page)), 200, page)
+        for script in ("bash-completion/completions/halfulp", "zsh/site-functions/_halfulp",
+                       "fish/vendor_completions.d/halfulp.fish"):
+            self.assertGreater(os.path.getsize(os.path.join(share, script)), 2000, script)
 
     @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
     def test_a_program_is_built_with_pkg_config(self):

@@ -40,7 +40,7 @@ CASES = {
 
 
 def words(count, *keys):
-    return [MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *map(str, keys)]
+    return [MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *program.last_of_each(keys)]
 
 
 def mpirun(count, *keys, cwd, timeout=240):
@@ -134,7 +134,7 @@ def said(err):
 def apart(keys, others, cwd):
     """Two processes, the second one with other keys."""
     command = [*words(1, "train", *KEYS, "comm.format=e5m2", "steps=4", *keys), ":", "-np", "1",
-               program.HALFULP, "train", *KEYS, "comm.format=e5m2", "steps=4", *others]
+               program.HALFULP, *program.last_of_each(["train", *KEYS, "comm.format=e5m2", "steps=4", *others])]
     done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stderr
