@@ -68,6 +68,12 @@ HU_INLINE double exp_of(double x) {
     return x != x ? x : y;
 }
 
+/* Of |x| <= 700: y 2^k is a normal number, the product is exact. */
+HU_INLINE double exp_of_near(double x) {
+    double whole, y = 1.0 + reduced_of(x, &whole);
+    return hu_f64_of_bits(hu_f64_bits(y) + (hu_f64_bits(whole) << 52));
+}
+
 /* Of any x; e = e^2a - 1 is needed for a = |x| up to 20 alone. */
 HU_INLINE double tanh_of(double x) {
     double whole, a = x < 0 ? -x : x, part = reduced_of(2.0 * a, &whole);
