@@ -15,23 +15,53 @@ static const float *block_gradient(const hu_trainer *trainer, const hu_gradient_
     return hu_run_param_grad(trainer->run, block->param, block->first, block->count, scratch);
 }
 
+/* Blocks whose sums go side by side: alone, each addition would wait for the one before. */
+enum { BESIDE = 4 };
+
+/* sum[k] += squares of the unscaled numbers first .. end-1 of block k, one after the other;
+ * poison[k] becomes NaN if a number is infinite or NaN, whatever the scale. */
+static void add_squares(int64_t first, int64_t end, const float *const g[BESIDE],
+                        float inverse_scale, double sum[BESIDE], double poison[BESIDE]) {
+    for (int64_t i = first; i < end; i++)
+        for (int k = 0; k < BESIDE; k++) {
+            double unscaled = (double)(g[k][i] * inverse_scale);
+            sum[k] += unscaled * unscaled;
+            poison[k] += (double)g[k][i] * 0.0;
+        }
+}
+
+/* The squares of n <= BESIDE blocks from b on. */
+static void square_blocks(hu_trainer *trainer, int64_t b, int64_t n, float inverse_scale) {
+    float scratch[BESIDE][HU_GRADIENT_BLOCK];
+    const float *g[BESIDE] = {NULL};
+    int64_t count[BESIDE] = {0}, common = HU_GRADIENT_BLOCK;
+    double sum[BESIDE] = {0}, poison[BESIDE] = {0};
+    for (int64_t k = 0; k < BESIDE; k++) {
+        if (k < n) {
+            hu_gradient_block block = hu_gradient_block_at(trainer, b + k);
+            g[k] = block_gradient(trainer, &block, scratch[k]);
+            count[k] = block.count;
+        } else {
+            g[k] = g[0], count[k] = count[0];
+        }
+        if (count[k] < common) common = count[k];
+    }
+    add_squares(0, common, g, inverse_scale, sum, poison);
+    for (int64_t k = 0; k < n; k++) {
+        const float *const rest[BESIDE] = {g[k], g[k], g[k], g[k]};
+        double sums[BESIDE] = {sum[k]}, poisons[BESIDE] = {poison[k]};
+        add_squares(common, count[k], rest, inverse_scale, sums, poisons);
+        trainer->block_squares[b + k] = sums[0] + poisons[0];
+    }
+}
+
 double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale) {
     const int64_t first = trainer->turn[turn].first_block;
     const int64_t end = first + trainer->turn[turn].blocks;
     double total = 0.0;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
-    for (int64_t b = first; b < end; b++) {
-        float scratch[HU_GRADIENT_BLOCK];
-        hu_gradient_block block = hu_gradient_block_at(trainer, b);
-        const float *g = block_gradient(trainer, &block, scratch);
-        double sum = 0.0, poison = 0.0;
-        for (int64_t i = 0; i < block.count; i++) {
-            double unscaled = (double)(g[i] * inverse_scale);
-            sum += unscaled * unscaled;
-            poison += (double)g[i] * 0.0; /* NaN if g is infinite or NaN, whatever the scale */
-        }
-        trainer->block_squares[b] = sum + poison;
-    }
+    for (int64_t b = first; b < end; b += BESIDE)
+        square_blocks(trainer, b, end - b < BESIDE ? end - b : BESIDE, inverse_scale);
     /* In the order of the blocks: the number of threads cannot change the sum. */
     for (int64_t b = first; b < end; b++) total += trainer->block_squares[b];
     return total;
