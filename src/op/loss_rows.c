@@ -180,12 +180,16 @@ static void forward(const hu_op_call *call, row_losses losses) {
 
 /* Is the class the first of the largest entries? Not where there is a NaN. */
 static bool is_first_largest(int64_t classes, const float *x, int64_t class) {
+    enum { PART = 512 }; /* most rows have a larger entry in their first part */
     float own = x[class];
     int others = 0;
+    for (int64_t first = 0; first < classes && !others; first += PART) {
+        int64_t end = at_most(classes, first + PART), middle = at_most(class, end);
 #pragma omp simd reduction(| : others)
-    for (int64_t c = 0; c < class; c++) others |= !(x[c] < own);
+        for (int64_t c = first; c < middle; c++) others |= !(x[c] < own);
 #pragma omp simd reduction(| : others)
-    for (int64_t c = class; c < classes; c++) others |= !(x[c] <= own);
+        for (int64_t c = middle > first ? middle : first; c < end; c++) others |= !(x[c] <= own);
+    }
     return !others;
 }
 
