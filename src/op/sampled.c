@@ -290,28 +290,50 @@ static double row_loss(const hu_sampled *rows, float target, const float *x, dou
     return is_class ? hu_sampled_loss(rows, target, x, best) : (double)NAN;
 }
 
-/* The rows of a sample in order. */
-static double sample_loss(const hu_op_call *call, const hu_sampled *with, int64_t s, double *best) {
+/* What forward keeps of each row for the sums behind it. */
+enum { KEPT_LOSS, KEPT_BEST, KEPT };
+
+static size_t loss_mask_bytes(const hu_node_info *info) {
+    return (size_t)hu_shape_elements(&info->in[TARGETS]) * KEPT * sizeof(double);
+}
+
+static double *kept_of(const hu_op_call *call, int64_t r) {
+    return (double *)(void *)call->mask + KEPT * r;
+}
+
+/* The sums of the rows of a sample, in order. */
+static void add_rows(const hu_op_call *call, int64_t s, double *sum, double *best) {
     int64_t rows = hu_shape_elements(&call->info->in[TARGETS]);
-    double sum = 0.0;
-    for (int64_t r = s * rows; r < (s + 1) * rows; r++)
-        if (!is_ignored(call->info->attrs, call->in[TARGETS][r]))
-            sum += row_loss(with, call->in[TARGETS][r], call->in[ROWS] + r * (1 + with->k), best);
-    return sum;
+    double of_sample = 0.0;
+    for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+        if (is_ignored(call->info->attrs, call->in[TARGETS][r])) continue;
+        of_sample += kept_of(call, r)[KEPT_LOSS];
+        *best += kept_of(call, r)[KEPT_BEST];
+    }
+    *sum += of_sample;
 }
 
 static void loss_forward(const hu_op_call *call) {
+    int64_t rows = hu_shape_elements(&call->info->in[TARGETS]);
     const hu_sampled with = begin_rows(call);
-    double best = 0.0;
-    for (int64_t s = 0; s < call->count; s++)
-        call->out[0][s] = (float)sample_loss(call, &with, s, &best);
+    for (int64_t s = 0; s < call->count; s++) {
+        double sum = 0.0, best = 0.0;
+        for (int64_t r = s * rows; r < (s + 1) * rows; r++) {
+            double *kept = kept_of(call, r);
+            if (is_ignored(call->info->attrs, call->in[TARGETS][r])) continue;
+            kept[KEPT_BEST] = 0.0;
+            kept[KEPT_LOSS] = row_loss(&with, call->in[TARGETS][r],
+                                       call->in[ROWS] + r * (1 + with.k), &kept[KEPT_BEST]);
+        }
+        add_rows(call, s, &sum, &best);
+        call->out[0][s] = (float)sum;
+    }
 }
 
 static void loss_reduce(const hu_op_call *call, hu_pass pass) {
     double sum = 0.0, best = 0.0;
     if (pass == HU_BACKWARD) return;
-    const hu_sampled with = begin_rows(call);
-    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, &with, s, &best);
+    for (int64_t s = 0; s < call->count; s++) add_rows(call, s, &sum, &best);
     call->partial[HU_LOSS_SUM] = sum;
     call->partial[HU_LOSS_METRIC] = best;
 }
@@ -338,6 +360,7 @@ const hu_op hu_op_sampled_cross_entropy = {.name = "sampled_cross_entropy",
                                            .shape = loss_shape,
                                            .check_target = check_target,
                                            .saves = HU_SAVE_ALL_INPUTS,
+                                           .mask_bytes = loss_mask_bytes,
                                            .scratch_bytes = loss_scratch_bytes,
                                            .reduce = loss_reduce,
                                            .forward = loss_forward,

@@ -23,14 +23,27 @@ typedef struct row {
     double sum, own; /* of e; z of the row's own class, less most */
 } row;
 
+/* z of the drawn classes; gives their largest, or NaN where there is one. */
+static double place(const hu_sampled *s, float own, const float *x, double *z) {
+    const double *q = s->scratch;
+    double most = -INFINITY;
+    int is_none = 0;
+#pragma omp simd reduction(max : most) reduction(| : is_none)
+    for (int64_t i = 1; i <= s->k; i++) {
+        double v = s->drawn[i - 1] == own ? -INFINITY : (double)x[i] - q[i];
+        is_none |= v != v;
+        most = v > most ? v : most;
+        z[i] = v;
+    }
+    return is_none ? (double)NAN : most;
+}
+
 static row row_of(const hu_sampled *s, float own, const float *x) {
     int64_t n = 1 + s->k;
-    double *q = s->scratch, *z = q + n, *e = z + n;
-    double most = z[0] = (double)x[0] - log_expected(s, own), sum = 0.0;
-    for (int64_t i = 1; i < n; i++) {
-        z[i] = s->drawn[i - 1] == own ? -INFINITY : (double)x[i] - q[i];
-        if (z[i] > most || z[i] != z[i]) most = z[i];
-    }
+    double *z = s->scratch + n, *e = z + n, sum = 0.0;
+    double first = (double)x[0] - log_expected(s, own), most = place(s, own, x, z);
+    z[0] = first;
+    most = most <= first || first != first ? first : most;
     for (int64_t i = 0; i < n; i++) z[i] -= most;
     hu_elementary()->exp(n, z, e);
     for (int64_t i = 0; i < n; i++) sum += e[i];
