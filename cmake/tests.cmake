@@ -38,15 +38,19 @@ foreach(source ${proofs})
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
 endforeach()
 
-# Preloaded into the program by memory_test.py; the sanitizers have allocators of their own.
-add_custom_target(program_memory_test)
-if(NOT HALFULP_SANITIZERS)
-  add_library(fail-memory MODULE tests/faults/fail_memory.c)
-  set_target_properties(fail-memory PROPERTIES PREFIX "")
-  target_compile_options(fail-memory PRIVATE -Wall -Wextra)
-  target_link_libraries(fail-memory PRIVATE ${CMAKE_DL_LIBS})
-  add_dependencies(program_memory_test fail-memory)
-endif()
+# Preloaded into the program by memory_test.py and faults_test.py; the sanitizers have allocators of their own.
+function(halfulp_preload name source test)
+  add_custom_target(${test})
+  if(NOT HALFULP_SANITIZERS)
+    add_library(${name} MODULE ${source})
+    set_target_properties(${name} PROPERTIES PREFIX "")
+    target_compile_options(${name} PRIVATE -Wall -Wextra)
+    target_link_libraries(${name} PRIVATE ${CMAKE_DL_LIBS})
+    add_dependencies(${test} ${name})
+  endif()
+endfunction()
+halfulp_preload(fail-memory tests/faults/fail_memory.c program_memory_test)
+halfulp_preload(fail-files tests/faults/fail_files.c program_faults_test)
 
 file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
 foreach(source ${program_tests})
@@ -56,7 +60,10 @@ foreach(source ${program_tests})
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-add_test(NAME memory_exhaustive CONFIGURATIONS exhaustive
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/program/memory_test.py exhaustive)
-set_tests_properties(memory_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400 SKIP_RETURN_CODE 77
-  ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
+foreach(test memory faults crash) # their long forms
+  add_test(NAME ${test}_exhaustive CONFIGURATIONS exhaustive
+    COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/program/${test}_test.py exhaustive)
+  set_tests_properties(${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400
+    SKIP_RETURN_CODE 77
+    ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
+endforeach()

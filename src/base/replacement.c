@@ -4,8 +4,11 @@
  */
 #include "base/replacement.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +108,36 @@ static hu_status open_target(hu_replacement *r) {
         st = hu_io_fail(r->path, "cannot keep the permissions", errno);
 done:
     return st;
+}
+
+/* The process that a temporary file, NAME.PID-N.tmp, is of; 0: it is no such file. */
+static long maker_of(const char *name) {
+    static const char ending[] = ".tmp";
+    size_t length = strlen(name);
+    char *end;
+    if (length < sizeof ending || strcmp(name + length - sizeof ending + 1, ending) != 0) return 0;
+    const char *number = name + length - sizeof ending;
+    while (number > name && isdigit((unsigned char)*number)) number--;
+    if (*number != '-') return 0;
+    const char *dot = number;
+    while (dot > name && *dot != '.') dot--;
+    long process = strtol(dot + 1, &end, 10);
+    return end == number && process > 0 ? process : 0;
+}
+
+void hu_replacement_sweep(const char *directory) {
+    DIR *stream = opendir(directory);
+    char *path;
+    if (!stream) return;
+    for (const struct dirent *entry; (entry = readdir(stream));) {
+        long process = maker_of(entry->d_name);
+        bool is_gone = process == (long)getpid() ||
+                       (process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH);
+        if (!is_gone || hu_path_join(directory, entry->d_name, &path) != HU_OK) continue;
+        (void)unlink(path);
+        hu_free(path);
+    }
+    closedir(stream);
 }
 
 hu_status hu_replacement_open(const char *path, hu_replacement **made) {

@@ -20,6 +20,10 @@ hu_status hu_replacement_write(hu_replacement *made, const void *data, size_t by
  * the old file stands (the new one, if only the directory could not be synced). */
 hu_status hu_replacement_commit(hu_replacement *made);
 
+/* Removes the files of a directory that processes which are gone, or this one, were making when
+ * they ended. What cannot be removed stays, and harms nobody. */
+void hu_replacement_sweep(const char *directory);
+
 /* Removes what was written, leaves the old file and frees; NULL is allowed. */
 void hu_replacement_drop(hu_replacement *made);
 

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/replacement.h"
 #include "engine/record.h"
 #include "journal/board.h"
 #include "product/dnn.h"
@@ -162,6 +163,7 @@ static hu_status open_folder(const char *directory, const hu_config *config,
     HU_TRY(make_directory(directory, config, &folder->path));
     /* Two processes in one folder would mix their rows and checkpoints. */
     HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
+    hu_replacement_sweep(folder->path);
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
 done:
     return st;

@@ -1,36 +1,47 @@
 #include "journal/progress.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
+#include "base/append.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/lines.h"
 #include "base/memory.h"
 
 struct hu_progress {
-    char *path;
-    FILE *file;
+    hu_append *file;
 };
 
-/* Whether the file ends in the middle of a row: its writer was killed. */
-static bool is_torn(FILE *file) {
-    return fseek(file, -1, SEEK_END) == 0 && fgetc(file) != '\n';
+/* Whether the file ends in the middle of a row: its writer was killed by a loss of power. */
+static hu_status is_torn(const char *path, bool *torn) {
+    hu_lines *lines;
+    char last = '\n';
+    size_t got;
+    hu_status st = hu_lines_open(path, &lines);
+    if (st != HU_OK) return st;
+    uint64_t size = hu_lines_size(lines);
+    if (size > 0) st = hu_lines_peek(lines, size - 1, &last, 1, &got);
+    *torn = last != '\n';
+    hu_lines_close(lines);
+    return st;
 }
 
 hu_status hu_progress_open(const char *folder, hu_progress **progress) {
     hu_status st = HU_OK;
     hu_progress *made = NULL;
+    char *path = NULL;
+    bool torn;
     *progress = NULL;
     HU_TRY(HU_NEW(&made));
-    HU_TRY(hu_path_join(folder, HU_PROGRESS_FILE, &made->path));
-    made->file = fopen(made->path, "a+");
-    if (!made->file) HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot open: %s", made->path, strerror(errno)));
-    if (is_torn(made->file)) fputc('\n', made->file);
+    HU_TRY(hu_path_join(folder, HU_PROGRESS_FILE, &path));
+    HU_TRY(hu_append_open(path, &made->file));
+    HU_TRY(is_torn(path, &torn));
+    if (torn) hu_append_text(made->file, "\n");
+    HU_TRY(hu_append_end(made->file));
     *progress = made;
     made = NULL;
 done:
+    hu_free(path);
     hu_progress_close(made);
     return st;
 }
@@ -59,8 +70,8 @@ hu_status hu_progress_write(hu_progress *progress, const char *event, json_t *fa
     json_t *made = make_row(event, facts);
     if (row) *row = NULL;
     HU_TRY(hu_json_line(json_incref(made), &line));
-    if (progress && (fprintf(progress->file, "%s\n", line) < 0 || fflush(progress->file) != 0))
-        HU_TRY(hu_fail(HU_ERR_IO, "%s: cannot write: %s", progress->path, strerror(errno)));
+    if (progress) hu_append_format(progress->file, "%s\n", line);
+    if (progress) HU_TRY(hu_append_end(progress->file));
     if (row) *row = json_incref(made);
 done:
     json_decref(made);
@@ -70,7 +81,6 @@ done:
 
 void hu_progress_close(hu_progress *progress) {
     if (!progress) return;
-    if (progress->file) fclose(progress->file);
-    hu_free(progress->path);
+    hu_append_close(progress->file);
     hu_free(progress);
 }

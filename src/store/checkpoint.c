@@ -4,7 +4,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +17,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/note.h"
+#include "base/replacement.h"
 #include "store/container.h"
 
 enum { FILE_NAME_BYTES = 40, PROBE_BLOCK_BYTES = 1 << 20 };
+
+static const char probe_name[] = "probe.hulp";
 
 /* Twelve digits, so that names sort like steps in listings. */
 static void file_name(int64_t step, char name[FILE_NAME_BYTES]) {
@@ -75,23 +77,6 @@ done:
     return st;
 }
 
-/* Whether name is a temporary file, NAME.PID-N.tmp, whose process is gone (or is this one, which
- * saves nothing while it opens). */
-static bool is_left_over(const char *name) {
-    int64_t step;
-    const char *rest;
-    char *end;
-    if (!parse_file_name(name, &step, &rest)) {
-        if (strncmp(name, "probe.hulp", 10) != 0) return false;
-        rest = name + 10;
-    }
-    size_t length = strlen(rest);
-    if (rest[0] != '.' || length < 4 || strcmp(rest + length - 4, ".tmp") != 0) return false;
-    long process = strtol(rest + 1, &end, 10);
-    if (end == rest + 1 || *end != '-' || process <= 0) return false;
-    return process == (long)getpid() || (kill((pid_t)process, 0) != 0 && errno == ESRCH);
-}
-
 /* A failure is left alone: the next save tries again. */
 static void remove_file(const char *directory, const char *name) {
     char *path;
@@ -100,13 +85,10 @@ static void remove_file(const char *directory, const char *name) {
     hu_free(path);
 }
 
-/* A file that cannot be removed does no harm to any reader. */
+/* What saves and trials left that were interrupted. */
 static void remove_left_overs(const char *directory) {
-    DIR *stream = opendir(directory);
-    if (!stream) return;
-    for (const struct dirent *entry; (entry = readdir(stream));)
-        if (is_left_over(entry->d_name)) remove_file(directory, entry->d_name);
-    closedir(stream);
+    hu_replacement_sweep(directory);
+    remove_file(directory, probe_name);
 }
 
 /* Keeps the `keep` newest files up to step `newest`. Files of later steps stay. */
@@ -249,7 +231,7 @@ hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
     size_t count = bytes / PROBE_BLOCK_BYTES + 1;
     HU_TRY(hu_directory_create(directory));
     remove_left_overs(directory);
-    HU_TRY(hu_path_join(directory, "probe.hulp", &path));
+    HU_TRY(hu_path_join(directory, probe_name, &path));
     HU_TRY(hu_alloc(PROBE_BLOCK_BYTES, &zeros));
     HU_TRY(HU_NEW_ARRAY(&parts, count));
     for (size_t i = 0; i < count; i++) parts[i] = (hu_file_part){zeros, PROBE_BLOCK_BYTES};

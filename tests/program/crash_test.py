@@ -1,16 +1,26 @@
-"""kill -9 and Ctrl-C at any moment: no unreadable checkpoint, and the bits of an undisturbed run."""
+"""kill -9 and Ctrl-C at any moment: no unreadable checkpoint, and the bits and histories of an undisturbed run. With the
+word `exhaustive` many kills, without it some."""
 import json
 import os
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import program
 
-KILLS = 50
+KILLS = 200 if "exhaustive" in sys.argv else 20
 KEYS = ["model=cnn-s", "data=glyphs", "data.limit=128", "data.test_limit=16", "batch=32",
-        "run.log_every=1", "run.checkpoint_every=1", "threads=1", "precision=fp16", "run.quiet=on"]
+        "run.log_every=1", "run.checkpoint_every=1", "run.histogram_every=4", "threads=1", "precision=fp16", "run.quiet=on"]
+
+
+def complete(checks, cwd, what):
+    """The histories of the run that was disturbed are those of the whole one."""
+    checks.that(program.rows(cwd, "run") == program.rows(cwd, "whole"), f"{what}: rows of metrics.csv")
+    for name in ("numerics.jsonl", "histograms.jsonl"):
+        with open(f"{cwd}/run/{name}", "rb") as found, open(f"{cwd}/whole/{name}", "rb") as expected:
+            checks.that(found.read() == expected.read(), f"{what}: {name}")
 
 
 def sound(checks, cwd, run, what):
@@ -54,8 +64,7 @@ def kills(checks, cwd):
             finished += 1
             made = program.resume("run", cwd=cwd)
             checks.same(made["weights_hash"], whole["weights_hash"], "killed run: weights hash")
-            checks.that(program.rows(cwd, "run") == program.rows(cwd, "whole"),
-                        "killed run: rows of metrics.csv")
+            complete(checks, cwd, "killed run")
             os.rename(f"{cwd}/run", f"{cwd}/run-{finished}")
             continue
         killed += 1
@@ -65,8 +74,7 @@ def kills(checks, cwd):
         made = program.resume("run", cwd=cwd)
         finished += 1
         checks.same(made["weights_hash"], whole["weights_hash"], "killed run: weights hash")
-        checks.that(program.rows(cwd, "run") == program.rows(cwd, "whole"),
-                    "killed run: rows of metrics.csv")
+        complete(checks, cwd, "killed run")
         left = [name for name in os.listdir(f"{cwd}/run/checkpoint") if not name.endswith(".hulp")]
         checks.same(left, [], "killed run: files left over")
     checks.that(finished > 0, "the killed run comes to its end")
