@@ -17,6 +17,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "base/replacement.h"
 #include "engine/record.h"
@@ -146,9 +147,8 @@ done:
 
 /* The lock is the descriptor's: it ends with the process, however that ends. */
 hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
-    *descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*descriptor < 0)
-        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", directory, strerror(errno));
+    hu_status st = hu_io_open(directory, O_RDONLY | O_DIRECTORY, descriptor);
+    if (st != HU_OK) return st;
     if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
     return hu_fail(HU_ERR_IO, "%s: another process is %s in this folder", directory, doing);
 }
