@@ -1,7 +1,7 @@
-/* tests/faults/fail_files.c - a library to preload that stands between a program and the files of one
- * folder: it counts the calls that change or look up files there, lets one of them (or all from it
- * on) fail, and writes down what became of the files, so that a test can tell what a disk may hold
- * after a loss of power at any of them.
+/* tests/faults/fail_files.c - a library to preload that stands between a program and the files of
+ * one folder: it counts the calls that change or look up files there, lets one of them (or all from
+ * it on) fail, and writes down what became of the files, so that a test can tell what a disk may
+ * hold after a loss of power at any of them.
  *
  *   FAULTS_FOLDER   calls on this path, given as the program gives it, and on what is below
  *   FAULTS_CALLS    a file: for every call a line "write run/metrics.csv"
