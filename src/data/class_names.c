@@ -87,10 +87,11 @@ done:
     return st;
 }
 
-hu_status hu_class_names_read(const char *directory, int64_t classes, char **text) {
+hu_status hu_class_names_read(const char *directory, const char *file, int64_t classes,
+                              char **text) {
     char *path;
     *text = NULL;
-    hu_status st = hu_path_join(directory, "classes.txt", &path);
+    hu_status st = hu_path_join(directory, file, &path);
     if (st != HU_OK) return st;
     if (hu_file_exists(path)) st = read_names(path, classes, text);
     hu_free(path);
@@ -123,7 +124,7 @@ hu_status hu_class_names_expect(const char *names, int64_t count, const char *wh
 /* Both have names: the numbers are to mean the same. */
 hu_status hu_class_names_compare(const char *directory, const char *names, int64_t count) {
     char *text;
-    hu_status st = hu_class_names_read(directory, count, &text);
+    hu_status st = hu_class_names_read(directory, HU_CLASS_NAMES_FILE, count, &text);
     if (st != HU_OK || !text) return st;
     const char *found = text;
     for (int64_t c = 0; st == HU_OK && c < count; c++) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/class_names.h"
 #include "data/kind.h"
 #include "data/reader.h"
 
@@ -21,6 +22,8 @@ static const hu_data_kind kinds[] = {
                "set HALFULP_DATA to the folder that holds fashion-mnist/",
      .has_directory = true,
      .classes = 10,
+     .names =
+         "T-shirt/top\0Trouser\0Pullover\0Dress\0Coat\0Sandal\0Shirt\0Sneaker\0Bag\0Ankle boot",
      .height = 28,
      .width = 28,
      .mean = {0.2860f},
@@ -34,6 +37,7 @@ static const hu_data_kind kinds[] = {
                "of t10k- or test-, plain or .gz",
      .has_directory = true,
      .needs_directory = true,
+     .names_file = HU_CLASS_NAMES_FILE,
      .available = hu_idx_available,
      .open = hu_idx_open},
     {.name = "cifar10",
@@ -42,6 +46,7 @@ static const hu_data_kind kinds[] = {
      .advice = "get the binary version and give its folder as cifar10:DIR",
      .has_directory = true,
      .classes = 10,
+     .names_file = "batches.meta.txt",
      .height = 32,
      .width = 32,
      .mean = {0.4914f, 0.4822f, 0.4465f},
@@ -55,6 +60,7 @@ static const hu_data_kind kinds[] = {
      .advice = "get the binary version and give its folder as cifar100:DIR",
      .has_directory = true,
      .classes = 100,
+     .names_file = "fine_label_names.txt",
      .height = 32,
      .width = 32,
      .mean = {0.5074f, 0.4867f, 0.4411f},
@@ -380,6 +386,21 @@ static hu_status check_files(const hu_data_kind *kind, const hu_data_known *know
                    known->files[0], name);
 }
 
+/* What a folder of labelled pictures, or everybody, calls its classes. */
+static hu_status name_classes(const hu_data_kind *kind, const char *directory,
+                              hu_dataset *dataset) {
+    hu_status st = HU_OK;
+    int64_t classes = dataset->field[HU_FIELD_LABEL].classes;
+    if (kind->names_file)
+        HU_TRY(hu_class_names_read(directory, kind->names_file, classes, &dataset->class_names));
+    if (!dataset->class_names && kind->names)
+        HU_TRY(hu_class_names_copy(kind->names, classes, &dataset->class_names));
+    if (dataset->class_names && (kind->names_file || kind->names))
+        dataset->class_name_count = classes;
+done:
+    return st;
+}
+
 static hu_status open_kind(const hu_data_kind *kind, const char *directory,
                            const hu_data_limits *limits, const hu_image_choice *choice,
                            hu_dataset *dataset) {
@@ -389,6 +410,7 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     if (choice->known.files && has_squares(kind)) return open_squares(kind, choice, dataset);
     st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
                            : kind->open(kind, directory, limits, dataset);
+    if (st == HU_OK) st = name_classes(kind, directory, dataset);
     bool is_folder = choice->known.file_count == 0; /* files of predict stand anywhere */
     if (st == HU_ERR_MISSING && kind->advice[0] && is_folder)
         return hu_fail(st, "data %s: %s; %s", dataset->name, hu_last_error(), kind->advice);

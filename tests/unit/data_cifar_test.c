@@ -199,9 +199,30 @@ static void cifar10_is_what_its_author_describes(void **state) {
     hu_dataset_close(d);
 }
 
+/* Names where the folder has them; a file with too few is an error. */
+static void classes_have_their_names(void **state) {
+    (void)state;
+    static const char few[] = "airplane\nbird\n", all[] = "a\nb\nc\nd\ne\nf\ng\nh\ni\ntruck\n\n";
+    hu_dataset *d;
+    put_all10();
+    assert_int_equal(hu_dataset_open(spec("cifar10"), NULL, &d), HU_OK);
+    assert_null(hu_dataset_class_name(d, 9));
+    hu_dataset_close(d);
+    put("batches.meta.txt", few, sizeof few - 1);
+    assert_int_equal(hu_dataset_open(spec("cifar10"), NULL, &d), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "found 2 names of classes, expected 10"));
+    put("batches.meta.txt", all, sizeof all - 1);
+    assert_int_equal(hu_dataset_open(spec("cifar10"), NULL, &d), HU_OK);
+    assert_string_equal(hu_dataset_class_name(d, 9), "truck");
+    assert_null(hu_dataset_class_name(d, 10));
+    hu_dataset_close(d);
+    unlink(at("batches.meta.txt"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_become_interleaved_pixels),
+        cmocka_unit_test(classes_have_their_names),
         cmocka_unit_test(limits_end_inside_a_batch_file),
         cmocka_unit_test(every_size_but_whole_records_is_refused),
         cmocka_unit_test(more_records_than_the_set_has_are_refused),

@@ -2,6 +2,7 @@
 #include <png.h>
 #include <sys/stat.h>
 
+#include "data/reader.h"
 #include "data_refused.h"
 #include "split.h"
 
@@ -206,11 +207,78 @@ static void folders_that_are_missing_or_empty(void **state) {
     assert_int_equal(rename(at("other"), at("train")), 0);
 }
 
+/* Two pictures of the test half, for a model of three classes. */
+static hu_image_choice known_files(void) {
+    static char paths[2][256];
+    static const char *const list[] = {paths[0], paths[1]};
+    snprintf(paths[0], sizeof paths[0], "%s", at("val/classa/00.png"));
+    snprintf(paths[1], sizeof paths[1], "%s", at("val/classb/01.PNG"));
+    return (hu_image_choice){.size = SIDE,
+                             .known = {.only_test = true,
+                                       .class_names = "one\0two\0three",
+                                       .classes = 3,
+                                       .files = list,
+                                       .file_count = 2}};
+}
+
+static void pictures_alone_have_no_classes(void **state) {
+    (void)state;
+    const hu_image_choice choice = known_files();
+    hu_dataset *d = open_choice(choice, (hu_data_limits){1, 1});
+    hu_sample_file file;
+    assert_int_equal(d->test.count, 2);
+    assert_true(d->lacks_truth && d->only_test);
+    assert_int_equal(d->field[HU_FIELD_LABEL].classes, 3);
+    assert_string_equal(hu_dataset_class_name(d, 2), "three");
+    for (int64_t i = 0; i < 2; i++) {
+        assert_int_equal(((const int32_t *)d->test.rows[HU_FIELD_LABEL])[i], HU_UNLABELLED);
+        assert_int_equal(hu_split_file(&d->test, i, &file), HU_OK);
+        assert_string_equal(file.path, choice.known.files[i]);
+        hu_free(file.path);
+    }
+    hu_dataset_close(d);
+}
+
+/* Each class gives its share, the same for the same seed, and the halves have no file in common. */
+static void test_images_are_drawn(void **state) {
+    (void)state;
+    hu_image_choice choice = {.size = SIDE, .held = 0.4, .seed = 5};
+    hu_sample_file a, b;
+    assert_int_equal(rename(at("val"), at("other")), 0);
+    hu_dataset *d = open_choice(choice, (hu_data_limits){0, 0});
+    hu_dataset *again = open_choice(choice, (hu_data_limits){0, 0});
+    assert_true(d->holds_test && d->test.count > 0);
+    for (int64_t i = 0; i < d->test.count; i++) {
+        assert_int_equal(hu_split_file(&d->test, i, &a), HU_OK);
+        assert_int_equal(hu_split_file(&again->test, i, &b), HU_OK);
+        assert_string_equal(a.path, b.path);
+        hu_free(b.path);
+        for (int64_t k = 0; k < d->train.count; k++) {
+            assert_int_equal(hu_split_file(&d->train, k, &b), HU_OK);
+            assert_string_not_equal(a.path, b.path);
+            hu_free(b.path);
+        }
+        hu_free(a.path);
+    }
+    hu_dataset_close(d);
+    hu_dataset_close(again);
+    choice.held = 0.0;
+    refuse(choice, HU_ERR_MISSING, "data.validation=0.2");
+    assert_int_equal(rename(at("other"), at("val")), 0);
+}
+
 static void running_out_of_memory(void **state) {
     (void)state;
     const hu_image_choice choice = {.size = SIDE, .classes = 2, .part = 1, .parts = 6, .seed = 1};
     const hu_data_limits limits = {3, 2};
     assert_true(fail_every_allocation(spec(), &limits, &choice) > 30);
+    /* Without a test half, and of pictures alone. */
+    assert_int_equal(rename(at("val"), at("other")), 0);
+    assert_true(
+        fail_every_allocation(spec(), &limits, &(hu_image_choice){.size = SIDE, .held = 0.4}) > 30);
+    assert_int_equal(rename(at("other"), at("val")), 0);
+    const hu_image_choice files = known_files();
+    assert_true(fail_every_allocation(spec(), &limits, &files) > 10);
 }
 
 int main(void) {
@@ -222,6 +290,8 @@ int main(void) {
         cmocka_unit_test(choices_that_do_not_fit),
         cmocka_unit_test(damaged_files_are_named),
         cmocka_unit_test(folders_that_are_missing_or_empty),
+        cmocka_unit_test(pictures_alone_have_no_classes),
+        cmocka_unit_test(test_images_are_drawn),
         cmocka_unit_test(running_out_of_memory),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_folder);
