@@ -78,7 +78,8 @@ static hu_status write_changes(hu_bits_log *log, int64_t step) {
         if (!meter->has_changed[l]) continue;
         json_array_append_new(rows, json_pack("[s, i, i]", layers_of(log)->layer[l].name,
                                               (int)meter->forward[l], (int)meter->gradient[l]));
-        log->scalar[count++] = (hu_scalar){log->tag[l], meter->forward[l]};
+        log->scalar[count++] = (hu_scalar){log->tag[l], meter->forward[l], log->tag[l],
+                                           "Bits of the layer's numbers in the forward pass."};
     }
     HU_TRY(write_line(log, step, "bits", rows));
     if (log->board) HU_TRY(hu_tensorboard_scalars(log->board, step, log->scalar, count));
@@ -99,8 +100,10 @@ static hu_status write_learned(const hu_bits_log *log, int64_t step) {
 /* What the bits of this step cost; what all steps so far did stands among the metrics. */
 static hu_status write_costs(const hu_bits_log *log, int64_t step) {
     const hu_bits_meter *m = log->meter;
-    const hu_scalar scalar[] = {{"cost/forward", m->step_forward / m->most_forward},
-                                {"cost/training", m->step_total / m->most_total}};
+    const hu_scalar scalar[] = {{"cost/forward", m->step_forward / m->most_forward, "cost/forward",
+                                 "Bit-operations of this step's forward pass, over the most bits."},
+                                {"cost/training", m->step_total / m->most_total, "cost/training",
+                                 "Bit-operations of this step, over the most bits."}};
     return hu_tensorboard_scalars(log->board, step, scalar, 2);
 }
 

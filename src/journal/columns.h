@@ -31,35 +31,34 @@ typedef enum hu_column_kind {
 } hu_column_kind;
 
 /* X(name, KIND, cell, place, board, curve, value)
- *   name   title in metrics.csv, key in metrics.jsonl, tag in TensorBoard, member of
- *          hu_metrics_record; "metric" at its end stands for the name of the task's first metric
+ *   name   title in metrics.csv, key in metrics.jsonl, member of hu_metrics_record; "metric" at its end stands for the name of the task's first metric
  *   cell   printf form of a double in metrics.csv
  *   place  in a line of metrics.jsonl, from 1 on; 0: not there
- *   board  1: TensorBoard gets it
+ *   board  group of its scalar in TensorBoard ("train/loss"), NULL: it is not there
  *   curve  heading of its curve in the report, before the metric's name if it has one; NULL: none
  *   value  of const hu_metrics_row *row */
 /* clang-format off */
 #define HU_METRICS_COLUMNS(X)                                                                      \
-    X(step,                WHOLE, "%.17g",  1, 0, NULL,            row->report->step)              \
-    X(epoch,               WHOLE, "%.17g",  2, 0, NULL,            row->report->epoch)             \
-    X(loss,                REAL,  "%.17g",  3, 1, "Training loss", row->report->loss)              \
-    X(batch_metric,        BATCH, "%.17g",  0, 1, NULL,            row->report->metric)            \
-    X(lr,                  REAL,  "%.17g",  4, 1, NULL,            row->report->lr)                \
-    X(loss_scale,          REAL,  "%.9g",   5, 1, NULL,            row->report->scale)             \
-    X(skipped,             FLAG,  "%.0f",   7, 1, NULL,            row->report->skipped)           \
-    X(gradient_norm,       REAL,  "%.17g",  6, 1, NULL,            row->report->gradient_norm)     \
-    X(images_per_second,   REAL,  "%.1f",   0, 1, NULL,            row->rate)                      \
-    X(test_metric,         TEST,  "%.17g", 10, 1, "Test",          row->test)                      \
-    X(low_precision_ratio, REAL,  "%.17g",  8, 1, NULL,            row->report->low_ratio)         \
-    X(promoted,            WHOLE, "%.17g",  9, 1, NULL,            row->report->promoted)          \
-    X(forward_bitops,      BITS,  "%.17g", 11, 0, NULL,            hu_row_bitops(row, true))       \
-    X(training_bitops,     BITS,  "%.17g", 12, 0, NULL,            hu_row_bitops(row, false))      \
-    X(relative_forward_cost,  BITS, "%.17g", 13, 1, NULL,          hu_row_cost(row, true))         \
-    X(relative_training_cost, BITS, "%.17g", 14, 1, NULL,          hu_row_cost(row, false))        \
-    X(validation_metric,   HELD,  "%.17g", 15, 1, "Validation",    row->validation)                \
-    X(turn_1_loss,         TURN,  "%.17g", 16, 1, NULL,            hu_row_turn_loss(row, 0))       \
-    X(turn_2_loss,         TURN,  "%.17g", 17, 1, NULL,            hu_row_turn_loss(row, 1))       \
-    X(turn_2_loss_scale,   TURN,  "%.9g",  18, 1, NULL,            hu_row_turn_scale(row, 1))
+    X(step,                WHOLE, "%.17g",  1, NULL, NULL, row->report->step)                      \
+    X(epoch,               WHOLE, "%.17g",  2, NULL, NULL, row->report->epoch)                     \
+    X(loss,                REAL,  "%.17g",  3, "train", "Training loss", row->report->loss)        \
+    X(batch_metric,        BATCH, "%.17g",  0, "train", NULL, row->report->metric)                 \
+    X(lr,                  REAL,  "%.17g",  4, "train", NULL, row->report->lr)                     \
+    X(loss_scale,          REAL,  "%.9g",   5, "scaling", NULL, row->report->scale)                \
+    X(skipped,             FLAG,  "%.0f",   7, "scaling", NULL, row->report->skipped)              \
+    X(gradient_norm,       REAL,  "%.17g",  6, "train", NULL, row->report->gradient_norm)          \
+    X(images_per_second,   REAL,  "%.1f",   0, "speed", NULL, row->rate)                           \
+    X(test_metric,         TEST,  "%.17g", 10, "test", "Test", row->test)                          \
+    X(low_precision_ratio, REAL,  "%.17g",  8, "precision", NULL, row->report->low_ratio)          \
+    X(promoted,            WHOLE, "%.17g",  9, "precision", NULL, row->report->promoted)           \
+    X(forward_bitops,      BITS,  "%.17g", 11, NULL, NULL, hu_row_bitops(row, true))               \
+    X(training_bitops,     BITS,  "%.17g", 12, NULL, NULL, hu_row_bitops(row, false))              \
+    X(relative_forward_cost,  BITS, "%.17g", 13, "spent", NULL, hu_row_cost(row, true))            \
+    X(relative_training_cost, BITS, "%.17g", 14, "spent", NULL, hu_row_cost(row, false))           \
+    X(validation_metric,   HELD,  "%.17g", 15, "validation", "Validation", row->validation)        \
+    X(turn_1_loss,         TURN,  "%.17g", 16, "train", NULL, hu_row_turn_loss(row, 0))            \
+    X(turn_2_loss,         TURN,  "%.17g", 17, "train", NULL, hu_row_turn_loss(row, 1))            \
+    X(turn_2_loss_scale,   TURN,  "%.9g",  18, "scaling", NULL, hu_row_turn_scale(row, 1))
 /* clang-format on */
 
 /* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
@@ -99,7 +98,7 @@ typedef struct hu_column {
     hu_column_kind kind;
     const char *cell;
     int place;
-    bool on_board;
+    const char *board;
     const char *curve;
     double (*value)(const hu_metrics_row *row);
     size_t offset; /* in hu_metrics_record */

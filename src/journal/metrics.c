@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/lines.h"
 #include "base/memory.h"
+#include "journal/board.h"
 #include "show/csv.h"
 #include "show/json.h"
 
@@ -22,6 +23,8 @@ struct hu_metrics {
     hu_metrics_more more; /* columns that metrics.csv has beside the usual ones */
     const char *title[HU_COLUMNS];
     char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
+    char tag[HU_COLUMNS][HU_BOARD_TAG_BYTES];
+    bool is_told[HU_COLUMNS]; /* TensorBoard knows what the tag is */
 };
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
@@ -84,8 +87,10 @@ hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metric
     HU_TRY(hu_alloc(sizeof **metrics, &block));
     *metrics = block;
     **metrics = (hu_metrics){.folder = folder, .board = board, .more = more};
-    for (int c = 0; c < HU_COLUMNS; c++)
+    for (int c = 0; c < HU_COLUMNS; c++) {
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
+        hu_board_tag(hu_columns[c].board, (*metrics)->title[c], (*metrics)->tag[c]);
+    }
     HU_TRY(open_csv(*metrics));
     HU_TRY(open_lines(*metrics));
 done:
@@ -158,8 +163,18 @@ static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
     return hu_append_end(metrics->lines);
 }
 
+/* Tag, title and what it says, which the first event of a tag has. */
+static hu_scalar make_scalar(hu_metrics *metrics, int c, double value) {
+    hu_scalar scalar = {.tag = metrics->tag[c], .value = value};
+    if (metrics->is_told[c]) return scalar;
+    metrics->is_told[c] = true;
+    scalar.title = metrics->title[c];
+    scalar.about = hu_board_about(hu_columns[c].name);
+    return scalar;
+}
+
 /* The metric of an evaluation comes last: it is left out where there is none. */
-static hu_status write_board(const hu_metrics *metrics, const hu_metrics_row *row) {
+static hu_status write_board(hu_metrics *metrics, const hu_metrics_row *row) {
     hu_scalar scalar[HU_COLUMNS];
     size_t count = 0;
     for (int turn = 0; turn < 2; turn++)
@@ -167,8 +182,8 @@ static hu_status write_board(const hu_metrics *metrics, const hu_metrics_row *ro
             const hu_column *column = &hu_columns[c];
             double value = column->value(row);
             bool is_turn = hu_column_is_judged(column) == (turn == 1);
-            if (!column->on_board || !is_turn || is_absent(column, value)) continue;
-            scalar[count++] = (hu_scalar){metrics->title[c], value};
+            if (!column->board || !is_turn || is_absent(column, value)) continue;
+            scalar[count++] = make_scalar(metrics, c, value);
         }
     return hu_tensorboard_scalars(metrics->board, row->report->step, scalar, count);
 }

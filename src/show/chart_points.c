@@ -206,12 +206,13 @@ static void draw_strip(hu_page *page, const layout *plot) {
 }
 
 /* Axes whose numbers stand below the strip. */
-static void draw_axes(hu_page *page, const layout *plot, const hu_chart_axes *axes) {
+static void draw_axes(hu_page *page, const layout *plot, const hu_chart_axes *axes,
+                      bool has_front) {
     hu_frame frame = plot->frame;
     if (plot->has_low) draw_strip(page, plot);
     if (plot->has_low) frame.bottom += STRIP;
     hu_axes_draw(page, &frame, &plot->x, axes->x_title, &plot->y, axes->y_title);
-    if (!axes->front_title) return;
+    if (!axes->front_title || !has_front) return;
     hu_svg_line(page, 2, HEIGHT - 9, 30, HEIGHT - 9, "front");
     hu_svg_text(page, 38, HEIGHT - 5, "title", axes->front_title);
 }
@@ -220,7 +221,9 @@ void hu_chart_points(hu_page *page, const hu_chart_point *point, size_t count,
                      const hu_chart_axes *axes) {
     layout plot = make_layout(point, count, axes->lower_is_better ? -1.0 : 1.0);
     hu_svg_begin(page, HU_CHART_WIDTH, HEIGHT, axes->y_title);
-    draw_axes(page, &plot, axes);
+    bool has_front = false;
+    for (size_t i = 0; i < count; i++) has_front = has_front || point[i].is_front;
+    draw_axes(page, &plot, axes, has_front);
     if (plot.has_low) take(&plot, (box){plot.frame.left, plot.frame.bottom, 150, 14, false});
     draw_front(page, &plot, point, count);
     for (size_t i = 0; i < count; i++) draw_range(page, &plot, &point[i]);

@@ -167,7 +167,8 @@ static void draw_head(hu_page *page, const panel *p) {
         draw_ends(page, range, y + 10);
         y += RULER;
     }
-    hu_svg_text(page, HU_CHART_WIDTH - 2, p->top - 20, "title end", "% lost if rounded to");
+    if (y > 2)
+        hu_svg_text(page, HU_CHART_WIDTH - 2, p->top - 20, "title end", "% lost if rounded to");
     draw_columns(page, p, p->top - 4);
 }
 

@@ -89,12 +89,18 @@ static char *borrowed(const char *text) {
 static hu_status write_scalars(hu_tensorboard *board, int64_t step, const hu_scalar *scalar,
                                size_t count) {
     Hu__Value made[EVENT_SCALARS], *value[EVENT_SCALARS];
+    Hu__SummaryMetadata words[EVENT_SCALARS];
     for (size_t i = 0; i < count; i++) {
         hu__value__init(&made[i]);
         made[i].tag = borrowed(scalar[i].tag);
         made[i].value_case = HU__VALUE__VALUE_SIMPLE_VALUE;
         made[i].simple_value = (float)scalar[i].value;
         value[i] = &made[i];
+        if (!scalar[i].title) continue;
+        hu__summary_metadata__init(&words[i]);
+        words[i].display_name = borrowed(scalar[i].title);
+        words[i].summary_description = borrowed(scalar[i].about);
+        made[i].metadata = &words[i];
     }
     return write_values(board, step, value, count);
 }

@@ -11,8 +11,10 @@ typedef struct hu_tensorboard hu_tensorboard;
 
 /* One number of a step. */
 typedef struct hu_scalar {
-    const char *tag; /* "loss" */
-    double value;    /* NaN and infinities are written as they are */
+    const char *tag;           /* "train/loss": what is in front of the slash is its group */
+    double value;              /* NaN and infinities are written as they are */
+    const char *title, *about; /* its name and a sentence about it, wanted once for each tag; NULL:
+                                  they were told */
 } hu_scalar;
 
 /* Opens the folder's event file, or makes one. Of an existing file the events of `step` and later

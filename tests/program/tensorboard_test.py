@@ -12,8 +12,11 @@ import time
 import program
 from program import TINY
 
-COLUMNS = ["loss", "batch_accuracy", "lr", "loss_scale", "skipped", "gradient_norm",
-           "images_per_second", "low_precision_ratio", "promoted", "test_accuracy"]
+GROUPS = {"loss": "train/loss", "batch_accuracy": "train/batch_accuracy", "lr": "train/lr",
+          "loss_scale": "scaling/loss_scale", "skipped": "scaling/skipped", "gradient_norm": "train/gradient_norm",
+          "images_per_second": "speed/images_per_second", "low_precision_ratio": "precision/low_precision_ratio",
+          "promoted": "precision/promoted", "test_accuracy": "test/accuracy"}
+COLUMNS = list(GROUPS)
 
 
 def crc32c(data):
@@ -70,7 +73,7 @@ def events(checks, folder):
     checks.same(len(names), 1, f"{folder}: one event file")
     with open(names[0], "rb") as file:
         data = file.read()
-    at, found = 0, []
+    at, found, told = 0, [], set()
     while at < len(data):
         length, head = struct.unpack_from("<QI", data, at)
         body = data[at + 12:at + 12 + length]
@@ -86,7 +89,13 @@ def events(checks, folder):
         for number, value in fields(event[5]):
             checks.same(number, 1, "a summary has values")
             parts = dict(fields(value))
-            values[parts[1].decode()] = parts[2] if 2 in parts else dict(fields(parts[5]))
+            tag = parts[1].decode()
+            values[tag] = parts[2] if 2 in parts else dict(fields(parts[5]))
+            if 2 in parts:
+                words = dict(fields(parts.get(9, b"")))
+                checks.that(tag in told or (words.get(3, b"").endswith(b".") and words[2].decode().endswith(
+                    tag.split("/")[1])), f"{tag}: title and description where it is new: {words}")
+                told.add(tag)
         found.append((event.get(2, 0), values))
     checks.same(found[0], (-1, "brain.Event:2"), "the first event is the version")
     return found[1:]
@@ -104,19 +113,19 @@ def as_float32(text):
 def same_numbers(checks, folder):
     """Scalars are the rows of metrics.csv, in order, none twice."""
     rows = table(folder)
-    scalars = [(step, values) for step, values in events(checks, folder) if "loss" in values]
+    scalars = [(step, values) for step, values in events(checks, folder) if "train/loss" in values]
     checks.same([step for step, _ in scalars], [int(row["step"]) for row in rows], "steps")
     for (_, values), row in zip(scalars, rows):
         for column in COLUMNS:
             if column not in row:
                 continue
             if row[column] == "":
-                checks.that(column not in values, f"{column} is left out where there is none")
+                checks.that(GROUPS[column] not in values, f"{column} is left out where there is none")
             elif column == "images_per_second":
-                checks.that(math.isclose(values[column], float(row[column]), rel_tol=1e-3,
+                checks.that(math.isclose(values[GROUPS[column]], float(row[column]), rel_tol=1e-3,
                                          abs_tol=0.1), "images per second")
             else:
-                checks.same(repr(values[column]), repr(as_float32(row[column])),
+                checks.same(repr(values[GROUPS[column]]), repr(as_float32(row[column])),
                             f"{column} of {row['step']}")
 
 
@@ -170,7 +179,7 @@ def diverging_run(checks, cwd):
     program.call("train", *TINY, "lr=1e6", "lr.schedule=constant", "lr.warmup=0", "steps=20",
                  "run.dir=run", cwd=cwd)
     rows = table(f"{cwd}/run")
-    steps = [step for step, values in events(checks, f"{cwd}/run") if "loss" in values]
+    steps = [step for step, values in events(checks, f"{cwd}/run") if "train/loss" in values]
     checks.same(steps, [int(row["step"]) for row in rows], "steps of a run that diverged")
 
 
@@ -189,7 +198,7 @@ def damaged_file(checks, cwd):
             checks.that(file.read() == damage, "it is set aside")
         for aside in glob.glob(f"{cwd}/copy/*.damaged"):
             os.remove(aside)
-        steps = [step for step, values in events(checks, f"{cwd}/copy") if "loss" in values]
+        steps = [step for step, values in events(checks, f"{cwd}/copy") if "train/loss" in values]
         checks.same(steps, [2, 3], "a new one has the steps from there on")
         shutil.rmtree(f"{cwd}/copy")
     program.train(*TINY, "steps=2", cwd=cwd, run="whole")
@@ -198,7 +207,7 @@ def damaged_file(checks, cwd):
         file.write(text)
     code, _, err = program.call("resume", "whole", "steps=4", cwd=cwd)
     checks.that(code == 0 and f"{len(text)} bytes behind" in err, f"a torn end: {code} {err}")
-    steps = [step for step, values in events(checks, f"{cwd}/whole") if "loss" in values]
+    steps = [step for step, values in events(checks, f"{cwd}/whole") if "train/loss" in values]
     checks.same(steps, [0, 1, 2, 3], "all whole events stay")
 
 
