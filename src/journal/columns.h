@@ -31,7 +31,8 @@ typedef enum hu_column_kind {
 } hu_column_kind;
 
 /* X(name, KIND, cell, place, board, curve, value)
- *   name   title in metrics.csv, key in metrics.jsonl, member of hu_metrics_record; "metric" at its end stands for the name of the task's first metric
+ *   name   title in metrics.csv, key in metrics.jsonl, member of hu_metrics_record; "metric" at
+ *          its end stands for the name of the task's first metric
  *   cell   printf form of a double in metrics.csv
  *   place  in a line of metrics.jsonl, from 1 on; 0: not there
  *   board  group of its scalar in TensorBoard ("train/loss"), NULL: it is not there

@@ -36,8 +36,9 @@ static plot make_plot(const hu_chart_line *line, size_t count, double top) {
         }
     if (isfinite(top)) y_high = fmin(y_high, top);
     plot made = {.frame = {54, HU_CHART_WIDTH - 24, 26, PLOT_HEIGHT - 44}};
-    made.x = hu_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
     made.y = hu_scale_fit(fmin(y_low, y_high), y_high, made.frame.bottom, made.frame.top);
+    made.frame.left = fmax(made.frame.left, hu_axis_room(&made.y));
+    made.x = hu_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
     return made;
 }
 

@@ -67,11 +67,12 @@ static layout make_layout(const hu_chart_point *point, size_t count, double sens
     double x_pad = 0.06 * (x_high - x_low), y_pad = 0.06 * (y_high - y_low);
     if (y_high - y_low < 1.0) y_pad = 0.5 * (1.0 - (y_high - y_low));
     if (plot.has_low) plot.frame.bottom -= STRIP;
-    plot.x = hu_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
     y_low -= y_pad;
     y_high += y_pad;
     plot.y = sense > 0.0 ? hu_scale_exact(y_low, y_high, plot.frame.bottom, plot.frame.top)
                          : hu_scale_exact(-y_high, -y_low, plot.frame.top, plot.frame.bottom);
+    plot.frame.left = fmax(plot.frame.left, hu_axis_room(&plot.y));
+    plot.x = hu_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
     return plot;
 }
 

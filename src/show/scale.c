@@ -2,6 +2,7 @@
 #include "show/scale.h"
 
 #include <math.h>
+#include <stdio.h>
 
 #include "show/svg.h"
 
@@ -52,9 +53,22 @@ hu_ticks hu_scale_ticks(const hu_scale *scale, int wanted) {
     return ticks;
 }
 
+enum { UP_TICKS = 6, BESIDE = 14 };
+
+double hu_axis_room(const hu_scale *y) {
+    hu_ticks up = hu_scale_ticks(y, UP_TICKS);
+    double room = 0.0;
+    char text[64];
+    for (int i = 0; i < up.count; i++) {
+        snprintf(text, sizeof text, "%.*f", up.digits, up.at[i]);
+        room = fmax(room, hu_svg_text_width(text));
+    }
+    return room + BESIDE;
+}
+
 void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_scale *x, const char *x_title,
                   const hu_scale *y, const char *y_title) {
-    hu_ticks across = hu_scale_ticks(x, 7), up = hu_scale_ticks(y, 6);
+    hu_ticks across = hu_scale_ticks(x, 7), up = hu_scale_ticks(y, UP_TICKS);
     hu_svg_group(page, "axes");
     for (int i = 0; i < up.count; i++) {
         double at = hu_scale_at(y, up.at[i]);

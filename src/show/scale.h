@@ -34,6 +34,9 @@ typedef struct hu_frame {
     double left, right, top, bottom;
 } hu_frame;
 
+/* Room that the numbers of an axis on the left take, with what parts them from the plot. */
+double hu_axis_room(const hu_scale *y);
+
 /* Grid lines, numbers and titles of both axes. */
 void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_scale *x, const char *x_title,
                   const hu_scale *y, const char *y_title);
