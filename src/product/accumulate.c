@@ -3,9 +3,9 @@
 #include <omp.h>
 
 #include "base/checked.h"
-#include "base/whole.h"
 #include "kernel/gemm/counts.h"
 #include "product/bias.h"
+#include "product/there.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -208,24 +208,6 @@ static bool run_groups(const job *j, int64_t groups) {
     return done;
 }
 
-/* Rows of the product that sample s of the batch has. */
-static int64_t rows_there(const hu_product *p, const hu_product_call *call, int64_t s) {
-    return hu_rows_of_length(call->lengths[s], call->extent) * (p->out_h / call->extent);
-}
-
-/* The call of its sample s alone. */
-static hu_product_call sample_of(const hu_product *p, const hu_product_call *call, int64_t s) {
-    int64_t in = s * hu_product_in(p), out = s * hu_product_out(p);
-    hu_product_call one = *call;
-    one.first += s;
-    one.count = 1;
-    if (call->x) one.x = call->x + in;
-    if (call->dx) one.dx = call->dx + in;
-    if (call->y) one.y = call->y + out;
-    if (call->dy) one.dy = call->dy + out;
-    return one;
-}
-
 /* FORWARD or INPUT_GRAD, of the first rows of all samples of the call as one array; rows negative:
  * of all of them. */
 static bool run_outputs(const hu_product_facts *facts, hu_product_role role,
@@ -250,8 +232,8 @@ static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
     bool done = true;
     if (!call->lengths) return run_outputs(facts, role, call, -1);
     for (int64_t s = 0; done && s < call->count; s++) {
-        const hu_product_call one = sample_of(&facts->geometry, call, s);
-        int64_t rows = rows_there(&facts->geometry, call, one.first);
+        const hu_product_call one = hu_call_of_sample(&facts->geometry, call, s);
+        int64_t rows = hu_rows_there(&facts->geometry, call, one.first);
         done = rows == 0 || run_outputs(facts, role, &one, rows);
     }
     return done;
@@ -305,10 +287,10 @@ static bool run_terms_there(const hu_product_facts *facts, const hu_product_call
     const hu_product *p = &facts->geometry;
     int64_t before = 0;
     bool done = true;
-    for (int64_t s = 0; s < call->first; s++) before += rows_there(p, call, s);
+    for (int64_t s = 0; s < call->first; s++) before += hu_rows_there(p, call, s);
     for (int64_t s = 0; done && s < call->count; s++) {
-        const hu_product_call one = sample_of(p, call, s);
-        int64_t rows = rows_there(p, call, one.first);
+        const hu_product_call one = hu_call_of_sample(p, call, s);
+        int64_t rows = hu_rows_there(p, call, one.first);
         done = (rows == 0 && before > 0) || run_terms(facts, &one, rows, before);
         before += rows;
     }

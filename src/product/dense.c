@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "kernel/conv/winograd.h"
 #include "kernel/reduce/channel.h"
+#include "product/there.h"
 
 static bool is_depthwise(const hu_product *p) {
     return p->groups > 1 && p->groups == p->in_c && p->groups == p->out_c;
@@ -11,6 +12,17 @@ static bool is_depthwise(const hu_product *p) {
 
 bool hu_dense_can(const hu_product *p) {
     return p->groups == 1 || is_depthwise(p);
+}
+
+static bool is_of_rows(const hu_product *p) {
+    return p->kernel_h == 1 && p->kernel_w == 1 && p->stride_h == 1 && p->stride_w == 1 &&
+           p->pad_h == 0 && p->pad_w == 0 && p->in_w == 1 && p->in_h > 1 && p->out_h == p->in_h;
+}
+
+static hu_status create_row(hu_dense *dense) {
+    hu_conv one = dense->conv;
+    one.in_h = one.out_h = 1;
+    return hu_conv_plan_create(&one, &dense->row);
 }
 
 hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dense) {
@@ -35,6 +47,7 @@ hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dens
         st = hu_depthwise_create(&made->conv, &made->depthwise);
     else if (!by_winograd || !hu_winograd_fits(&made->conv))
         st = hu_conv_plan_create(&made->conv, &made->plan);
+    if (st == HU_OK && made->plan && is_of_rows(p)) st = create_row(made);
     if (st == HU_OK) return st;
     hu_dense_free(made);
     *dense = NULL;
@@ -44,6 +57,7 @@ hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dens
 void hu_dense_free(hu_dense *dense) {
     if (!dense) return;
     hu_conv_plan_free(dense->plan);
+    hu_conv_plan_free(dense->row);
     hu_depthwise_free(dense->depthwise);
     hu_free(dense);
 }
@@ -138,9 +152,24 @@ static void weight_gradient(const hu_dense *dense, const hu_product *p,
                           call->scratch, call->db);
 }
 
+/* FORWARD and INPUT_GRAD of the rows that are there, as samples of one row. */
+static void run_there(const hu_dense *dense, const hu_product *product, hu_product_role role,
+                      const hu_product_call *call) {
+    for (int64_t s = 0; s < call->count; s++) {
+        const hu_product_call one = hu_call_of_sample(product, call, s);
+        int64_t rows = hu_rows_there(product, call, one.first);
+        if (role == HU_PRODUCT_FORWARD)
+            hu_conv_forward(dense->row, rows, one.x, one.packed, one.y);
+        else
+            hu_conv_data_gradient(dense->row, rows, one.dy, one.packed, one.dx);
+    }
+}
+
 void hu_dense_run(const hu_dense *dense, const hu_product *product, hu_product_role role,
                   const hu_product_call *call) {
-    if (role == HU_PRODUCT_FORWARD)
+    if (call->lengths && dense->row && role != HU_PRODUCT_WEIGHT_GRAD)
+        run_there(dense, product, role, call);
+    else if (role == HU_PRODUCT_FORWARD)
         forward(dense, call);
     else if (role == HU_PRODUCT_INPUT_GRAD)
         input_gradient(dense, call);

@@ -13,6 +13,8 @@ typedef struct hu_dense {
     hu_conv conv;
     hu_depthwise *depthwise; /* of a depthwise convolution */
     hu_conv_plan *plan;      /* of another; both NULL: by Winograd's algorithm */
+    hu_conv_plan *row; /* where pixels are rows that samples may not all have: of one row, with
+                          the packed weights and the sums of all; else NULL */
 } hu_dense;
 
 /* True if kernel/conv can compute the product: one group, or as many as channels on both sides. */
