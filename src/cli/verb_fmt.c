@@ -146,7 +146,7 @@ static hu_status run_stream(const hu_config *config, const hu_format *format) {
     job.is_encoding = hu_config_flag(config, "encode", NULL);
     job.is_decoding = hu_config_flag(config, "decode", NULL);
     if (job.is_decoding && (job.is_encoding || hu_config_flag(config, "round", NULL)))
-        return hu_fail(HU_ERR_PARSE, "found --decode with --encode or --round, expected one");
+        return hu_fail(HU_ERR_ARGUMENT, "found --decode with --encode or --round, expected one");
     if (mode) HU_TRY(hu_rounding_parse(mode, &job.rounding));
     HU_TRY(hu_config_u64(config, "seed", &job.random.seed));
     job.random.stream = hu_stream_id("fmt", "");
@@ -157,7 +157,7 @@ done:
 
 /* ---- pictures ---- */
 
-/* run=RUN tensor=NAME, which belong together. HU_ERR_PARSE if only one is there. */
+/* run=RUN tensor=NAME, which belong together. HU_ERR_ARGUMENT if only one is there. */
 static hu_status read_sample(const hu_config *config, hu_recorded_tensor *tensor) {
     const char *folder, *name;
     int64_t step = -1; /* the last one */
@@ -167,7 +167,7 @@ static hu_status read_sample(const hu_config *config, hu_recorded_tensor *tensor
     HU_TRY(hu_config_text(config, "fmt.tensor", &name));
     if (!hu_config_is_auto(config, "comm.step")) HU_TRY(hu_config_i64(config, "comm.step", &step));
     if (!*folder != !*name)
-        return hu_fail(HU_ERR_PARSE, "found %s alone, expected run=RUN and tensor=NAME",
+        return hu_fail(HU_ERR_ARGUMENT, "found %s alone, expected run=RUN and tensor=NAME",
                        *folder ? "run=" : "tensor=");
     if (*folder) HU_TRY(hu_recorded_tensor_read(folder, name, step, tensor));
 done:
@@ -260,19 +260,19 @@ done:
 static hu_status check_flags(const hu_config *config, bool is_stream, int subjects) {
     bool has_table = has_flag(config, "table") || has_flag(config, "csv");
     if (has_flag(config, "list") && (subjects > 0 || is_stream || has_table))
-        return hu_fail(HU_ERR_PARSE, "found --list with a format, a table or a stream flag, "
-                                     "expected --list alone or with --json");
+        return hu_fail(HU_ERR_ARGUMENT, "found --list with a format, a table or a stream flag, "
+                                        "expected --list alone or with --json");
     if (has_flag(config, "list")) return HU_OK;
     if (subjects == 0)
-        return hu_fail(HU_ERR_PARSE, "found no format, expected halfulp fmt NAME or --list");
+        return hu_fail(HU_ERR_ARGUMENT, "found no format, expected halfulp fmt NAME or --list");
     if (has_flag(config, "csv") && has_flag(config, "json"))
-        return hu_fail(HU_ERR_PARSE, "found --csv with --json, expected one of them");
+        return hu_fail(HU_ERR_ARGUMENT, "found --csv with --json, expected one of them");
     if (is_stream && (has_flag(config, "json") || has_table))
-        return hu_fail(HU_ERR_PARSE,
+        return hu_fail(HU_ERR_ARGUMENT,
                        "found --json, --table or --csv with --round, --encode or --decode, "
                        "expected one of them: streams are lines of numbers");
     if (is_stream && subjects > 1)
-        return hu_fail(HU_ERR_PARSE, "found a stream of numbers for %d formats, expected one",
+        return hu_fail(HU_ERR_ARGUMENT, "found a stream of numbers for %d formats, expected one",
                        subjects);
     return HU_OK;
 }
@@ -289,7 +289,7 @@ static hu_status run_fmt(hu_config *config, int *exit_code) {
         return has_flag(config, "json") ? print_list_json() : print_list();
     HU_TRY(read_formats(config, named, &count));
     if (is_stream && named->is_element)
-        return hu_fail(HU_ERR_PARSE,
+        return hu_fail(HU_ERR_ARGUMENT,
                        "found a stream of numbers for %s, expected a format without blocks, such "
                        "as its elements'",
                        named->typed);

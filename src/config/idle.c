@@ -8,8 +8,11 @@
 
 /* How the value of the other key decides. */
 typedef enum idle_rule {
-    AMONG, /* it must be one of the words */
-    BESIDE /* it must not be one of them */
+    AMONG,  /* it must be one of the words */
+    BESIDE, /* it must not be one of them */
+    STEM,   /* what stands in front of its first ':' or '+' must be one of them */
+    PART,   /* the word must stand in it */
+    FILLED  /* a list that must have items */
 } idle_rule;
 
 /* One key that is read only where another has its say. Keys that are refused where they have no
@@ -20,6 +23,10 @@ typedef struct idle_row {
     const char *words; /* with blanks between them */
 } idle_row;
 
+/* precision=demote:0.6, ...: those that choose between two formats. */
+#define ASSIGNMENTS "high uniform hfp8 operator operator-out demote listed"
+
+/* A key of several rows has an effect where one of them says so; the first is told. */
 static const idle_row rows[] = {
     {"optimizer.momentum", "optimizer.name", AMONG, "sgd lars"},
     {"optimizer.nesterov", "optimizer.name", AMONG, "sgd lars"},
@@ -50,6 +57,18 @@ static const idle_row rows[] = {
     {"comm.schedule", "comm.workers", BESIDE, "1"},
     {"model.norm_rows", "model.name", AMONG, "ds2-s deepspeech2"},
     {"data.border", "data.pad", BESIDE, "0"},
+    {"data.class_seed", "data.classes", BESIDE, "0"},
+    {"data.class_seed", "data.part", BESIDE, "1/1"},
+    {"data.class_seed", "data.validation", BESIDE, "0"},
+    {"precision.promote_at", "precision.name", PART, "+promote"},
+    {"precision.promote_at", "precision.epochs", FILLED, ""},
+    {"precision.high", "precision.name", STEM, ASSIGNMENTS},
+    {"precision.high", "precision.name", PART, "+promote"},
+    {"precision.high", "precision.epochs", FILLED, ""},
+    {"accumulator.semantics", "accumulator.name", BESIDE, "fp32"},
+    {"accumulator.semantics", "accumulator.rules", FILLED, ""},
+    {"accumulator.count_every", "accumulator.name", BESIDE, "fp32"},
+    {"accumulator.count_every", "accumulator.rules", FILLED, ""},
 };
 
 /* Whether a list of words with blanks between them has the word. */
@@ -62,13 +81,31 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
-/* Whether the key of a row was typed and is not read beside the value of the other, which is given
- * in any case. */
-static bool is_idle(const hu_config *config, const idle_row *row, const char **value) {
+/* Whether the value of the other key of a row lets its key have an effect. value: that value. */
+static bool has_effect(const hu_config *config, const idle_row *row, const char **value) {
+    char stem[64];
+    const hu_keys *list;
     *value = "";
-    if (!hu_config_typed(config, row->key)) return false;
-    if (hu_config_text(config, row->other, value) != HU_OK) return false;
-    return has_word(row->words, *value) == (row->rule == BESIDE);
+    if (row->rule == FILLED)
+        return hu_config_list(config, row->other, &list) == HU_OK && hu_keys_count(list) > 0;
+    if (hu_config_text(config, row->other, value) != HU_OK) return true;
+    if (row->rule == PART) return strstr(*value, row->words) != NULL;
+    int length = row->rule == STEM ? (int)strcspn(*value, ":+") : (int)strlen(*value);
+    snprintf(stem, sizeof stem, "%.*s", length, *value);
+    return has_word(row->words, stem) != (row->rule == BESIDE);
+}
+
+/* Whether the key of the row, the first of its key, was typed and has an effect by no row. value:
+ * that of the first row. */
+static bool is_idle(const hu_config *config, const idle_row *row, const char **value) {
+    const idle_row *end = rows + sizeof rows / sizeof *rows;
+    const char *ignored;
+    bool is_first = row == rows || strcmp(row[-1].key, row->key) != 0;
+    if (!is_first || !hu_config_typed(config, row->key)) return false;
+    if (has_effect(config, row, value)) return false;
+    for (const idle_row *next = row + 1; next < end && strcmp(next->key, row->key) == 0; next++)
+        if (has_effect(config, next, &ignored)) return false;
+    return true;
 }
 
 bool hu_idle_key(const hu_config *config, size_t index, char *text) {

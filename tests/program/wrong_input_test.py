@@ -69,6 +69,12 @@ IDLE = [
     (["optimizer=adam", "optimizer.momentum=0.9"], "optimizer.momentum=0.9 has no effect with optimizer=adam"),
     (["lr.schedule=cosine", "lr.milestones=[1,2]"], "lr.milestones=[1,2] has no effect with lr.schedule=cosine"),
     (["comm.schedule=ring"], "comm.schedule=ring has no effect with workers=1"),
+    (["precision.promote_at=0.5"], "precision.promote_at=0.5 has no effect with precision=fp32"),
+    (["precision.high=bf16"], "precision.high=bf16 has no effect with precision=fp32"),
+    (["data.class_seed=4"], "data.class_seed=4 has no effect with data.classes=0"),
+    (["accumulator.semantics=f32fma"], "accumulator.semantics=f32fma has no effect with accumulator=fp32"),
+    (["lr.warmup=0", "lr.warmup_start=0.5"], "lr.warmup_start=0.5 has no effect with lr.warmup=0"),
+    (["gemm.m=3"], "gemm.m=3 has no effect: halfulp train does not read it"),
     (["eval.average=off"], "eval.average=off has no effect with optimizer.average=0"),
 ]
 
@@ -109,6 +115,11 @@ def what_changes_nothing(checks, cwd):
         code, _, err = program.call(*TINY, *words, f"run.dir=r{number}", cwd=cwd)
         checks.same((code, err.count("has no effect")), (0, 1), f"{words}: {err!r}")
         checks.that(f"warning: {told}\n" in err, f"{words}: {err!r}")
+    for words in (["precision=uniform+promote", "precision.promote_at=0.5", "precision.high=bf16"],
+                  ["accumulator=fmac8:1/6/9", "accumulator.semantics=f32fma"], ["data.validation=0.2", "data.class_seed=4"],
+                  ["optimizer=adam", "optimizer.beta1=0.5"], ["scaler=constant", "scaler.init=8"]):
+        code, _, err = program.call(*TINY, *words, f"run.dir={words[-1]}", cwd=cwd)
+        checks.same((code, "no effect" in err), (0, False), f"{words}: {err!r}")
     program.put(cwd, "a.yaml", b"scaler: {name: none, init: 1024}\n")
     code, _, err = program.call(*TINY, "config=a.yaml", "run.dir=file", cwd=cwd)
     checks.same((code, "no effect" in err), (0, False), f"a file may serve many trainings: {err!r}")
