@@ -32,6 +32,7 @@ static hu_status tell(const hu_verb *verb, bool wants_help) {
     return hu_show_text(st, text);
 }
 
+/* The verb of this name; NULL: none. */
 static const hu_verb *find_verb(const char *name) {
     for (size_t i = 0; hu_verbs[i]; i++)
         if (strcmp(hu_verbs[i]->name, name) == 0) return hu_verbs[i];

@@ -8,6 +8,7 @@
 
 static const char *const no_flags[] = {NULL};
 
+/* Without a word the same as `halfulp --help`. */
 static hu_status run_help(hu_config *config, int *exit_code) {
     char *text = NULL;
     const char *word = hu_config_subject(config, 0);
@@ -17,6 +18,7 @@ static hu_status run_help(hu_config *config, int *exit_code) {
     return hu_show_text(st, text);
 }
 
+/* The page of a verb, or of the whole program; cmake writes what they print where man looks. */
 static hu_status run_man(hu_config *config, int *exit_code) {
     char *text = NULL;
     const char *word = hu_config_subject(config, 0);
@@ -30,6 +32,7 @@ static hu_status run_man(hu_config *config, int *exit_code) {
     return hu_show_text(st, text);
 }
 
+/* The shell is the one word. */
 static hu_status run_completion(hu_config *config, int *exit_code) {
     char *text = NULL;
     (void)exit_code;
@@ -37,6 +40,7 @@ static hu_status run_completion(hu_config *config, int *exit_code) {
     return hu_show_text(st, text);
 }
 
+/* Which defaults are told: those of a model with data and an optimizer. */
 static const char *const help_keys[] = {"model.name", "data.name", "optimizer.name", NULL};
 static const char *const no_keys[] = {NULL};
 

@@ -121,7 +121,10 @@ bool hu_idle_key(const hu_config *config, size_t index, char *text) {
     return false;
 }
 
-/* What may be given to every run, or says how long it is. */
+/* Keys of the table that a message may leave out, and why: whoever resumes a finished run with
+ * another number of threads, or asks for more steps, has made no mistake.
+ *
+ * What may be given to every run, or says how long it is. */
 static bool is_about_running(const char *key) {
     return hu_config_key_is_free(key) || strcmp(key, "run.steps") == 0 ||
            strcmp(key, "run.epochs") == 0 || strcmp(key, "run.storage") == 0;

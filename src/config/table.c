@@ -45,6 +45,8 @@ static size_t list_all(const char **names) {
     return count;
 }
 
+/* Words of other programs, dashes as underscores; the short form that is typed here. A word that is
+ * a key here, too, is none of them. */
 const char *hu_config_key_alias(const char *name) {
     static const char *const aliases[][2] = {
         {"batch_size", "batch"},    {"bs", "batch"},        {"learning_rate", "lr"},
@@ -77,6 +79,7 @@ hu_status hu_config_key_unknown(const char *origin, const char *name) {
                    origin, name, nearest);
 }
 
+/* "auto", which is a value where the table's default says so. */
 static bool is_auto(const hu_keys *node) {
     return hu_keys_kind_of(node) == HU_KEYS_TEXT && strcmp(hu_keys_value(node), "auto") == 0;
 }
@@ -107,6 +110,7 @@ static hu_status check_int(const hu_config_key *key, const hu_keys *node) {
     return HU_OK;
 }
 
+/* Bounds are inclusive; a NaN is no finite number, and was refused before. */
 static hu_status check_real(const hu_config_key *key, const hu_keys *node) {
     double value;
     hu_status st = hu_keys_as_f64(node, &value);

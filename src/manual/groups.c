@@ -6,6 +6,7 @@
 
 enum { COLUMNS = 79 };
 
+/* In the order of keys.list, but for what only some verbs read, which comes last. */
 static const hu_key_group groups[] = {
     {"model", "the network"},
     {"task", "what it learns"},

@@ -57,6 +57,7 @@ static const hu_verb *find_verb(const hu_verb *const *verbs, const char *name) {
     return NULL;
 }
 
+/* By its whole name: topics are few, and are listed by the help. */
 static const hu_topic *find_topic(const char *name) {
     for (size_t i = 0; hu_topic_at(i); i++)
         if (strcmp(hu_topic_at(i)->name, name) == 0) return hu_topic_at(i);

@@ -23,6 +23,7 @@ static void put_row(hu_page *page, const char *name, const char *help) {
     hu_put_wrapped(page, help, at + 3, NAME_COLUMNS + 3);
 }
 
+/* Names and what they are; their usual trainings are told of each, `halfulp help NAME`. */
 static void put_models(hu_page *page) {
     hu_page_put(page, "Models, for model=NAME; model.width=2 makes one twice as wide. A network "
                       "of one's own: docs.\n\n");
@@ -30,6 +31,7 @@ static void put_models(hu_page *page) {
         put_row(page, hu_model_table[i].name, hu_model_table[i].help);
 }
 
+/* Each with its usual loss and all its metrics. */
 static void put_tasks(hu_page *page) {
     hu_page_put(page, "Tasks, for task=NAME (usually the model's own). The first metric is the one "
                       "that\ncompare, assign and reports take.\n\n");
@@ -42,6 +44,7 @@ static void put_tasks(hu_page *page) {
     }
 }
 
+/* What a task may be given in place of its own. */
 static void put_losses(hu_page *page) {
     hu_page_put(page, "Losses, for loss=NAME (usually the task's own).\n\n");
     for (size_t i = 0; hu_loss_at(i); i++) put_row(page, hu_loss_at(i)->name, hu_loss_at(i)->help);
@@ -102,6 +105,7 @@ static void put_precisions(hu_page *page) {
                 "  precision.epochs='0: fp32, 2: hfp8'   another precision from epoch 2 on\n");
 }
 
+/* The rows that hu_schedule_parse knows. */
 static void put_schedules(hu_page *page) {
     hu_page_put(page,
                 "Learning rates over time, for lr.schedule=NAME; the keys lr.* set them.\n\n");
@@ -109,6 +113,7 @@ static void put_schedules(hu_page *page) {
         put_row(page, hu_schedule_kinds[i].name, hu_schedule_kinds[i].summary);
 }
 
+/* The rows that hu_optimizer_parse knows. */
 static void put_optimizers(hu_page *page) {
     hu_page_put(page, "Optimizers, for optimizer=NAME; the keys optimizer.* set them.\n\n");
     for (int i = 0; i < HU_OPTIMIZER_COUNT; i++)
@@ -141,6 +146,7 @@ static void put_exit_codes(hu_page *page) {
                       "  130  interrupted; a training has saved where it was\n");
 }
 
+/* In the order in which a reader of the help may ask. */
 static const hu_topic topics[] = {
     {"models", "networks by name", put_models},
     {"data", "data sets, and what their folders hold", put_data},
