@@ -146,12 +146,19 @@ static void fill_masks(const hu_conv *c, int64_t first, int64_t end, uint32_t *m
     }
 }
 
+/* Each pixel meets its own place alone: the pixels of a strip are one run. */
+static bool is_pixelwise(const hu_conv *c) {
+    return c->kernel_h * c->kernel_w == 1 && c->stride_h * c->stride_w == 1 && c->pad_h == 0 &&
+           c->pad_w == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+}
+
 void hu_conv_view_begin(const hu_conv *c, int64_t count, void *scratch, hu_conv_strip_view *view) {
     int64_t end;
     float *panel = (float *)((char *)scratch + dy_offset(c, count));
     *view = (hu_conv_strip_view){.conv = c,
                                  .kernels = hu_conv_kernels_of_isa(),
                                  .layout = layout_of(c),
+                                 .is_pixelwise = is_pixelwise(c),
                                  .dy_panel = copies_dy(c) ? panel : NULL};
     if (view->layout != HU_CONV_ROWS) return;
     inner_columns(c, &view->before, &end);
@@ -217,12 +224,6 @@ static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float 
     }
 }
 
-/* Each pixel meets its own place alone. */
-static bool is_pixelwise(const hu_conv *c) {
-    return c->kernel_h * c->kernel_w == 1 && c->stride_h * c->stride_w == 1 && c->pad_h == 0 &&
-           c->pad_w == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
-}
-
 /* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
  * there. */
 static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
@@ -235,7 +236,7 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_plane_row = c->stride_w * v->x_plane_column;
     v->x_image = c->stride_h * v->x_plane_row;
     v->x_block = v->images * v->x_image;
-    if (is_pixelwise(c)) {
+    if (v->is_pixelwise) {
         for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
             copy_pixels(hu_conv_strip_pixels(v), least(c->in_c - k, HU_CONV_WIDTH), c->in_c,
                         x + v->in0 * row + k, to + k / HU_CONV_WIDTH * v->x_block);

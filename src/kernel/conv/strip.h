@@ -20,6 +20,7 @@ typedef struct hu_conv_strip_view {
     const hu_conv *conv;
     const hu_conv_kernels *kernels;
     hu_conv_layout layout;
+    bool is_pixelwise; /* each pixel meets its own place alone: a strip is one run of pixels */
     int64_t images, y0, y1, in0, in1;
     const float *x, *dy;
     int64_t x_image, x_block, x_plane_row, x_plane_column; /* planes: rows, columns modulo stride */

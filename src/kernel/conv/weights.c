@@ -69,6 +69,16 @@ static void run_whole_row(const hu_conv_strip_view *v, const tap_row *t, int64_t
     v->kernels->outer(o);
 }
 
+/* The one tap of a pixelwise convolution, over all pixels of the strip; o: its steps. */
+static void run_pixels(const hu_conv_strip_view *v, const tap_row *t, hu_conv_outer *o) {
+    o->images = o->rows = 1;
+    o->columns = hu_conv_strip_pixels(v);
+    o->x = t->x;
+    o->dy = t->dy;
+    o->dw = t->dw;
+    v->kernels->outer(o);
+}
+
 /* All taps of one tile: filters f .. f+n-1 of the group, lanes of the blocks of a tile from `block`
  * on. */
 static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int64_t n, bool adds,
@@ -94,6 +104,10 @@ static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int6
         .dw_filter = c->kernel_h * row,
         .mask_column = hu_conv_blocks(lanes) * HU_CONV_WIDTH,
         .adds = adds};
+    if (v->is_pixelwise) {
+        run_pixels(v, &(tap_row){.x = x, .dy = dy, .dw = dw}, &o);
+        return;
+    }
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
         reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
         int64_t in = low * c->stride_h - c->pad_h + kh * c->dilation_h - v->in0;
