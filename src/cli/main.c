@@ -85,7 +85,7 @@ static hu_status check_processes(const hu_verb *verb) {
 /* Keys of other verbs are told: what was typed in vain is a mistake. Those of files are not, which
  * may serve several verbs. */
 static void warn_of_keys(const hu_verb *verb, const hu_config *config) {
-    for (size_t i = 0; verb->keys && i < hu_config_key_count; i++) {
+    for (size_t i = 0; verb->keys && !verb->refuses_others && i < hu_config_key_count; i++) {
         const char *key = hu_config_keys[i].name, *word = hu_config_typed(config, key);
         if (word && !hu_verb_takes(verb, key))
             hu_listener_tell(&hu_progress_messages,

@@ -84,6 +84,7 @@ const hu_verb hu_verb_bench = {
     .flags = flags,
     .max_subjects = 0,
     .keys = bench_keys,
+    .refuses_others = true,
     .examples = {{"bench kernel=gemm m=16 n=16 k=64", "what an accumulator costs beside float32"},
                  {"bench kernel=step data=glyphs precision=hfp8 repeat=2",
                   "steps in a precision beside float32"}},

@@ -52,19 +52,9 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const comm_keys[] = {"comm.*",
-                                        "cluster.link",
-                                        "cluster.latency",
-                                        "bench.format",
-                                        "bench.elements",
-                                        "run.seed",
-                                        "run.repeat",
-                                        "run.steps",
-                                        "run.threads",
-                                        "run.batch",
-                                        "data.*",
-                                        "accumulator.*",
-                                        NULL};
+static const char *const comm_keys[] = {
+    "comm.*",     "cluster.link", "cluster.latency", "bench.format", "bench.elements", "run.seed",
+    "run.repeat", "run.steps",    "run.threads",     "data.name",    "out.file",       NULL};
 
 const hu_verb hu_verb_comm = {
     .name = "comm",
@@ -89,6 +79,7 @@ const hu_verb hu_verb_comm = {
     .flags = flags,
     .joins_others = true,
     .keys = comm_keys,
+    .refuses_others = true,
     .examples = {{"comm workers=4 schedule=ring format=e5m2 scaling=aps elements=512",
                   "what reduction in 8 bits loses"},
                  {"comm run=RUN workers=2 format=e5m2", "the same of the gradients of a training"}},

@@ -96,6 +96,7 @@ const hu_verb hu_verb_export = {
     .min_subjects = 1,
     .max_subjects = 1,
     .keys = used,
+    .refuses_others = true,
     .examples = {{"export RUN out=FILE.safetensors",
                   "weights for load_state_dict of a torch.nn module"},
                  {"export RUN weights=rounded", "as the products see them"}},

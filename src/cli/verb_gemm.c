@@ -340,6 +340,7 @@ const hu_verb hu_verb_gemm = {
     .flags = flags,
     .max_subjects = 0,
     .keys = used,
+    .refuses_others = true,
     .examples = {{"gemm accumulator=fmac8:1/6/9 m=8 n=8 k=256", "errors of one accumulator"},
                  {"gemm k=64 m=8 n=8", "all of them, with few terms"}},
     .run = run_gemm,

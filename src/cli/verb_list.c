@@ -48,6 +48,7 @@ const hu_verb hu_verb_list = {
     .flags = flags,
     .max_subjects = 1,
     .keys = no_keys,
+    .refuses_others = true,
     .examples = {{"list .", "all runs of this folder"}},
     .run = run_list,
 };

@@ -353,6 +353,7 @@ const hu_verb hu_verb_plan = {
     .flags = flags,
     .max_subjects = 0,
     .keys = plan_keys,
+    .refuses_others = true,
     .examples = {{"plan model=resnet18 batch=32",
                   "layers, operations and bytes of a training, which is not made"},
                  {"plan model=resnet18 precision=hfp8 out=FILE.yaml",

@@ -196,6 +196,7 @@ const hu_verb hu_verb_predict = {
     .min_subjects = 1,
     .max_subjects = 1 + MOST_FILES,
     .keys = used,
+    .refuses_others = true,
     .examples = {{"predict RUN count=5", "what it says of the first five test samples"},
                  {"predict RUN out=FILE.csv", "of all of them, as a table"}},
     .run = run_predict,

@@ -345,6 +345,7 @@ const hu_verb hu_verb_stats = {
     .min_subjects = 1,
     .max_subjects = 1,
     .keys = stats_keys,
+    .refuses_others = true,
     .examples = {{"stats RUN", "exponents and subnormal numbers of a run"},
                  {"stats RUN format=fp16,e5m2", "and what two formats would make of them"}},
     .run = run_stats,

@@ -89,6 +89,7 @@ const hu_verb hu_verb_watch = {
     .min_subjects = 1,
     .max_subjects = 1,
     .keys = no_keys,
+    .refuses_others = true,
     .examples = {{"watch RUN", "what happened so far, and what happens until it ends"}},
     .run = run_watch,
 };

@@ -123,6 +123,7 @@ const hu_verb hu_verb_why = {
     .min_subjects = 1,
     .max_subjects = 2,
     .keys = why_keys,
+    .refuses_others = true,
     .examples = {{"why RUN", "where numbers died, and what to try"},
                  {"why RUN '*.grad'", "what became of all gradients"}},
     .run = run_why,

@@ -24,6 +24,7 @@ typedef struct hu_verb {
     /* Full names of the keys that it reads, NULL at the end; "lr.*": all that begin so,
      * "-comm.rho": this one not. NULL: none is known, and none is warned of. */
     const char *const *keys;
+    bool refuses_others; /* run() fails where another key is given: none is warned of before */
     hu_verb_example examples[HU_VERB_EXAMPLES]; /* those that are not NULL */
 
     /* Does the work, stdout for the result. A failure is reported by its hu_status and message;
