@@ -339,8 +339,8 @@ const hu_verb hu_verb_fmt = {
     .min_subjects = 0,
     .max_subjects = HU_FORMATS_MOST,
     .keys = fmt_keys,
-    .examples = {{"fmt e4m3fn", "limits and special codes of a format"},
-                 {"fmt e4m3 e5m2 fp16", "three beside each other"},
+    .examples = {{"fmt e4m3fn --table", "every code of a format with its class and value"},
+                 {"fmt e4m3fn e5m2 fp16 out=formats.html", "three beside each other, and drawn"},
                  {"fmt 1/6/9 --round < FILE", "the numbers of a file, one a line, rounded"}},
     .run = run_fmt,
 };

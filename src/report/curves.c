@@ -10,7 +10,7 @@
 #include "show/chart.h"
 #include "show/html.h"
 
-enum { TIP = 220, MAX_LINES = 24, NAME_BYTES = 96 };
+enum { TIP = 220, MAX_LINES = 24, NAME_BYTES = 128 };
 
 /* A line with the memory that it stands on. */
 typedef struct curve {
@@ -193,7 +193,10 @@ void hu_report_curves(hu_page *page, const hu_report *report) {
     }
     if (shown == 0) return;
     hu_html_section(page, "curves", "Training",
-                    report->count > all ? "The first seed of each precision." : "");
+                    report->count > all ? "The first seed of each precision. A row's loss is that "
+                                          "of its batch; the last of an epoch may be small."
+                                        : "A row's loss is that of its batch; the last of an epoch "
+                                          "may be small.");
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].curve) draw_charts(page, report, &hu_columns[c]);
     if (shown > MAX_LINES) {

@@ -47,7 +47,7 @@ static hu_status read_config(hu_report_run *run) {
     hu_free(path);
     if (st != HU_OK) return st;
     /* Older versions knew nothing else. */
-    snprintf(run->loss, sizeof run->loss, "%.20s of %.20s", hu_report_text(run, "task.loss", "nll"),
+    snprintf(run->loss, sizeof run->loss, "%.40s of %.30s", hu_report_text(run, "task.loss", "nll"),
              hu_report_text(run, "task.name", "classify"));
     run->seed = strtoll(hu_report_text(run, "run.seed", "1"), NULL, 10);
     return hu_strdup(hu_report_text(run, "precision.name", "?"), &run->precision);

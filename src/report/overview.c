@@ -282,6 +282,28 @@ static void put_table(hu_page *page, const hu_report *report, const hu_summary *
     hu_html_table_end(page);
 }
 
+/* The columns that do not explain themselves. */
+static void put_meanings(hu_page *page, bool has_costs) {
+    hu_html_details(page, "What the columns say", false);
+    hu_html_paragraph(page,
+                      "Best: that of each run's best evaluation. Far below: further below the "
+                      "best than five times the distance of the median, and two units; "
+                      "such a precision is on no front.");
+    if (has_costs)
+        hu_html_paragraph(page, "Training, inference: bit-operations, over those with the most "
+                                "bits in all layers.");
+    hu_html_paragraph(page, "Low ratio: the share of all numbers that are in low precision. "
+                            "Aggregate: all tensors of a batch in their formats, MiB; where it "
+                            "changes, from start to end, and the mean over the steps.");
+    hu_html_paragraph(page, "Memory: what training allocates, MiB. RSS: the most that the process "
+                            "had, data set and libraries included, MiB.");
+    hu_html_paragraph(page,
+                      "Promoted: tensors that went from low to high precision. Skipped: steps "
+                      "without an update, as gradients were not finite. Collapsed: runs that "
+                      "ended where guessing does, or far from their own best.");
+    hu_html_details_end(page);
+}
+
 /* Why runs diverged or collapsed, in the words of their result. */
 static void put_endings(hu_page *page, const hu_report *report) {
     static const char *const endings[] = {"diverged", "collapsed"};
@@ -354,7 +376,7 @@ static void put_pictures(hu_page *page, const hu_report *report, const hu_summar
 
 void hu_report_overview(hu_page *page, const hu_report *report) {
     hu_summary *all;
-    char heading[HU_METRIC_TEXT_BYTES], lead[600];
+    char heading[HU_METRIC_TEXT_BYTES], lead[400];
     hu_status st = hu_report_summarise(report, &all);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
@@ -365,22 +387,18 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
         points += is_shown(report, &all[i]) && isfinite(all[i].memory);
     /* A front needs more than one point. */
     if (points > 1) put_pictures(page, report, all);
-    snprintf(
-        lead, sizeof lead,
-        "%s is that of the last evaluation: mean ± standard deviation over the seeds that ended; "
-        "best: the same of each run's best evaluation. %s%sAggregate (all tensors of a batch in "
-        "their formats; where it changes, from start to end, and the mean over the steps), memory "
-        "and peak RSS are in MiB.%s",
-        hu_metric_heading(report->metric, heading),
-        report->precisions > 1 ? "~: behind the best by no more than the seeds scatter (95 %). "
-                               : "",
-        any_costs(report, all) ? "Training and inference: bit-operations, over those with the "
-                                 "most bits. "
-                               : "",
-        points > 1 ? " * stands on the front against memory, where far below the others none does."
-                   : "");
+    snprintf(lead, sizeof lead, "%s of the last evaluation%s.%s%s",
+             hu_metric_heading(report->metric, heading),
+             report->count > (size_t)report->precisions
+                 ? ", mean ± standard deviation over the seeds that ended"
+                 : "",
+             points > 1 ? " * stands on the front against memory." : "",
+             report->precisions > 1
+                 ? " ~ is behind the best by no more than the seeds scatter (95 %)."
+                 : "");
     hu_html_section(page, "results", "Results", lead);
     put_table(page, report, all);
+    put_meanings(page, any_costs(report, all));
     put_weights(page, report);
     put_endings(page, report);
     hu_html_section_end(page);

@@ -26,7 +26,7 @@ typedef struct hu_report_run {
     hu_keys *config;         /* resolved */
     json_t *result;          /* NULL: not ended, or of an older version */
     const hu_metric *metric; /* of its results */
-    char loss[48];           /* "nll of classify": what its training loss is */
+    char loss[80];           /* "nll of classify": what its training loss is */
     hu_history *history;
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;

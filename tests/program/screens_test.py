@@ -13,6 +13,7 @@ from program import TINY
 
 WIDTHS = (390, 768, 1280)
 MOST_BYTES = 400 * 1024  # of a page of ten runs
+LONG = "a_data_set_whose_name_is_longer_than_any_line_of_a_phone_can_be"
 
 # In a copy of the page: every text that can be seen against its picture, the window, its neighbours and its ground.
 # Lines of text are boxes without the room above and below their letters.
@@ -129,7 +130,8 @@ def pages_of(checks, cwd):
     run("compare", "precision=fp32,1/6/9,hfp8,demote:0.6+promote,e4m3fn:ovf=sat", "seeds=1,2", *TINY, "epochs=2",
         "run.dir=many")
     run("train", *TINY, "steps=40", "precision=fp16", "scaler=constant", "scaler.init=1e9", "run.dir=failed")
-    run("train", *TINY, "steps=4", "precision=e4m3", "run.dir=dead")
+    program.write_idx(f"{cwd}/{LONG}")
+    run("train", *TINY, f"data=idx:{LONG}", "steps=4", "precision=e4m3", "run.dir=dead")
     run("train", *TINY, "steps=6", "precision=ldp:3-8", "bits.lr=5", "bits.target=0.3", "run.dir=bits")
     run("report", "failed", "dead", "bits", "out=few.html")
     run("fmt", "e4m3fn", "e5m2:bias=20:ovf=sat", "1/6/9", "fp16", "out=formats.html", "run=dead", "tensor=conv1.out.grad")
