@@ -13,6 +13,7 @@
 #endif
 
 #include "base/error.h"
+#include "data/each.h"
 
 static volatile sig_atomic_t was_interrupted;
 
@@ -111,6 +112,7 @@ hu_status hu_interrupt_install(const volatile sig_atomic_t **flag) {
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     *flag = &was_interrupted;
+    hu_data_watch(&was_interrupted);
     if (sigaction(SIGINT, &action, NULL) == 0 && sigaction(SIGTERM, &action, NULL) == 0 &&
         catch_hangup(&action) == 0)
         return HU_OK;

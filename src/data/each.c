@@ -1,5 +1,7 @@
 #include "data/each.h"
 
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,12 +32,26 @@ static int64_t failed_at(const failure *first) {
     return index;
 }
 
+/* Whether somebody wants an end; one question of a process, as signals are. */
+static const volatile sig_atomic_t *_Atomic asked;
+
+void hu_data_watch(const volatile sig_atomic_t *interrupted) {
+    atomic_store(&asked, interrupted);
+}
+
+static hu_status check_asked(void) {
+    const volatile sig_atomic_t *flag = atomic_load(&asked);
+    if (!flag || !*flag) return HU_OK;
+    return hu_fail(HU_ERR_INTERRUPTED, "interrupted while the data were read");
+}
+
 hu_status hu_data_each(int64_t count, hu_status (*visit)(void *context, int64_t i), void *context) {
     failure first = {.index = INT64_MAX, .status = HU_OK};
 #pragma omp parallel for schedule(dynamic, 8)
     for (int64_t i = 0; i < count; i++) {
         if (i > failed_at(&first)) continue;
-        hu_status st = visit(context, i);
+        hu_status st = check_asked();
+        if (st == HU_OK) st = visit(context, i);
         if (st != HU_OK) note(&first, i, st);
     }
     return first.status == HU_OK ? HU_OK : hu_fail(first.status, "%s", first.message);

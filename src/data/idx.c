@@ -6,12 +6,20 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/head.h"
 #include "base/memory.h"
 #include "data/kind.h"
 
 /* Third byte 8: elements are unsigned bytes; fourth byte: 3 extents (images), 1 extent (labels).
  * EXTENT_MAX bounds what a damaged header can ask for. */
-enum { IMAGE_MAGIC = 0x803, LABEL_MAGIC = 0x801, EXTENT_MAX = 4096 };
+enum {
+    IMAGE_MAGIC = 0x803,
+    LABEL_MAGIC = 0x801,
+    EXTENT_MAX = 4096,
+    HEAD_MOST = 16,
+    SLACK = 1 << 12
+};
+#define FILE_MOST ((uint64_t)UINT32_MAX) /* bytes of a file, inflated */
 
 /* One half of the set: prefixes of its file names, NULL-terminated. */
 static const char *const train_names[] = {"train", NULL};
@@ -91,14 +99,50 @@ static hu_status keep_part(void **image, const uint8_t **part, size_t whole, siz
     return HU_OK;
 }
 
+/* Elements that the extents behind the magic promise; FILE_MOST if there are more. */
+static uint64_t count_elements(hu_byte_reader *reader, int extents) {
+    uint64_t count = 1;
+    for (int i = 0; i < extents; i++) {
+        uint32_t extent = 0;
+        if (hu_read_u32_be(reader, "extent", &extent) != HU_OK) return FILE_MOST;
+        count *= extent; /* below 2^64: both are below 2^32 */
+        if (count > FILE_MOST) return FILE_MOST;
+    }
+    return count;
+}
+
+/* The whole file, of which little more is read than its head says: as much as a gzip stream of that
+ * may be longer than its contents, which also shows that there are more bytes. A head that cannot
+ * be had alone (of a pipe, or behind damage) bounds nothing. */
+static hu_status read_file(const char *path, uint32_t magic, int extents, uint8_t **data,
+                           size_t *bytes) {
+    uint8_t head[HEAD_MOST];
+    size_t got, size = 4 + 4 * (size_t)extents;
+    uint64_t most = FILE_MOST;
+    *data = NULL;
+    hu_status st = hu_file_head_inflated(path, head, size, &got);
+    if (st != HU_OK) return st;
+    hu_byte_reader reader = {path, head, got, 0};
+    if (got == size) {
+        st = read_magic(&reader, magic);
+        most = size + count_elements(&reader, extents);
+        most += most / 1024 + SLACK;
+    }
+    if (st == HU_OK) st = hu_file_read(path, most < FILE_MOST ? most : FILE_MOST, data, bytes);
+    if (st != HU_ERR_LIMIT || most >= FILE_MOST) return st;
+    return hu_fail(HU_ERR_CORRUPT,
+                   "%s: offset %llu: found more bytes, expected fewer, as the extents say", path,
+                   (unsigned long long)most);
+}
+
 /* Extents of the field: expected, or 0 for whatever the file says. count: images in the file. */
 static hu_status read_images(const char *path, int64_t limit, hu_dataset *dataset, void **owned,
                              hu_split *split, int64_t *count) {
-    uint8_t *data;
-    size_t bytes;
+    uint8_t *data = NULL;
+    size_t bytes = 0;
     const uint8_t *pixels;
     hu_status st = HU_OK;
-    HU_TRY(hu_file_read(path, UINT32_MAX, &data, &bytes));
+    HU_TRY(read_file(path, IMAGE_MAGIC, 3, &data, &bytes));
     *owned = data;
     hu_byte_reader reader = {path, data, bytes, 0};
     HU_TRY(read_magic(&reader, IMAGE_MAGIC));
@@ -142,7 +186,7 @@ static hu_status read_labels(const char *path, int64_t images, int64_t classes, 
     const uint8_t *labels;
     int64_t count = 0;
     hu_status st = HU_OK;
-    HU_TRY(hu_file_read(path, UINT32_MAX, &data, &bytes));
+    HU_TRY(read_file(path, LABEL_MAGIC, 1, &data, &bytes));
     hu_byte_reader reader = {path, data, bytes, 0};
     HU_TRY(read_magic(&reader, LABEL_MAGIC));
     HU_TRY(read_extent(&reader, "number of labels (one per image)", INT32_MAX, images, &count));

@@ -90,12 +90,27 @@ static hu_status read_frame(const char *name, const uint8_t *data, size_t bytes,
     return HU_OK;
 }
 
+/* A file that promises more pixels than its bytes can hold is refused before they are decoded:
+ * every block of 8 x 8 pixels takes one bit at least with Huffman codes (T.81, annex F.2), which
+ * are 512 pixels a byte. Twice as many are let through, and small pictures always. With at most 500
+ * scans (TJFLAG_LIMITSCANS) this bounds what a byte of a file costs. */
+static hu_status check_promise(const char *name, const frame *whole, size_t bytes) {
+    enum { SMALL = 1 << 20, PIXELS_OF_BYTE = 1024 };
+    uint64_t pixels = (uint64_t)whole->width * (uint64_t)whole->height;
+    if (pixels <= SMALL || pixels / PIXELS_OF_BYTE <= bytes) return HU_OK;
+    return hu_fail(HU_ERR_CORRUPT,
+                   "%s: damaged JPEG file: found %dx%d pixels in %zu bytes, expected at most %d in "
+                   "a byte",
+                   name, whole->width, whole->height, bytes, PIXELS_OF_BYTE);
+}
+
 static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                         tjhandle decoder, hu_image *image) {
     frame whole;
     hu_status st = HU_OK;
     if (!find_frame(data, bytes, &whole)) st = read_frame(name, data, bytes, decoder, &whole);
     if (st == HU_OK) st = hu_image_check(name, whole.width, whole.height);
+    if (st == HU_OK) st = check_promise(name, &whole, bytes);
     if (st != HU_OK) return st;
     /* The reduced size is never more than what was checked above. */
     tjscalingfactor factor = scale_for(whole.width, whole.height, side);
@@ -103,7 +118,8 @@ static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int
     st = hu_image_reserve(name, width, height, whole.has_inks ? INKS : HU_IMAGE_CHANNELS, image);
     if (st != HU_OK) return st;
     if (tjDecompress2(decoder, data, bytes, image->pixels, width, 0, height,
-                      whole.has_inks ? TJPF_CMYK : TJPF_RGB, TJFLAG_ACCURATEDCT) != 0 &&
+                      whole.has_inks ? TJPF_CMYK : TJPF_RGB,
+                      TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0 &&
         is_damage(decoder))
         return fail(name, decoder);
     if (whole.has_inks) inks_to_colours(image);

@@ -73,7 +73,9 @@ hu_status hu_follow_next(hu_follow *follow, json_t **row) {
     if (!follow->file)
         return hu_fail(HU_ERR_IO, "%s: cannot open: %s", follow->path, strerror(errno));
     while (read_line(follow)) {
-        *row = json_loads(follow->line, JSON_REJECT_DUPLICATES, NULL);
+        json_error_t error;
+        if (hu_json_parse(follow->line, strlen(follow->line), row, &error) == HU_ERR_MEMORY)
+            return HU_ERR_MEMORY;
         if (*row && *hu_progress_event(*row)) return HU_OK;
         json_decref(*row);
         *row = NULL;

@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/head.h"
 #include "base/memory.h"
 #include "base/note.h"
 #include "base/replacement.h"
@@ -266,7 +267,12 @@ static hu_status read_file(const char *path, uint8_t **data, size_t *bytes) {
                        "%s: cannot open: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         return hu_fail(HU_ERR_IO, "%s: found no regular file, expected a checkpoint", path);
-    return hu_file_read_plain(path, (size_t)info.st_size, data, bytes);
+    uint8_t head[HU_CONTAINER_HEAD_BYTES];
+    size_t got;
+    uint64_t file_bytes;
+    hu_status st = hu_file_head(path, head, sizeof head, &got, &file_bytes);
+    if (st == HU_OK) st = hu_container_check_head(path, head, got, file_bytes);
+    return st == HU_OK ? hu_file_read_plain(path, (size_t)info.st_size, data, bytes) : st;
 }
 
 hu_status hu_checkpoint_open(const char *path, hu_checkpoint **checkpoint) {

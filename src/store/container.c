@@ -13,7 +13,7 @@
 static const char magic[8] = {'H', 'U', 'L', 'P', 'C', 'K', 'P', 'T'};
 
 enum {
-    PROLOGUE_BYTES = 32, /* magic, version, count, file bytes, step */
+    PROLOGUE_BYTES = HU_CONTAINER_HEAD_BYTES, /* magic, version, count, file bytes, step */
     /* Name, then offset, bytes and checksum of the data, 8 bytes each. */
     ENTRY_BYTES = HU_CONTAINER_NAME_BYTES + 24,
     CHECKSUM_BYTES = 8
@@ -251,6 +251,16 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
 done:
     if (st != HU_OK) hu_container_free(container);
     return st;
+}
+
+hu_status hu_container_check_head(const char *file, const uint8_t *head, size_t bytes,
+                                  uint64_t file_bytes) {
+    int64_t step;
+    size_t count;
+    /* The prologue is compared with the whole size, of which it needs no more than the head. */
+    bool is_whole = bytes == HU_CONTAINER_HEAD_BYTES && file_bytes <= SIZE_MAX;
+    hu_byte_reader reader = {file, head, is_whole ? (size_t)file_bytes : bytes, 0};
+    return read_prologue(&reader, &step, &count);
 }
 
 void hu_container_free(hu_container *container) {

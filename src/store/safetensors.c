@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/head.h"
 #include "base/keys.h"
 #include "base/memory.h"
 #include "store/safetensors_header.h"
@@ -158,11 +159,41 @@ done:
     return st;
 }
 
+/* Whether the header fits the size of the file: what is checked of it needs none of the numbers.
+ * The length of the header was checked by read_length, and is known to lie within the file. */
+static hu_status check_header(const char *path, size_t length, size_t file_bytes) {
+    uint8_t *head;
+    size_t got;
+    uint64_t now;
+    hu_safetensors *file = NULL;
+    hu_status st = HU_NEW_ARRAY(&head, LENGTH_BYTES + length);
+    if (st == HU_OK) st = hu_file_head(path, head, LENGTH_BYTES + length, &got, &now);
+    /* A file that was changed meanwhile is checked when it is read. */
+    if (st == HU_OK && got == LENGTH_BYTES + length && now == file_bytes)
+        st = hu_safetensors_parse(path, head, file_bytes, &file);
+    hu_safetensors_free(file);
+    hu_free(head);
+    return st;
+}
+
+/* Refuses a file whose size contradicts its header before all of it is read. */
+static hu_status check_size(const char *path) {
+    uint8_t head[LENGTH_BYTES];
+    size_t got, length;
+    uint64_t file_bytes;
+    hu_status st = hu_file_head(path, head, sizeof head, &got, &file_bytes);
+    if (st != HU_OK || got < sizeof head || file_bytes > HU_SAFETENSORS_FILE_BYTES) return st;
+    hu_byte_reader reader = {path, head, (size_t)file_bytes, 0};
+    st = read_length(&reader, &length);
+    return st == HU_OK ? check_header(path, length, (size_t)file_bytes) : st;
+}
+
 hu_status hu_safetensors_open(const char *path, hu_safetensors **result) {
     uint8_t *data;
     size_t bytes;
     *result = NULL;
-    hu_status st = hu_file_read_plain(path, HU_SAFETENSORS_FILE_BYTES, &data, &bytes);
+    hu_status st = check_size(path);
+    if (st == HU_OK) st = hu_file_read_plain(path, HU_SAFETENSORS_FILE_BYTES, &data, &bytes);
     if (st != HU_OK) return st;
     st = hu_safetensors_parse(path, data, bytes, result);
     if (st == HU_OK)

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <zlib.h>
 
 #include "base/rng.h"
 #include "data_refused.h"
@@ -343,6 +344,33 @@ static void fashion_mnist_is_what_its_authors_describe(void **state) {
     hu_dataset_close(d);
 }
 
+/* Sparse files of 3 GiB, and gzip files that inflate far beyond what their heads say. */
+static void files_are_read_no_further_than_they_say(void **state) {
+    (void)state;
+    char path[256];
+    for (int f = 0; f < 4; f++) {
+        put_all();
+        snprintf(path, sizeof path, "%s/%s", folder, files[f].name);
+        assert_int_equal(truncate(path, (off_t)3 << 30), 0);
+        uint64_t before = hu_memory_count().peak_bytes;
+        expect_damage(files[f].name);
+        assert_true(hu_memory_count().peak_bytes < before + (1 << 20));
+        snprintf(path, sizeof path, "%s/%s.gz", folder, files[f].name);
+        gzFile packed = gzopen(path, "wb1");
+        gzwrite(packed, files[f].data, (unsigned)files[f].size);
+        static const uint8_t zeros[1 << 20];
+        for (int i = 0; i < 64; i++) gzwrite(packed, zeros, sizeof zeros);
+        assert_int_equal(gzclose(packed), Z_OK);
+        char plain[256];
+        snprintf(plain, sizeof plain, "%s/%s", folder, files[f].name);
+        unlink(plain);
+        before = hu_memory_count().peak_bytes;
+        expect_damage(files[f].name);
+        assert_true(hu_memory_count().peak_bytes < before + (4 << 20));
+        unlink(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_and_gzip_files_give_the_same_set),
@@ -354,6 +382,7 @@ int main(void) {
         cmocka_unit_test(halves_that_do_not_belong_together_are_refused),
         cmocka_unit_test(labels_unknown_to_the_training_half_are_refused),
         cmocka_unit_test(huge_extents_are_refused),
+        cmocka_unit_test(files_are_read_no_further_than_they_say),
         cmocka_unit_test(random_damage_is_refused_or_changes_nothing_but_pixels_and_labels),
         cmocka_unit_test(missing_files_are_told_with_advice),
         cmocka_unit_test(unknown_and_incomplete_specs_are_errors),

@@ -299,6 +299,62 @@ static void cut_files_are_refused(void **state) {
         assert_int_equal(try_decode(file, bytes), HU_ERR_CORRUPT);
 }
 
+/* The last scan of a progressive picture so many times instead of once. */
+static void repeat_scan(size_t times) {
+    size_t start = file_bytes;
+    do start--;
+    while (file[start] != 0xff || file[start + 1] != 0xda);
+    size_t scan = file_bytes - 2 - start; /* without the end of the image */
+    assert_true(file_bytes + times * scan <= sizeof file);
+    for (size_t i = 1; i < times; i++) memcpy(file + start + i * scan, file + start, scan);
+    file_bytes = start + times * scan + 2;
+    memcpy(file + file_bytes - 2, "\xff\xd9", 2);
+}
+
+static void scans_without_end_are_refused(void **state) {
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        unsigned char *made = NULL;
+        unsigned long bytes = 0;
+        tjhandle encoder = tjInitCompress();
+        draw(16, 16, 3);
+        assert_int_equal(tjCompress2(encoder, pixels, 16, 0, 16, TJPF_RGB, &made, &bytes,
+                                     TJSAMP_444, 40, TJFLAG_PROGRESSIVE),
+                         0);
+        memcpy(file, made, bytes);
+        file_bytes = bytes;
+        tjFree(made);
+        tjDestroy(encoder);
+        repeat_scan(many ? 1000 : 3);
+        assert_int_equal(try_decode(file, file_bytes), HU_ERR_CORRUPT);
+        /* The three are no progress either, but that alone would go on for all of a thousand. */
+        assert_int_equal(strstr(hu_last_error(), "500 scans") != NULL, many);
+    }
+}
+
+/* The least that a picture can take: every block the same, codes made for it. */
+static void pixels_that_no_byte_stands_for_are_refused(void **state) {
+    (void)state;
+    enum { SIDE = 2400 };
+    unsigned char *made = NULL, *grey = calloc(SIDE, SIDE);
+    unsigned long bytes = 0;
+    hu_image image = {0};
+    tjhandle encoder = tjInitCompress();
+    assert_int_equal(tjCompress2(encoder, grey, SIDE, 0, SIDE, TJPF_GRAY, &made, &bytes,
+                                 TJSAMP_GRAY, 50, TJFLAG_PROGRESSIVE),
+                     0);
+    assert_int_equal(hu_image_decode("picture", made, bytes, SIDE, &image), HU_OK);
+    hu_image_free(&image);
+    uint8_t *frame = memchr(made, 0xc2, bytes);
+    while (frame[-1] != 0xff) frame = memchr(frame + 1, 0xc2, bytes - (size_t)(frame + 1 - made));
+    frame[4] = frame[6] = 0x27; /* about 10,000 pixels a side */
+    assert_int_equal(hu_image_decode("picture", made, bytes, SIDE, &image), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "expected at most 1024 in a byte"));
+    tjFree(made);
+    tjDestroy(encoder);
+    free(grey);
+}
+
 static void changed_files_do_no_harm(void **state) {
     (void)state;
     hu_random_key key = {.seed = 3, .stream = 1};
@@ -456,6 +512,8 @@ int main(void) {
         cmocka_unit_test(a_frame_is_found_wherever_it_is),
         cmocka_unit_test(webp_is_read),
         cmocka_unit_test(cut_files_are_refused),
+        cmocka_unit_test(scans_without_end_are_refused),
+        cmocka_unit_test(pixels_that_no_byte_stands_for_are_refused),
         cmocka_unit_test(changed_files_do_no_harm),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(resizing_is_pillows),

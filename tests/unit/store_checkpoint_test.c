@@ -267,6 +267,22 @@ static void a_place_that_cannot_be_a_directory_is_reported_by_the_probe(void **s
     remove_directory(directory);
 }
 
+/* A file of 3 GiB, sparse, is not read to find out that it says another size. */
+static void a_size_that_the_header_denies_costs_no_memory(void **state) {
+    (void)state;
+    char directory[256], path[400];
+    make_directory(directory);
+    assert_int_equal(save(directory, 5, 2), HU_OK);
+    path_of(path, directory, 5);
+    assert_int_equal(truncate(path, (off_t)3 << 30), 0);
+    uint64_t before = hu_memory_count().peak_bytes;
+    hu_checkpoint *checkpoint;
+    assert_int_equal(hu_checkpoint_open(path, &checkpoint), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "offset 16: file size: found 3221225472"));
+    assert_true(hu_memory_count().peak_bytes < before + (1 << 20));
+    remove_directory(directory);
+}
+
 static void every_failed_allocation_leaves_the_disk_and_the_heap_as_they_were(void **state) {
     (void)state;
     char directory[256], warning[100];
@@ -348,6 +364,7 @@ int main(void) {
         cmocka_unit_test(left_overs_of_dead_processes_are_removed_and_nothing_else),
         cmocka_unit_test(a_disk_that_takes_no_more_leaves_the_old_checkpoint),
         cmocka_unit_test(a_place_that_cannot_be_a_directory_is_reported_by_the_probe),
+        cmocka_unit_test(a_size_that_the_header_denies_costs_no_memory),
         cmocka_unit_test(every_failed_allocation_leaves_the_disk_and_the_heap_as_they_were),
         cmocka_unit_test(no_kill_costs_a_checkpoint),
     };

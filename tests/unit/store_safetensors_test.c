@@ -284,6 +284,29 @@ static void every_failing_allocation_is_survived(void **state) {
     }
 }
 
+/* A file of 3 GiB, sparse, is not read to find out that its tensors end before. */
+static void a_size_that_the_header_denies_costs_no_memory(void **state) {
+    (void)state;
+    const hu_safetensor_source tensors[] = {{"a", {1, {6}}, some}};
+    char path[] = "/tmp/halfulp-safetensors-XXXXXX";
+    close(mkstemp(path));
+    size_t bytes;
+    hu_safetensors *file;
+    assert_int_equal(hu_safetensors_write(path, tensors, 1, NULL, 0, &bytes), HU_OK);
+    static const char *const words[] = {"bytes behind the last tensor", "header length"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(truncate(path, (off_t)3 << 30), 0);
+        uint64_t before = hu_memory_count().peak_bytes;
+        assert_int_equal(hu_safetensors_open(path, &file), HU_ERR_CORRUPT);
+        assert_non_null(strstr(hu_last_error(), words[i]));
+        assert_true(hu_memory_count().peak_bytes < before + (1 << 20));
+        FILE *changed = fopen(path, "r+b"); /* now a header of 2^63 bytes */
+        assert_int_equal(fwrite("\0\0\0\0\0\0\0\x7f", 1, 8, changed), 8);
+        assert_int_equal(fclose(changed), 0);
+    }
+    unlink(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_files_read_back),
@@ -295,6 +318,7 @@ int main(void) {
         cmocka_unit_test(header_lengths_are_bounded),
         cmocka_unit_test(nesting_is_no_recursion),
         cmocka_unit_test(every_failing_allocation_is_survived),
+        cmocka_unit_test(a_size_that_the_header_denies_costs_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
