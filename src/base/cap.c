@@ -12,7 +12,7 @@
 
 /* Fewer bytes than the smallest stack that threads work with: with 16 KiB the thread-local data of
  * the libraries alone do not fit, and the process ends by a signal. */
-enum { LEAST_STACK = 64 << 10 };
+enum { LEAST_STACK = 256 << 10 };
 
 static hu_status check_isa(void) {
     const char *cap = getenv("HALFULP_MAX_ISA");
