@@ -17,17 +17,27 @@ static bool has_file(const char *directory, const char *name) {
     return is_there;
 }
 
+hu_status hu_run_folder_is(const char *directory, bool *is_run) {
+    char *path = NULL;
+    *is_run = false;
+    hu_status st = hu_path_join(directory, config_name, &path);
+    if (st == HU_OK) st = hu_file_find(path, is_run);
+    hu_free(path);
+    return st;
+}
+
 hu_status hu_runs_below(const char *directory, hu_names *names) {
     hu_status st = HU_OK;
     uint32_t number;
+    bool is_run;
     char *path = NULL;
     DIR *open = opendir(directory);
     *names = (hu_names){0};
     for (struct dirent *entry; open && (entry = readdir(open));) {
         if (entry->d_name[0] == '.') continue;
         HU_TRY(hu_path_join(directory, entry->d_name, &path));
-        if (has_file(path, config_name))
-            HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
+        HU_TRY(hu_run_folder_is(path, &is_run));
+        if (is_run) HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
         hu_free(path);
         path = NULL;
     }

@@ -21,13 +21,6 @@ static void add_missing(hu_report_run *run, const char *what, const char *why) {
              *why ? ": " : "", why);
 }
 
-static bool has_file(const char *folder, const char *name) {
-    char *path = NULL;
-    bool is_there = hu_path_join(folder, name, &path) == HU_OK && hu_file_exists(path);
-    hu_free(path);
-    return is_there;
-}
-
 /* Room for one more run, all zero. */
 static hu_status new_run(hu_report *report, hu_report_run **run) {
     if (report->count == MAX_RUNS)
@@ -90,12 +83,14 @@ done:
 /* The rows in the order of the list that compare or demo left. */
 static hu_status add_listed(hu_report *report, const char *folder, const json_t *rows) {
     char *path = NULL;
+    bool is_run;
     hu_status st = HU_OK;
     for (size_t i = 0; i < json_array_size(rows) && st == HU_OK; i++) {
         const char *run = json_string_value(json_object_get(json_array_get(rows, i), "run"));
         if (!run) continue;
         st = hu_path_join(folder, hu_path_name(run), &path);
-        if (st == HU_OK && has_file(path, "config.resolved.yaml")) st = add_run(report, path);
+        if (st == HU_OK) st = hu_run_folder_is(path, &is_run);
+        if (st == HU_OK && is_run) st = add_run(report, path);
         hu_free(path);
     }
     return st;
@@ -139,9 +134,11 @@ static hu_status read_list(const char *folder, json_t **list) {
 static hu_status add_folder(hu_report *report, const char *folder) {
     size_t before = report->count;
     /* One run, or a folder of runs: those of its list in their order, then the others. */
-    if (has_file(folder, "config.resolved.yaml")) return add_run(report, folder);
+    bool is_run;
     json_t *list;
-    hu_status st = read_list(folder, &list);
+    hu_status st = hu_run_folder_is(folder, &is_run);
+    if (st != HU_OK || is_run) return st == HU_OK ? add_run(report, folder) : st;
+    st = read_list(folder, &list);
     if (st == HU_OK) st = add_listed(report, folder, json_object_get(list, "rows"));
     if (st == HU_OK) st = add_found(report, folder);
     json_decref(list);

@@ -2,6 +2,7 @@
 is never success. What it reads is what it wrote: no gzip in its place."""
 import gzip
 import os
+import resource
 import stat
 import threading
 
@@ -83,4 +84,22 @@ def packed(checks, cwd):
         checks.same(program.call(*words, cwd=cwd)[0], 0, f"{path} as it was")
 
 
-program.main(outputs, no_page, packed)
+def trial_save(checks, cwd):
+    """A file that may not become as large as a checkpoint shows before the first step."""
+    words = ["train", "model=cnn-s", *program.TINY, "precision=hfp8", "steps=2", "run.quiet=on"]
+    checks.same(program.call(*words, "run.dir=run", cwd=cwd)[0], 0, "without a limit")
+    largest = max(os.path.getsize(path) for path in program.checkpoints(cwd).values())
+
+    def limited(most, run):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        return program.call(*words, f"run.dir={run}", cwd=cwd, preexec_fn=limit)
+    code, _, err = limited(largest - 1, "small")
+    checks.that(code == 5 and "trial save" in err, f"a byte too little: exit {code}: {err}")
+    checks.same(os.listdir(f"{cwd}/small/checkpoint"), [], "the trial leaves nothing")
+    checks.that(not os.path.exists(f"{cwd}/small/metrics.csv"), "no step was done")
+    code, _, err = limited(largest + 16384, "enough")
+    checks.that(code == 0, f"some more than a checkpoint: exit {code}: {err}")
+
+
+program.main(outputs, no_page, packed, trial_save)
