@@ -26,7 +26,7 @@ static void erase_line(void) {
 
 /* Whether the line that overwrites itself tells the same. */
 static bool is_live(const char *event) {
-    return strcmp(event, "step") == 0 && isatty(STDERR_FILENO);
+    return strcmp(event, "step") == 0 && hu_terminal_is_live(STDERR_FILENO);
 }
 
 /* What begins, and every epoch; its end is a matter of the result. */
@@ -55,7 +55,9 @@ static void print_step(void *context, const hu_step_news *news) {
     char words[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES];
     (void)context;
     if (!is_due(done == news->steps)) return;
-    fprintf(stderr, "\r\033[Kstep %lld/%lld  loss %.4f", (long long)done, (long long)news->steps,
+    double per_epoch = (double)news->per_epoch;
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  epoch %.1f/%.4g  loss %.4f", (long long)done,
+            (long long)news->steps, (double)done / per_epoch, (double)news->steps / per_epoch,
             report->loss);
     fputs(hu_listener_turns(report, words), stderr);
     if (!isnan(report->metric))
@@ -81,7 +83,7 @@ const hu_listener hu_progress_messages = {.on_message = print_message};
 
 hu_status hu_progress_listener(const hu_config *config, hu_listener *listener) {
     hu_status st = HU_OK;
-    bool is_terminal = isatty(STDERR_FILENO);
+    bool is_terminal = hu_terminal_is_live(STDERR_FILENO);
     /* Who reads one object has no use for lines in a file beside it. */
     bool is_quiet = !is_terminal && hu_config_flag(config, "json", NULL);
     *listener = hu_progress_messages;

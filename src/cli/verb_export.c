@@ -15,8 +15,8 @@
 
 static const char *const flags[] = {"json", NULL};
 /* Keys that this verb reads; any other that is given is an error, not a wish that is ignored. */
-static const char *const used[] = {"out.file",    "out.layout",  "out.weights", "data.*",
-                                   "run.threads", "run.storage", NULL};
+static const char *const used[] = {"out.file",        "out.layout",  "out.weights", "data.*",
+                                   "eval.checkpoint", "run.threads", "run.storage", NULL};
 
 /* Layout and weights of the file. */
 static hu_status read_options(const hu_config *config, hu_export_options *options) {

@@ -43,8 +43,10 @@ const hu_verb hu_verb_list = {
     .name = "list",
     .help = "the runs of a folder: what was trained, how far, how good",
     .usage = "[FOLDER] [--json]",
-    .details = "FOLDER is one that runs are in (runs), also that of a comparison. State: running,\n"
-               "finished, diverged, stopped, failed, or damaged where its files cannot be read.\n",
+    .details =
+        "FOLDER is one that runs are in (runs), also that of a comparison. State: running,\n"
+        "finished, stopped early, diverged, stopped, failed, or damaged where its files cannot be\n"
+        "read.\n",
     .flags = flags,
     .max_subjects = 1,
     .keys = no_keys,

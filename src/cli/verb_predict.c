@@ -20,9 +20,9 @@
 enum { USUAL_COUNT = 10, MOST_FILES = 1 << 20 };
 
 static const char *const flags[] = {"json", NULL};
-static const char *const used[] = {"out.file",    "out.count",    "out.pictures",
-                                   "data.*",      "eval.weights", "run.threads",
-                                   "run.storage", "predict.*",    NULL};
+static const char *const used[] = {
+    "out.file",        "out.count",   "out.pictures", "data.*",    "eval.weights",
+    "eval.checkpoint", "run.threads", "run.storage",  "predict.*", NULL};
 
 /* What the model says of the first samples. */
 typedef struct answers {

@@ -43,6 +43,9 @@ static void print_result(const hu_session *session, const hu_session_result *res
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_skipped(session->trainer),
            hu_scaling_words(session->config, session->trainer, scaling));
+    if (result->is_early)
+        printf("stopped early: the metric got no better (stop.patience), %lld steps were left\n",
+               (long long)(session->steps - hu_trainer_progress(session->trainer)->step));
     if (result->collapse[0]) printf("collapsed: %s\n", result->collapse);
     if (hu_wire_result_text(session->config, session->trainer, wire)[0]) puts(wire);
     if (hu_bits_result_text(session->trainer, bits)[0]) puts(bits);
@@ -158,6 +161,9 @@ static hu_status run_resume(hu_config *config, int *exit_code) {
     if (hu_config_given(config, "eval.part"))
         return hu_fail(HU_ERR_ARGUMENT, "resume: found eval.part, expected it at the beginning: a "
                                         "run keeps the samples that it is followed on");
+    if (hu_config_given(config, "eval.checkpoint"))
+        return hu_fail(HU_ERR_ARGUMENT, "resume: found eval.checkpoint, which it does not read: a "
+                                        "run goes on from its newest checkpoint");
     hu_status st = hu_saved_run_merge(config, directory);
     return st == HU_OK ? run_session(config, directory, true) : st;
 }
@@ -232,9 +238,11 @@ static const char *const eval_keys[] = {HU_TRAINING_KEYS, NULL};
 const hu_verb hu_verb_eval = {
     .name = "eval",
     .help = "metrics of a run's newest checkpoint on the test samples, or those held out",
-    .usage = "RUN [part=validation|test] [out=FILE.csv] [page=FILE.html] [key=value ...] [--json]",
+    .usage = "RUN [part=validation|test] [checkpoint=best] [out=FILE.csv] [page=FILE.html] "
+             "[key=value ...] [--json]",
     .details =
         "part=validation: the samples that data.validation held out of the training.\n"
+        "checkpoint=best: that of the best evaluation of its training (RUN/best/).\n"
         "eval.weights=master|rounded chooses the weights; the default is the scheme's.\n"
         "data=... names another data set of the same shapes.\n"
         "Means over classes are told of each; a dash: no sample has the class.\n"

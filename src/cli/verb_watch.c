@@ -31,14 +31,15 @@ static hu_status print_row(json_t *row, bool as_json) {
     return st;
 }
 
-/* All rows that are there now; *has_ended: the last of them is an end. */
-static hu_status print_rows(hu_follow *follow, bool as_json, bool *has_ended) {
+/* All rows that are there now; *rows counts them, *has_ended: the last of them is an end. */
+static hu_status print_rows(hu_follow *follow, bool as_json, int64_t *rows, bool *has_ended) {
     hu_status st = HU_OK;
     json_t *row = NULL;
     do {
         json_decref(row);
         HU_TRY(hu_follow_next(follow, &row));
         if (!row) break;
+        ++*rows;
         *has_ended = strcmp(hu_progress_event(row), "end") == 0;
         HU_TRY(print_row(row, as_json));
     } while (row);
@@ -48,9 +49,15 @@ done:
 }
 
 /* Why nothing more will come. */
-static void print_left(const char *folder) {
+static hu_status explain(const char *folder, int64_t rows) {
+    if (rows == 0)
+        return hu_fail(HU_ERR_MISSING,
+                       "%s: found no row of progress.jsonl, expected the folder of a training, a "
+                       "comparison or a search of this version",
+                       folder);
     fprintf(stderr, "%s: no process works here, and its last row is no end: it was stopped\n",
             folder);
+    return HU_OK;
 }
 
 static hu_status run_watch(hu_config *config, int *exit_code) {
@@ -59,6 +66,7 @@ static hu_status run_watch(hu_config *config, int *exit_code) {
     bool as_json = hu_config_flag(config, "json", NULL), has_ended = false, is_held = true;
     hu_status st = HU_OK;
     hu_follow *follow = NULL;
+    int64_t rows = 0;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_keys_used(config, "watch", no_keys));
     HU_TRY(hu_interrupt_install(&flag));
@@ -66,10 +74,10 @@ static hu_status run_watch(hu_config *config, int *exit_code) {
     while (!*flag && !has_ended && is_held) {
         /* Asked before the rows are read: a process that ends between leaves its rows. */
         is_held = hu_folder_is_held(folder);
-        HU_TRY(print_rows(follow, as_json, &has_ended));
+        HU_TRY(print_rows(follow, as_json, &rows, &has_ended));
         if (is_held && !has_ended) nanosleep(&pause, NULL);
     }
-    if (!has_ended && !is_held) print_left(folder);
+    if (!has_ended && !is_held) HU_TRY(explain(folder, rows));
     if (*flag) *exit_code = EXIT_INTERRUPTED;
 done:
     hu_follow_close(follow);

@@ -10,6 +10,7 @@ const hu_config_key hu_config_keys[] = {
 #define X(name, short_form, type, least, most, preset, words, help)                                \
     {name, short_form, HU_CONFIG_##type, (double)(least), (double)(most), preset, words, help},
 #include "config/keys.list"
+#include "config/keys_verbs.list"
 #undef X
 };
 

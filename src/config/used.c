@@ -32,11 +32,11 @@ hu_status hu_keys_used(const hu_config *config, const char *reader, const char *
 }
 
 bool hu_config_key_is_free(const char *key) {
-    static const char *const names[] = {"run.dir",      "run.name",     "run.threads",
-                                        "run.quiet",    "run.keep",     "run.checkpoint_every",
-                                        "run.repeat",   "run.norms",    "comm.bucket",
-                                        "comm.timeout", "comm.overlap", "comm.transport",
-                                        "comm.rho",     "comm.sigma",   "comm.magnitude"};
+    static const char *const names[] = {
+        "run.dir",     "run.name",      "run.keep_best",        "eval.checkpoint", "run.threads",
+        "run.quiet",   "run.keep",      "run.checkpoint_every", "run.repeat",      "run.norms",
+        "comm.bucket", "comm.timeout",  "comm.overlap",         "comm.transport",  "comm.rho",
+        "comm.sigma",  "comm.magnitude"};
     static const char *const spaces[] = {"compare.", "assign.", "report.",  "out.",
                                          "bench.",   "gemm.",   "cluster.", "predict."};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -149,7 +149,12 @@ done:
 hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
     hu_status st = hu_io_open(directory, O_RDONLY | O_DIRECTORY, descriptor);
     if (st != HU_OK) return st;
-    if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
+    /* Who only looks whether somebody trains here holds it for a moment (hu_folder_is_held). */
+    const struct timespec moment = {.tv_nsec = 20000000};
+    for (int i = 0; i < 3; i++) {
+        if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
+        nanosleep(&moment, NULL);
+    }
     return hu_fail(HU_ERR_IO, "%s: another process is %s in this folder", directory, doing);
 }
 
@@ -157,6 +162,7 @@ static hu_status open_folder(const char *directory, const hu_config *config,
                              hu_run_folder *folder) {
     hu_status st = HU_OK;
     int64_t keep;
+    bool keeps_best;
     *folder = (hu_run_folder){.lock = -1};
     HU_TRY(hu_config_i64(config, "run.keep", &keep));
     folder->keep = (int)keep;
@@ -165,16 +171,19 @@ static hu_status open_folder(const char *directory, const hu_config *config,
     HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
     hu_replacement_sweep(folder->path);
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
+    HU_TRY(hu_config_bool(config, "run.keep_best", &keeps_best));
+    if (keeps_best) HU_TRY(hu_path_join(folder->path, HU_BEST_FOLDER, &folder->best));
 done:
     return st;
 }
 
-/* Room for what lies there at one time: two checkpoints and the next one being written. */
+/* Room for what lies there at one time: two checkpoints, the best one and the next one being
+ * written. */
 static hu_status check_space(const char *directory, size_t state_bytes) {
     struct statvfs disk;
     if (statvfs(directory, &disk) != 0) return HU_OK;
     double available = (double)disk.f_bavail * (double)disk.f_frsize;
-    double needed = (HU_CHECKPOINT_KEEP + 1) * (double)state_bytes;
+    double needed = (HU_CHECKPOINT_KEEP + 2) * (double)state_bytes;
     if (available >= needed) return HU_OK;
     return hu_fail(HU_ERR_IO,
                    "%s: the disk is too full for checkpoints: found %.0f bytes free, expected at "
@@ -242,6 +251,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     int64_t step = hu_trainer_progress(trainer)->step;
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
+    if (folder->best) hu_checkpoint_drop_after(folder->best, step);
     /* Lines behind the checkpoint will be written again, by the same steps. */
     HU_TRY(hu_history_mend(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
                            sizeof folder->note));
@@ -260,6 +270,7 @@ void hu_run_folder_close(hu_run_folder *folder) {
     if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);
     hu_free(folder->checkpoints);
+    hu_free(folder->best);
     *folder = (hu_run_folder){.lock = -1};
 }
 
@@ -339,7 +350,9 @@ done:
     return st;
 }
 
-hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
+/* The trainer's state with that of the recorder, as a checkpoint of a directory. */
+static hu_status save_into(hu_run_folder *folder, hu_trainer *trainer, const char *directory,
+                           int keep) {
     hu_status st = HU_OK;
     const void *state;
     size_t bytes;
@@ -353,10 +366,22 @@ hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
     hu_recorder_state(folder->numerics, &state, &bytes);
     HU_TRY(hu_checkpoint_add(writer, HU_RECORDER_SECTION, state, bytes));
     HU_TRY(hu_checkpoint_add(writer, MARKS_SECTION, mark, sizeof mark));
-    HU_TRY(hu_checkpoint_finish(writer, folder->checkpoints, folder->keep));
+    HU_TRY(hu_checkpoint_finish(writer, directory, keep));
 done:
     hu_checkpoint_writer_free(writer);
     return st;
+}
+
+hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer) {
+    return save_into(folder, trainer, folder->checkpoints, folder->keep);
+}
+
+hu_status hu_run_folder_keep_best(hu_run_folder *folder, hu_trainer *trainer, bool is_saved) {
+    int64_t step = hu_trainer_progress(trainer)->step;
+    if (!folder->best) return HU_OK;
+    if (is_saved && hu_checkpoint_share(folder->checkpoints, step, folder->best) == HU_OK)
+        return HU_OK;
+    return save_into(folder, trainer, folder->best, HU_CHECKPOINT_KEEP);
 }
 
 hu_status hu_run_saved_read(const hu_checkpoint *checkpoint, hu_run_saved *saved) {

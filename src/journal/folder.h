@@ -14,9 +14,12 @@
 #include "store/checkpoint.h"
 #include "train/trainer.h"
 
+#define HU_BEST_FOLDER "best"
+
 typedef struct hu_run_folder {
     char *path;
     char *checkpoints; /* path/checkpoint */
+    char *best;        /* path/best; NULL: the best one is not kept */
     hu_metrics *metrics;
     hu_recorder *numerics;
     hu_bits_log *bits; /* NULL: no schedule of bits */
@@ -71,6 +74,10 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const h
 /* Saves the trainer's state durably, with that of the recorder; all lines written so far are on the
  * disk before it. */
 hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Keeps the state as that of the best evaluation so far; is_saved: it was just saved. Nothing where
+ * the best one is not kept. */
+hu_status hu_run_folder_keep_best(hu_run_folder *folder, hu_trainer *trainer, bool is_saved);
 
 /* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */
 hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);

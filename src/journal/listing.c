@@ -62,7 +62,9 @@ static const char *text_of(const run_files *files, const char *key) {
 static const char *state_of(const run_files *files) {
     if (hu_folder_is_held(files->folder)) return "running";
     if (files->is_damaged) return "damaged";
-    if (files->result) return json_object_get(files->result, "diverged") ? "diverged" : "finished";
+    if (json_object_get(files->result, "diverged")) return "diverged";
+    if (json_object_get(files->result, "stopped_early")) return "stopped early";
+    if (files->result) return "finished";
     return strcmp(files->standing.state, "failed") == 0 ? "failed" : "stopped";
 }
 

@@ -8,9 +8,9 @@
  * {"name", "part", "value", "best", "better"} or null, "changed"}, ...] of the runs directly below
  * a folder, or of the run that it is, by the time of their last beginning (`changed`, seconds since
  * 1970).
- * state: "running" (a process works in it), "finished", "diverged", "stopped" or "failed", and
- * "damaged" where its configuration or its result cannot be read. Owner drops the reference.
- * HU_ERR_MISSING: there is no such folder. HU_ERR_MEMORY. */
+ * state: "running" (a process works in it), "finished", "stopped early", "diverged", "stopped" or
+ * "failed", and "damaged" where its configuration or its result cannot be read. Owner drops the
+ * reference. HU_ERR_MISSING: there is no such folder. HU_ERR_MEMORY. */
 hu_status hu_listing_read(const char *folder, json_t **listing);
 
 /* The same for people. Owner frees with hu_table_free. */

@@ -19,6 +19,7 @@ static const hu_key_group groups[] = {
     {"lr", "the learning rate over time"},
     {"scaler", "loss scaling"},
     {"eval", "evaluation"},
+    {"stop", "when a training ends early"},
     {"run", "length, seed, threads, and what a run leaves in its folder"},
     {"comm", "several workers, and how their gradients meet"},
     {"cluster", "the network between machines, for predictions"},

@@ -36,7 +36,7 @@ typedef struct hu_verb {
 /* Keys of a training, for tables of keys. */
 #define HU_TRAINING_KEYS                                                                           \
     "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*",             \
-        "optimizer.*", "lr.*", "scaler.*", "eval.*", "run.*", "comm.*", "-comm.rho",               \
+        "optimizer.*", "lr.*", "scaler.*", "eval.*", "stop.*", "run.*", "comm.*", "-comm.rho",     \
         "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat"
 
 /* Whether the verb reads the key of this full name: by the last of its patterns that fits. false

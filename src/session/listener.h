@@ -9,6 +9,7 @@ typedef struct hu_step_news {
     const hu_step_report *report;
     const hu_metric *metric; /* of report->metric. Borrowed: valid for ever */
     int64_t steps;           /* of the whole training */
+    int64_t per_epoch;       /* of an epoch */
     double rate;             /* samples a second, of this process so far */
     const char *counted;     /* what rates are told in: "images", "tokens" */
     double per_sample;       /* so many of them are a sample */

@@ -124,6 +124,23 @@ static hu_status check_followed(const hu_config *config, const hu_schedule *sche
                    "plateau follows evaluations");
 }
 
+/* When a training ends early. */
+static hu_status read_patience(const hu_config *config, hu_train_options *options) {
+    hu_status st = HU_OK;
+    int64_t every;
+    HU_TRY(hu_config_i64(config, "stop.patience", &options->patience));
+    HU_TRY(hu_config_f64(config, "stop.min_delta", &options->min_delta));
+    HU_TRY(hu_config_i64(config, "eval.every", &every));
+    if (options->patience > 0 && every == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "eval.every: found 0, expected at least 1: stop.patience "
+                                        "counts evaluations");
+    if (options->patience == 0 && options->min_delta > 0.0)
+        return hu_fail(HU_ERR_ARGUMENT, "found key 'stop.min_delta', which nothing reads without "
+                                        "stop.patience");
+done:
+    return st;
+}
+
 /* Lists are texts in the configuration; train/schedule.c reads them. */
 static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     hu_status st = HU_OK;
@@ -379,6 +396,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(read_length(config, steps_per_epoch, &options->steps));
     HU_TRY(hu_options_comm(config, &options->comm));
     HU_TRY(read_eval_weights(config, precision, &options->eval_masters));
+    HU_TRY(read_patience(config, options));
     HU_TRY(read_run(config, options));
     options->precision = *precision;
 done:

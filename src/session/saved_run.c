@@ -240,6 +240,23 @@ done:
     return st;
 }
 
+/* The checkpoint that eval.checkpoint names. */
+static hu_status open_checkpoint(const hu_config *config, const char *directory,
+                                 hu_checkpoint **checkpoint, char *warning, size_t capacity) {
+    const char *which;
+    char path[4096];
+    hu_status st = hu_config_text(config, "eval.checkpoint", &which);
+    if (st != HU_OK) return st;
+    bool is_best = strcmp(which, "best") == 0;
+    snprintf(path, sizeof path, "%s/%s", directory, is_best ? HU_BEST_FOLDER : "checkpoint");
+    st = hu_checkpoint_open_newest(path, checkpoint, warning, capacity);
+    if (st != HU_ERR_MISSING || !is_best) return st;
+    return hu_fail(HU_ERR_MISSING,
+                   "checkpoint=best: %s keeps none: it was not evaluated, or trained with "
+                   "run.keep_best=off or by an older version",
+                   directory);
+}
+
 /* A run that is only looked at needs no workers. Passes stay of as many samples as a worker's. */
 static void drop_workers(hu_train_options *options) {
     int64_t workers = options->comm.options.workers;
@@ -254,13 +271,12 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
                             hu_saved_run *run) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
-    char path[4096], warning[1024];
+    char warning[1024];
     HU_TRY(hu_saved_run_read(config, directory, listener, run));
     drop_workers(&run->options);
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
     HU_TRY(hu_sounds_tell(run->trainer, run->dataset, listener));
-    snprintf(path, sizeof path, "%s/checkpoint", directory);
-    HU_TRY(hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning));
+    HU_TRY(open_checkpoint(config, directory, &checkpoint, warning, sizeof warning));
     if (warning[0]) hu_listener_tell(listener, "%s", warning);
     HU_TRY(hu_saved_run_restore(config, directory, run->trainer, checkpoint));
     run->step = hu_trainer_progress(run->trainer)->step;

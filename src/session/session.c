@@ -18,7 +18,6 @@
 #include "session/judged.h"
 #include "session/known.h"
 #include "session/options.h"
-#include "session/pictures.h"
 #include "session/precision.h"
 #include "session/saved_run.h"
 #include "session/sounds.h"
@@ -76,7 +75,12 @@ static hu_status load_newest(hu_session *session, const char *directory, hu_run_
                          "steps=MORE` trains on",
                          directory, (long long)step, directory);
         hu_idle_tell_typed(session->config, "the run is finished", session->listener);
-    } else
+    } else if (hu_trainer_is_out_of_patience(session->trainer))
+        hu_listener_tell(session->listener,
+                         "%s has stopped early, at step %lld: `halfulp resume %s stop.patience=0` "
+                         "trains to the end",
+                         directory, (long long)step, directory);
+    else
         hu_listener_tell(session->listener, "goes on from %s", hu_checkpoint_path(checkpoint));
 done:
     hu_checkpoint_free(checkpoint);
@@ -114,6 +118,14 @@ static hu_status save(hu_session *session) {
     st = hu_run_folder_save(&session->folder, session->trainer);
     if (st == HU_OK) st = write_resolved(session);
     return st == HU_OK ? hu_talk_saved(&session->talk) : st;
+}
+
+/* The state of the best evaluation so far. Where several processes have parts of the state, they
+ * are here only where it was saved. */
+static hu_status keep_best(hu_session *session, bool is_saved) {
+    bool has_all = !session->peers || !session->peers->transport;
+    if (!is_saved && !has_all) return HU_OK;
+    return hu_run_folder_keep_best(&session->folder, session->trainer, is_saved);
 }
 
 static hu_status make_graph(const hu_session *session, char **text) {
@@ -227,62 +239,6 @@ static bool is_multiple(int64_t step, int64_t every) {
     return every > 0 && step % every == 0;
 }
 
-/* At the end of every eval.every-th epoch. */
-static bool is_due(const hu_session *session) {
-    return is_multiple(hu_trainer_progress(session->trainer)->step,
-                       session->eval_every * hu_trainer_steps_per_epoch(session->trainer));
-}
-
-/* There, and at the end of the training. */
-static bool is_evaluated(const hu_session *session) {
-    return hu_trainer_progress(session->trainer)->step >= session->steps || is_due(session);
-}
-
-/* The test samples at the end of a training that was followed on others. */
-static hu_status read_test(hu_session *session, hu_session_result *result) {
-    double metrics[HU_METRICS_MAX], loss;
-    hu_status st = hu_trainer_evaluate_on(session->trainer, HU_HALF_TEST, metrics, &loss);
-    if (st == HU_OK) result->test.last = result->test.best = metrics[0];
-    return st;
-}
-
-/* Which tensor of an evaluation has no finite numbers: in the journal, and in words. */
-static hu_status tell_evaluation(hu_session *session) {
-    hu_status st = HU_OK;
-    const char *first = NULL;
-    int64_t step = hu_trainer_progress(session->trainer)->step - 1;
-    if (!session->folder.numerics) return HU_OK;
-    HU_TRY(hu_trainer_count_evaluation(session->trainer, session->judged));
-    HU_TRY(hu_recorder_evaluation(session->folder.numerics, step, &first));
-    if (first)
-        hu_listener_tell(
-            session->listener,
-            "evaluation behind step %lld: %s is the first tensor with infinite numbers or NaN",
-            (long long)step, first);
-done:
-    return st;
-}
-
-/* Evaluates at the ends of epochs and of the training; *value is NaN otherwise. */
-static hu_status maybe_evaluate(hu_session *session, hu_session_result *result, double *value) {
-    hu_status st = HU_OK;
-    double metrics[HU_METRICS_MAX], loss;
-    *value = (double)NAN;
-    if (!is_evaluated(session)) return HU_OK;
-    HU_TRY(hu_trainer_evaluate_on(session->trainer, session->judged, metrics, &loss));
-    *value = metrics[0];
-    hu_trainer_record_metric(session->trainer, *value);
-    /* Not where a training happens to end: it may be gone on with. */
-    if (is_due(session)) hu_trainer_follow_metric(session->trainer, *value);
-    if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
-    HU_TRY(hu_session_pictures(session->config, session->trainer, session->judged,
-                               session->folder.path));
-    if (session->ends_with_test && hu_trainer_progress(session->trainer)->step >= session->steps)
-        HU_TRY(read_test(session, result));
-done:
-    return st;
-}
-
 /* Samples per second of training, without evaluations; NaN where this process trained no step. */
 static double rate_of(const hu_session *session) {
     return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
@@ -316,8 +272,8 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
     hu_status st = HU_OK;
     double value;
-    bool is_logged =
-        is_evaluated(session) || report->skipped || is_multiple(report->step, session->log_every);
+    bool is_logged = hu_session_is_evaluated(session) || report->skipped ||
+                     is_multiple(report->step, session->log_every);
     const hu_run *run = hu_trainer_run(session->trainer);
     hu_recorder *recorder = session->folder.numerics;
     bool has_row =
@@ -328,7 +284,7 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     if (session->folder.bits)
         HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
-    HU_TRY(maybe_evaluate(session, result, &value));
+    HU_TRY(hu_session_judge(session, result, &value));
     if (is_logged) HU_TRY(write_row(session, report, value, result));
     hu_talk_state state = talk_state(session, report, value);
     HU_TRY(hu_talk_behind(&session->talk, &state));
@@ -340,10 +296,11 @@ done:
 static hu_status after_step(hu_session *session, const hu_step_report *report,
                             hu_session_result *result) {
     hu_status st = HU_OK;
-    int64_t done = report->step + 1;
-    if (session->leads) HU_TRY(write_step(session, report, result));
-    if (done == session->steps || is_multiple(done, session->checkpoint_every))
-        HU_TRY(save(session));
+    HU_TRY(session->leads ? write_step(session, report, result) : hu_session_judge_along(session));
+    bool is_saved =
+        hu_session_is_over(session) || is_multiple(report->step + 1, session->checkpoint_every);
+    if (is_saved) HU_TRY(save(session));
+    if (session->leads && session->is_best) HU_TRY(keep_best(session, is_saved));
 done:
     return st;
 }
@@ -388,27 +345,6 @@ static hu_status interrupted(const hu_session *session) {
                    step, session->folder.path);
 }
 
-/* A training that had ended before knows nothing of the test samples but a first metric that it was
- * followed on: the others are to stay in its result. */
-static bool lacks_test(const hu_session *session) {
-    bool has_more = hu_trainer_task(session->trainer)->metric[1] != NULL;
-    bool reads_more = session->ends_with_test || (session->judged == HU_HALF_TEST && has_more);
-    return session->leads && reads_more && isnan(hu_trainer_test_metrics(session->trainer)[0]);
-}
-
-/* The judged samples as the progress record knows them. */
-static hu_status give_metric(hu_session *session, hu_session_result *result) {
-    hu_status st = HU_OK;
-    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
-    hu_result_metric *made = session->judged == HU_HALF_TEST ? &result->test : &result->validation;
-    if (progress->last_metric_step < 0) return HU_OK;
-    if (lacks_test(session) && !result->has_diverged) HU_TRY(read_test(session, result));
-    made->last = progress->last_metric;
-    made->best = progress->best_metric;
-done:
-    return st;
-}
-
 /* Without its rows nothing is known of it. */
 static hu_status find_collapse(const hu_session *session, hu_session_result *result) {
     hu_chance chance = hu_trainer_chance(session->trainer, session->judged);
@@ -429,7 +365,8 @@ static void tell_losses(const hu_session *session) {
 
 /* The last row of progress.jsonl. */
 static hu_status tell_end(hu_session *session, hu_status status, const hu_session_result *result) {
-    const char *state = result->has_diverged ? "diverged" : "finished";
+    const char *state = result->is_early ? "stopped early" : "finished";
+    if (result->has_diverged) state = "diverged";
     if (status != HU_OK) state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
     return hu_talk_end(&session->talk, state, status, result->has_diverged ? result->reason : NULL);
 }
@@ -454,18 +391,20 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
         double value;
-        if (session->leads) HU_TRY(maybe_evaluate(session, result, &value));
+        if (session->leads) HU_TRY(hu_session_judge(session, result, &value));
         HU_TRY(save(session));
+        if (session->leads && session->is_best) HU_TRY(keep_best(session, true));
     }
     hu_trainer_watch(session->trainer, session->interrupted);
-    while (progress->step < session->steps && !result->has_diverged) {
+    while (!hu_session_is_over(session) && !result->has_diverged) {
         HU_TRY(one_step(session, result));
-        if (!is_interrupted(session) || progress->step >= session->steps) continue;
+        if (!is_interrupted(session) || hu_session_is_over(session)) continue;
         HU_TRY(save(session));
         HU_TRY(interrupted(session));
     }
+    result->is_early = !result->has_diverged && progress->step < session->steps;
     if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
-    HU_TRY(give_metric(session, result));
+    HU_TRY(hu_session_give_metric(session, result));
     result->images_per_second = rate_of(session);
     result->rate = result->images_per_second * (double)hu_trainer_places(session->trainer);
     result->counted = hu_task_counted(hu_trainer_task(session->trainer));

@@ -27,6 +27,7 @@ typedef struct hu_session {
     hu_run_folder folder;
     hu_ledger before;    /* what the allocator counted before the trainer was made */
     int64_t steps;       /* of the whole training */
+    bool is_best;        /* the latest evaluation is the best so far */
     hu_half judged;      /* the samples that the training is followed on */
     bool ends_with_test; /* the test samples are read beside them, once, at the end */
     int64_t eval_every;  /* epochs; 0: only at the end */
@@ -51,7 +52,8 @@ typedef struct hu_session_result {
     double rate;                 /* the same in what is counted: "images", "tokens" */
     const char *counted;         /* Borrowed: valid for ever */
     bool has_diverged;
-    char reason[1024];                /* of the divergence */
+    bool is_early;     /* it has ended before its last step, as evaluations got no better */
+    char reason[1024]; /* of the divergence */
     char collapse[HU_COLLAPSE_BYTES]; /* why the run is said to have collapsed; "": it has not */
 } hu_session_result;
 
@@ -68,6 +70,21 @@ void hu_session_close(hu_session *session);
 /* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
  * checkpoint. */
 hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* Whether it has done its steps, or has lost its patience; and whether it is evaluated behind the
+ * latest step: at the end of an epoch that eval.every names, and of the training. */
+bool hu_session_is_over(const hu_session *session);
+bool hu_session_is_evaluated(const hu_session *session);
+
+/* Evaluates there; *value is NaN elsewhere. Behind the last step, the test samples too. */
+hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value);
+
+/* What a process does that does not lead, so that it ends where the others do: the same evaluation,
+ * if the training has a patience. */
+hu_status hu_session_judge_along(hu_session *session);
+
+/* The judged samples as the progress record knows them, into the result. */
+hu_status hu_session_give_metric(hu_session *session, hu_session_result *result);
 
 /* The verb that a person may want next: "why" of a training that diverged, collapsed or lost
  * numbers, else "predict". Borrowed: valid for ever. */

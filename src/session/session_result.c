@@ -67,6 +67,8 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     hu_bits_result_put(object, session->trainer);
     hu_check_run_put(&session->check, object);
     hu_baseline_put(&session->baseline, object);
+    if (object && result->is_early)
+        json_object_set_new(object, "stopped_early", json_integer((json_int_t)progress->step));
     if (object && result->has_diverged)
         json_object_set_new(object, "diverged", json_string(result->reason));
     return object;

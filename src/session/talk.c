@@ -63,6 +63,7 @@ static void tell_live(const hu_talk *talk, const hu_talk_state *state) {
     hu_step_news news = {.report = report,
                          .metric = task->metric[0],
                          .steps = talk->steps,
+                         .per_epoch = hu_trainer_steps_per_epoch(talk->trainer),
                          .rate = state->rate,
                          .counted = hu_task_counted(task),
                          .per_sample = (double)hu_trainer_places(talk->trainer),

@@ -10,11 +10,16 @@ static const char *variable(const char *name) {
     return value && *value ? value : NULL;
 }
 
+bool hu_terminal_is_live(int descriptor) {
+    const char *term = variable("TERM");
+    return isatty(descriptor) && (!term || strcmp(term, "dumb") != 0);
+}
+
 bool hu_colour_wanted(int descriptor) {
-    const char *force = variable("CLICOLOR_FORCE"), *term = variable("TERM");
+    const char *force = variable("CLICOLOR_FORCE");
     if (variable("NO_COLOR")) return false;
     if (force && strcmp(force, "0") != 0) return true;
-    return isatty(descriptor) && term && strcmp(term, "dumb") != 0;
+    return variable("TERM") && hu_terminal_is_live(descriptor);
 }
 
 const char *hu_colour_begin(hu_colour colour, bool wanted) {

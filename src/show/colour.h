@@ -10,6 +10,10 @@
 
 typedef enum hu_colour { HU_COLOUR_FAINT, HU_COLOUR_BAD, HU_COLOUR_WARNING } hu_colour;
 
+/* Whether the descriptor is a terminal on which lines can take the place of others: any whose TERM
+ * is not "dumb". */
+bool hu_terminal_is_live(int descriptor);
+
 /* Whether what is written to the descriptor is to be coloured. Reads the environment anew. */
 bool hu_colour_wanted(int descriptor);
 

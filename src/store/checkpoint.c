@@ -223,6 +223,40 @@ done:
     return st;
 }
 
+/* One file under two names; what has the second one already is let go. */
+static hu_status link_file(const char *path, const char *other) {
+    (void)unlink(other);
+    if (link(path, other) == 0) return HU_OK;
+    return hu_fail(HU_ERR_IO, "%s: cannot be %s too: %s", path, other, strerror(errno));
+}
+
+hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *other) {
+    hu_status st = HU_OK;
+    char name[FILE_NAME_BYTES];
+    char *path = NULL, *second = NULL;
+    HU_TRY(hu_directory_create(other));
+    file_name(step, name);
+    HU_TRY(hu_path_join(directory, name, &path));
+    HU_TRY(hu_path_join(other, name, &second));
+    HU_TRY(link_file(path, second));
+    remove_old(other, step, HU_CHECKPOINT_KEEP);
+done:
+    hu_free(path);
+    hu_free(second);
+    return st;
+}
+
+void hu_checkpoint_drop_after(const char *directory, int64_t step) {
+    listing list = {0};
+    char name[FILE_NAME_BYTES];
+    if (list_directory(directory, &list) == HU_OK)
+        for (size_t i = 0; i < list.count && list.steps[i] > step; i++) {
+            file_name(list.steps[i], name);
+            remove_file(directory, name);
+        }
+    hu_free(list.steps);
+}
+
 /* Writes and removes as many bytes as a checkpoint has: a full disk shows before the training. */
 hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
     hu_status st = HU_OK;

@@ -34,6 +34,15 @@ hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
  * for sections that cannot be, HU_ERR_MEMORY. */
 hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory, int keep);
 
+/* Puts the file of a step into another directory too, which is made if it is missing, and removes
+ * older ones there as finish does with the least keep. The bytes are on the disk once: the file has
+ * two names, of which either may be removed. HU_ERR_IO where the file system has no such names. */
+hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *other);
+
+/* Removes the files of later steps: they are of a training that was left. A directory that is not
+ * there has none. */
+void hu_checkpoint_drop_after(const char *directory, int64_t step);
+
 /* At least the bytes of the file that finish would write, and few more (a bound of the header). */
 size_t hu_checkpoint_bytes(const hu_checkpoint_writer *writer);
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "journal/result.h"
+#include "show/colour.h"
 #include "show/duration.h"
 #include "sweep/job_folder.h"
 
@@ -86,7 +87,7 @@ static const char *state_of(const hu_job *job) {
 }
 
 static void say_end(const hu_pace *pace, const hu_job *job, int count, int index, double left) {
-    if (isatty(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    if (hu_terminal_is_live(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
     say_place(pace, count, index);
     fprintf(stderr, "%s: ", job[index].label);
     if (job[index].state == HU_JOB_FAILED)
@@ -142,7 +143,7 @@ void hu_pace_step(const hu_pace *pace, const hu_job *job, int count, int index) 
     static double last;
     long long step;
     double now = hu_seconds_now();
-    if (pace->is_quiet || !isatty(STDERR_FILENO) || now - last < 1.0) return;
+    if (pace->is_quiet || !hu_terminal_is_live(STDERR_FILENO) || now - last < 1.0) return;
     last = now;
     if (!hu_job_folder_step(&job[index], &step)) return;
     fprintf(stderr, "\r\033[K");

@@ -6,6 +6,7 @@
 #include "train/adapt.h"
 #include "train/average.h"
 #include "train/inner.h"
+#include "train/patience.h"
 #include "train/plateau.h"
 #include "train/update.h"
 
@@ -56,6 +57,7 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
     hu_average_take(trainer, other);
     trainer->progress = (hu_train_progress){.last_metric_step = -1};
     hu_plateau_begin(trainer);
+    hu_patience_begin(trainer);
 done:
     return st;
 }

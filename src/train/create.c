@@ -7,6 +7,7 @@
 #include "train/adapt.h"
 #include "train/average.h"
 #include "train/evaluate.h"
+#include "train/patience.h"
 #include "train/plateau.h"
 #include "train/prepare.h"
 #include "train/sized.h"
@@ -91,6 +92,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->loaded_epoch = -1;
     trainer->progress.last_metric_step = -1;
     hu_plateau_begin(trainer);
+    hu_patience_begin(trainer);
     /* Parts of equal size but for the last one, which may be smaller. */
     trainer->part = (hu_worker_most(options) + options->accumulate - 1) / options->accumulate;
     if (dataset->train.count < 1 || dataset->test.count < 1)

@@ -131,6 +131,12 @@ typedef struct hu_plateau {
     double mean[HU_PLATEAU_WINDOWS]; /* of which number w is at w modulo these */
 } hu_plateau;
 
+/* See train/patience.h. Section "patience" of a checkpoint. */
+typedef struct hu_patience {
+    double best;   /* metric of the best evaluation; NaN: there was none */
+    int64_t stale; /* evaluations since then */
+} hu_patience;
+
 /* Parameters whose gradients are clipped together: group 0 by options.clip_norm, the others by the
  * rules of options.clip_rules. */
 typedef struct hu_clip {
@@ -169,6 +175,7 @@ typedef struct hu_trainer {
     hu_train_progress progress;
     hu_aggregate aggregate;
     hu_plateau plateau;
+    hu_patience patience;
     hu_walk walk;
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */

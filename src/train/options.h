@@ -63,6 +63,9 @@ typedef struct hu_train_options {
     double average;            /* decay of the running means of the weights; 0: there are none */
     const hu_keys *average_of; /* patterns of what is averaged; NULL: all. Borrowed, as no_decay */
     bool eval_average;         /* evaluate with the means, where there are some */
+    int64_t patience;          /* evaluations in a row without a better metric after which the
+                                  training ends; 0: it never ends early */
+    double min_delta;          /* by how much a better one beats the best, in its printed unit */
     bool eval_writes;          /* let models write by themselves, where the task has it */
     hu_schedule schedule;
     double turn_2_rate;        /* rate of the second turn over that of the first; 0: the same */

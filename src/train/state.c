@@ -8,6 +8,7 @@
 #include "train/adapt.h"
 #include "train/aggregate.h"
 #include "train/average.h"
+#include "train/patience.h"
 #include "train/plateau.h"
 #include "train/streams.h"
 #include "train/trainer.h"
@@ -71,6 +72,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_average_save(trainer, writer));
     HU_TRY(hu_streams_save(trainer, writer));
     HU_TRY(hu_plateau_save(trainer, writer));
+    HU_TRY(hu_patience_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
@@ -293,6 +295,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(hu_average_check(trainer, checkpoint));
     HU_TRY(hu_streams_check(trainer, checkpoint));
     HU_TRY(hu_plateau_check(trainer, checkpoint));
+    HU_TRY(hu_patience_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
@@ -303,6 +306,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
     hu_aggregate_restore(trainer, checkpoint, saved.progress.step);
     hu_plateau_restore(trainer, checkpoint);
+    hu_patience_restore(trainer, checkpoint);
     for (int t = 0; t < trainer->turns; t++) trainer->turn[t].scaler = restored[t];
     memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;

@@ -7,6 +7,7 @@
 #include "engine/work.h"
 #include "train/block.h"
 #include "train/inner.h"
+#include "train/patience.h"
 #include "train/plateau.h"
 #include "train/streams.h"
 #include "train/workers.h"
@@ -104,6 +105,11 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value) {
 
 void hu_trainer_follow_metric(hu_trainer *trainer, double value) {
     hu_plateau_note_metric(trainer, value);
+    hu_patience_note(trainer, value);
+}
+
+bool hu_trainer_is_out_of_patience(const hu_trainer *trainer) {
+    return hu_patience_is_over(trainer);
 }
 
 static uint64_t moment_bytes(const hu_trainer *trainer) {

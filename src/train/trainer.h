@@ -108,8 +108,12 @@ hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample
 /* Notes the value of the task's first metric in the progress record. */
 void hu_trainer_record_metric(hu_trainer *trainer, double value);
 
-/* Lets the learning rate of schedule plateau follow it; others do not. */
+/* Lets the learning rate of schedule plateau follow it, others do not, and the patience. */
 void hu_trainer_follow_metric(hu_trainer *trainer, double value);
+
+/* Whether the training is to end, as so many evaluations in a row as options.patience were no
+ * better. */
+bool hu_trainer_is_out_of_patience(const hu_trainer *trainer);
 
 /* What is learned. Borrowed: valid for ever. */
 const hu_task *hu_trainer_task(const hu_trainer *trainer);

@@ -14,7 +14,7 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
          "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "plan.resolved.yaml",
-         "result.json", "events.out.tfevents", "report.html", "progress.jsonl"}
+         "result.json", "events.out.tfevents", "report.html", "progress.jsonl", "best"}
 
 
 def train_json(checks, cwd):
@@ -90,9 +90,31 @@ def terminal(checks, cwd):
     os.close(ours)
     checks.same(process.returncode, 0, "train on a terminal")
     for part in ("\r\x1b[K", "step 3/3", "loss", "accuracy", "images/s", "left", "MiB planned: arena",
-                 "epoch 1/1"):
+                 "epoch 1/1",
+                 "step 3/3  epoch 1.0/1  loss"):
         checks.that(part in text, f"{part!r} in the progress line {text!r}")
     checks.that("\x1b" not in out, "no control characters on stdout")
+
+
+def dumb_terminal(checks, cwd):
+    """Where lines cannot take the place of others, or colours are not wanted, there are none."""
+    try:
+        ours, theirs = pty.openpty()
+    except OSError as error:
+        print(f"skipped: a dumb terminal ({error})")
+        return
+    for changed, parts in (({"TERM": "dumb"}, ["\x1b", "step 3/3"]), ({"TERM": "xterm", "NO_COLOR": "1"}, ["\x1b[2m"])):
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("NO_COLOR", "CLICOLOR_FORCE")} | changed
+        process = program.subprocess.run([program.HALFULP, "train", *TINY, "steps=3", f"run.dir={changed['TERM']}"],
+                                         cwd=cwd, stdout=program.subprocess.PIPE, stderr=theirs, env=environment,
+                                         timeout=60)
+        text = os.read(ours, 65536).decode()
+        checks.that(process.returncode == 0 and "epoch 1/1" in text, f"{changed}: {text!r}")
+        for part in parts:
+            checks.that(part not in text, f"{changed}: {part!r} in {text!r}")
+    os.close(theirs)
+    os.close(ours)
 
 
 def full_stdout(checks, cwd):
@@ -171,4 +193,4 @@ def no_number(checks, cwd):
         checks.same(json.load(file)["train_loss"], None, "and its result")
 
 
-program.main(no_number, train_json, train_text, terminal, full_stdout, fall_back, ledger)
+program.main(no_number, train_json, train_text, terminal, dumb_terminal, full_stdout, fall_back, ledger)

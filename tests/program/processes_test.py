@@ -34,6 +34,7 @@ CASES = {
          "comm.error_feedback=on", "comm.rounding=sr", "comm.bucket=0.001"],
     "evaluations of one process are followed by all":
         ["data.limit=50", "lr.schedule=plateau", "lr.patience=1", "lr.threshold=1", "lr.factor=0.5"],
+    "patience of all processes": ["data.limit=50", "stop.patience=1", "stop.min_delta=100"],
     "overflows on the wire": ["comm.format=e4m3", "scaling=constant:12", "scaler=dynamic",
                               "scaler.init=4096", "optimizer.accumulate=2"],
 }

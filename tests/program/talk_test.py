@@ -135,6 +135,8 @@ def follow(checks, cwd):
     code, out, err = program.call("watch", "long", cwd=cwd)
     checks.that(code == 0 and "it was stopped" in err, f"a run whose process is gone: {code} {err!r}")
     checks.same(program.call("watch", "nowhere", cwd=cwd)[0], 3, "no such folder")
+    code, _, err = program.call("watch", ".", cwd=cwd)
+    checks.that(code == 3 and "found no row of progress.jsonl" in err, f"no folder of a training: {code} {err!r}")
 
 
 def wait(holds, what):
