@@ -198,6 +198,7 @@ const hu_verb hu_verb_predict = {
     .keys = used,
     .refuses_others = true,
     .examples = {{"predict RUN count=5", "what it says of the first five test samples"},
-                 {"predict RUN out=FILE.csv", "of all of them, as a table"}},
+                 {"predict RUN out=FILE.csv", "of all of them, as a table"},
+                 {"predict RUN A.jpg FOLDER", "what is to be seen in pictures of your own"}},
     .run = run_predict,
 };

@@ -233,7 +233,7 @@ const hu_verb hu_verb_resume = {
     .run = run_resume,
 };
 
-static const char *const eval_keys[] = {HU_TRAINING_KEYS, NULL};
+static const char *const eval_keys[] = {HU_TRAINING_KEYS, "out.file", "out.page", NULL};
 
 const hu_verb hu_verb_eval = {
     .name = "eval",
@@ -254,6 +254,7 @@ const hu_verb hu_verb_eval = {
     .max_subjects = 1,
     .keys = eval_keys,
     .examples = {{"eval RUN", "metrics on the test samples"},
+                 {"eval RUN page=wrong.html", "which classes are taken for which, with mistakes"},
                  {"eval RUN eval.weights=rounded --json",
                   "with the weights as products see them, for programs"}},
     .run = run_eval,

@@ -59,7 +59,8 @@ const char *hu_confusion_word(const hu_confusion *confusion, int64_t class_numbe
 hu_status hu_confusion_text(const hu_confusion *confusion, char **text);
 
 /* Adds the list "<part>_classes" and the object "confusion" {"classes": names, "matrix": rows of
- * true classes, of which the last number is that of samples of which nothing is said}. */
+ * true classes, of which the last number is that of samples of which nothing is said}; of more than
+ * 100 classes "pairs" instead, [true, said or -1, samples] of what there is. */
 hu_status hu_confusion_put(const hu_confusion *confusion, const char *part, json_t *object);
 
 /* Writes or replaces a CSV: a row for each class, its figures and its row of the matrix. */

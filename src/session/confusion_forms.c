@@ -12,7 +12,7 @@
 #include "show/csv_text.h"
 #include "show/table.h"
 
-enum { CELL_BYTES = 32 };
+enum { CELL_BYTES = 32, MATRIX_MOST = 100 };
 
 /* "92.31 %"; a dash of nothing. */
 static hu_status put_share(hu_table *table, double share) {
@@ -160,15 +160,34 @@ static json_t *row_json(const hu_confusion *c, int64_t k) {
     return NULL;
 }
 
+/* Of many classes a list [true, said, samples] of what there is: a matrix would be mostly zeros.
+ * -1: nothing is said. */
+static json_t *pairs_json(const hu_confusion *c) {
+    json_t *list = json_array();
+    bool is_whole = list != NULL;
+    for (int64_t i = 0; is_whole && i < c->classes * (c->classes + 1); i++) {
+        int64_t said = i % (c->classes + 1);
+        if (c->count[i] == 0) continue;
+        json_t *pair =
+            json_pack("[I, I, I]", (json_int_t)(i / (c->classes + 1)),
+                      (json_int_t)(said == c->classes ? -1 : said), (json_int_t)c->count[i]);
+        is_whole = json_array_append_new(list, pair) == 0;
+    }
+    if (is_whole) return list;
+    json_decref(list);
+    return NULL;
+}
+
 hu_status hu_confusion_put(const hu_confusion *c, const char *part, json_t *object) {
     char key[CELL_BYTES];
     if (!object || c->classes == 0) return HU_OK;
     snprintf(key, sizeof key, "%.16s_classes", part);
     bool is_whole = json_object_set_new(object, key, list_of(c, class_json)) == 0;
-    json_t *matrix = is_whole ? json_pack("{s:o, s:o}", "classes", list_of(c, name_json), "matrix",
-                                          list_of(c, row_json))
-                              : NULL;
-    if (json_object_set_new(object, "confusion", matrix) == 0) return HU_OK;
+    bool is_matrix = c->classes <= MATRIX_MOST;
+    json_t *rows = is_matrix ? list_of(c, row_json) : pairs_json(c);
+    json_t *matrix = json_pack("{s:o, s:o}", "classes", list_of(c, name_json),
+                               is_matrix ? "matrix" : "pairs", rows);
+    if (json_object_set_new(object, "confusion", matrix) == 0 && is_whole) return HU_OK;
     return hu_fail(HU_ERR_MEMORY, "out of memory for the matrix of classes");
 }
 

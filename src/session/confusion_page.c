@@ -60,9 +60,9 @@ static void put_matrix(hu_page *page, const hu_confusion *c) {
         hu_html_text(page, titles[1 + t]);
         for (int64_t s = 0; s < c->classes; s++) {
             long long count = (long long)c->count[t * (c->classes + 1) + s];
-            hu_page_put(page,
-                        s == t ? "<td class=\"n\"><b>%lld</b></td>" : "<td class=\"n\">%lld</td>",
-                        count);
+            hu_html_cell(page, true);
+            hu_page_put(page, s == t ? "<b>%lld</b>" : "%lld", count);
+            hu_html_cell_end(page);
         }
         hu_html_row_end(page);
     }
@@ -120,14 +120,14 @@ static hu_status put_picture(hu_page *page, const hu_confusion *c, const hu_mist
     int64_t times =
         c->extent[1] < SHOWN_WIDTH ? (SHOWN_WIDTH + c->extent[1] - 1) / c->extent[1] : 1;
     hu_status st = HU_OK;
-    hu_page_put(page, "<td>");
+    hu_html_cell(page, false);
     if (m->pixels) {
         HU_TRY(enlarge(c, m->pixels, times, &large));
         HU_TRY(hu_image_png("a sample", c->extent[0] * times, c->extent[1] * times, c->extent[2],
                             large, &png, &bytes));
         hu_html_png(page, hu_confusion_word(c, m->truth, number), png, bytes);
     }
-    hu_page_put(page, "</td>");
+    hu_html_cell_end(page);
 done:
     hu_free(large);
     hu_free(png);

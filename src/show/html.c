@@ -109,6 +109,14 @@ static void begin_cell(hu_page *page, const char *class_name) {
     hu_page_put(page, ">");
 }
 
+void hu_html_cell(hu_page *page, bool is_number) {
+    begin_cell(page, is_number ? " class=\"n\"" : "");
+}
+
+void hu_html_cell_end(hu_page *page) {
+    hu_page_put(page, "</td>");
+}
+
 void hu_html_text(hu_page *page, const char *text) {
     begin_cell(page, "");
     hu_page_text(page, text);

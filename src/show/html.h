@@ -33,6 +33,10 @@ void hu_html_details_end(hu_page *page);
  * title and cell. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts);
 
+/* A cell of anything, between begin and end; is_number: it stands to the right. */
+void hu_html_cell(hu_page *page, bool is_number);
+void hu_html_cell_end(hu_page *page);
+
 /* A row: begin, cells of text and numbers in the order of the titles, end. */
 void hu_html_row(hu_page *page, bool is_strong);
 void hu_html_text(hu_page *page, const char *text);

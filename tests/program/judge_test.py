@@ -23,7 +23,7 @@ def folder(cwd):
 
 def judged(checks, cwd, *words):
     code, out, err = program.call("eval", "run", *words, cwd=cwd)
-    checks.same(code, 0, f"{words}: {err}")
+    checks.same((code, "no effect" in err), (0, False), f"{words}: {err}")
     return out
 
 
@@ -63,7 +63,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self):
         super().__init__()
-        self.open, self.pictures, self.tables, self.tags = [], [], [], set()
+        self.open, self.pictures, self.tables, self.labels, self.tags = [], [], [], [], set()
 
     def handle_starttag(self, tag, attrs):
         self.tags.add(tag)
@@ -73,10 +73,13 @@ class Page(html.parser.HTMLParser):
             self.open.append(tag)
         if tag == "table":
             self.tables.append([])
+            self.labels.append(set())
         if tag == "tr":
             self.tables[-1].append([])
         if tag == "td":
             self.tables[-1][-1].append("")
+            self.labels[-1].add(dict(attrs).get("data-t"))
+            assert len(self.tables[-1][-1]) == 1 or "data-t" in dict(attrs), "a cell without the title of its column"
 
     def handle_startendtag(self, tag, attrs):
         if tag == "img":
@@ -104,6 +107,7 @@ def mistakes_are_shown(checks, cwd):
     checks.same([row[3] for row in cells], [row["file"] for row in wrong], "the most confident first")
     checks.same([row[1:3] for row in cells], [[row["label_name"], row["predicted_name"]] for row in wrong], "both classes")
     checks.same([row[4] for row in cells], [f"{100 * row['probability']:.2f} %" for row in wrong], "and how sure it was")
+    checks.same({"it is", "the model says", "file", "probability"} - page.labels[0], set(), "titles where rows are lists")
     for picture, row in zip(page.pictures, wrong):
         program.put(cwd, "one.png", base64.b64decode(re.fullmatch("data:image/png;base64,(.*)", picture).group(1)))
         shown, real = program.read_png(f"{cwd}/one.png"), program.read_png(f"{cwd}/{row['file']}")
