@@ -194,9 +194,9 @@ typedef struct hu_data_known {
                                   what is said in sounds may be unknown */
     int64_t letters;           /* of the longest text of sounds; test sounds may still have more */
     const char *const *files; /* [file_count] pictures or sounds that stand for the samples of a
-                                 model of folder:DIR, of data sets of square coloured pictures of
-                                 one size, or of speech:DIR; no other file is read, and nobody says
-                                 what is true of them. NULL: there are none. Borrowed */
+                                 model of folder:DIR, boxes:DIR, data sets of square coloured
+                                 pictures of one size, or of speech:DIR; no other file is read, and
+                                 nobody says what is true of them. NULL: there are none. Borrowed */
     size_t file_count;
     bool prompts; /* text:FILE is not read: each half is one sample, whose tokens somebody writes
                      (data/prompt.h) and whose targets are unlabelled */

@@ -185,10 +185,12 @@ const hu_verb hu_verb_predict = {
         "standard\n"
         "input: the likeliest tokens, and tokens that are drawn (predict.temperature, "
         "predict.seed).\n"
-        "FILE|FOLDER ...: what is to be seen in these pictures, by a run of folder:DIR, cifar10,\n"
-        "cifar100 or glyphs, or said in these sounds, by a run of speech:DIR; of a folder its "
-        "pictures,\nor else its sounds. top=N: so many likeliest classes of each (5). Of texts and "
-        "sounds\n"
+        "FILE|FOLDER ...: what is to be seen in these pictures, by a run of folder:DIR, "
+        "boxes:DIR,\n"
+        "cifar10, cifar100 or glyphs, or said in these sounds, by a run of speech:DIR; of a "
+        "folder\n"
+        "its pictures, or else its sounds. top=N: so many likeliest classes of each (5). Of texts\n"
+        "and sounds "
         "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
         "so.\n"
         "eval.weights=master|rounded chooses the weights, as for eval.\n",
@@ -199,6 +201,6 @@ const hu_verb hu_verb_predict = {
     .refuses_others = true,
     .examples = {{"predict RUN count=5", "what it says of the first five test samples"},
                  {"predict RUN out=FILE.csv", "of all of them, as a table"},
-                 {"predict RUN A.jpg FOLDER", "what is to be seen in pictures of your own"}},
+                 {"predict RUN A.png FOLDER", "what is to be seen in pictures of your own"}},
     .run = run_predict,
 };

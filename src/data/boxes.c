@@ -27,7 +27,7 @@ enum {
 
 typedef struct boxes_reader {
     hu_reader reader;
-    char *pictures, *annotations; /* folders */
+    char *pictures, *annotations; /* folders; NULL: names are paths, without annotations */
     char *text;                   /* the list, its names ended by zeros */
     char **name;                  /* [count], into text */
     int64_t count, used;          /* used: as many as the limit leaves; classes are those of all */
@@ -57,9 +57,11 @@ static void close_boxes(hu_reader *reader) {
 
 /* The path of a picture, whatever its ending. Owner frees. */
 static hu_status find_picture(const boxes_reader *half, int64_t index, char **path) {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp",
+                                          ".JPG", ".JPEG", ".PNG", ".WEBP"};
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
         char file[1024];
+        if (!half->pictures) return hu_strdup(half->name[index], path);
         if (strlen(half->name[index]) + strlen(endings[e]) >= sizeof file) break;
         strcat(strcpy(file, half->name[index]), endings[e]);
         hu_status st = hu_path_join(half->pictures, file, path);
@@ -67,8 +69,8 @@ static hu_status find_picture(const boxes_reader *half, int64_t index, char **pa
         hu_free(*path);
     }
     *path = NULL;
-    return hu_fail(HU_ERR_CORRUPT, "%s: found no picture %.64s.jpg (.jpeg, .png)", half->pictures,
-                   half->name[index]);
+    return hu_fail(HU_ERR_CORRUPT, "%s: found no picture %.64s.jpg (.jpeg, .png, .webp)",
+                   half->pictures, half->name[index]);
 }
 
 static hu_status read_picture(const hu_reader *reader, const hu_reading_change *change,
@@ -168,26 +170,57 @@ done:
 }
 
 /* Owner closes the reader, also on failure. */
-static hu_status open_half(const char *directory, const char *list, const hu_data_known *known,
-                           boxes_reader **made) {
-    hu_status st;
-    char *path = NULL;
-    HU_TRY(HU_NEW(made));
+static hu_status make_half(const hu_data_known *known, boxes_reader **made) {
+    hu_status st = HU_NEW(made);
+    if (st != HU_OK) return st;
     boxes_reader *half = *made;
     half->needs_no_truth = known->needs_no_truth;
     half->reader.close = close_boxes;
     half->reader.read = read_picture;
     half->reader.tell = tell_file;
     half->reader.reads[HU_FIELD_IMAGE] = true;
+    return HU_OK;
+}
+
+static hu_status make_annotations(boxes_reader *half) {
+    hu_status st;
+    HU_TRY(HU_NEW_ARRAY(&half->voc, (size_t)half->count));
+    HU_TRY(HU_NEW_ARRAY(&half->declared, 2 * (size_t)half->count));
+done:
+    return st;
+}
+
+static hu_status open_half(const char *directory, const char *list, const hu_data_known *known,
+                           boxes_reader **made) {
+    hu_status st;
+    char *path = NULL;
+    HU_TRY(make_half(known, made));
+    boxes_reader *half = *made;
     HU_TRY(hu_path_join(directory, "JPEGImages", &half->pictures));
     HU_TRY(hu_path_join(directory, "Annotations", &half->annotations));
     HU_TRY(hu_path_join(directory, list, &path));
     HU_TRY(read_list(half, path));
-    HU_TRY(HU_NEW_ARRAY(&half->voc, (size_t)half->count));
-    HU_TRY(HU_NEW_ARRAY(&half->declared, 2 * (size_t)half->count));
+    HU_TRY(make_annotations(half));
     HU_TRY(hu_data_each(half->count, read_annotation, half));
 done:
     hu_free(path);
+    return st;
+}
+
+/* Pictures that somebody names, in which nobody has marked anything. */
+static hu_status open_files(const hu_data_known *known, boxes_reader **made) {
+    hu_status st;
+    size_t bytes = 0, at = 0, count = known->file_count;
+    HU_TRY(make_half(known, made));
+    boxes_reader *half = *made;
+    for (size_t i = 0; i < count; i++) bytes += strlen(known->files[i]) + 1;
+    HU_TRY(HU_NEW_ARRAY(&half->text, bytes));
+    HU_TRY(HU_NEW_ARRAY(&half->name, count));
+    for (size_t i = 0; i < count; at += strlen(known->files[i++]) + 1)
+        half->name[i] = strcpy(half->text + at, known->files[i]);
+    half->count = (int64_t)count;
+    st = make_annotations(half);
+done:
     return st;
 }
 
@@ -197,6 +230,7 @@ static const char train_list[] = "ImageSets/Main/train.txt";
 static hu_status open_test(const char *directory, const hu_data_known *known, boxes_reader **made) {
     static const char test[] = "ImageSets/Main/test.txt", val[] = "ImageSets/Main/val.txt";
     char *path;
+    if (known->files) return open_files(known, made);
     hu_status st = hu_path_join(directory, test, &path);
     if (st != HU_OK) return st;
     const char *list = hu_file_exists(path) ? test : val;
@@ -261,7 +295,8 @@ static hu_status pack(const boxes_reader *half, const hu_dataset *dataset, int64
                       int64_t most, float *row) {
     char where[512];
     const hu_voc *voc = &half->voc[index];
-    snprintf(where, sizeof where, "%s/%s.xml", half->annotations, half->name[index]);
+    snprintf(where, sizeof where, "%s/%s.xml", half->annotations ? half->annotations : "",
+             half->name[index]);
     for (size_t b = 0; b < voc->count && b < (size_t)most; b++, row += HU_BOX_NUMBERS) {
         const hu_voc_box *box = &voc->box[b];
         int64_t number;
@@ -406,8 +441,8 @@ hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
     else
         HU_TRY(open_half(directory, train_list, known, &train));
     HU_TRY(open_test(directory, known, &test));
-    train->used = hu_limited(train->count, limits->train);
-    test->used = hu_limited(test->count, limits->test);
+    train->used = hu_limited(train->count, known->files ? 0 : limits->train);
+    test->used = hu_limited(test->count, known->files ? 0 : limits->test);
     HU_TRY(set_fields(choice, train, test, dataset));
     HU_TRY(make_boxes(known, train, test, dataset));
     hu_keeping k = hu_keeping_decide(choice->memory, known->only_test ? -1 : train->used,

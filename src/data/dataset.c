@@ -136,6 +136,7 @@ static const hu_data_kind kinds[] = {
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
      .takes_size = true,
+     .takes_files = true,
      .takes_known = true,
      .available = hu_boxes_available,
      .open_images = hu_boxes_open},
@@ -379,11 +380,12 @@ static hu_status open_squares(const hu_data_kind *kind, const hu_image_choice *c
 static hu_status check_files(const hu_data_kind *kind, const hu_data_known *known,
                              const char *name) {
     if (!known->files || kind->takes_files || has_squares(kind)) return HU_OK;
-    return hu_fail(HU_ERR_ARGUMENT,
-                   "found the file %s for a model of %s, expected one of folder:DIR, cifar10, "
-                   "cifar100 or glyphs, which take pictures, or of speech:DIR, which takes sounds; "
-                   "other models take data=KIND:DIR",
-                   known->files[0], name);
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "found the file %s for a model of %s, expected one of folder:DIR, boxes:DIR, "
+        "cifar10, cifar100 or glyphs, which take pictures, or of speech:DIR, which takes "
+        "sounds; other models take data=KIND:DIR",
+        known->files[0], name);
 }
 
 /* What a folder of labelled pictures, or everybody, calls its classes. */

@@ -151,6 +151,8 @@ class Examples(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cwd:
             program.write_cifar(f"{cwd}/DIR")
             program.put(cwd, "FILE", b"0.1\n3\n")
+            for picture in ("A.png", "FOLDER/B.png"):
+                program.put(cwd, picture, program.png(20, 16, (200, 40, 90)))
             program.train("data=glyphs", *SMALL, cwd=cwd, run="RUN")
             for verb in verbs():
                 for words in re.findall(rf"^  halfulp ({verb}\b.*)$", ok("help", verb), re.MULTILINE):

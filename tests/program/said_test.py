@@ -70,6 +70,9 @@ def boxes_are_told(checks, cwd):
         checks.same([[float(line[key]) for key in ("x1", "y1", "x2", "y2")] for line in rows],
                     [[float(f"{x:.9g}") for x in box] for box in corners], "a row for each box")
         checks.that(all(line["file"] == row["file"] and line["name"] in ("cat", "dog") for line in rows), f"{rows}")
+        named = predictions(checks, cwd, "run", f"by{scale}/JPEGImages/one.png")
+        checks.same([named[0][key] for key in ("file", "detections")], [row[key] for key in ("file", "detections")],
+                    "the picture itself, without lists and annotations")
         checks.that({"cat", "dog"} <= set(call(checks, cwd, *words).split()), "people read the names")
 
 
