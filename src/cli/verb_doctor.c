@@ -259,11 +259,7 @@ static hu_status run_doctor(hu_config *config, int *exit_code) {
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const doctor_keys[] = {
-    "model.*",       "task.*",      "data.*",    "precision.*", "bits.*", "cost.*",
-    "accumulator.*", "optimizer.*", "lr.*",      "scaler.*",    "eval.*", "run.*",
-    "comm.*",        "cluster.*",   "out.*",     "predict.*",   "why.*",  "fmt.*",
-    "bench.*",       "gemm.*",      "compare.*", "assign.*",    NULL};
+static const char *const doctor_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_doctor = {
     .name = "doctor",

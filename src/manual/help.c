@@ -134,7 +134,7 @@ static hu_status unknown_word(const hu_verb *const *verbs, const char *word) {
         names[count++] = hu_topic_at(i)->name;
     for (size_t i = 0; i < hu_config_key_count && count + 1 < NAMES_MOST; i++) {
         names[count++] = hu_config_keys[i].name;
-        names[count++] = hu_key_typed_name(&hu_config_keys[i]);
+        if (*hu_config_keys[i].short_form) names[count++] = hu_config_keys[i].short_form;
     }
     for (int i = 0; i < hu_model_count && count < NAMES_MOST; i++)
         names[count++] = hu_model_table[i].name;

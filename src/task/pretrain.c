@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "task/lengths.h"
+#include "task/surprise.h"
 #include "task/task.h"
 
 static hu_status check_ranks(const hu_field *const *fields) {
@@ -100,4 +101,5 @@ const hu_task hu_task_pretrain = {
                {"predicted", true, 0, false}},
     .describe = describe,
     .find = find,
+    .spell = hu_spell_surprise,
 };

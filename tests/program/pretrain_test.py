@@ -64,6 +64,9 @@ def what_predict_says(checks, cwd):
     for row in rows:
         checks.same(len(row["top"]), row["hidden"], "a word for each hidden place")
         checks.that(all(top["name"] in listed for top in row["top"]), "words of the vocabulary")
+        for said in ("text", "truth"):
+            checks.same(len(row[said].split()), row["hidden"], f"{said}: the hidden words, one behind the other")
+            checks.that(set(row[said].split()) <= set(listed), f"{said}: words of the vocabulary: {row[said]!r}")
         checks.that(row["label"] in (0, 1) and row["predicted"] in (0, 1), "together or not")
     checks.that(sum(row["hidden"] for row in rows) > 0, "words are hidden")
     pathlib.Path(f"{cwd}/train.txt").write_text("= one =\n" + "zebra mat " * 100, encoding="utf-8")

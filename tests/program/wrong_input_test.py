@@ -120,6 +120,10 @@ def what_changes_nothing(checks, cwd):
                   ["optimizer=adam", "optimizer.beta1=0.5"], ["scaler=constant", "scaler.init=8"]):
         code, _, err = program.call(*TINY, *words, f"run.dir={words[-1]}", cwd=cwd)
         checks.same((code, "no effect" in err), (0, False), f"{words}: {err!r}")
+    code, out, err = program.call(*TINY, "batch=1000000", "run.dir=large", cwd=cwd)
+    checks.that(code == 0 and "batch 1000000 is larger than the 96 training samples" in err, f"large batch: {err!r}")
+    code, out, err = program.call("train", *program.TINY, "epochs=0", "run.dir=zero", cwd=cwd)
+    checks.that(code == 0 and "0 steps" in out and "nan" not in out, f"no epoch: {out!r}")
     program.put(cwd, "a.yaml", b"scaler: {name: none, init: 1024}\n")
     code, _, err = program.call(*TINY, "config=a.yaml", "run.dir=file", cwd=cwd)
     checks.same((code, "no effect" in err), (0, False), f"a file may serve many trainings: {err!r}")
