@@ -106,7 +106,7 @@ def what_is_refused(checks, cwd):
     data = words(cwd)[1:3]
     for given, part in ((["model=cnn-s", *data], "needs a field 'image'"),
                         (["model=bert-tiny-s", "data=glyphs"], "data=segments:FILE has it"),
-                        (["model=bert-tiny-s", f"data={cwd}/train.txt"], "expected its kind in front, as text:FILE"),
+                        (["model=bert-tiny-s", f"data={cwd}/train.txt"], "expected its kind in front, as text:"),
                         (["model=bert-tiny-s", f"data=text:{cwd}/train.txt"], "data=segments:FILE has it"),
                         (["model=transformer-lm-s", "task=pretrain", *data], "the task pretrain needs"),
                         ([*words(cwd), "data.length=100"], "data.length: found 100 tokens, expected at most 64; bert-tiny"),
