@@ -224,6 +224,19 @@ static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float 
     }
 }
 
+/* The pixels of a strip that is one run; four blocks at a time, which lie side by side in x. */
+static void copy_run(const hu_conv_strip_view *v, const float *x, float *to) {
+    enum { SIDE = 4, BYTES = HU_CONV_WIDTH * sizeof(float) };
+    int64_t pixels = hu_conv_strip_pixels(v), channels = v->conv->in_c, k = 0;
+    for (; k + SIDE * HU_CONV_WIDTH <= channels; k += SIDE * HU_CONV_WIDTH, to += SIDE * v->x_block)
+        for (int64_t i = 0; i < pixels; i++)
+            for (int64_t b = 0; b < SIDE; b++)
+                memcpy(to + b * v->x_block + i * HU_CONV_WIDTH,
+                       x + i * channels + k + b * HU_CONV_WIDTH, BYTES);
+    for (; k < channels; k += HU_CONV_WIDTH, to += v->x_block)
+        copy_pixels(pixels, least(channels - k, HU_CONV_WIDTH), channels, x + k, to);
+}
+
 /* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
  * there. */
 static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
@@ -237,9 +250,7 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_image = c->stride_h * v->x_plane_row;
     v->x_block = v->images * v->x_image;
     if (v->is_pixelwise) {
-        for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
-            copy_pixels(hu_conv_strip_pixels(v), least(c->in_c - k, HU_CONV_WIDTH), c->in_c,
-                        x + v->in0 * row + k, to + k / HU_CONV_WIDTH * v->x_block);
+        copy_run(v, x + v->in0 * row, to);
         return;
     }
     for (int64_t n = 0; n < v->images; n++)
