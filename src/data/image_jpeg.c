@@ -16,8 +16,11 @@ static bool is_damage(tjhandle decoder) {
            !strstr(tjGetErrorStr2(decoder), "extraneous bytes");
 }
 
-/* What the decoder says of its last failure. */
+/* What the decoder says of its last failure; it has no code for memory that ran out. */
 static hu_status fail(const char *name, tjhandle decoder) {
+    if (strstr(tjGetErrorStr2(decoder), "emory"))
+        return hu_fail(HU_ERR_MEMORY, "%s: cannot decode the JPEG file: %s", name,
+                       tjGetErrorStr2(decoder));
     return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: %s", name, tjGetErrorStr2(decoder));
 }
 

@@ -1,4 +1,6 @@
 /* PNG by libpng's simplified interface. */
+#include <string.h>
+
 #include <png.h>
 
 #include "base/error.h"
@@ -15,16 +17,21 @@ static void drop_alpha(hu_image *image) {
             image->pixels[i * HU_IMAGE_CHANNELS + c] = image->pixels[i * WITH_ALPHA + c];
 }
 
+/* What libpng says; it has no code for memory that ran out. */
+static hu_status fail(const char *name, const png_image *png) {
+    if (strstr(png->message, "emory"))
+        return hu_fail(HU_ERR_MEMORY, "%s: cannot decode the PNG file: %s", name, png->message);
+    return hu_fail(HU_ERR_CORRUPT, "%s: damaged PNG file: %s", name, png->message);
+}
+
 static hu_status decode(const char *name, const uint8_t *data, size_t bytes, png_image *png,
                         hu_image *image) {
-    if (!png_image_begin_read_from_memory(png, data, bytes))
-        return hu_fail(HU_ERR_CORRUPT, "%s: damaged PNG file: %s", name, png->message);
+    if (!png_image_begin_read_from_memory(png, data, bytes)) return fail(name, png);
     png->format = PNG_FORMAT_RGBA;
     png->flags |= PNG_IMAGE_FLAG_16BIT_sRGB; /* 16 bits are as dark as 8 */
     hu_status st = hu_image_reserve(name, png->width, png->height, WITH_ALPHA, image);
     if (st != HU_OK) return st;
-    if (!png_image_finish_read(png, NULL, image->pixels, 0, NULL))
-        return hu_fail(HU_ERR_CORRUPT, "%s: damaged PNG file: %s", name, png->message);
+    if (!png_image_finish_read(png, NULL, image->pixels, 0, NULL)) return fail(name, png);
     drop_alpha(image);
     return HU_OK;
 }

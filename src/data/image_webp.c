@@ -8,13 +8,13 @@
 static const char *words_of(VP8StatusCode code) {
     return code == VP8_STATUS_NOT_ENOUGH_DATA       ? "the file is cut off"
            : code == VP8_STATUS_UNSUPPORTED_FEATURE ? "a kind of it that libwebp cannot read"
-           : code == VP8_STATUS_OUT_OF_MEMORY       ? "out of memory"
                                                     : "its bytes are no picture";
 }
 
 static hu_status fail(const char *name, VP8StatusCode code) {
-    hu_status st = code == VP8_STATUS_OUT_OF_MEMORY ? HU_ERR_MEMORY : HU_ERR_CORRUPT;
-    return hu_fail(st, "%s: damaged WebP file: %s", name, words_of(code));
+    if (code == VP8_STATUS_OUT_OF_MEMORY)
+        return hu_fail(HU_ERR_MEMORY, "%s: no memory to decode the WebP file", name);
+    return hu_fail(HU_ERR_CORRUPT, "%s: damaged WebP file: %s", name, words_of(code));
 }
 
 /* Transparency is dropped: colours stay as the file has them. */

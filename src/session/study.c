@@ -96,8 +96,9 @@ static hu_status read_cases(hu_config *config, hu_comm_study *study) {
     HU_TRY(read_formats(config, &names->formats));
     HU_TRY(read_list(config, "comm.scaling", "aps", &names->scalings));
     HU_TRY(hu_options_rounding(config, &shared));
-    study->count = names->schedules.count * names->formats.count * names->scalings.count;
-    HU_TRY(HU_NEW_ARRAY(&study->cases, (size_t)study->count));
+    int32_t count = names->schedules.count * names->formats.count * names->scalings.count;
+    HU_TRY(HU_NEW_ARRAY(&study->cases, (size_t)count));
+    study->count = count;
     for (int32_t i = 0; i < study->count; i++) {
         study->cases[i].options = shared;
         HU_TRY(read_case(names, i, &study->cases[i].options));

@@ -157,11 +157,13 @@ hu_status hu_tensorboard_exponents(hu_tensorboard *board, int64_t step, const ch
 
 /* --- opening -----------------------------------------------------------------------------------*/
 
-/* Protobuf-c gets its memory from us, so that the ledger's allocator counts it. */
+/* Protobuf-c gets its memory from us, so that the ledger's allocator counts it. context: the status
+ * of the last that failed. */
 static void *take(void *context, size_t bytes) {
     void *block = NULL;
-    (void)context;
-    return hu_alloc(bytes, &block) == HU_OK ? block : NULL;
+    hu_status st = hu_alloc(bytes, &block);
+    if (st != HU_OK) *(hu_status *)context = st;
+    return block;
 }
 
 static void give(void *context, void *block) {
@@ -189,14 +191,16 @@ static hu_status read_part(records *r, uint64_t offset, size_t bytes, bool *is_t
     return st;
 }
 
-/* The step of an event; -1: it has none. false: no event. */
-static bool read_step(const uint8_t *body, size_t bytes, int64_t *step) {
-    ProtobufCAllocator allocator = {take, give, NULL};
+/* The step of an event; -1: it has none. *is_event false: there is no event. */
+static hu_status read_step(const uint8_t *body, size_t bytes, bool *is_event, int64_t *step) {
+    hu_status st = HU_OK;
+    ProtobufCAllocator allocator = {take, give, &st};
     Hu__Event *event = hu__event__unpack(&allocator, bytes, body);
-    if (!event) return false;
+    *is_event = event;
+    if (!event) return st;
     *step = event->what_case == HU__EVENT__WHAT_SUMMARY ? event->step : -1;
     hu__event__free_unpacked(event, &allocator);
-    return true;
+    return HU_OK;
 }
 
 /* Whether the record at offset is whole and sound; *step and *end of it. */
@@ -220,8 +224,8 @@ static hu_status read_record(records *r, uint64_t offset, bool *is_sound, int64_
     const uint8_t *body = r->record.data + HEAD_BYTES;
     reader = (hu_byte_reader){"events", r->record.data, r->record.size, HEAD_BYTES + length};
     HU_TRY(hu_read_u32_le(&reader, "crc", &tail_crc));
-    *is_sound =
-        tail_crc == masked_crc(body, (size_t)length) && read_step(body, (size_t)length, step);
+    *is_sound = tail_crc == masked_crc(body, (size_t)length);
+    if (*is_sound) HU_TRY(read_step(body, (size_t)length, is_sound, step));
     *end = offset + HEAD_BYTES + length + TAIL_BYTES;
 done:
     return st;

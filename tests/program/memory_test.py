@@ -16,7 +16,7 @@ from program import HALFULP, Checks, sanitizer, write_png
 
 LIBRARY = os.path.join(os.path.dirname(HALFULP), "fail-memory.so")
 SECONDS = 60  # of one child
-PLACES = {"short": 3, "exhaustive": 300}  # of one scenario
+PLACES = {"short": 3, "exhaustive": 200}  # of one scenario
 TINY = "data=glyphs data.limit=32 data.test_limit=8 batch=16 threads=1 model.width=0.05 run.quiet=on".split()
 RUN = ["run.dir=run"]
 TRAIN = ["train", *TINY, *RUN, "model=cnn-s"]
@@ -61,6 +61,9 @@ def scenarios(where):
                     "assign.random=0", "assign.rungs=1", "assign.short=0", *RUN], {}, True, False),
         "demo": (["demo", "data=glyphs", "data.limit=32", "data.test_limit=8", "batch=16", "steps=1", "threads=1", *RUN], {}, True, False),
         "report": (["report", "run", "-o", "page.html"], run, True, False),
+        "help-verb": (["help", "train"], {}, False, True),
+        "man": (["man", "train"], {}, False, True),
+        "completion": (["completion", "bash"], {}, False, True),
         "list": (["list", "."], run, False, True),
         "watch": (["watch", "run"], run, False, True),
         "why": (["why", "run"], run, False, True),
