@@ -178,6 +178,14 @@ static void put_zsh(hu_page *page, const hu_verb *const *verbs) {
     hu_page_put(page, "  esac\n  compadd -S '' -- $keys\n  _files\n}\n_halfulp \"$@\"\n");
 }
 
+/* Flags of every verb; fish puts the dashes itself. */
+static void put_fish_flags(hu_page *page, const hu_verb *const *verbs) {
+    for (; *verbs; verbs++)
+        for (size_t i = 0; (*verbs)->flags[i]; i++)
+            hu_page_put(page, "complete -c halfulp -n '__fish_seen_subcommand_from %s' -l %.*s\n",
+                        (*verbs)->name, (int)strcspn((*verbs)->flags[i], "="), (*verbs)->flags[i]);
+}
+
 /* fish takes what stands behind a blank in -a as one candidate each. */
 static void put_fish(hu_page *page, const hu_verb *const *verbs) {
     char brief[HU_BRIEF_BYTES];
@@ -205,6 +213,7 @@ static void put_fish(hu_page *page, const hu_verb *const *verbs) {
         put_quoted(page, hu_key_brief(key->help, brief), false);
         hu_page_put(page, "'\n");
     }
+    put_fish_flags(page, verbs);
     hu_page_put(page, "complete -c halfulp -n '__fish_seen_subcommand_from help' -f -a '");
     put_words_of_help(page, verbs);
     hu_page_put(page, "'\n");

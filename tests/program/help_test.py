@@ -123,6 +123,8 @@ class Completion(unittest.TestCase):
                     file.flush()
                     done = subprocess.run([shell, "-n", file.name], capture_output=True, text=True)
                 self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+        for shell, flag in (("bash", "--encode"), ("zsh", "--encode"), ("fish", "-l encode")):
+            self.assertTrue(flag in ok("completion", shell), f"flags for {shell}")
         self.assertEqual(program.call("completion", "csh", cwd="/")[0], 2)
 
     def test_bash_completes(self):
