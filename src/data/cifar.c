@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/class_names.h"
 #include "data/kind.h"
 
 /* Pixels; PLANE is one colour of an image, row by row. */
@@ -18,6 +19,7 @@ typedef struct layout {
     const char *train[6], *test[2];              /* NULL-terminated */
     int64_t train_records_max, test_records_max; /* per file */
     size_t label_bytes;
+    const char *names; /* file of them, a class in each line */
     const char *label_fields[2];
     int64_t label_bounds[2]; /* the last is the number of classes */
 } layout;
@@ -29,6 +31,7 @@ static const layout cifar10 = {.folder = "cifar-10-batches-bin",
                                .train_records_max = 10000,
                                .test_records_max = 10000,
                                .label_bytes = 1,
+                               .names = "batches.meta.txt",
                                .label_fields = {"label"},
                                .label_bounds = {10}};
 
@@ -38,6 +41,7 @@ static const layout cifar100 = {.folder = "cifar-100-binary",
                                 .train_records_max = 50000,
                                 .test_records_max = 10000,
                                 .label_bytes = 2,
+                                .names = "fine_label_names.txt",
                                 .label_fields = {"coarse label", "fine label"},
                                 .label_bounds = {20, 100}};
 
@@ -187,6 +191,18 @@ done:
     return st;
 }
 
+/* Where the folder has the file of them, which the training does not need. */
+static hu_status name_classes(const layout *version, const char *directory, int64_t classes,
+                              hu_dataset *dataset) {
+    char *path = NULL;
+    hu_status st = find_file(version, directory, version->names, &path);
+    if (st == HU_ERR_MISSING) return HU_OK;
+    if (st == HU_OK) st = hu_class_names_read_file(path, classes, &dataset->class_names);
+    if (st == HU_OK) dataset->class_name_count = classes;
+    hu_free(path);
+    return st;
+}
+
 hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
                         const hu_data_limits *limits, hu_dataset *dataset) {
     const layout *version = layout_of(kind);
@@ -196,5 +212,6 @@ hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
     if (st == HU_OK)
         st = open_half(version, directory, version->test, version->test_records_max, limits->test,
                        dataset->owned + 2, &dataset->test);
+    if (st == HU_OK) st = name_classes(version, directory, kind->classes, dataset);
     return st;
 }

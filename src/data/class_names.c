@@ -64,7 +64,7 @@ static const uint8_t *behind_mark(const uint8_t *data, size_t *bytes) {
     return data + sizeof mark;
 }
 
-static hu_status read_names(const char *path, int64_t classes, char **text) {
+hu_status hu_class_names_read_file(const char *path, int64_t classes, char **text) {
     enum { MOST = 1 << 16 };
     uint8_t *data = NULL;
     void *block = NULL;
@@ -87,13 +87,12 @@ done:
     return st;
 }
 
-hu_status hu_class_names_read(const char *directory, const char *file, int64_t classes,
-                              char **text) {
+hu_status hu_class_names_read(const char *directory, int64_t classes, char **text) {
     char *path;
     *text = NULL;
-    hu_status st = hu_path_join(directory, file, &path);
+    hu_status st = hu_path_join(directory, HU_CLASS_NAMES_FILE, &path);
     if (st != HU_OK) return st;
-    if (hu_file_exists(path)) st = read_names(path, classes, text);
+    if (hu_file_exists(path)) st = hu_class_names_read_file(path, classes, text);
     hu_free(path);
     return st;
 }
@@ -124,7 +123,7 @@ hu_status hu_class_names_expect(const char *names, int64_t count, const char *wh
 /* Both have names: the numbers are to mean the same. */
 hu_status hu_class_names_compare(const char *directory, const char *names, int64_t count) {
     char *text;
-    hu_status st = hu_class_names_read(directory, HU_CLASS_NAMES_FILE, count, &text);
+    hu_status st = hu_class_names_read(directory, count, &text);
     if (st != HU_OK || !text) return st;
     const char *found = text;
     for (int64_t c = 0; st == HU_OK && c < count; c++) {

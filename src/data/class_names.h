@@ -16,12 +16,14 @@ hu_status hu_class_names_join(const char *const *names, size_t count, char **tex
 /* A copy of count names. Owner frees *text with hu_free. */
 hu_status hu_class_names_copy(const char *names, int64_t count, char **text);
 
-/* Those of DIR/FILE: a line for each class from 0 on, in UTF-8; lines behind these belong to
+/* Those of DIR/classes.txt: a line for each class from 0 on, in UTF-8; lines behind these belong to
  * numbers that mean unlabelled. A byte-order mark before them is no part of the first. NULL where
  * there is no such file. HU_ERR_CORRUPT: a name is empty, there are fewer than classes, or one is
  * not UTF-8, with its line and byte. Proof: tests/unit/data_dense_test.c. */
-hu_status hu_class_names_read(const char *directory, const char *file, int64_t classes,
-                              char **text);
+hu_status hu_class_names_read(const char *directory, int64_t classes, char **text);
+
+/* The same of a file of any name, which is there. */
+hu_status hu_class_names_read_file(const char *path, int64_t classes, char **text);
 
 /* Number of a class among count names; -1: it is none of them. */
 int64_t hu_class_names_find(const char *names, int64_t count, const char *name);

@@ -37,7 +37,7 @@ static const hu_data_kind kinds[] = {
                "of t10k- or test-, plain or .gz",
      .has_directory = true,
      .needs_directory = true,
-     .names_file = HU_CLASS_NAMES_FILE,
+     .reads_names = true,
      .available = hu_idx_available,
      .open = hu_idx_open},
     {.name = "cifar10",
@@ -46,7 +46,6 @@ static const hu_data_kind kinds[] = {
      .advice = "get the binary version and give its folder as cifar10:DIR",
      .has_directory = true,
      .classes = 10,
-     .names_file = "batches.meta.txt",
      .height = 32,
      .width = 32,
      .mean = {0.4914f, 0.4822f, 0.4465f},
@@ -60,7 +59,6 @@ static const hu_data_kind kinds[] = {
      .advice = "get the binary version and give its folder as cifar100:DIR",
      .has_directory = true,
      .classes = 100,
-     .names_file = "fine_label_names.txt",
      .height = 32,
      .width = 32,
      .mean = {0.5074f, 0.4867f, 0.4411f},
@@ -393,11 +391,10 @@ static hu_status name_classes(const hu_data_kind *kind, const char *directory,
                               hu_dataset *dataset) {
     hu_status st = HU_OK;
     int64_t classes = dataset->field[HU_FIELD_LABEL].classes;
-    if (kind->names_file)
-        HU_TRY(hu_class_names_read(directory, kind->names_file, classes, &dataset->class_names));
+    if (kind->reads_names) HU_TRY(hu_class_names_read(directory, classes, &dataset->class_names));
     if (!dataset->class_names && kind->names)
         HU_TRY(hu_class_names_copy(kind->names, classes, &dataset->class_names));
-    if (dataset->class_names && (kind->names_file || kind->names))
+    if (dataset->class_names && (kind->reads_names || kind->names))
         dataset->class_name_count = classes;
 done:
     return st;

@@ -265,8 +265,7 @@ static hu_status name_classes(const char *directory, const hu_data_known *known,
         HU_TRY(hu_class_names_compare(directory, known->class_names, *classes));
         HU_TRY(hu_class_names_copy(known->class_names, *classes, &dataset->class_names));
     } else {
-        HU_TRY(
-            hu_class_names_read(directory, HU_CLASS_NAMES_FILE, *classes, &dataset->class_names));
+        HU_TRY(hu_class_names_read(directory, *classes, &dataset->class_names));
     }
     if (dataset->class_names) dataset->class_name_count = *classes;
 done:

@@ -11,10 +11,10 @@ typedef struct hu_data_kind {
     const char
         *fields; /* names of those that most kinds have not, with blanks between them; NULL */
     bool needs_directory, has_directory;
-    int64_t classes;        /* 0: taken from the labels */
-    const char *names_file; /* in the folder, a name of a class in each line; NULL: there is none */
-    const char *names;      /* [classes] where that is not there, each with its final zero; NULL */
-    int64_t height, width;  /* 0: taken from the files */
+    int64_t classes;   /* 0: taken from the labels */
+    bool reads_names;  /* DIR/classes.txt has a name of a class in each line, where it is there */
+    const char *names; /* [classes] where that is not there, each with its final zero; NULL */
+    int64_t height, width;                             /* 0: taken from the files */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
     bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */

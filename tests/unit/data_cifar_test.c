@@ -169,8 +169,11 @@ static void files_of_the_archive_folder_are_found_and_missing_ones_named(void **
     snprintf(command, sizeof command,
              "cd %s && mkdir cifar-10-batches-bin && mv *batch*.bin cifar-10-batches-bin", folder);
     assert_int_equal(system(command), 0);
+    static const char names[] = "a\nb\nc\nd\ne\nf\ng\nh\ni\nlorry\n";
+    put("cifar-10-batches-bin/batches.meta.txt", names, sizeof names - 1);
     assert_true(hu_dataset_available(spec("cifar10")));
     assert_int_equal(hu_dataset_open(spec("cifar10"), NULL, &d), HU_OK);
+    assert_string_equal(hu_dataset_class_name(d, 9), "lorry");
     expect_split(&d->test, 5, 10, RECORDS);
     hu_dataset_close(d);
 }
