@@ -65,7 +65,7 @@ static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, c
                       c->unit == HU_TEXT_WORDS    ? "word"
                       : c->unit == HU_TEXT_PIECES ? "piece"
                                                   : "char"));
-    if (is_text && c->unit == HU_TEXT_BYTES && c->least_count)
+    if (kind->reads_bytes && c->unit == HU_TEXT_BYTES && c->least_count)
         return hu_fail(
             HU_ERR_ARGUMENT,
             "data %s: found data.min_count=%lld, which has no effect on bytes: all 256 are "

@@ -176,6 +176,7 @@ static const hu_data_kind kinds[] = {
      .has_directory = true,
      .needs_directory = true,
      .takes_text = true,
+     .reads_bytes = true,
      .takes_known = true,
      .available = hu_text_available,
      .open_images = hu_text_open},

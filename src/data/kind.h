@@ -22,6 +22,7 @@ typedef struct hu_data_kind {
     bool takes_pairs;                                            /* its scale and crops */
     bool takes_frames;                                           /* its frames */
     bool takes_text;                                             /* its text */
+    bool reads_bytes;                                            /* where no unit is asked for */
     bool takes_parallel;                                         /* its text's languages */
     bool takes_known;                                            /* what a model knows */
     bool takes_files;                                            /* its files */
