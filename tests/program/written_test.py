@@ -90,16 +90,60 @@ def trial_save(checks, cwd):
     checks.same(program.call(*words, "run.dir=run", cwd=cwd)[0], 0, "without a limit")
     largest = max(os.path.getsize(path) for path in program.checkpoints(cwd).values())
 
-    def limited(most, run):
-        def limit():
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
-        return program.call(*words, f"run.dir={run}", cwd=cwd, preexec_fn=limit)
-    code, _, err = limited(largest - 1, "small")
+    code, _, err = limited(largest - 1, *words, "run.dir=small", cwd=cwd)
     checks.that(code == 5 and "trial save" in err, f"a byte too little: exit {code}: {err}")
     checks.same(os.listdir(f"{cwd}/small/checkpoint"), [], "the trial leaves nothing")
     checks.that(not os.path.exists(f"{cwd}/small/metrics.csv"), "no step was done")
-    code, _, err = limited(largest + 16384, "enough")
+    code, _, err = limited(largest + 16384, *words, "run.dir=enough", cwd=cwd)
     checks.that(code == 0, f"some more than a checkpoint: exit {code}: {err}")
 
 
-program.main(outputs, no_page, packed, trial_save)
+def limited(most, *words, cwd):
+    """A call of the program that may make no file larger than so many bytes."""
+    return program.call(*words, cwd=cwd,
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+
+
+def same_file(checks, cwd, name, what):
+    with open(f"{cwd}/run/{name}", "rb") as found, open(f"{cwd}/whole/{name}", "rb") as expected:
+        checks.that(found.read() == expected.read(), f"{what}: {name} is that of an undisturbed run")
+
+
+def full_disk(checks, cwd):
+    """A history that cannot grow ends the run; what is there can be read, and is gone on with as if nothing had been."""
+    words = ["train", "model=cnn-s", "model.width=0.1", *program.TINY, "precision=hfp8", "steps=40", "run.quiet=on",
+             "run.checkpoint_every=6", "run.histogram_every=0"]
+    checks.same(program.call(*words, "run.dir=whole", cwd=cwd)[0], 0, "without a limit")
+    most = os.path.getsize(f"{cwd}/whole/numerics.jsonl") * 3 // 4 + 11  # in the middle of a line
+    largest = max(os.path.getsize(path) for path in program.checkpoints(cwd, "whole").values())
+    checks.that(most > largest + 16384, f"numerics are larger than checkpoints: {most}, {largest}")
+    code, _, err = limited(most, *words, "run.dir=run", cwd=cwd)
+    checks.that(code == 5 and "numerics.jsonl: cannot write" in err, f"the disk is full: exit {code}: {err}")
+    code, out, err = program.call("why", "run", cwd=cwd)
+    checks.that(code == 0 and "left out" not in out, f"why, of what is there: exit {code}: {out} {err}")
+    code, _, err = program.call("resume", "run", cwd=cwd)
+    checks.that(code == 0 and "note: " not in err.replace("note: tensors", ""), f"resume: exit {code}: {err}")
+    same_file(checks, cwd, "numerics.jsonl", "full disk")
+    checks.that(program.rows(cwd, "run") == program.rows(cwd, "whole"), "full disk: rows")
+
+
+def lost_histories(checks, cwd):
+    """Files that a crash emptied or filled with zeros stop nothing; which steps are lost is told."""
+    words = ["train", "model=cnn-s", *program.TINY, "precision=hfp8", "steps=6", "run.quiet=on", "run.checkpoint_every=2"]
+    program.call(*words, "run.dir=run", cwd=cwd)
+    os.remove(program.checkpoints(cwd)[6])
+    with open(f"{cwd}/run/metrics.csv", "r+b") as file:
+        size = len(file.read())
+        file.seek(0)
+        file.write(bytes(size))
+    os.truncate(f"{cwd}/run/numerics.jsonl", 0)
+    code, _, err = program.call("resume", "run", cwd=cwd)
+    checks.same(code, 0, f"resume: {err}")
+    for told in ("metrics.csv is damaged: it is now metrics.csv.damaged", "numerics.jsonl: lines of steps 0 to 3 are missing"):
+        checks.that(told in err, f"{told}: {err}")
+    checks.same(os.path.getsize(f"{cwd}/run/metrics.csv.damaged") <= size, True, "the damaged rows are kept")
+    checks.same([row["step"] for row in program.rows(cwd)], ["4", "5"], "rows from there on")
+    checks.same(program.call("why", "run", cwd=cwd)[0], 0, "why")
+
+
+program.main(outputs, no_page, packed, trial_save, full_disk, lost_histories)
