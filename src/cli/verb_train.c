@@ -233,7 +233,8 @@ const hu_verb hu_verb_resume = {
     .run = run_resume,
 };
 
-static const char *const eval_keys[] = {HU_TRAINING_KEYS, "out.file", "out.page", NULL};
+static const char *const eval_keys[] = {HU_TRAINING_KEYS, "eval.checkpoint", "out.file", "out.page",
+                                        NULL};
 
 const hu_verb hu_verb_eval = {
     .name = "eval",

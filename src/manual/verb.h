@@ -37,7 +37,8 @@ typedef struct hu_verb {
 #define HU_TRAINING_KEYS                                                                           \
     "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*",             \
         "optimizer.*", "lr.*", "scaler.*", "eval.*", "stop.*", "run.*", "comm.*", "-comm.rho",     \
-        "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat"
+        "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat",                \
+        "-eval.checkpoint"
 
 /* Whether the verb reads the key of this full name: by the last of its patterns that fits. false
  * where none is known. */

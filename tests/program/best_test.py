@@ -52,6 +52,8 @@ def best(checks, cwd):
     checks.same((off["weights_hash"], kept(cwd, "off")), (whole["weights_hash"], []), "run.keep_best=off")
     code, err = evaluated(cwd, "off", "checkpoint=best")
     checks.that(code == 3 and "run.keep_best=off" in err, f"nothing was kept: {code} {err!r}")
+    code, _, err = program.call("train", *TINY, "steps=2", "checkpoint=best", "run.dir=none", cwd=cwd)
+    checks.that(code == 0 and "checkpoint=best has no effect" in err, f"a training has none to take: {code} {err!r}")
     code, _, err = program.call("resume", "run", "checkpoint=best", cwd=cwd)
     checks.that(code == 2 and "eval.checkpoint" in err, f"resume has no choice: {code} {err!r}")
 
