@@ -10,8 +10,9 @@
 /* Terms of a block: its panel of 64 bytes a term stays in the L1 cache beside what it meets. */
 static const int64_t block_terms = 384;
 
-/* Floats of source images that are swept together: they stay in the L2 cache. */
-static const int64_t group_floats = 65536;
+/* Floats of source images that are swept together: they stay in the L2 cache. But so many places
+ * at least: what a panel costs to read is shared out among them. */
+static const int64_t group_floats = 65536, group_places = 64;
 
 const hu_conv_kernels *hu_conv_kernels_of_isa(void) {
     static const hu_conv_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_conv_kernels)};
@@ -197,7 +198,8 @@ static void gather(const hu_conv_gather *g, int64_t count, const float *source, 
                    const float *start, int64_t start_step, float *target) {
     int64_t source_image = g->source_h * g->source_w * g->depth;
     int64_t target_image = g->target_h * g->target_w * g->width;
-    int64_t group = group_floats / source_image > 1 ? group_floats / source_image : 1;
+    int64_t places = g->target_h * g->target_w, group = (group_places + places - 1) / places;
+    if (group < group_floats / source_image) group = group_floats / source_image;
     product p = {.g = g, .kernels = hu_conv_kernels_of_isa()};
     /* Images in groups that stay in the cache while all channel blocks read them. The order of
      * images and blocks is free: every place has sums of its own. */
