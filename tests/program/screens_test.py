@@ -50,10 +50,10 @@ function measure(view) {
     }
   }
   for (const e of doc.querySelectorAll('h1,h2,h3,p,li,td,th,summary,footer')) {
-    const r = e.getBoundingClientRect(), style = view.getComputedStyle(e);
+    const r = e.getBoundingClientRect(), style = view.getComputedStyle(e), room = e.closest('.scroll');
     if (r.width === 0 || style.display === 'none') continue;
     count++;
-    if (r.left < -0.5 || r.right > wide + 0.5 || e.scrollWidth > e.clientWidth + 1 && style.display !== 'inline')
+    if (r.left < -0.5 || r.right > wide + 0.5 || room && r.right > room.getBoundingClientRect().right + 1 || e.scrollWidth > e.clientWidth + 1 && style.display !== 'inline')
       wrong.push('beyond its place: ' + e.tagName + ' ' + name(e));
     least = Math.min(least, contrast(style.color, ground));
   }
