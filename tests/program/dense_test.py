@@ -138,7 +138,7 @@ def enlarging_is_beside_its_baseline(checks, cwd):
                                    "run.quiet=off", "run.dir=run", "--json", cwd=cwd)
     made = json.loads(out)
     checks.same(told.count("bicubic alone: luma psnr"), 1, "the baseline is told once")
-    checks.that(0 < told.find("step 3/3") < told.find("bicubic alone"), f"behind the last step: {told}")
+    checks.that(0 < told.find("epoch 1/1 ") < told.find("bicubic alone"), f"behind the last epoch: {told}")
     checks.same((made["metric"]["name"], made["baseline"]["name"]), ("luma_psnr", "bicubic"), "names")
     code, out, err = program.call("eval", "run", "--json", cwd=cwd)
     found = json.loads(out)

@@ -109,7 +109,7 @@ def reads_ahead(checks, cwd):
         checks.that(read.get("data_wait_seconds", -1) > 0, "the first batch is waited for")
         for key in "weights_hash", "test_accuracy", "train_loss":
             checks.same(read[key], kept[key], f"{key} with {threads} threads that read")
-    program.train(*(word for word in words if word != "epochs=3"), "data.memory=1", "steps=7", cwd=cwd, run="cut")
+    program.train(*words, "data.memory=1", "steps=7", cwd=cwd, run="cut")
     code, out, err = program.call("resume", "cut", "epochs=3", "--json", cwd=cwd)
     checks.same(code, 0, f"a run that reads goes on: {err.strip()}")
     checks.same(json.loads(out)["weights_hash"], kept["weights_hash"], "from step 7 on")
