@@ -195,6 +195,7 @@ def a_run_keeps_its_start(checks, cwd):
     refused(checks, cwd, 2, "init: found", "0123456789abcdef", hashes[0], words=["eval", "part"])
     shutil.copytree(f"{cwd}/run", f"{cwd}/early")
     shutil.rmtree(f"{cwd}/early/checkpoint")
+    os.remove(f"{cwd}/early/result.json")  # it has not ended, then
     os.rename(f"{cwd}/b.safetensors", f"{cwd}/a.safetensors")
     checks.same(program.resume("early", cwd=cwd)["weights_hash"], whole["weights_hash"],
                 "resume of a run that was stopped before its first checkpoint")
