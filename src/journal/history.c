@@ -192,6 +192,8 @@ void hu_history_free(hu_history *history) {
     for (size_t i = 0; i < history->bits_count; i++) hu_free(history->bits[i].change);
     hu_free(history->bits);
     hu_names_free(&history->layers);
+    hu_names_free(&history->event_names);
+    hu_free(history->first_event);
     hu_names_free(&history->tensors);
     hu_names_free(&history->formats);
     hu_names_free(&history->products);

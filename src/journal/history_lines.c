@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "journal/history_events.h"
 #include "journal/history_inner.h"
 
 /* ---- rows ---- */
@@ -199,14 +200,6 @@ done:
     return st;
 }
 
-/* The event that a row says more of; NULL: its line is lost. */
-static hu_event_record *event_named(hu_history *history, uint32_t tensor, const char *kind) {
-    for (size_t e = 0; e < history->event_count; e++)
-        if (history->events[e].tensor == tensor && strcmp(history->events[e].kind, kind) == 0)
-            return &history->events[e];
-    return NULL;
-}
-
 /* Adds what a row tells of an event to what the rows before told. */
 static void add_held(hu_event_record *event, int64_t steps, int64_t last, uint64_t count,
                      uint64_t of) {
@@ -234,7 +227,11 @@ static hu_status read_held(hu_history *history, const hu_place *place, const jso
         HU_TRY(hu_json_i64(place, json_array_get(row, 3), "last", &last));
         HU_TRY(hu_json_u64(place, json_array_get(row, 4), "count", &befell));
         HU_TRY(hu_json_u64(place, json_array_get(row, 5), "of", &of));
-        hu_event_record *event = event_named(history, tensor, kind);
+        hu_event_record *event;
+        HU_TRY(hu_history_find_event(history, tensor, kind, &event));
+        if (event && (steps < 0 || event->steps > INT64_MAX - steps))
+            return hu_place_fail(place, "held: found %lld steps behind %lld, expected no more",
+                                 (long long)steps, (long long)event->steps);
         if (event) add_held(event, steps, last, befell, of);
     }
 done:
@@ -287,6 +284,7 @@ static hu_status read_events(hu_history *history, const hu_place *place, const j
         HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &event->tensor));
         HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
         HU_TRY(hu_strdup(kind, &event->kind));
+        HU_TRY(hu_history_name_event(history));
         HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &event->format));
         HU_TRY(hu_json_u64(place, json_array_get(row, 3), "count", &event->count));
         HU_TRY(hu_json_u64(place, json_array_get(row, 4), "elements", &event->elements));

@@ -115,6 +115,9 @@ typedef struct hu_history {
     char *folder;
     const hu_metric *metric; /* of test_metric and batch_metric in the records */
     hu_names tensors, formats, products, layers;
+    hu_names event_names; /* private, like what follows: pairs of tensor and kind */
+    size_t *first_event;  /* [event_names.count] place of the first event of such a pair */
+    size_t first_event_capacity;
     hu_metrics_record *metrics;
     hu_numerics_record *numerics;
     hu_event_record *events;

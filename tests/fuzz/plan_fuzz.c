@@ -77,8 +77,8 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "    value: \"fp(4,3,4)\"\n"
         "evidence:\n"
         "  step: 0\n",
-        "halfulp_plan: 1\nscheme: popescu\nmaster: off\ntensors:\n  a: fp16\naccumulator:\n  "
-        "fc.forward: fmac:fp16\nepochs:\n  1: x\n"};
+        ("halfulp_plan: 1\nscheme: popescu\nmaster: off\ntensors:\n  a: fp16\naccumulator:\n  "
+         "fc.forward: fmac:fp16\nepochs:\n  1: x\n")};
     if (index >= sizeof examples / sizeof *examples) return false;
     return fuzz_text_seed(examples[index], seed);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -169,6 +170,36 @@ static void held_events_add_up(void **state) {
     hu_history_free(h);
 }
 
+/* Compared one with the other, these would take some 10^9 texts. */
+static void many_events_are_found_in_no_time(void **state) {
+    (void)state;
+    enum { MANY = 50000 };
+    clock_t start = clock();
+    FILE *file = fopen(path_of("numerics.jsonl"), "a");
+    fputs("{\"step\": 50, \"events\": [", file);
+    for (int i = 0; i < MANY; i++)
+        fprintf(file, "%s[\"a\", \"the same beginning %d\", \"fp16\", 1, 2]", i ? "," : "", i);
+    fputs("]}\n{\"step\": 60, \"steps\": 10, \"tensors\": [], \"held\": [", file);
+    for (int i = 0; i < MANY; i++)
+        fprintf(file, "%s[\"a\", \"the same beginning %d\", %d, 59, 1, 2]", i ? "," : "", i, i);
+    fputs("]}\n", file);
+    assert_int_equal(fclose(file), 0);
+    hu_history *h = read_whole();
+    assert_int_equal(h->event_count, 1 + MANY);
+    for (int i = 0; i < MANY; i++) assert_int_equal(h->events[1 + i].steps, i);
+    hu_history_free(h);
+    assert_true(clock() - start < 20 * CLOCKS_PER_SEC);
+    write_file("numerics.jsonl", "{\"step\": 0, \"events\": [[\"a\", \"nan\", \"fp16\", 1, 2]]}\n");
+    file = fopen(path_of("numerics.jsonl"), "a");
+    for (int i = 0; i < 1025; i++)
+        fputs("{\"step\": 1, \"steps\": 1, \"tensors\": [], \"held\": "
+              "[[\"a\", \"nan\", 9007199254740992, 1, 1, 2]]}\n",
+              file);
+    fclose(file);
+    assert_int_equal(hu_history_read(folder, &h), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "line 1025: held: found 9007199254740992 steps"));
+}
+
 /* result.json tells whether a run diverged; one that cannot be read is told of, no more. */
 static void the_end_is_told_by_the_result(void **state) {
     (void)state;
@@ -324,6 +355,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_that_stands_there_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(held_events_add_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_events_are_found_in_no_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_is_told_by_the_result, set_up, tear_down),
         cmocka_unit_test_setup_teardown(optional_files_may_miss, set_up, tear_down),
         cmocka_unit_test(no_folder_is_an_error),
