@@ -22,6 +22,7 @@ hu_status hu_io_fail(const char *path, const char *what, int error) {
     if (strerror_r(error, reason, sizeof reason) != 0)
         snprintf(reason, sizeof reason, "error %d", error);
     hu_status status = means_missing(error) ? HU_ERR_MISSING : HU_ERR_IO;
+    if (error == ENOMEM) status = HU_ERR_MEMORY;
     bool full = error == ENOSPC || error == EDQUOT;
     if (error == EISDIR)
         status = hu_fail(HU_ERR_ARGUMENT, "%s: found a folder, expected a file", path);

@@ -9,7 +9,8 @@
 
 /* "PATH: WHAT: reason" of a system's error number ("no space: " before it when the disk or the
  * quota is full). HU_ERR_MISSING if the path names nothing or goes through what is no directory,
- * HU_ERR_ARGUMENT if it is a folder where a file is wanted, else HU_ERR_IO. */
+ * HU_ERR_ARGUMENT if it is a folder where a file is wanted, HU_ERR_MEMORY if the system had none
+ * for it, else HU_ERR_IO. */
 hu_status hu_io_fail(const char *path, const char *what, int error);
 
 /* open(2) with O_CLOEXEC and permissions 0666 less the umask. *descriptor: -1 on failure; owner

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/memory.h"
 #include "journal/progress.h"
 #include "journal/progress_text.h"
@@ -70,8 +71,7 @@ hu_status hu_follow_next(hu_follow *follow, json_t **row) {
     *row = NULL;
     if (!follow->file) follow->file = fopen(follow->path, "re");
     if (!follow->file && errno == ENOENT) return HU_OK;
-    if (!follow->file)
-        return hu_fail(HU_ERR_IO, "%s: cannot open: %s", follow->path, strerror(errno));
+    if (!follow->file) return hu_io_fail(follow->path, "cannot open", errno);
     while (read_line(follow)) {
         json_error_t error;
         if (hu_json_parse(follow->line, strlen(follow->line), row, &error) == HU_ERR_MEMORY)

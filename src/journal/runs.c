@@ -1,11 +1,13 @@
 #include "journal/runs.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/memory.h"
 
 static const char config_name[] = "config.resolved.yaml";
@@ -33,6 +35,7 @@ hu_status hu_runs_below(const char *directory, hu_names *names) {
     char *path = NULL;
     DIR *open = opendir(directory);
     *names = (hu_names){0};
+    if (!open && errno == ENOMEM) return hu_io_fail(directory, "cannot open", errno);
     for (struct dirent *entry; open && (entry = readdir(open));) {
         if (entry->d_name[0] == '.') continue;
         HU_TRY(hu_path_join(directory, entry->d_name, &path));
