@@ -43,18 +43,18 @@ def sanitizer():
                  if subprocess.run(["grep", "-q", f"__{name}_init", HALFULP]).returncode == 0), "")
 
 
-def last_of_each(words):
-    """The words of a command, of those that give the same key the last: a key stands once."""
-    words = list(map(str, words))
-    keys = [word.split("=")[0] if "=" in word and not word.startswith("-") else None for word in words]
-    return [word for i, word in enumerate(words) if not keys[i] or keys[i] == "config" or keys[i] not in keys[i + 1:]]
-
-
 def one_length(words):
     """Of epochs and steps the one that stands last: a training has one length."""
     lengths = [i for i, word in enumerate(words) if str(word).split("=")[0] in ("epochs", "steps")]
     kept = str(words[lengths[-1]]).split("=")[0] if lengths else ""
     return [word for i, word in enumerate(words) if i not in lengths or str(word).startswith(f"{kept}=")]
+
+
+def last_of_each(words):
+    """The words of a command, of those that give the same key the last: a key stands once, and one tells the length."""
+    words = one_length(list(map(str, words)))
+    keys = [word.split("=")[0] if "=" in word and not word.startswith("-") else None for word in words]
+    return [word for i, word in enumerate(words) if not keys[i] or keys[i] == "config" or keys[i] not in keys[i + 1:]]
 
 
 def call(*words, cwd, timeout=300, **more):
@@ -73,7 +73,7 @@ def start(*words, cwd):
 
 def train(*words, cwd, run="run", **more):
     """The JSON result of a training that must succeed."""
-    code, out, err = call("train", *one_length(words), f"run.dir={run}", "--json", cwd=cwd, **more)
+    code, out, err = call("train", *words, f"run.dir={run}", "--json", cwd=cwd, **more)
     if code != 0:
         raise SystemExit(f"train {' '.join(map(str, words))}: exit {code}: {err}")
     return json.loads(out)
