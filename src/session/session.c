@@ -168,6 +168,8 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
     HU_TRY(hu_known_write(session->folder.path, session->dataset));
+    /* Whoever saved it may have been stopped before it was kept. */
+    if (resume && hu_session_is_at_best(session)) HU_TRY(keep_best(session, true));
 done:
     hu_run_saved_free(&saved);
     hu_free(plan);

@@ -76,6 +76,9 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result);
 bool hu_session_is_over(const hu_session *session);
 bool hu_session_is_evaluated(const hu_session *session);
 
+/* Whether a state that was loaded is that of the best evaluation so far. */
+bool hu_session_is_at_best(const hu_session *session);
+
 /* Evaluates there; *value is NaN elsewhere. Behind the last step, the test samples too. */
 hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value);
 

@@ -46,13 +46,19 @@ done:
     return st;
 }
 
-/* Whether the value beats all before it. */
+/* Whether none before it is better: of equal ones the latest is the best. */
 static bool is_best(const hu_session *session, double value) {
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
     if (isnan(value)) return false;
     return progress->last_metric_step < 0 ||
-           hu_metric_is_better(metric, value, progress->best_metric);
+           !hu_metric_is_better(metric, progress->best_metric, value);
+}
+
+bool hu_session_is_at_best(const hu_session *session) {
+    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
+    return progress->step > 0 && progress->last_metric_step == progress->step &&
+           progress->last_metric == progress->best_metric;
 }
 
 /* Evaluates, and lets the training follow what was found. */

@@ -239,6 +239,7 @@ hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *o
     HU_TRY(hu_path_join(directory, name, &path));
     HU_TRY(hu_path_join(other, name, &second));
     HU_TRY(link_file(path, second));
+    HU_TRY(hu_directory_sync_of(second));
     remove_old(other, step, HU_CHECKPOINT_KEEP);
 done:
     hu_free(path);

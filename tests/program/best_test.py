@@ -30,11 +30,11 @@ def evaluated(cwd, run, *words):
 
 
 def best(checks, cwd):
-    """The first evaluation with the best metric is kept, and eval, predict and export take it."""
+    """The latest of the best evaluations is kept, and eval, predict and export take it."""
     whole = program.train(*KEYS, cwd=cwd, run="run")
     found = evaluations(cwd, "run")
     value = max(metric for _, metric in found)
-    step = next(step for step, metric in found if metric == value)
+    step = [step for step, metric in found if metric == value][-1]
     checks.that(step != found[-1][0], f"another evaluation than the last is the best: {found}")
     checks.same((whole["best_accuracy"], kept(cwd, "run")[-1]), (value, step), "the best one")
     checks.that(len(kept(cwd, "run")) <= 2, f"and no more than one before it: {kept(cwd, 'run')}")
@@ -66,6 +66,13 @@ def gone_on(checks, cwd):
     os.remove(os.path.join(cwd, "cut", "result.json"))
     program.resume("cut", "steps=6", cwd=cwd)
     checks.that(all(step <= 6 for step in kept(cwd, "cut")), f"none is of later steps: {kept(cwd, 'cut')}")
+    for step in kept(cwd, "long"):
+        shutil.rmtree(os.path.join(cwd, "cut"))
+        program.copy_at(cwd, "long", "cut", step)
+        shutil.rmtree(os.path.join(cwd, "cut", "best"))
+        os.remove(os.path.join(cwd, "cut", "result.json"))
+        program.resume("cut", f"steps={step}", cwd=cwd)
+        checks.same(kept(cwd, "cut"), [step], "a state that was saved and not yet kept is kept")
     shutil.rmtree(os.path.join(cwd, "cut"))
     program.copy_at(cwd, "long", "cut", 6)
     made = program.resume("cut", cwd=cwd)
