@@ -213,6 +213,7 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
         .has = has_histograms,
         .put = put,
         .most = MAX_RUNS_SHOWN,
+        .bytes = 120 * 1024,
         .open = 1};
     hu_report_put_part(page, report, &part);
 }

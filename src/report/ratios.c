@@ -140,6 +140,7 @@ void hu_report_ratios(hu_page *page, const hu_report *report) {
                                  .has = is_shown,
                                  .put = put,
                                  .most = MAX_RUNS_SHOWN,
+                                 .bytes = 60 * 1024,
                                  .open = 2};
     hu_report_put_part(page, report, &part);
 }

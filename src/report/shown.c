@@ -30,11 +30,13 @@ static void put_fold(hu_page *page, const hu_report_run *run, const hu_report_pa
 
 void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part) {
     int shown = 0, all = count_runs(report, part);
-    char text[80];
+    char text[160];
     if (all == 0) return;
     hu_html_section(page, part->id, part->title, part->text);
+    size_t start = page->out.size;
     for (size_t i = 0; i < report->count && shown < part->most; i++) {
         if (!part->has(&report->run[i])) continue;
+        if (part->bytes > 0 && page->out.size - start > part->bytes) break;
         if (all > 1)
             put_fold(page, &report->run[i], part, shown, all);
         else
@@ -42,7 +44,9 @@ void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_
         shown++;
     }
     if (shown < all) {
-        snprintf(text, sizeof text, "The first %d of %d runs are %s.", shown, all, part->verb);
+        snprintf(text, sizeof text,
+                 "The first %d of %d runs are %s: halfulp report RUN has those of one run.", shown,
+                 all, part->verb);
         hu_html_note(page, text);
     }
     hu_html_section_end(page);

@@ -6,7 +6,7 @@
 #include "show/scale.h"
 #include "show/svg.h"
 
-enum { PLOT_HEIGHT = 290, ROW = 15, MAX_POINTS = 300, MAX_TICKS = 1200, MARKS = 6 };
+enum { PLOT_HEIGHT = 290, ROW = 15, MAX_POINTS = 200, MAX_TICKS = 1200, MARKS = 6 };
 
 typedef struct plot {
     hu_frame frame;

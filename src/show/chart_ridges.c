@@ -53,14 +53,16 @@ static double place(const panel *p, double exponent) {
 
 /* Bar of a format: subnormal numbers, then normal ones, up to overflow. */
 static void draw_range(hu_page *page, const panel *p, const hu_chart_range *range, double y,
-                       double height) {
+                       double height, bool has_tip) {
     double vanish = place(p, range->vanish), normal = place(p, range->normal);
     double top = place(p, range->top);
     char tip[160];
     snprintf(tip, sizeof tip, "%.60s: normal numbers from 2^%.0f, kept from 2^%.0f, below 2^%.1f",
              range->name, range->normal, range->vanish, range->top);
-    if (normal > vanish) hu_svg_rect(page, vanish, y, normal - vanish, height, "subnormal", tip);
-    if (top > normal) hu_svg_rect(page, normal, y, top - normal, height, "normal", tip);
+    if (normal > vanish)
+        hu_svg_rect(page, vanish, y, normal - vanish, height, "subnormal", has_tip ? tip : NULL);
+    if (top > normal)
+        hu_svg_rect(page, normal, y, top - normal, height, "normal", has_tip ? tip : NULL);
 }
 
 /* Height of the step at an exponent. */
@@ -81,12 +83,11 @@ static void draw_part(hu_page *page, const panel *p, const hu_chart_ridge *ridge
     hu_svg_path(page, name);
     hu_svg_point(page, true, place(p, from), base);
     for (double left = from; left < to; left = floor(left) + 1.0) {
-        double right = fmin(floor(left) + 1.0, to), y = base - height_at(ridge, left);
-        hu_svg_point(page, false, place(p, left), y);
-        hu_svg_point(page, false, place(p, right), y);
+        double right = fmin(floor(left) + 1.0, to);
+        hu_svg_step(page, place(p, right), base - height_at(ridge, left));
     }
     hu_svg_point(page, false, place(p, to), base);
-    hu_svg_path_end(page, true, tip);
+    hu_svg_path_end(page, true, ridge->zero > 0.0 ? tip : NULL);
 }
 
 /* Percent that would be lost, in a colour that grows with it. */
@@ -163,7 +164,7 @@ static void draw_head(hu_page *page, const panel *p) {
         const hu_chart_range *range = &p->heads->candidate[i];
         if (!range->name) continue;
         hu_svg_format(page, NAME_WIDTH - 8, y + 10, "tick end", "range of %s", range->name);
-        draw_range(page, p, range, y + 2, RULER - 6);
+        draw_range(page, p, range, y + 2, RULER - 6, true);
         draw_ends(page, range, y + 10);
         y += RULER;
     }
@@ -198,7 +199,7 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
     for (size_t i = 0; i < count; i++) {
         double base = p.top + ROW * (double)(i + 1);
         if (ridge[i].has_range && !is_all_zero(&ridge[i]))
-            draw_range(page, &p, &ridge[i].range, base - ROW + 1, ROW - 2);
+            draw_range(page, &p, &ridge[i].range, base - ROW + 1, ROW - 2, false);
     }
     draw_head(page, &p);
     if (count > MANY) draw_columns(page, &p, bottom + 15);

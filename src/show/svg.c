@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT_BYTES = 512 };
+enum { TEXT_BYTES = 512, PLACE_BYTES = 32 };
+
+/* A place to a tenth of a pixel, without ".0": pages hold thousands of them. */
+static const char *place(double value, char text[PLACE_BYTES]) {
+    snprintf(text, PLACE_BYTES, "%.1f", value);
+    char *point = strchr(text, '.');
+    if (point && point[1] == '0') *point = '\0';
+    return strcmp(text, "-0") == 0 ? "0" : text;
+}
 
 void hu_svg_begin(hu_page *page, double width, double height, const char *label) {
     if (page->is_picture) {
@@ -38,8 +46,9 @@ void hu_svg_group_end(hu_page *page) {
 
 void hu_svg_line(hu_page *page, double x1, double y1, double x2, double y2,
                  const char *class_name) {
-    hu_page_put(page, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", x1,
-                y1, x2, y2, class_name);
+    char a[PLACE_BYTES], b[PLACE_BYTES], c[PLACE_BYTES], d[PLACE_BYTES];
+    hu_page_put(page, "<line x1=\"%s\" y1=\"%s\" x2=\"%s\" y2=\"%s\" class=\"%s\"/>\n",
+                place(x1, a), place(y1, b), place(x2, c), place(y2, d), class_name);
 }
 
 /* The end of an element, with its tip inside. */
@@ -55,13 +64,16 @@ static void end_shape(hu_page *page, const char *element, const char *tip) {
 
 void hu_svg_rect(hu_page *page, double x, double y, double width, double height,
                  const char *class_name, const char *tip) {
-    hu_page_put(page, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" class=\"%s\"", x,
-                y, width, height, class_name);
+    char a[PLACE_BYTES], b[PLACE_BYTES], c[PLACE_BYTES], d[PLACE_BYTES];
+    hu_page_put(page, "<rect x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" class=\"%s\"",
+                place(x, a), place(y, b), place(width, c), place(height, d), class_name);
     end_shape(page, "rect", tip);
 }
 
 void hu_svg_text(hu_page *page, double x, double y, const char *class_name, const char *text) {
-    hu_page_put(page, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class_name);
+    char a[PLACE_BYTES], b[PLACE_BYTES];
+    hu_page_put(page, "<text x=\"%s\" y=\"%s\" class=\"%s\">", place(x, a), place(y, b),
+                class_name);
     hu_page_text(page, text);
     hu_page_put(page, "</text>\n");
 }
@@ -132,7 +144,14 @@ void hu_svg_path(hu_page *page, const char *class_name) {
 
 /* M moves, L draws a line from the point before. */
 void hu_svg_point(hu_page *page, bool is_new, double x, double y) {
-    hu_page_put(page, "%c%.1f %.1f", is_new ? 'M' : 'L', x, y);
+    char a[PLACE_BYTES], b[PLACE_BYTES];
+    hu_page_put(page, "%c%s %s", is_new ? 'M' : 'L', place(x, a), place(y, b));
+}
+
+/* V and H draw upright and level lines from the point before. */
+void hu_svg_step(hu_page *page, double x, double y) {
+    char a[PLACE_BYTES], b[PLACE_BYTES];
+    hu_page_put(page, "V%sH%s", place(y, b), place(x, a));
 }
 
 void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip) {

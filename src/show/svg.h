@@ -36,6 +36,9 @@ void hu_svg_mark(hu_page *page, int shape, double x, double y, double radius,
 /* A path: begin, then points, then end. is_new starts a new piece. */
 void hu_svg_path(hu_page *page, const char *class_name);
 void hu_svg_point(hu_page *page, bool is_new, double x, double y);
+
+/* From the point before upright to the height y, then level to x. */
+void hu_svg_step(hu_page *page, double x, double y);
 void hu_svg_path_end(hu_page *page, bool is_closed, const char *tip);
 
 /* "2" with a raised exponent: "2⁻¹⁰", as text (capacity from 32) and drawn. */
