@@ -17,8 +17,12 @@ hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_
     hu_status st = hu_config_text(config, "eval.part", &part);
     if (st != HU_OK) return st;
     if (strcmp(part, "validation") == 0 && !is_held)
-        return hu_fail(HU_ERR_ARGUMENT, "eval.part: found validation, expected test: "
-                                        "data.validation holds no samples out");
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "eval.part: found validation, expected test: data.validation holds no "
+                       "samples out%s",
+                       dataset->holds_test ? ", but draws those to test with: a folder val or test "
+                                             "beside train leaves it those to hold out"
+                                           : "");
     is_held = is_held && strcmp(part, "test") != 0;
     *judged = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
     *ends_with_test = is_held && strcmp(part, "auto") == 0;

@@ -167,6 +167,7 @@ def draws_its_test(checks, cwd):
     checks.that(found["test_accuracy"] >= 0, "a flat folder is judged as a whole")
     rows = json.loads(program.call("predict", "flat", "data=folder:val", "count=0", "--json", cwd=cwd)[1])["predictions"]
     checks.same(len(rows), TESTS * len(CLASSES), "all of it")
+    fails(checks, cwd, 2, ["draws those to test with"], "data.validation=0.3", "eval.part=validation")
     fails(checks, cwd, 2, ["found 30 images, expected more than the 30"], "data.validation=30")
 
 
