@@ -84,18 +84,25 @@ def readable(checks, cwd, what):
                 checks.that(False, f"{what}: {name}: {line[:80]}")
 
 
-def failing_calls(checks, cwd):
-    reference, calls = whole_run(cwd)
-    cases = [(n, kind, last) for n, call in enumerate(calls, 1)
-             for kind, last in ((errno.ENOSPC, ""), (errno.EIO, ""), (errno.ENOSPC, "on"), (errno.EINTR, ""),
-                                ("short", ""), ("nothing", ""))
-             if not (kind == errno.EINTR and call not in ONCE) and not (kind in ("short", "nothing") and call != "write")]
-    picked = cases if IS_LONG else random.Random(7).sample(cases, 24)
+def every_failure(calls):
+    """(call, kind, whether all later calls of the name fail, too)"""
+    return [(n, kind, last) for n, call in enumerate(calls, 1)
+            for kind, last in ((errno.ENOSPC, ""), (errno.EIO, ""), (errno.ENOSPC, "on"), (errno.EINTR, ""),
+                               ("short", ""), ("nothing", ""))
+            if not (kind == errno.EINTR and call not in ONCE) and not (kind in ("short", "nothing") and call != "write")]
+
+
+def fail_each(checks, cwd, words, calls, reference, before=None):
+    """The program with these words and one call that fails; before: a folder that it begins with."""
+    cases = every_failure(calls)
+    picked = cases if IS_LONG else random.Random(7).sample(cases, 24 if words[0] == "train" else 12)
     tally = collections.Counter()
     for n, kind, last in picked:
         name = errno.errorcode.get(kind, kind)
-        what = f"call {n} of {len(calls)} ({calls[n - 1]}) with {name}{' from there on' if last else ''}"
-        code, _, err = faulty("train", *KEYS, "run.dir=run", "--json", cwd=cwd, at=n, kind=kind, last=last)
+        what = f"{words[0]}: call {n} of {len(calls)} ({calls[n - 1]}) with {name}{' from there on' if last else ''}"
+        if before:
+            shutil.copytree(before, f"{cwd}/run")
+        code, _, err = faulty(*words, "--json", cwd=cwd, at=n, kind=kind, last=last)
         harmless = kind in (errno.EINTR, "short")
         checks.that(code == 0 if harmless else code in (0, 5), f"{what}: exit {code}: {err}")
         checks.that(code == 0 or err.strip(), f"{what}: says why")
@@ -103,8 +110,29 @@ def failing_calls(checks, cwd):
         readable(checks, cwd, what)
         go_on(checks, cwd, what, reference)
         shutil.rmtree(f"{cwd}/run", ignore_errors=True)
-    print(f"{len(picked)} of {len(cases)} failures of {len(calls)} calls, by exit code:",
+    print(f"{words[0]}: {len(picked)} of {len(cases)} failures of {len(calls)} calls, by exit code:",
           dict(sorted(tally.items(), key=str)), flush=True)
+
+
+def failing_calls(checks, cwd):
+    reference, calls = whole_run(cwd)
+    fail_each(checks, cwd, ["train", *KEYS, "run.dir=run"], calls, reference)
+
+
+def failing_resumption(checks, cwd):
+    """A run that goes on behind its last checkpoint but one, with rows of steps that are to be done again."""
+    reference, _ = whole_run(cwd)
+    program.train(*KEYS, cwd=cwd)
+    os.remove(program.checkpoints(cwd)[5])
+    os.remove(f"{cwd}/run/result.json")
+    os.remove(f"{cwd}/calls")
+    shutil.copytree(f"{cwd}/run", f"{cwd}/before")
+    code, _, err = faulty("resume", "run", cwd=cwd, calls="calls")
+    checks.same(code, 0, f"resume: {err}")
+    with open(f"{cwd}/calls") as file:
+        calls = [line.split()[0] for line in file]
+    shutil.rmtree(f"{cwd}/run")
+    fail_each(checks, cwd, ["resume", "run"], calls, reference, f"{cwd}/before")
 
 
 def records(path):
@@ -232,4 +260,4 @@ def config_is_sound(cwd):
 if program.sanitizer() or not os.path.exists(SHIM):
     print("the library of faults is not to be had, or a sanitizer stands in its place: left out")
     sys.exit(77)
-program.main(failing_calls, power_loss)
+program.main(failing_calls, failing_resumption, power_loss)
