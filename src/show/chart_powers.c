@@ -6,7 +6,7 @@
 #include "show/scale.h"
 #include "show/svg.h"
 
-enum { PLOT_HEIGHT = 320, MAX_X_TICKS = 14 };
+enum { PLOT_HEIGHT = 320, MAX_X_TICKS = 10 };
 
 /* x: log2; y: the numbers, or log10 of them. */
 typedef struct plot {

@@ -135,8 +135,11 @@ def pages_of(checks, cwd):
     run("train", *TINY, "steps=6", "precision=ldp:3-8", "bits.lr=5", "bits.target=0.3", "run.dir=bits")
     run("report", "failed", "dead", "bits", "out=few.html")
     run("fmt", "e4m3fn", "e5m2:bias=20:ovf=sat", "1/6/9", "fp16", "out=formats.html", "run=dead", "tensor=conv1.out.grad")
+    run("comm", "workers=16", "schedule=ring,hier:4,halving", "format=e5m2,e4m3fn", "scaling=none,aps", "elements=500",
+        "out=comm.html")
     found = {}
-    for name, path in (("many", "many/report.html"), ("few", "few.html"), ("formats", "formats.html")):
+    for name, path in (("many", "many/report.html"), ("few", "few.html"), ("formats", "formats.html"),
+                       ("comm", "comm.html")):
         with open(f"{cwd}/{path}", encoding="utf-8") as file:
             found[name] = file.read()
     names = "fp32,1/6/9,hfp8,mxfp8,e4m3fn:ovf=sat,fp16,e5m2,bf16,uniform8,e4m3"
