@@ -345,6 +345,18 @@ static void pixels_that_no_byte_stands_for_are_refused(void **state) {
                      0);
     assert_int_equal(hu_image_decode("picture", made, bytes, SIDE, &image), HU_OK);
     hu_image_free(&image);
+    /* The last scan, which is a few bytes, a hundred times. */
+    unsigned long start = bytes;
+    do start--;
+    while (made[start] != 0xff || made[start + 1] != 0xda);
+    size_t scan = bytes - 2 - start, many = start + 100 * scan + 2;
+    uint8_t *bomb = calloc(1, many);
+    memcpy(bomb, made, start);
+    for (size_t i = 0; i < 100; i++) memcpy(bomb + start + i * scan, made + start, scan);
+    memcpy(bomb + many - 2, "\xff\xd9", 2);
+    assert_int_equal(hu_image_decode("picture", bomb, many, SIDE, &image), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "scans of 2400x2400 pixels"));
+    free(bomb);
     uint8_t *frame = memchr(made, 0xc2, bytes);
     while (frame[-1] != 0xff) frame = memchr(frame + 1, 0xc2, bytes - (size_t)(frame + 1 - made));
     frame[4] = frame[6] = 0x27; /* about 10,000 pixels a side */
