@@ -238,12 +238,13 @@ def steps_of_torch(model, tokens):
 
 def steps_of_halfulp(program, folder, name, text):
     run, out = f"{folder}/run", f"{folder}/after.safetensors"
+    init = [] if "init=check" in MODELS[name].keys else [f"init={folder}/before.safetensors"]
     same_model.call(program, "train", f"model={name.split()[0]}", f"data=text:{text}", f"data.valid={text}", "data.unit=word",
                     f"data.length={LENGTH}", "data.test_limit=8", "data.shuffle=off", "precision=fp32",
                     f"batch={BATCH}", f"steps={STEPS}", "optimizer=sgd", f"lr={MODELS[name].lr}",
                     f"optimizer.momentum={MOMENTUM}", "optimizer.clip_norm=0", "optimizer.weight_decay=0",
-                    "lr.schedule=constant", "lr.warmup=0", f"init={folder}/before.safetensors", "run.log_every=1",
-                    "eval.every=0", "quiet=on", f"run.dir={run}", *MODELS[name].keys)
+                    "lr.schedule=constant", "lr.warmup=0", "run.log_every=1", "eval.every=0", "quiet=on", f"run.dir={run}",
+                    *init, *MODELS[name].keys)
     same_model.call(program, "export", run, f"out={out}")
     with open(f"{run}/metrics.jsonl", encoding="utf-8") as file:
         losses = [json.loads(line)["loss"] for line in file]

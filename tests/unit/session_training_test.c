@@ -159,7 +159,7 @@ static void settings_are_checked_as_the_program_does(void **state) {
     refuses("model", "cnn-z", HU_ERR_UNKNOWN, "'cnn-s'");
     refuses("precision", "hfp9", HU_ERR_UNKNOWN, "'hfp8'");
     refuses("run.batch", "many", HU_ERR_PARSE, "many");
-    refuses("run.batch", "0", HU_ERR_PARSE, "0");
+    refuses("run.batch", "0", HU_ERR_ARGUMENT, "0");
     refuses("steps", NULL, HU_ERR_ARGUMENT, "setting 2");
 }
 
