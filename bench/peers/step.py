@@ -190,8 +190,10 @@ def take_turn(who, name, threads, data, options, turn):
     if who == "torch":
         words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(options.width),
                  str(threads), str(batch_of(name, options)), str(steps)]
-        wait = {"GOMP_SPINCOUNT": "10000"} if turn % 2 and threads > 1 else {}
-        text, peak = run_child(words, **wait)
+        more = {"OPENBLAS_NUM_THREADS": str(threads)}  # torch.set_num_threads does not reach it
+        if turn % 2 and threads > 1:
+            more["GOMP_SPINCOUNT"] = "10000"
+        text, peak = run_child(words, **more)
         return {**json.loads(text), "peak_rss_bytes": peak}
     words = [options.program, "bench", "kernel=step", f"model={name}",
              f"model.width={options.width}", f"precision={who}",
