@@ -225,7 +225,8 @@ static void bad_texts_are_refused_with_their_place(void **state) {
     refuse("short", streams, HU_ERR_ARGUMENT, "found 6 tokens, expected at least 37 for 9 streams");
     put_text("strange", "two\nx");
     small.valid = at("strange");
-    refuse("short", small, HU_ERR_CORRUPT, "strange: line 1, byte 4: found '\\x0a', expected one of");
+    refuse("short", small, HU_ERR_CORRUPT,
+           "strange: line 1, byte 4: found '\\x0a', expected one of");
     refuse("nothing", word, HU_ERR_MISSING, "nothing");
 }
 
