@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
@@ -16,6 +17,13 @@ enum { POLL_NANOSECONDS = 200000000, EXIT_INTERRUPTED = 130 };
 
 static const char *const no_keys[] = {NULL};
 
+/* The words that began it: its file tells them, whoever watches may not know them. */
+static void print_command(const json_t *row) {
+    const char *command = json_string_value(json_object_get(row, "command"));
+    bool is_start = strcmp(hu_progress_event(row), "start") == 0;
+    if (is_start && command && !hu_has_controls(command)) printf("command    %s\n", command);
+}
+
 /* A row as lines, or as it stands in the file. */
 static hu_status print_row(json_t *row, bool as_json) {
     char text[HU_PROGRESS_TEXT_BYTES], *line = NULL;
@@ -26,6 +34,7 @@ static hu_status print_row(json_t *row, bool as_json) {
         hu_free(line);
     } else if (*hu_progress_text(row, text)) {
         puts(text);
+        print_command(row);
     }
     fflush(stdout);
     return st;

@@ -15,14 +15,15 @@
 #include "journal/progress.h"
 #include "journal/progress_text.h"
 
-/* Many times the longest row that is written. */
-enum { ROW_MOST = 1 << 16 };
+/* Longer than any row that is written: command lines have some megabytes at most. */
+enum { ROW_MOST = 1 << 26 };
 
 struct hu_follow {
     char *path;
     FILE *file; /* NULL: not there yet */
     long at;    /* where the next row begins */
-    char line[ROW_MOST];
+    char *line; /* the row that was read, with a zero behind it */
+    size_t capacity;
 };
 
 hu_status hu_follow_open(const char *folder, hu_follow **follow) {
@@ -43,45 +44,57 @@ void hu_follow_close(hu_follow *follow) {
     if (!follow) return;
     if (follow->file) fclose(follow->file);
     hu_free(follow->path);
+    hu_free(follow->line);
     hu_free(follow);
 }
 
-/* The next whole line into follow->line; false: there is none yet. A line that is too long becomes
- * an empty one. */
-static bool read_line(hu_follow *follow) {
+/* Puts a character at the end of the row, which has `used`; longer ones keep their beginning. */
+static hu_status put(hu_follow *follow, size_t *used, int c) {
+    if (*used >= ROW_MOST) return HU_OK;
+    hu_status st = hu_grow(&follow->line, *used, &follow->capacity, 1);
+    if (st == HU_OK) follow->line[(*used)++] = (char)c;
+    return st;
+}
+
+/* The next whole line into follow->line; *is_there false: there is none yet. A line that is too
+ * long becomes an empty one. */
+static hu_status read_line(hu_follow *follow, bool *is_there) {
+    hu_status st = HU_OK;
     size_t used = 0;
-    bool is_long = false;
+    *is_there = false;
     clearerr(follow->file); /* the end that was met may be no end any more */
-    if (fseek(follow->file, follow->at, SEEK_SET) != 0) return false;
-    for (int c; (c = fgetc(follow->file)) != EOF;) {
-        if (c == '\n') {
-            follow->at = ftell(follow->file);
-            follow->line[is_long ? 0 : used] = '\0';
-            return true;
-        }
-        if (used < ROW_MOST - 1)
-            follow->line[used++] = (char)c;
-        else
-            is_long = true;
+    if (fseek(follow->file, follow->at, SEEK_SET) != 0) return HU_OK;
+    for (int c; !*is_there && (c = fgetc(follow->file)) != EOF;) {
+        *is_there = c == '\n';
+        if (*is_there && used == ROW_MOST) used = 0;
+        HU_TRY(put(follow, &used, *is_there ? '\0' : c));
     }
-    return false;
+    if (*is_there) follow->at = ftell(follow->file);
+done:
+    return st;
 }
 
 hu_status hu_follow_next(hu_follow *follow, json_t **row) {
+    hu_status st = HU_OK;
+    bool is_there = true;
     *row = NULL;
     if (!follow->file) follow->file = fopen(follow->path, "re");
     if (!follow->file && errno == ENOENT) return HU_OK;
     if (!follow->file) return hu_io_fail(follow->path, "cannot open", errno);
-    while (read_line(follow)) {
+    while (is_there) {
         json_error_t error;
+        HU_TRY(read_line(follow, &is_there));
+        if (!is_there) break;
         if (hu_json_parse(follow->line, strlen(follow->line), row, &error) == HU_ERR_MEMORY)
             return HU_ERR_MEMORY;
         if (*row && *hu_progress_event(*row)) return HU_OK;
         json_decref(*row);
         *row = NULL;
     }
-    if (!ferror(follow->file)) return HU_OK;
-    return hu_fail(HU_ERR_IO, "%s: cannot read: %s", follow->path, strerror(errno));
+    if (ferror(follow->file))
+        st = hu_fail(HU_ERR_IO, "%s: cannot read: %s", follow->path, strerror(errno));
+done:
+    return st;
 }
 
 /* A number of a row into where it belongs, if it is there. */
@@ -117,6 +130,19 @@ static void take_row(const json_t *row, hu_standing *standing) {
     take_text(row, "state", standing->state, sizeof standing->state);
 }
 
+/* How it was begun, each time. */
+static hu_status take_start(const json_t *row, hu_standing *standing) {
+    static const char *const keys[] = {"time", "halfulp", "command"};
+    if (strcmp(hu_progress_event(row), "start") != 0) return HU_OK;
+    json_t *start = json_object();
+    for (size_t k = 0; start && k < sizeof keys / sizeof *keys; k++) {
+        json_t *value = json_object_get(row, keys[k]);
+        if (value) json_object_set(start, keys[k], value);
+    }
+    if (start && json_array_append_new(standing->starts, start) == 0) return HU_OK;
+    return hu_fail(HU_ERR_MEMORY, "out of memory while reading %s", HU_PROGRESS_FILE);
+}
+
 hu_status hu_standing_read(const char *folder, hu_standing *standing) {
     hu_status st = HU_OK;
     hu_follow *follow = NULL;
@@ -127,16 +153,24 @@ hu_status hu_standing_read(const char *folder, hu_standing *standing) {
                               .epoch = unknown,
                               .epochs = unknown,
                               .metric = unknown,
-                              .best = unknown};
+                              .best = unknown,
+                              .starts = json_array()};
     HU_TRY(hu_follow_open(folder, &follow));
     do {
         json_decref(row);
         HU_TRY(hu_follow_next(follow, &row));
         if (row) take_row(row, standing);
+        if (row) HU_TRY(take_start(row, standing));
     } while (row);
 done:
+    json_decref(row);
     hu_follow_close(follow);
     return st;
+}
+
+void hu_standing_free(hu_standing *standing) {
+    json_decref(standing->starts);
+    standing->starts = NULL;
 }
 
 bool hu_folder_is_held(const char *folder) {

@@ -27,11 +27,14 @@ typedef struct hu_standing {
     double metric, best;     /* of the latest evaluation, and the best one; NaN: there was none */
     char name[64], part[16]; /* of the metric: "accuracy", "test"; "": likewise */
     char state[32];          /* of the latest end; "": it has not ended since it last began */
+    json_t *starts; /* [{"time", "halfulp", "command"}, ...]: how it was begun, each time, as far as
+                       rows say so; owned */
 } hu_standing;
 
-/* Reads all rows. A folder without any: is_there is false. HU_ERR_MISSING, HU_ERR_IO,
- * HU_ERR_MEMORY. */
+/* Reads all rows. A folder without any: is_there is false. Owner frees with hu_standing_free, after
+ * a failure too. HU_ERR_MISSING, HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_standing_read(const char *folder, hu_standing *standing);
+void hu_standing_free(hu_standing *standing);
 
 /* Whether a process works in the folder (hu_folder_lock). */
 bool hu_folder_is_held(const char *folder);

@@ -28,6 +28,15 @@ typedef struct run_files {
 static void free_files(run_files *files) {
     hu_keys_free(files->config);
     json_decref(files->result);
+    hu_standing_free(&files->standing);
+}
+
+/* The words that it was last begun with. */
+static json_t *command_of(const run_files *files) {
+    size_t count = json_array_size(files->standing.starts);
+    json_t *last = count ? json_array_get(files->standing.starts, count - 1) : NULL;
+    json_t *command = json_object_get(last, "command");
+    return command ? json_incref(command) : json_null();
 }
 
 /* A file that cannot be read is a fact about the run; no memory is a failure. */
@@ -96,13 +105,13 @@ static json_int_t step_of(const run_files *files) {
 }
 
 static json_t *pack_run(const run_files *files) {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:I}", "run",
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "run",
                      files->folder, "name", text_of(files, "run.name"), "model",
                      text_of(files, "model.name"), "precision", text_of(files, "precision.name"),
                      "data", text_of(files, "data.name"), "state", state_of(files), "step",
                      step_of(files), "steps", (json_int_t)files->standing.steps, "epochs",
-                     hu_json_number(files->standing.epochs), "metric", metric_of(files), "changed",
-                     (json_int_t)files->changed);
+                     hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
+                     command_of(files), "changed", (json_int_t)files->changed);
 }
 
 /* Puts a run where its time belongs: the latest is the last. */

@@ -5,10 +5,10 @@
 #include "show/table.h"
 
 /* [{"run", "name", "model", "precision", "data", "state", "step", "steps", "epochs", "metric":
- * {"name", "part", "value", "best", "better"} or null, "changed"}, ...] of the runs directly below
- * a folder, or of the run that it is, by the time of their last beginning (`changed`, seconds since
- * 1970).
- * state: "running" (a process works in it), "finished", "stopped early", "diverged", "stopped" or
+ * {"name", "part", "value", "best", "better"} or null, "command", "changed"}, ...] of the runs
+ * directly below a folder, or of the run that it is, by the time of their last beginning
+ * (`changed`, seconds since 1970), whose words `command` has (null: nothing tells). state:
+ * "running" (a process works in it), "finished", "stopped early", "diverged", "stopped" or
  * "failed", and "damaged" where its configuration or its result cannot be read. Owner drops the
  * reference. HU_ERR_MISSING: there is no such folder. HU_ERR_MEMORY. */
 hu_status hu_listing_read(const char *folder, json_t **listing);

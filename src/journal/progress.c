@@ -1,8 +1,10 @@
 #include "journal/progress.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "base/append.h"
+#include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/lines.h"
@@ -64,11 +66,22 @@ static json_t *make_row(const char *event, json_t *facts) {
     return row;
 }
 
+/* What begins says by which words, and of which version. */
+static hu_status add_command(json_t *row) {
+    char *command;
+    hu_status st = hu_command_line(&command);
+    if (row && command) json_object_set_new(row, "command", json_string(command));
+    if (row) json_object_set_new(row, "halfulp", json_string(HALFULP_VERSION));
+    hu_free(command);
+    return st;
+}
+
 hu_status hu_progress_write(hu_progress *progress, const char *event, json_t *facts, json_t **row) {
     hu_status st = HU_OK;
     char *line = NULL;
     json_t *made = make_row(event, facts);
     if (row) *row = NULL;
+    if (strcmp(event, "start") == 0) HU_TRY(add_command(made));
     HU_TRY(hu_json_line(json_incref(made), &line));
     if (progress) hu_append_format(progress->file, "%s\n", line);
     if (progress) HU_TRY(hu_append_end(progress->file));

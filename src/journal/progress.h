@@ -18,7 +18,8 @@ hu_status hu_progress_open(const char *folder, hu_progress **progress);
 
 /* Writes {"event": event, "time": seconds since 1970, ...facts} and hands it to the system. Drops
  * the reference to facts; NULL is HU_ERR_MEMORY. progress NULL: nothing is written. *row: the
- * object as it was written, new reference, may be NULL. HU_ERR_IO. */
+ * object as it was written, new reference, may be NULL. A "start" has the command line of the
+ * process, too, where the system tells it, and the version of halfulp. HU_ERR_IO. */
 hu_status hu_progress_write(hu_progress *progress, const char *event, json_t *facts, json_t **row);
 
 /* NULL is allowed. */

@@ -135,10 +135,12 @@ static hu_status add_folder(hu_report *report, const char *folder) {
     size_t before = report->count;
     /* One run, or a folder of runs: those of its list in their order, then the others. */
     bool is_run;
-    json_t *list;
+    json_t *list = NULL;
+    uint32_t number;
     hu_status st = hu_run_folder_is(folder, &is_run);
     if (st != HU_OK || is_run) return st == HU_OK ? add_run(report, folder) : st;
-    st = read_list(folder, &list);
+    st = hu_names_intern(&report->folders, folder, HU_NAMES_NONE, &number);
+    if (st == HU_OK) st = read_list(folder, &list);
     if (st == HU_OK) st = add_listed(report, folder, json_object_get(list, "rows"));
     if (st == HU_OK) st = add_found(report, folder);
     json_decref(list);
@@ -169,6 +171,7 @@ void hu_report_free(hu_report *report) {
         json_decref(run->result);
         hu_history_free(run->history);
     }
+    hu_names_free(&report->folders);
     hu_free(report->run);
     *report = (hu_report){0};
 }

@@ -1,9 +1,11 @@
-/* How the runs of a page were made: folder, date, program and machine of each, and the commands
- * that tell more. */
+/* How the runs of a page were made: folder, date, program and machine of each, the commands that
+ * began them, and those that tell more. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
+#include "journal/follow.h"
 #include "report/report.h"
 #include "show/html.h"
 
@@ -73,6 +75,43 @@ static void put_row(hu_page *page, const hu_report *report, const hu_report_run 
     json_decref(env);
 }
 
+/* One row for each time that a folder was begun; what says nothing of it has none. */
+static hu_status put_commands(hu_page *page, const char *name, const char *folder) {
+    char date[HU_DATE_BYTES];
+    size_t i;
+    json_t *start;
+    hu_standing standing;
+    hu_status st = hu_standing_read(folder, &standing);
+    json_array_foreach(standing.starts, i, start) {
+        if (!json_object_get(start, "command")) continue;
+        hu_html_row(page, false);
+        hu_html_text(page, name);
+        hu_html_text(page, hu_date_text((time_t)hu_json_real(start, "time"), date));
+        hu_html_text(page, text_of(start, "halfulp"));
+        hu_html_text(page, text_of(start, "command"));
+        hu_html_row_end(page);
+    }
+    hu_standing_free(&standing);
+    return st == HU_ERR_MEMORY ? st : HU_OK;
+}
+
+/* The words that each was begun with, and gone on with: those of comparisons and the like first,
+ * which gave the others theirs. */
+static hu_status put_all_commands(hu_page *page, const hu_report *report) {
+    enum { OPEN_MOST = 6 };
+    static const char *const titles[] = {"run", "begun", "halfulp", "command"};
+    hu_status st = HU_OK;
+    hu_html_details(page, "Commands", report->count <= OPEN_MOST);
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 4);
+    for (uint32_t i = 0; i < report->folders.count && st == HU_OK; i++)
+        st = put_commands(page, hu_path_name(report->folders.name[i]), report->folders.name[i]);
+    for (size_t i = 0; i < report->count && st == HU_OK; i++)
+        st = put_commands(page, report->run[i].label, report->run[i].folder);
+    hu_html_table_end(page);
+    hu_html_details_end(page);
+    return st;
+}
+
 void hu_report_made(hu_page *page, const hu_report *report) {
     static const char *const titles[] = {"run",     "folder",  "made on",
                                          "halfulp", "machine", "training, s"};
@@ -82,6 +121,8 @@ void hu_report_made(hu_page *page, const hu_report *report) {
     hu_html_table(page, titles, sizeof titles / sizeof *titles, 5);
     for (size_t i = 0; i < report->count; i++) put_row(page, report, &report->run[i]);
     hu_html_table_end(page);
+    hu_status st = put_all_commands(page, report);
+    if (page->status == HU_OK) page->status = st;
     const char *folder = report->run[0].folder;
     snprintf(text, sizeof text,
              "halfulp why %.300s says what became of a run's numbers; halfulp train "

@@ -7,6 +7,7 @@
 #include "base/keys.h"
 #include "data/file_names.h"
 #include "journal/history.h"
+#include "journal/names.h"
 #include "journal/result.h"
 #include "show/chart.h"
 #include "show/json.h"
@@ -38,6 +39,7 @@ typedef struct hu_report {
     int precisions, families;
     const hu_metric *metric; /* of the first run: pictures show the runs that share it */
     const char *path;        /* of the page, borrowed while it is made; links begin there */
+    hu_names folders;        /* those of comparisons, searches and demos that were added */
 } hu_report;
 
 /* Adds a run folder, or all runs of the folder of a comparison or a demo. HU_ERR_MISSING if it is
@@ -86,7 +88,8 @@ hu_status hu_report_end(hu_status tried, const char *folder);
  *   memory     the ledger by role
  *   answers    label maps and enlarged pictures of the first test samples
  *   settings   keys that differ, keys that are shared, files that are missing
- *   made       where the runs' folders are, when, by what and on what they were made */
+ *   made       where the runs' folders are, when, by which commands, by what and on what they were
+ *              made */
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_classes(hu_page *page, const hu_report *report);

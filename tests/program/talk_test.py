@@ -22,6 +22,15 @@ def kinds(cwd, run="run"):
     return [row["event"] for row in events(cwd, run)]
 
 
+def command(*words):
+    """As progress.jsonl has it; none of the words wants quotes."""
+    return " ".join([program.HALFULP, *words])
+
+
+def version():
+    return program.call("--version", cwd=".")[1].split()[1]
+
+
 def lines(checks, cwd):
     """Without a terminal: the block, a line for each epoch, nothing that overwrites itself."""
     code, out, err = program.call("train", *TINY, "epochs=2", "run.dir=run", cwd=cwd)
@@ -51,6 +60,8 @@ def rows(checks, cwd):
     checks.same(kinds(cwd, "still"), kinds(cwd), "events of a quiet training")
     start, *_, end = events(cwd)
     checks.same((start["parameters"], start["samples"]["train"], start["steps_per_epoch"]), (24346, 96, 3), "start")
+    checks.same((start["command"], start["halfulp"]), (command("train", *TINY, "epochs=2", "run.dir=run"), version()),
+                "what was typed, and the version")
     with open(os.path.join(cwd, "run", "result.json")) as file:
         result = json.load(file)
     checks.same((end["state"], end["step"], end["metric"]["value"]),
@@ -80,8 +91,13 @@ def trouble(checks, cwd):
     code, _, err = program.call("resume", "run", "epochs=3", cwd=cwd)
     checks.same(code, 0, f"resume: {err}")
     checks.that("9 steps, 6 of them done" in err and "epoch 3/3" in err, f"it says where it goes on: {err!r}")
-    again = [row["step"] for row in events(cwd) if row["event"] == "start"]
-    checks.same(again, [0, 6], "a start of its own")
+    again = [(row["step"], row["command"]) for row in events(cwd) if row["event"] == "start"]
+    checks.same(again, [(0, command("train", *TINY, "epochs=2", "run.dir=run")), (6, command("resume", "run", "epochs=3"))],
+                "a start of its own, with its command")
+    with open(os.path.join(cwd, "run", "report.html")) as file:
+        page = file.read()
+    for _, words in again:
+        checks.that(f">{words}</td>" in page, f"the report names {words!r}")
 
 
 def warnings(checks, cwd):
@@ -107,6 +123,8 @@ def follow(checks, cwd):
     told = [line.split("  ")[0] for line in out.splitlines() if line.startswith("epoch ")]
     checks.same(told, ["epoch 1/2", "epoch 2/2", "epoch 3/3"], "its epochs, before and behind the resumption")
     checks.that(out.splitlines()[-1].startswith("finished after step 9"), f"its end: {out!r}")
+    checks.same([line.split(None, 1)[1] for line in out.splitlines() if line.startswith("command ")],
+                [row["command"] for row in events(cwd) if row["event"] == "start"], "its commands")
     code, out, _ = program.call("watch", "run", "--json", cwd=cwd)
     checks.same([json.loads(line) for line in out.splitlines()], events(cwd), "watch --json: the rows")
     words = ["train", *TINY, "steps=100000", "lr.warmup=0", "quiet=on", "run.dir=long", "run.log_every=1000"]
@@ -165,6 +183,7 @@ def listed(checks, cwd):
     made = rows["run"]
     checks.same((made["step"], made["steps"], made["epochs"], made["metric"]["value"], made["metric"]["best"]),
                 (9, 9, 3, result["test_accuracy"], result["best_accuracy"]), "how far and how good")
+    checks.same(made["command"], command("resume", "run", "epochs=3"), "what was typed last")
     code, out, err = program.call("list", cwd=cwd)
     checks.same((code, err), (0, ""), "list")
     lines = out.splitlines()
@@ -189,6 +208,8 @@ def compared(checks, cwd):
     checks.same([(row["event"], row.get("row"), row.get("state")) for row in found],
                 [("start", None, None), ("row", 1, "begins"), ("row", 1, "finished"), ("row", 2, "begins"),
                  ("row", 2, "finished"), ("end", None, "finished")], "rows of a comparison")
+    with open(os.path.join(cwd, "runs/both/report.html")) as file:
+        checks.that(f">{command(*words)}</td>".replace("&", "&amp;") in file.read(), "the report names its command")
     code, out, err = program.call("watch", "runs/both", cwd=cwd)
     checks.same((code, out.splitlines()[0], out.splitlines()[-1]),
                 (0, "compare in runs/both, 2 rows", "finished"), f"watch of it: {err!r}")
