@@ -11,6 +11,7 @@
 #include "base/note.h"
 #include "journal/folder.h"
 #include "journal/graph.h"
+#include "journal/history_brief.h"
 #include "journal/history_inner.h"
 #include "journal/history_lines.h"
 #include "journal/history_plan.h"
@@ -116,12 +117,13 @@ static hu_status forgive(hu_history *history, hu_status status) {
 typedef enum extent {
     WHOLE,   /* all files; one that misses or is damaged is a failure */
     LENIENT, /* only a folder that is no run at all is a failure */
+    BRIEF,   /* the same, in bounded memory */
     METRICS  /* metrics.jsonl alone */
 } extent;
 
 static hu_status read_all(hu_history *history, extent wanted) {
     hu_status st = HU_OK;
-    bool is_lenient = wanted == LENIENT;
+    bool is_lenient = wanted == LENIENT || wanted == BRIEF;
     static const struct {
         const char *name;
         bool may_miss;
@@ -154,6 +156,8 @@ static hu_status read_folder(const char *folder, extent wanted, hu_history **res
     HU_TRY(hu_alloc(sizeof(hu_history), &block));
     hu_history *history = block;
     history->metric = &hu_metric_accuracy;
+    history->brief_most = wanted == BRIEF ? HU_BRIEF_ROWS : 0;
+    history->brief_lines = 1;
     HU_TRY(hu_strdup(folder, &history->folder));
     HU_TRY(read_all(history, wanted));
     *result = history;
@@ -171,6 +175,10 @@ hu_status hu_history_read_some(const char *folder, hu_history **history) {
     return read_folder(folder, LENIENT, history);
 }
 
+hu_status hu_history_read_brief(const char *folder, hu_history **history) {
+    return read_folder(folder, BRIEF, history);
+}
+
 hu_status hu_history_read_metrics(const char *folder, hu_history **history) {
     return read_folder(folder, METRICS, history);
 }
@@ -178,17 +186,11 @@ hu_status hu_history_read_metrics(const char *folder, hu_history **history) {
 void hu_history_free(hu_history *history) {
     if (!history) return;
     for (size_t i = 0; i < history->metrics_count; i++) hu_free(history->metrics[i].culprit);
-    for (size_t i = 0; i < history->numerics_count; i++) {
-        hu_free(history->numerics[i].tensor);
-        hu_free(history->numerics[i].product);
-        hu_free(history->numerics[i].update);
-    }
+    for (size_t i = 0; i < history->numerics_count; i++)
+        hu_numerics_record_free(&history->numerics[i]);
     for (size_t i = 0; i < history->event_count; i++) hu_free(history->events[i].kind);
-    for (size_t i = 0; i < history->histogram_count; i++) {
-        for (uint32_t k = 0; k < history->histograms[i].count; k++)
-            hu_free(history->histograms[i].tensor[k].exponents.bin);
-        hu_free(history->histograms[i].tensor);
-    }
+    for (size_t i = 0; i < history->histogram_count; i++)
+        hu_histogram_record_free(&history->histograms[i]);
     for (size_t i = 0; i < history->bits_count; i++) hu_free(history->bits[i].change);
     hu_free(history->bits);
     hu_names_free(&history->layers);

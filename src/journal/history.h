@@ -5,6 +5,9 @@
 #define HU_JOURNAL_HISTORY_H
 #include "journal/records.h"
 
+/* As many as a picture of a page has places. */
+enum { HU_BRIEF_ROWS = 512 };
+
 /* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
  * every run has is not there; HU_ERR_ARGUMENT: a folder of several runs, which are named;
  * HU_ERR_CORRUPT with file, line, found and expected; HU_ERR_VERSION: a line has other columns than
@@ -15,6 +18,10 @@ hu_status hu_history_read(const char *folder, hu_history **history);
 /* The same for what there is: files that are missing, damaged or of another version are named in
  * the warning, their lines up to there are taken. */
 hu_status hu_history_read_some(const char *folder, hu_history **history);
+
+/* The same in bounded memory, for pages: rows of numerics are added up where there are more than
+ * HU_BRIEF_ROWS, and of the histograms there are the latest alone. */
+hu_status hu_history_read_brief(const char *folder, hu_history **history);
 
 /* The metric and the rows of metrics.jsonl alone. Owner frees; errors as hu_history_read. */
 hu_status hu_history_read_metrics(const char *folder, hu_history **history);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "journal/history_brief.h"
 #include "journal/history_events.h"
 #include "journal/history_inner.h"
 
@@ -261,6 +262,7 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
     if (record->has_held) HU_TRY(read_held(history, place, json_object_get(line, "held")));
     HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
     HU_TRY(read_updates(history, place, json_object_get(line, "updates"), record));
+    st = hu_history_add_up(history);
 done:
     return st;
 }
@@ -477,6 +479,7 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
         hint = record->tensor[i].tensor + 1;
         record->count++;
     }
+    hu_history_keep_latest(history);
 done:
     return st;
 }

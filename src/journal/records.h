@@ -41,6 +41,7 @@ typedef struct hu_numerics_record {
     hu_tensor_record *tensor;
     hu_product_record *product;
     hu_update_record *update;
+    size_t lines; /* of the file that it is the sum of, in a brief history */
 } hu_numerics_record;
 
 /* Something that befell a tensor: format and counts of the first step in which it did. */
@@ -133,6 +134,8 @@ typedef struct hu_history {
     char *diverged;       /* why the run ended before its last step; NULL: it did not, or goes on */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files hold parts of lines (they are left out) */
+    size_t brief_most;    /* rows of numerics at most (journal/history_brief.h); 0: no bound */
+    size_t brief_lines;   /* lines that each of them may be the sum of */
 } hu_history;
 
 #endif

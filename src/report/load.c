@@ -52,7 +52,7 @@ static void read_files(hu_report_run *run) {
         add_missing(run, "result.json cannot be read", hu_last_error());
     else if (!run->result)
         add_missing(run, "no result.json", "the training has not ended, or is of an older version");
-    if (hu_history_read_some(run->folder, &run->history) != HU_OK) {
+    if (hu_history_read_brief(run->folder, &run->history) != HU_OK) {
         add_missing(run, "no curves and histograms", hu_last_error());
         return;
     }

@@ -351,6 +351,100 @@ static void damage_is_named_with_its_line(void **state) {
     fails_with("plan.json", "7", HU_ERR_CORRUPT, "plan.json");
 }
 
+enum { LINES = 3001, FORMATS = 3 };
+
+/* Line i: conv1.out in one of three formats by parts of the run, fc.out in every third line alone,
+ * and products and updates. */
+static void write_lines(void) {
+    static const char *const formats[FORMATS] = {"fp16", "e5m2", "e4m3"};
+    FILE *file = fopen(path_of("numerics.jsonl"), "w");
+    assert_non_null(file);
+    for (int i = 0; i < LINES; i++) {
+        fprintf(file,
+                "{\"step\": %d, \"steps\": 2, \"tensors\": [[\"conv1.out\", \"%s\", 100, %d, 1, 0, "
+                "0, 0, %d, -9, %g, 0.0, 0.0]",
+                2 * i + 1, formats[i / 1100], i % 7, i % 20, i == 1234 ? 0.75 : 0.25);
+        if (i % 3 == 0)
+            fputs(", [\"fc.out\", \"float32\", 10, 0, 0, 0, 2, 0, 1, 1, 0.0, 0.0, 0.0]", file);
+        fprintf(file,
+                "], \"products\": [[\"conv1.forward\", \"fmac:fp16\", 50, 2, %d, 40, 7]], "
+                "\"updates\": [[\"conv1.weight\", 9, %d, 1]]}\n",
+                i % 2, i % 5);
+    }
+    assert_int_equal(fclose(file), 0);
+    file = fopen(path_of("histograms.jsonl"), "a");
+    fputs("{\"step\": 7, \"tensors\": [[\"conv1.out\", 10, 9, 0, 3, [1]]]}\n", file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What all rows come to, by number of the format. */
+typedef struct totals {
+    int64_t steps, last_step;
+    uint64_t elements[8], overflow[8], zero, most_exponent, products, updates;
+    double most;
+} totals;
+
+static totals add_all(const hu_history *h) {
+    totals all = {0};
+    uint32_t conv = hu_names_find(&h->tensors, "conv1.out");
+    for (size_t r = 0; r < h->numerics_count; r++) {
+        const hu_numerics_record *record = &h->numerics[r];
+        all.steps += record->steps;
+        assert_true(record->step > all.last_step);
+        all.last_step = record->step;
+        for (uint32_t k = 0; k < record->tensor_count; k++) {
+            const hu_tensor_record *t = &record->tensor[k];
+            all.elements[t->format] += t->counts.elements;
+            all.overflow[t->format] += t->counts.overflow;
+            all.zero += t->counts.zero;
+            all.most = fmax(all.most, t->most_overflow);
+            if (t->tensor == conv && t->counts.max_exponent > (int32_t)all.most_exponent)
+                all.most_exponent = (uint64_t)t->counts.max_exponent;
+        }
+        for (uint32_t k = 0; k < record->product_count; k++)
+            all.products += record->product[k].overflow + record->product[k].stalled;
+        for (uint32_t k = 0; k < record->update_count; k++)
+            all.updates += record->update[k].asked + record->update[k].lost;
+    }
+    return all;
+}
+
+/* Nothing is lost of the sums; the first row is the file's own, the others are of equally many
+ * lines but for the last. */
+static void a_brief_history_has_the_same_sums(void **state) {
+    hu_history *whole, *brief;
+    (void)state;
+    write_lines();
+    assert_int_equal(hu_history_read(folder, &whole), HU_OK);
+    assert_int_equal(hu_history_read_brief(folder, &brief), HU_OK);
+    assert_int_equal(whole->numerics_count, LINES);
+    assert_in_range(brief->numerics_count, HU_BRIEF_ROWS / 2, HU_BRIEF_ROWS);
+    totals a = add_all(whole), b = add_all(brief);
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_true(b.most == 0.75);
+    assert_int_equal(brief->numerics[0].steps, 2);
+    for (size_t r = 1; r + 1 < brief->numerics_count; r++)
+        assert_int_equal(brief->numerics[r].steps, 2 * (int64_t)brief->brief_lines);
+    assert_int_equal(whole->histogram_count, 2);
+    assert_int_equal(brief->histogram_count, 1);
+    assert_int_equal(brief->histograms[0].step, 7);
+    assert_int_equal(brief->metrics_count, whole->metrics_count);
+    hu_history_free(whole);
+    hu_history_free(brief);
+}
+
+/* Of few rows it is the whole one. */
+static void a_short_history_stays(void **state) {
+    hu_history *brief;
+    (void)state;
+    assert_int_equal(hu_history_read_brief(folder, &brief), HU_OK);
+    assert_int_equal(brief->numerics_count, 1);
+    assert_true(brief->numerics[0].skipped && brief->numerics[0].tensor_count == 2);
+    assert_int_equal(brief->histogram_count, 1);
+    assert_int_equal(brief->event_count, 1);
+    hu_history_free(brief);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_that_stands_there_is_read, set_up, tear_down),
@@ -362,6 +456,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_cut_line_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parts_of_lines_are_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_line_with_a_hole_is_left_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_brief_history_has_the_same_sums, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_short_history_stays, set_up, tear_down),
         cmocka_unit_test_setup_teardown(damage_is_named_with_its_line, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
