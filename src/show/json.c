@@ -1,10 +1,12 @@
-/* show/json.c - numbers and texts of JSON. 17 significant digits give every double back. A parse is
+/* show/json.c - numbers and texts of JSON. A parse is
  * left by longjmp where memory runs out: between jansson's calls for memory there is nothing to
  * undo but the blocks that it got, which stand in a list. */
 #include "show/json.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdatomic.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -43,6 +46,47 @@ static int append(const char *piece, size_t bytes, void *writer) {
     return hu_write_bytes(writer, piece, bytes) == HU_OK ? 0 : -1;
 }
 
+/* A number as short as it reads back; one with a point or an exponent keeps one of them, which
+ * tells it from whole numbers. Gives the bytes written, never more than it had. */
+static size_t shorten_number(const char *number, char *to) {
+    char text[HU_DECIMAL_BYTES];
+    const char *end = strpbrk(hu_decimal_text(strtod(number, NULL), text), ".e") ? "" : ".0";
+    size_t length = strlen(text), more = strlen(end);
+    memcpy(to, text, length);
+    memcpy(to + length, end, more);
+    return length + more;
+}
+
+/* Bytes of a text with its quotes. */
+static size_t string_length(const char *text) {
+    size_t length = 1;
+    while (text[length] && text[length] != '"')
+        length += text[length] == '\\' && text[length + 1] ? 2 : 1;
+    return length + (text[length] == '"');
+}
+
+/* Bytes of a value that needs no parts: a text, a number or one character of anything else. */
+static size_t token_length(const char *text) {
+    bool is_number = isdigit((unsigned char)*text) || *text == '-';
+    return *text == '"' ? string_length(text) : is_number ? strspn(text, "0123456789+-.eE") : 1;
+}
+
+/* Jansson has one number of digits for all; here each real number gets the fewest that read back.
+ */
+static void shorten_numbers(char *text) {
+    char *to = text;
+    for (size_t length; *text; text += length) {
+        length = token_length(text);
+        if (*text != '"' && length > 1 && strcspn(text, ".e") < length) {
+            to += shorten_number(text, to);
+        } else {
+            memmove(to, text, length);
+            to += length;
+        }
+    }
+    *to = '\0';
+}
+
 /* Jansson's text into a block of ours; drops the reference to the object. */
 static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
     hu_byte_writer out = {0};
@@ -54,6 +98,8 @@ static hu_status dump(json_t *object, size_t layout, const char *end, char **tex
     if (failed) HU_TRY(hu_fail(HU_ERR_MEMORY, "out of memory while making JSON"));
     HU_TRY(hu_write_bytes(&out, end, strlen(end) + 1));
     *text = (char *)out.data;
+    /* Programs of others may have chosen a locale whose numbers strtod reads otherwise. */
+    if (strcmp(localeconv()->decimal_point, ".") == 0) shorten_numbers(*text);
     out = (hu_byte_writer){0};
 done:
     hu_writer_free(&out);

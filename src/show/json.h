@@ -1,5 +1,5 @@
-/* show/json.h - results as one JSON object: numbers with 17 significant digits, hashes as text;
- * JSON read, and jansson without memory.
+/* show/json.h - results as one JSON object: numbers with as few digits as read back, hashes as
+ * text; JSON read, and jansson without memory.
  *
  * Jansson's reader takes a buffer that could not grow for one that is whole: a failed allocation
  * ends in memory written over, or in the verdict that a sound file is damaged. A program therefore

@@ -19,15 +19,12 @@ hu_status hu_show_table(const hu_table *table) {
 }
 
 hu_status hu_json_print(json_t *object) {
-    if (!object || hu_json_ran_out()) {
-        json_decref(object);
-        return hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
-    }
-    int failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
-    json_decref(object);
-    if (failed) return hu_fail(HU_ERR_IO, "cannot write JSON: %s", strerror(errno));
-    putchar('\n');
-    return HU_OK;
+    char *text;
+    hu_status st = hu_json_pretty(object, &text);
+    if (st == HU_OK && fputs(text, stdout) == EOF)
+        st = hu_fail(HU_ERR_IO, "cannot write JSON: %s", strerror(errno));
+    hu_free(text);
+    return st;
 }
 
 hu_status hu_show_text(hu_status made, char *text) {

@@ -106,8 +106,34 @@ static int guard(void **state) {
     return 0;
 }
 
+/* As it was read, with no digit too much; texts stay, whatever they look like. */
+static void numbers_are_as_short_as_they_can_be(void **state) {
+    static const char object[] =
+        "{\"a\":0.1,\"0.10000000000000001\":[\"\\\"0.10000000000000001\\\\\",-1e-7,1.0,3],"
+        "\"b\":{\"1e5\":true},\"c\":0.30000000000000004,\"d\":1.0000000150474662e30,\"e\":"
+        "12345678901234567,"
+        "\"f\":null,\"g\":false,\"h\":\"\"}";
+    char *text;
+    (void)state;
+    assert_int_equal(hu_json_line(parsed(object), &text), HU_OK);
+    assert_string_equal(
+        text, "{\"a\":0.1,\"0.10000000000000001\":[\"\\\"0.10000000000000001\\\\\","
+              "-1e-7,1.0,3],\"b\":{\"1e5\":true},\"c\":0.30000000000000004,"
+              "\"d\":1.0000000150474662e30,\"e\":12345678901234567,\"f\":null,\"g\":false,"
+              "\"h\":\"\"}");
+    json_t *back = parsed(text), *before = parsed(object);
+    assert_true(json_equal(back, before));
+    json_decref(back);
+    json_decref(before);
+    hu_free(text);
+    assert_int_equal(hu_json_pretty(json_pack("{s:[f]}", "x", 0.2), &text), HU_OK);
+    assert_string_equal(text, "{\n  \"x\": [\n    0.2\n  ]\n}\n");
+    hu_free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_as_short_as_they_can_be),
         cmocka_unit_test(values_live_beyond_the_parse_that_made_them),
         cmocka_unit_test(every_failing_allocation_is_out_of_memory),
         cmocka_unit_test(damage_is_told_apart),
