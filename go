@@ -6,6 +6,7 @@
 # ./go test exhaustive   the long proofs
 # ./go test comm         workers in processes of Open MPI and MPICH, and under SimGrid
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# ./go coverage          lines and branches that the tests reach, by room: an hour on two cores
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
@@ -104,7 +105,7 @@ build() {
 }
 
 usage() {
-    echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize | demo]" >&2
+    echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize | coverage | demo]" >&2
     exit 2
 }
 
@@ -112,7 +113,7 @@ what=${1:-demo}
 wants_tests=false wants_comm=false
 case "$what $#" in
 "demo "[01] | "quick 1" | "build 1") ;;
-"test 1" | "sanitize 1") wants_tests=true ;;
+"test 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
 "test 2")
     [[ $2 == exhaustive || $2 == comm ]] || usage
     wants_tests=true
@@ -147,5 +148,11 @@ test)
 sanitize)
     build sanitizers build/sanitizers -DHALFULP_TESTS=ON
     exec ctest --test-dir build/sanitizers --no-tests=error --output-on-failure -j2
+    ;;
+coverage)
+    build coverage build/coverage -DHALFULP_TESTS=ON
+    find build/coverage -name '*.gcda' -delete # what ran before
+    ctest --preset coverage -j2 || say "the figures below are without what the failed tests did not reach"
+    exec python3 tools/coverage.py build/coverage --check
     ;;
 esac
