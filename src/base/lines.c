@@ -9,8 +9,8 @@
 #include "base/io.h"
 #include "base/memory.h"
 
-/* Bytes of one read. */
-enum { BLOCK_BYTES = 1 << 16 };
+/* Most and least bytes of one read: a short file takes a short block. */
+enum { BLOCK_BYTES = 1 << 16, LEAST_BYTES = 1 << 12 };
 
 struct hu_lines {
     int descriptor;
@@ -21,8 +21,8 @@ struct hu_lines {
     uint64_t back;      /* where the block begins that was looked through backwards */
     size_t back_bytes;
     uint8_t *data;
-    size_t capacity;
-    uint8_t block[BLOCK_BYTES];
+    size_t capacity, step; /* step: bytes of one read forwards */
+    uint8_t *block;        /* [BLOCK_BYTES], once it is looked through backwards */
 };
 
 hu_status hu_lines_open(const char *path, hu_lines **lines) {
@@ -35,6 +35,8 @@ hu_status hu_lines_open(const char *path, hu_lines **lines) {
     HU_TRY(hu_io_open(path, O_RDONLY, &made->descriptor));
     if (fstat(made->descriptor, &info) == 0 && info.st_size > 0)
         made->size = (uint64_t)info.st_size;
+    made->step = made->size < BLOCK_BYTES ? (size_t)made->size + 1 : BLOCK_BYTES;
+    if (made->step < LEAST_BYTES) made->step = LEAST_BYTES;
     return HU_OK;
 done:
     hu_lines_close(made);
@@ -50,15 +52,15 @@ static hu_status read_more(hu_lines *l, size_t *got) {
     l->held -= l->begin;
     l->offset += l->begin;
     l->begin = 0;
-    if (l->capacity - l->held < BLOCK_BYTES) {
-        size_t next = l->capacity < BLOCK_BYTES ? BLOCK_BYTES : 2 * l->capacity;
+    if (l->capacity - l->held < l->step) {
+        size_t next = l->capacity < l->step ? l->step : 2 * l->capacity;
         hu_status st = hu_realloc(&block, next);
         if (st != HU_OK) return st;
         l->data = block;
         l->capacity = next;
     }
-    hu_status st = hu_io_read_at(l->descriptor, l->path, l->offset + l->held, l->data + l->held,
-                                 BLOCK_BYTES, got);
+    hu_status st =
+        hu_io_read_at(l->descriptor, l->path, l->offset + l->held, l->data + l->held, l->step, got);
     l->held += *got;
     return st;
 }
@@ -74,12 +76,12 @@ hu_status hu_lines_next(hu_lines *l, hu_line *line, bool *is_there) {
     size_t searched = 0, got = 1;
     while (got > 0) {
         size_t left = l->held - l->begin;
-        const uint8_t *from = l->data + l->begin;
-        const uint8_t *end =
-            left > searched ? memchr(from + searched, '\n', left - searched) : NULL;
+        /* There is no block before the first read. */
+        const uint8_t *from = left > searched ? l->data + l->begin + searched : NULL;
+        const uint8_t *end = from ? memchr(from, '\n', left - searched) : NULL;
         *is_there = end != NULL;
         if (end) {
-            give(l, (size_t)(end - from) + 1, true, line);
+            give(l, searched + (size_t)(end - from) + 1, true, line);
             return HU_OK;
         }
         searched = left;
@@ -103,6 +105,10 @@ uint64_t hu_lines_size(const hu_lines *lines) {
 /* The block that the byte before `end` lies in, unless it is there already. */
 static hu_status load_before(hu_lines *l, uint64_t end) {
     if (l->back < end && end <= l->back + l->back_bytes) return HU_OK;
+    if (!l->block) {
+        hu_status made = HU_NEW_ARRAY(&l->block, BLOCK_BYTES);
+        if (made != HU_OK) return made;
+    }
     l->back = end > BLOCK_BYTES ? end - BLOCK_BYTES : 0;
     size_t wanted = (size_t)(end - l->back);
     hu_status st = hu_io_read_at(l->descriptor, l->path, l->back, l->block, wanted, &l->back_bytes);
@@ -135,6 +141,7 @@ void hu_lines_close(hu_lines *lines) {
     if (!lines) return;
     if (lines->descriptor >= 0) close(lines->descriptor);
     hu_free(lines->data);
+    hu_free(lines->block);
     hu_free(lines->path);
     hu_free(lines);
 }
