@@ -19,11 +19,9 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-/* Optimal string alignment distance (Damerau, CACM 7(3), 1964; each part edited once). Rows i-2,
- * i-1 and i of the table are kept: row[i % 3]. */
-static size_t distance(const char *a, const char *b) {
-    char s[WORD_MAX + 1], t[WORD_MAX + 1];
-    size_t rows = lowered(a, s), columns = lowered(b, t);
+/* Optimal string alignment distance (Damerau, CACM 7(3), 1964; each part edited once) of s [rows]
+ * and t [columns]. Rows i-2, i-1 and i of the table are kept: row[i % 3]. */
+static size_t distance(const char *s, size_t rows, const char *t, size_t columns) {
     size_t row[3][WORD_MAX + 1];
     for (size_t j = 0; j <= columns; j++) row[0][j] = j;
     for (size_t i = 1; i <= rows; i++) {
@@ -59,8 +57,16 @@ void hu_nearest(const char *word, const char *const *names, size_t count, char *
                 size_t capacity) {
     const char *best[SHOWN] = {"", "", ""};
     size_t nearness[SHOWN] = {0}, found = 0;
-    for (size_t i = 0; i < count; i++)
-        if (names[i] != NULL) offer(names[i], distance(word, names[i]), best, nearness, &found);
+    char s[WORD_MAX + 1], t[WORD_MAX + 1];
+    size_t rows = lowered(word, s);
+    for (size_t i = 0; i < count; i++) {
+        if (names[i] == NULL) continue;
+        size_t columns = lowered(names[i], t),
+               least = rows > columns ? rows - columns : columns - rows;
+        /* No distance is less than that of the lengths, and equals do not displace. */
+        if (found == SHOWN && least >= nearness[SHOWN - 1]) continue;
+        offer(names[i], distance(s, rows, t, columns), best, nearness, &found);
+    }
     if (capacity == 0) return;
     text[0] = '\0';
     if (found == 1) snprintf(text, capacity, "'%s'", best[0]);
