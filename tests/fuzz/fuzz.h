@@ -1,8 +1,9 @@
 /* What every fuzz target shares. A target is one function over bytes and its sound examples; the
  * harness runs it under libFuzzer, or replays files and changed examples (replay.c).
  *
- * Every input runs twice: as it is, and with one allocation of it failing. After both no block may
- * be left. */
+ * Every input runs as it is, and again with one allocation of it failing: all of them when they are
+ * replayed, one in FUZZ_FAULT_EVERY (cmake/fuzz.cmake) under libFuzzer, which is to see many. After
+ * both no block may be left. */
 #ifndef HU_FUZZ_H
 #define HU_FUZZ_H
 #include <stdbool.h>

@@ -28,6 +28,8 @@ static bool matches_slowly(const char *pattern, const char *name) {
 static void check_quantizer(const hu_quantizer *quantizer) {
     static const hu_quantizer nothing = {0};
     FUZZ_CHECK(quantizer->rounding < HU_ROUND_COUNT);
+    FUZZ_CHECK(hu_quantizer_bits(quantizer) >= 1 && hu_quantizer_bits(quantizer) <= 32);
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) return; /* integers, which have no format */
     if (hu_quantizer_rounds(quantizer) || memcmp(quantizer, &nothing, sizeof nothing) != 0)
         FUZZ_CHECK(hu_format_check(&quantizer->format) == HU_OK);
 }
@@ -113,6 +115,7 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "0: fp32, 3 : w=e4m3,act=fp(4,3,4), 30: demote:0.5+promote",
         "e5m2:bias=16:specials=fnuz",
         "high\nweight: fp16 rodd\nweight.grad:e3m2",
-        "act=e4m3 sr,w=e4m3"};
+        "act=e4m3 sr,w=e4m3",
+        "uniform3, 3: hfp8\nact: uniform8 sr"};
     return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);
 }

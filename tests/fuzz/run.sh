@@ -1,18 +1,32 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh [seconds] [target...]   every libFuzzer target (or those named) for so many
-# seconds (60), from the examples of the target and what earlier runs kept in build/fuzz/corpus.
+# tests/fuzz/run.sh [--until=N] [--coverage] [seconds] [target...]
+# Every libFuzzer target (or those named) for so many seconds (60), from the examples of the target
+# and what earlier runs kept in build/fuzz/corpus. Every run adds a line to build/fuzz/runs.tsv:
+# target, libFuzzer's count of executions, seconds of processor.
+#   --until=N    round after round, until each target has N executions; goes on where it was stopped
+#   --coverage   runs nothing new: a table of what was run, and of the lines that the examples and
+#                the corpus reach in the files that each target is about (cmake/fuzz.cmake)
 # Ends with 1 if one of them found something; the input is then in build/fuzz/found.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
+until=0 coverage=0
+while [[ ${1:-} == --* ]]; do
+    case $1 in
+    --until=*) until=${1#*=} ;;
+    --coverage) coverage=1 ;;
+    *) set -- wrong ;;
+    esac
+    shift
+done
 seconds=${1:-60}
 shift || true
-if ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
-    echo "usage: tests/fuzz/run.sh [seconds] [target...]" >&2
+if ! [[ $seconds =~ ^[1-9][0-9]*$ && $until =~ ^[0-9]+$ ]]; then
+    echo "usage: tests/fuzz/run.sh [--until=N] [--coverage] [seconds] [target...]" >&2
     exit 2
 fi
 if ! command -v clang >/dev/null; then
-    echo "no clang here: sudo apt-get install -y clang libclang-rt-14-dev libomp-dev" >&2
+    echo "no clang here: sudo apt-get install -y clang llvm libclang-rt-14-dev libomp-dev" >&2
     exit 5
 fi
 if ! printf 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return d && n; }' |
@@ -22,26 +36,87 @@ if ! printf 'int LLVMFuzzerTestOneInput(const char *d, unsigned long n) { return
     exit 5
 fi
 
+# Short stacks of allocations and a short quarantine: a run is over before either is needed.
+export OMP_NUM_THREADS=1
+export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=1:thread_local_quarantine_size_kb=64:${ASAN_OPTIONS:-}
+here=build/fuzz
+names=("$@")
+if ((${#names[@]} == 0)); then
+    for source in tests/fuzz/*_fuzz.c; do names+=("$(basename "$source" _fuzz.c)"); done
+fi
+
 cmake --preset fuzz -DHALFULP_TESTS=OFF >&2
-cmake --build build/fuzz --target fuzz >&2
-mkdir -p build/fuzz/found
+cmake --build $here --target $( ((coverage)) && echo fuzz-coverage || echo fuzz) >&2
+mkdir -p $here/found
+touch $here/runs.tsv
+
+# sum TARGET COLUMN: of all runs
+sum() { awk -v t="$1" -v c="$2" '$1 == t { n += $c } END { printf "%.0f", n }' $here/runs.tsv; }
+
+# Examples, once; corpora and examples are then two folders, of which libFuzzer fills the first.
+prepare() {
+    mkdir -p "$here/corpus/$1" "$here/examples/$1"
+    "$here/${1}_fuzz$2" "--seeds=$here/examples/$1"
+}
+
+# slice TARGET: one run; false if it found something
+slice() {
+    local name=$1 log=$here/$1.log left=-1 most=256 largest used options=()
+    prepare "$name" ""
+    if ((until)); then left=$((until - $(sum "$name" 2) + 1)); fi
+    largest=$(find "$here/examples/$name" -type f -printf '%s\n' | sort -n | tail -1)
+    if ((largest > most)); then most=$largest; fi
+    if [[ -e tests/fuzz/$name.dict ]]; then options+=("-dict=tests/fuzz/$name.dict"); fi
+    local good=0 TIMEFORMAT='%U %S'
+    { time "$here/${name}_fuzz" "${options[@]}" -runs=$left -max_total_time="$seconds" \
+        -max_len=$most -timeout=60 -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 \
+        -artifact_prefix="$here/found/$name-" "$here/corpus/$name" "$here/examples/$name" \
+        >"$log" 2>&1; } 2>"$here/time" || good=1
+    used=$(awk '{ print $1 + $2 }' "$here/time" | tail -1)
+    printf '%s\t%s\t%s\n' "$name" "$(sed -n 's/stat::number_of_executed_units: *//p' "$log")" \
+        "$used" >>$here/runs.tsv
+    if ((good)); then tail -40 "$log" >&2; fi
+    return $good
+}
+
+# Lines of the files of a target, as "FILE PER CENT": of what its examples and its corpus reach.
+lines_of() {
+    local name=$1 program=$here/${1}_fuzz_coverage sources
+    prepare "$name" _coverage
+    LLVM_PROFILE_FILE=$here/$name.profraw "$program" -runs=0 "$here/corpus/$name" \
+        "$here/examples/$name" >/dev/null 2>&1 || echo "$program ended badly" >&2
+    llvm-profdata merge -o "$here/$name.profdata" "$here/$name.profraw"
+    mapfile -t sources <"$here/${name}_fuzz.files"
+    llvm-cov export -summary-only -instr-profile="$here/$name.profdata" "$program" \
+        "${sources[@]}" | python3 -c '
+import json, os, sys
+for file in json.load(sys.stdin)["data"][0]["files"]:
+    lines = file["summary"]["lines"]
+    print("%s %.1f" % (os.path.relpath(file["filename"], "src"), lines["percent"]))'
+}
+
+if ((coverage)); then
+    for name in "${names[@]}"; do
+        printf '%s\t%s\t%s\t%s\n' "$name" "$(sum "$name" 2)" "$(sum "$name" 3)" \
+            "$(lines_of "$name" | paste -sd ';')"
+    done
+    exit 0
+fi
+
 failed=()
-for source in tests/fuzz/*_fuzz.c; do
-    target=$(basename "$source" .c)
-    name=${target%_fuzz}
-    if (($# > 0)) && [[ " $* " != *" $name "* ]]; then continue; fi
-    corpus=build/fuzz/corpus/$name
-    mkdir -p "$corpus"
-    "build/fuzz/$target" "--seeds=$corpus"
-    echo "== $target, $seconds s" >&2
-    if ! "build/fuzz/$target" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
-        -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 -verbosity=0 \
-        -artifact_prefix="build/fuzz/found/$name-" "$corpus"; then
-        failed+=("$name")
-    fi
+while :; do
+    ran=0
+    for name in "${names[@]}"; do
+        if [[ " ${failed[*]:-} " == *" $name "* ]]; then continue; fi
+        if ((until && $(sum "$name" 2) >= until)); then continue; fi
+        ran=1
+        echo "== $name, $seconds s" >&2
+        if ! slice "$name"; then failed+=("$name"); fi
+    done
+    if ((!until || !ran)); then break; fi
 done
 if ((${#failed[@]} > 0)); then
-    echo "== found something: ${failed[*]}; see build/fuzz/found" >&2
+    echo "== found something: ${failed[*]}; see $here/found" >&2
     exit 1
 fi
 echo "== nothing found" >&2
