@@ -34,6 +34,14 @@ void hu_result_validation_put(json_t *result, const hu_result_metric *made, int6
                         hu_json_number(made->best));
 }
 
+hu_noise hu_result_noise(const json_t *result, double share) {
+    const json_t *chance = json_object_get(result, "chance");
+    hu_chance of = {0.0, (int64_t)json_integer_value(json_object_get(chance, "samples"))};
+    double deviation = hu_chance_deviation(&of, share);
+    if (of.samples <= 0) return (hu_noise){(double)NAN, 0.0};
+    return (hu_noise){deviation * deviation, (double)INFINITY};
+}
+
 void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made) {
     char key[HU_METRIC_KEY_BYTES];
     const hu_metric *metric = made->metric;

@@ -1,6 +1,7 @@
 /* journal/result.h - the metric of a training as its result tells it. */
 #ifndef HU_JOURNAL_RESULT_H
 #define HU_JOURNAL_RESULT_H
+#include "base/spread.h"
 #include "show/json.h"
 #include "task/metric.h"
 
@@ -20,6 +21,10 @@ hu_result_metric hu_result_validation_of(const json_t *result);
 
 /* Adds these two, and "validation_samples". */
 void hu_result_validation_put(json_t *result, const hu_result_metric *made, int64_t samples);
+
+/* What the number of test samples alone leaves open of a share, such as an accuracy; variance NaN
+ * where the result names no samples. Of other seeds it says nothing. */
+hu_noise hu_result_noise(const json_t *result, double share);
 
 /* Adds "task", "metric" {name, value, best, better}, "test_NAME" and "best_NAME". */
 void hu_result_metric_put(json_t *result, const char *task, const hu_result_metric *made);

@@ -287,8 +287,8 @@ static void put_meanings(hu_page *page, bool has_costs) {
     hu_html_details(page, "What the columns say", false);
     hu_html_paragraph(page,
                       "Best: that of each run's best evaluation. Far below: further below the "
-                      "best than five times the distance of the median, and two units; "
-                      "such a precision is on no front.");
+                      "best than five times the distance of the median, than two units, and "
+                      "than noise; such a precision is on no front.");
     if (has_costs)
         hu_html_paragraph(page, "Training, inference: bit-operations, over those with the most "
                                 "bits in all layers.");
@@ -374,9 +374,18 @@ static void put_pictures(hu_page *page, const hu_report *report, const hu_summar
     hu_html_section_end(page);
 }
 
+/* What ~ means: of one seed each, nothing is known of seeds. */
+static const char *noise_words(const hu_report *report) {
+    if (report->precisions < 2) return "";
+    if (report->count > (size_t)report->precisions)
+        return " ~ is behind the best by no more than the seeds scatter (95 %).";
+    return " One seed each: nothing is known of how far other seeds would scatter; ~ is behind the "
+           "best by no more than the test samples leave open (95 %).";
+}
+
 void hu_report_overview(hu_page *page, const hu_report *report) {
     hu_summary *all;
-    char heading[HU_METRIC_TEXT_BYTES], lead[400];
+    char heading[HU_METRIC_TEXT_BYTES], lead[600];
     hu_status st = hu_report_summarise(report, &all);
     if (st != HU_OK) {
         if (page->status == HU_OK) page->status = st;
@@ -392,10 +401,7 @@ void hu_report_overview(hu_page *page, const hu_report *report) {
              report->count > (size_t)report->precisions
                  ? ", mean ± standard deviation over the seeds that ended"
                  : "",
-             points > 1 ? " * stands on the front against memory." : "",
-             report->precisions > 1
-                 ? " ~ is behind the best by no more than the seeds scatter (95 %)."
-                 : "");
+             points > 1 ? " * stands on the front against memory." : "", noise_words(report));
     hu_html_section(page, "results", "Results", lead);
     put_table(page, report, all);
     put_meanings(page, any_costs(report, all));

@@ -128,6 +128,7 @@ static double printed(const hu_metric *metric, const hu_summary *s) {
     return (metric->higher_is_better ? metric->factor : -metric->factor) * s->value;
 }
 
+/* What is not separated from the best by more than noise is not far from it. */
 static hu_status mark_far(const hu_metric *metric, hu_summary *all, int count) {
     enum { LEAST = 2 }; /* of the printed unit: what is nearer than that is not far */
     double *value;
@@ -138,14 +139,26 @@ static hu_status mark_far(const hu_metric *metric, hu_summary *all, int count) {
         if (is_whole(metric, &all[i])) value[n++] = printed(metric, &all[i]);
     for (int i = 0; i < count; i++)
         all[i].is_far = all[i].run->metric == metric && isfinite(all[i].value) &&
+                        !all[i].is_noise &&
                         hu_is_far_below(value, (size_t)n, printed(metric, &all[i]), LEAST);
     hu_free(value);
     return HU_OK;
 }
 
+/* Of one seed each, what the test samples alone leave open: nothing tells of seeds. */
+static hu_noise noise_of_samples(const hu_report *report, double share) {
+    hu_noise noise = {(double)NAN, 0.0};
+    for (size_t i = 0; i < report->count && !(noise.freedom > 0.0); i++)
+        if (report->run[i].metric == report->metric)
+            noise = hu_result_noise(report->run[i].result, share);
+    return noise;
+}
+
 /* How far each is behind the best, and whether that is more than the scatter of the seeds. */
-static void mark_noise(const hu_metric *metric, hu_summary *all, int count) {
+static void mark_noise(const hu_report *report, hu_summary *all) {
+    const hu_metric *metric = report->metric;
     const hu_summary *best = NULL;
+    int count = report->precisions;
     hu_noise noise = {0};
     for (int i = 0; i < count; i++) {
         all[i].behind = (double)NAN;
@@ -153,6 +166,7 @@ static void mark_noise(const hu_metric *metric, hu_summary *all, int count) {
         hu_noise_pool(&noise, &all[i].last_spread);
         if (!best || hu_metric_is_better(metric, all[i].value, best->value)) best = &all[i];
     }
+    if (best && !(noise.freedom > 0.0)) noise = noise_of_samples(report, best->value);
     for (int i = 0; i < count && best; i++) {
         if (all[i].run->metric != metric || !isfinite(all[i].value)) continue;
         all[i].behind = all[i].value - best->value;
@@ -191,8 +205,8 @@ hu_status hu_report_summarise(const hu_report *report, hu_summary **all) {
     }
     for (int i = 0; i < report->precisions; i++) divide(&(*all)[i]);
     share_measure(*all, report->precisions);
+    mark_noise(report, *all);
     HU_TRY(mark_far(report->metric, *all, report->precisions));
-    mark_noise(report->metric, *all, report->precisions);
     for (int axis = 0; axis < HU_FRONTS; axis++)
         mark_front(report->metric, *all, report->precisions, axis);
 done:

@@ -34,7 +34,7 @@ typedef struct hu_compare_mean {
     double training_bitops, relative_training, inference_bitops, relative_inference;
     /* No other precision is as good in both and better in one, of those of which no run collapsed:
      * by the last evaluations, by the best ones. */
-    bool is_far; /* below the others (hu_is_far_below): on no front */
+    bool is_far; /* below the others (hu_is_far_below), by more than noise: on no front */
     bool is_front, is_best_front;
 } hu_compare_mean;
 

@@ -73,6 +73,7 @@ static double printed(const hu_metric *metric, const hu_compare_mean *mean) {
     return (metric->higher_is_better ? metric->factor : -metric->factor) * mean->value;
 }
 
+/* What is not separated from the best by more than noise is not far from it. */
 static hu_status mark_far(const hu_metric *metric, hu_compare_mean *mean, size_t count) {
     enum { LEAST = 2 }; /* of the printed unit: what is nearer than that is not far */
     double *value;
@@ -82,8 +83,8 @@ static hu_status mark_far(const hu_metric *metric, hu_compare_mean *mean, size_t
     for (size_t i = 0; i < count; i++)
         if (is_whole(&mean[i])) value[n++] = printed(metric, &mean[i]);
     for (size_t i = 0; i < count; i++)
-        mean[i].is_far =
-            is_whole(&mean[i]) && hu_is_far_below(value, n, printed(metric, &mean[i]), LEAST);
+        mean[i].is_far = is_whole(&mean[i]) && !mean[i].is_noise &&
+                         hu_is_far_below(value, n, printed(metric, &mean[i]), LEAST);
     hu_free(value);
     return HU_OK;
 }
@@ -115,12 +116,12 @@ static void mark_fronts(const hu_metric *metric, hu_compare_mean *mean, size_t c
     }
 }
 
-/* The sound precision of the best mean, NULL: none. */
+/* The precision of the best mean that is whole, NULL: none. */
 static const hu_compare_mean *best_of(const hu_metric *metric, const hu_compare_mean *mean,
                                       size_t count) {
     const hu_compare_mean *best = NULL;
     for (size_t i = 0; i < count; i++)
-        if (is_sound(&mean[i]) &&
+        if (is_whole(&mean[i]) &&
             (!best || hu_metric_is_better(metric, mean[i].value, best->value)))
             best = &mean[i];
     return best;
@@ -128,13 +129,10 @@ static const hu_compare_mean *best_of(const hu_metric *metric, const hu_compare_
 
 /* Of shares: what the number of test samples alone leaves open. */
 static hu_noise noise_of_samples(const hu_compare *compare, double share) {
-    for (int i = 0; i < compare->count; i++) {
-        const json_t *chance = json_object_get(compare->job[i].result, "chance");
-        hu_chance of = {0.0, (int64_t)json_integer_value(json_object_get(chance, "samples"))};
-        double deviation = hu_chance_deviation(&of, share);
-        if (of.samples > 0) return (hu_noise){deviation * deviation, (double)INFINITY};
-    }
-    return (hu_noise){(double)NAN, 0.0};
+    hu_noise noise = {(double)NAN, 0.0};
+    for (int i = 0; i < compare->count && !(noise.freedom > 0.0); i++)
+        noise = hu_result_noise(compare->job[i].result, share);
+    return noise;
 }
 
 /* How far seeds scatter around the mean of their precision, over all that are sound; of one seed
@@ -191,6 +189,7 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         divide(&made[i]);
     }
     share_measure(made, count);
+    compare_with_best(compare, made, count);
     st = mark_far(hu_compare_metric(compare), made, count);
     if (st != HU_OK) {
         hu_free(made);
@@ -198,6 +197,5 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means) {
         return st;
     }
     mark_fronts(hu_compare_metric(compare), made, count);
-    compare_with_best(compare, made, count);
     return HU_OK;
 }

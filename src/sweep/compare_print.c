@@ -199,6 +199,14 @@ static size_t put_endings(const hu_compare *compare, char *text, size_t capacity
     return used;
 }
 
+/* What one run of each says of noise: nothing of the noise of seeds. */
+static const char *seeds_note(const hu_compare *compare) {
+    return hu_keys_count(compare->seeds) > 1 ? ""
+                                             : "one seed each: nothing is known of how far other "
+                                               "seeds would scatter, and ~ tells of the "
+                                               "test samples alone;\nseeds=1,2,3 tells.\n";
+}
+
 hu_status hu_compare_print(const hu_compare *compare, char **text) {
     static const char notes[] =
         "mean +- standard deviation of the last evaluation over the seeds, and of each run's best "
@@ -218,16 +226,17 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
     HU_TRY(hu_compare_means(compare, &means));
     HU_TRY(add_means(compare, means, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
-    size_t capacity = strlen(results) + strlen(ledgers) + sizeof notes + sizeof costs +
-                      sizeof words + 400 + (size_t)compare->count * 1500;
+    size_t capacity = strlen(results) + strlen(ledgers) + strlen(seeds_note(compare)) +
+                      sizeof notes + sizeof costs + sizeof words + 400 +
+                      (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
     int head = snprintf(
         *text, capacity,
         "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
-        "All rows are evaluated with %s weights.\n%s%s\nmemory by role in MiB (first "
+        "All rows are evaluated with %s weights.\n%s%s%s\nmemory by role in MiB (first "
         "seed)\n%s\n",
         results, hu_metric_words(hu_compare_metric(compare), words), hu_compare_weights(compare),
-        notes, any_costs(compare, means) ? costs : "", ledgers);
+        notes, seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);
