@@ -5,8 +5,10 @@ usage: tools/coverage.py BUILD [--check]     one line per room; with --check, ex
        tools/coverage.py BUILD PATH...       every line below src/PATH that never ran or has a branch never taken
 
 A line counts once however many files include it: it is covered if it ran in one of them (kernels are compiled per
-instruction set), and so is each of its branches, by their order on the line. All branches that gcc leaves count, those
-that only a failed allocation or a full disk takes too. What a process counted that a signal or _exit ended is lost."""
+instruction set), and so is each of its branches, by their order on the line. Of a function that is always inlined, gcc
+keeps a copy for each place, in which other branches are left: a line's copies count together, as two branches. All
+branches that gcc leaves count, those that only a failed allocation or a full disk takes too. What a process counted that
+a signal or _exit ended is lost."""
 import json
 import os
 import subprocess
@@ -37,22 +39,24 @@ def name_below_source(path):
     return name if found and (SOURCE / name).is_file() else None
 
 
-def add_object(lines, found):
+def add_object(lines, file):
     """Adds one object's lines of a file to {number: [runs, [runs of each branch]]}."""
-    own = {}
-    for line in found:
-        runs, branches = own.setdefault(line["line_number"], [0, []])
-        own[line["line_number"]][0] = runs + line["count"]
-        add_branches(branches, [branch["count"] for branch in line["branches"]])
-    for number, (runs, branches) in own.items():
-        sums = lines.setdefault(number, [0, []])
-        sums[0] += runs
-        add_branches(sums[1], branches)
+    for line in file["lines"]:
+        sums, branches = lines.setdefault(line["line_number"], [0, []]), line["branches"]
+        is_inlined = "function_name" not in line
+        sums[0] += line["count"]
+        add_branches(sums[1], two_of(branches) if is_inlined else [branch["count"] for branch in branches])
 
 
-def add_branches(sums, counts):
-    sums.extend([0] * (len(counts) - len(sums)))
-    for i, count in enumerate(counts):
+def two_of(branches):
+    """Runs of the copies of a line's branches, those that fall through and those that jump."""
+    return [sum(branch["count"] for branch in branches if branch["fallthrough"] == falls)
+            for falls in (True, False) if branches]
+
+
+def add_branches(sums, more):
+    sums.extend([0] * (len(more) - len(sums)))
+    for i, count in enumerate(more):
         sums[i] += count
 
 
@@ -68,7 +72,7 @@ def measure(build):
             for file in (file for document in documents for file in document["files"]):
                 name = name_below_source(file["file"])
                 if name:
-                    add_object(measured.setdefault(name, {}), file["lines"])
+                    add_object(measured.setdefault(name, {}), file)
     return measured
 
 

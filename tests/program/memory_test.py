@@ -1,9 +1,9 @@
 """Allocations that fail, in every verb: exit code 0 with the result as always, or 5 and a message about memory.
 
 Each verb is run once to list the places (stacks of addresses) that allocate; then again for a place, whose first
-allocation fails alone, and once more where all that follow fail too. The plain form draws a few places of each verb;
-`memory_test.py exhaustive` hundreds, and takes the last allocation of each place as well. `memory_test.py exhaustive
-NAME...` takes some scenarios only. tests/faults/fail_memory.c tells how."""
+allocation fails alone, and once more where all that follow fail too. The plain form draws a few places of each verb, or as
+many as HALFULP_PLACES says; `memory_test.py exhaustive` hundreds, and takes the last allocation of each place as well.
+`memory_test.py exhaustive NAME...` takes some scenarios only. tests/faults/fail_memory.c tells how."""
 import os
 import random
 import re
@@ -16,7 +16,7 @@ from program import HALFULP, Checks, sanitizer, write_png
 
 LIBRARY = os.path.join(os.path.dirname(HALFULP), "fail-memory.so")
 SECONDS = 60  # of one child
-PLACES = {"short": 3, "exhaustive": 200}  # of one scenario
+PLACES = {"short": int(os.environ.get("HALFULP_PLACES", 3)), "exhaustive": 200}  # of one scenario
 TINY = "data=glyphs data.limit=32 data.test_limit=8 batch=16 threads=1 model.width=0.05 run.quiet=on".split()
 RUN = ["run.dir=run"]
 TRAIN = ["train", *TINY, *RUN, "model=cnn-s"]
