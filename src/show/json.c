@@ -46,15 +46,17 @@ static int append(const char *piece, size_t bytes, void *writer) {
     return hu_write_bytes(writer, piece, bytes) == HU_OK ? 0 : -1;
 }
 
-/* A number as short as it reads back; one with a point or an exponent keeps one of them, which
- * tells it from whole numbers. Gives the bytes written, never more than it had. */
-static size_t shorten_number(const char *number, char *to) {
-    char text[HU_DECIMAL_BYTES];
+/* A number of so many bytes as short as it reads back; one with a point or an exponent keeps one of
+ * them, which tells it from whole numbers. Gives the bytes written, never more than it had:
+ * 19843991237995180.0 has fewer than 1.984399123799518e16. */
+static size_t shorten_number(const char *number, size_t bytes, char *to) {
+    char text[HU_DECIMAL_BYTES + 2];
     const char *end = strpbrk(hu_decimal_text(strtod(number, NULL), text), ".e") ? "" : ".0";
-    size_t length = strlen(text), more = strlen(end);
-    memcpy(to, text, length);
-    memcpy(to + length, end, more);
-    return length + more;
+    strcat(text, end);
+    bool is_shorter = strlen(text) <= bytes;
+    size_t length = is_shorter ? strlen(text) : bytes;
+    memmove(to, is_shorter ? text : number, length);
+    return length;
 }
 
 /* Bytes of a text with its quotes. */
@@ -78,7 +80,7 @@ static void shorten_numbers(char *text) {
     for (size_t length; *text; text += length) {
         length = token_length(text);
         if (*text != '"' && length > 1 && strcspn(text, ".e") < length) {
-            to += shorten_number(text, to);
+            to += shorten_number(text, length, to);
         } else {
             memmove(to, text, length);
             to += length;

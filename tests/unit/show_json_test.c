@@ -1,4 +1,5 @@
 /* JSON read without enough memory: never damage, never a block that is left. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,9 +132,31 @@ static void numbers_are_as_short_as_they_can_be(void **state) {
     hu_free(text);
 }
 
+/* Every length of digits and every exponent around those where the notation changes, each beside
+ * another number: none is written over its neighbour. */
+static void no_number_takes_its_neighbours_room(void **state) {
+    double digits = 0.0;
+    (void)state;
+    for (int count = 1; count <= 17; count++) {
+        digits = 10.0 * digits + count % 9 + 1;
+        for (int exponent = -30; exponent <= 30; exponent++) {
+            char *text;
+            double value = digits * pow(10.0, exponent);
+            json_t *list = json_pack("[f, f, s]", value, -value, "x");
+            assert_int_equal(hu_json_line(json_incref(list), &text), HU_OK);
+            json_t *back = parsed(text);
+            assert_true(json_equal(back, list));
+            json_decref(back);
+            json_decref(list);
+            hu_free(text);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_as_short_as_they_can_be),
+        cmocka_unit_test(no_number_takes_its_neighbours_room),
         cmocka_unit_test(values_live_beyond_the_parse_that_made_them),
         cmocka_unit_test(every_failing_allocation_is_out_of_memory),
         cmocka_unit_test(damage_is_told_apart),
