@@ -2,7 +2,7 @@
 """Every small network once in every precision: what the papers claim about them, at a small scale.
 
 usage: bench/networks_table.py DATA OUT [--halfulp=build/halfulp] [--seeds=1] [--threads=1]
-                               [--models=alexnet-s,..] [--precisions=fp32,..] [--print]
+                               [--models=alexnet-s,..] [--precisions=fp32,..] [--print] [--columns]
 
 DATA holds a folder of each data set: tinyimagenet10/train/CLASS and val/CLASS; camvid/train, trainannot,
 test and testannot; bccd in the layout of PASCAL VOC; frames/train and test; text/wikitext2_test.txt and
@@ -12,6 +12,7 @@ are shorter than their own recipes, so that seeds can be afforded. Prints, as Ma
 precision: mean and standard deviation over seeds, skipped steps, the share of the activations' gradients that became
 zero and the largest share of subnormal numbers in one of them in one step (means over seeds, in %), and whether what
 separates a precision from float32 is more than 2 standard errors of the difference (with one seed: nothing is).
+--columns: a column for each model instead, bold what is separated from float32 or diverged.
 """
 import json
 import math
@@ -157,26 +158,48 @@ def cells(results, reference):
     return [shown, str(len(values)), str(skipped), said]
 
 
-def main():
-    data, out = tables.places(__doc__)
-    seeds = [int(s) for s in tables.option("seeds", "1").split(",")]
+def results_of(data, out, model, seeds):
+    """{precision: {folder: result}}, seed by seed, so that a table that is stopped early has all its rows."""
+    made = {}
+    for seed in seeds:
+        for precision in chosen("precisions", precisions_of(model)):
+            result = training(data, out, model, precision, seed)
+            if result:
+                made.setdefault(precision, {})[folder_of(out, model, precision, seed)] = result
+    return made
+
+
+def rows_of(made):
+    """(precision, cells of its results, folders) of a model; with several seeds of float32 they say what is separated."""
+    base = list(made.get("fp32", {}).values())
+    for precision, by_folder in made.items():
+        usable = base if precision != "fp32" and len(base) > 1 else None
+        yield precision, cells(list(by_folder.values()), usable), by_folder
+
+
+def print_rows(data, out, seeds):
     print("| model | precision | on test samples | seeds | skipped steps | vanished | subnormal | beside fp32 |\n"
           "|---|---|---|---|---|---|---|---|")
     for model in chosen("models", MODELS):
-        made = {}
-        # Seed by seed, so that a table that is stopped early has all its rows.
-        for seed in seeds:
-            for precision in chosen("precisions", precisions_of(model)):
-                result = training(data, out, model, precision, seed)
-                if result:
-                    made.setdefault(precision, {})[folder_of(out, model, precision, seed)] = result
-        for precision, by_folder in made.items():
-            results = list(by_folder.values())
-            reference = None if precision == "fp32" else list(made.get("fp32", {}).values())
-            usable = reference if reference and len(reference) > 1 else None
-            *plain, said = cells(results, usable)
-            row = [model, precision, *plain, *gradient_cells(by_folder), said]
-            print("| " + " | ".join(row) + " |", flush=True)
+        for precision, (*plain, said), folders in rows_of(results_of(data, out, model, seeds)):
+            print("| " + " | ".join([model, precision, *plain, *gradient_cells(folders), said]) + " |", flush=True)
+
+
+def print_columns(data, out, seeds):
+    models = chosen("models", MODELS)
+    print("| precision | " + " | ".join(models) + " |\n" + "|---" * (len(models) + 1) + "|")
+    made = {model: {precision: f"**{shown}**" if said.endswith(", separated") or shown == "diverged" else shown
+                    for precision, (shown, _, _, said), _ in rows_of(results_of(data, out, model, seeds))}
+            for model in models}
+    for precision in EVERY:
+        if any(precision in column for column in made.values()):
+            print(f"| {precision} | " + " | ".join(column.get(precision, "") for column in made.values()) + " |")
+
+
+def main():
+    data, out = tables.places(__doc__)
+    seeds = [int(s) for s in tables.option("seeds", "1").split(",")]
+    (print_columns if "--columns" in sys.argv else print_rows)(data, out, seeds)
 
 
 if __name__ == "__main__":
