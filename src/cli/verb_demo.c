@@ -22,6 +22,7 @@
 #include "show/json.h"
 #include "show/stdout.h"
 #include "show/table.h"
+#include "sweep/rows.h"
 
 /* The rows of the demo: all start from the same weights and see the same batches. */
 static const struct {
@@ -70,18 +71,20 @@ static double share(uint64_t part, uint64_t whole) {
 
 /* Trains one row in a folder of its own, and keeps what the table says of it. */
 static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, const char *folder,
-                         demo_row *row) {
+                         hu_rows *told, demo_row *row) {
     hu_status st = HU_OK;
     hu_config *own = NULL;
     hu_session session = {0};
-    hu_listener listener;
+    hu_listener listener, hears;
     const volatile sig_atomic_t *flag;
     char directory[512];
     snprintf(directory, sizeof directory, "%s/%s", folder, rows[r].folder);
+    HU_TRY(hu_rows_begin(told, rows[r].label, directory));
     HU_TRY(configure(config, r, &own));
     HU_TRY(hu_progress_listener(own, &listener));
     if (r > 0) hu_progress_briefly(&listener);
-    HU_TRY(hu_session_open(own, dataset, directory, false, &listener, NULL, &session));
+    hu_rows_listen(told, &listener, &hears);
+    HU_TRY(hu_session_open(own, dataset, directory, false, &hears, NULL, &session));
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
     st = hu_session_run(&session, &row->result);
@@ -98,6 +101,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     row->hash = hu_trainer_weights_hash(session.trainer);
     /* The planned bytes against the allocator's, before anything is freed. */
     HU_TRY(hu_ledger_check(&row->ledger, &session.before));
+    HU_TRY(hu_rows_ended(told));
 done:
     hu_session_close(&session);
     hu_config_free(own);
@@ -231,6 +235,19 @@ done:
     return st;
 }
 
+/* All rows, one after the other; stdout belongs to the table or the object. */
+static hu_status run_rows(const hu_config *config, hu_dataset *dataset, const char *folder,
+                          demo_row *all) {
+    hu_status st = HU_OK;
+    hu_rows *told;
+    HU_TRY(hu_rows_open(folder, "demo", ROWS, &told));
+    for (int r = 0; r < ROWS && st == HU_OK; r++)
+        st = run_row(config, dataset, r, folder, told, &all[r]);
+    st = hu_rows_close(told, st);
+done:
+    return st;
+}
+
 static hu_status run_demo(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     hu_dataset *dataset = NULL;
@@ -244,11 +261,7 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
         return hu_fail(HU_ERR_ARGUMENT, "demo chooses precision and scaler itself; use `train`");
     HU_TRY(claim_folder(config, folder, sizeof folder));
     HU_TRY(hu_session_dataset(config, &hu_progress_messages, &dataset));
-    for (int r = 0; r < ROWS; r++) {
-        /* Which row is being trained, on stderr: stdout belongs to the table or the object. */
-        fprintf(stderr, "%d/%d %s\n", r + 1, ROWS, rows[r].label);
-        HU_TRY(run_row(config, dataset, r, folder, &all[r]));
-    }
+    HU_TRY(run_rows(config, dataset, folder, all));
     double seconds = hu_seconds_now() - start;
     HU_TRY(keep(demo_json(all, folder, dataset->name, seconds), folder));
     hu_status page = hu_report_try(folder);

@@ -103,7 +103,7 @@ hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice) {
     hu_status st = HU_OK;
     assign->pace = (hu_pace){.is_quiet = assign->jobs.is_quiet, .parallel = assign->jobs.parallel};
     assign->jobs.pace = &assign->pace;
-    HU_TRY(hu_pace_open(assign->directory, "assign", 0, &assign->pace));
+    HU_TRY(hu_pace_open(assign->directory, "assign", 0, 0, &assign->pace));
     HU_TRY(hu_assign_plan_size(assign, NULL, false, &assign->plain_size));
     HU_TRY(hu_assign_check_budget(assign));
     HU_TRY(hu_assign_train_references(assign));

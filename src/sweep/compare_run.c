@@ -216,7 +216,7 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
         fprintf(stderr, "%s: %d rows, %d of them finished before\n", compare->directory,
                 compare->count, done);
     pace = (hu_pace){.is_quiet = jobs.is_quiet, .parallel = jobs.parallel};
-    HU_TRY(hu_pace_open(compare->directory, "compare", compare->count, &pace));
+    HU_TRY(hu_pace_open(compare->directory, "compare", compare->count, done, &pace));
     HU_TRY(hu_jobs_run(&jobs, compare->job, compare->count));
     HU_TRY(keep(compare));
 done:

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/used.h"
 #include "journal/folder.h"
+#include "journal/follow.h"
 #include "show/json.h"
 
 enum { TAIL_BYTES = 4096 };
@@ -182,8 +183,12 @@ void hu_job_folder_message(const hu_job *job, char *message, size_t capacity) {
     snprintf(message, capacity, "%.*s", (int)strcspn(last, "\n"), last);
 }
 
-bool hu_job_folder_step(const hu_job *job, long long *step) {
+bool hu_job_folder_step(const hu_job *job, long long *step, long long *steps) {
     char tail[TAIL_BYTES], *end;
+    hu_standing standing;
+    if (hu_standing_read(job->directory, &standing) != HU_OK) standing.steps = -1;
+    *steps = (long long)standing.steps;
+    hu_standing_free(&standing);
     read_tail(job, "metrics.csv", tail);
     char *stop = strrchr(tail, '\n');
     if (!stop) return false;

@@ -15,7 +15,8 @@ hu_status hu_job_folder_write_seconds(const hu_job *job);
 /* The error message that the process left in its log. */
 void hu_job_folder_message(const hu_job *job, char *message, size_t capacity);
 
-/* Latest step in the metrics. */
-bool hu_job_folder_step(const hu_job *job, long long *step);
+/* Latest step in the metrics, counted from 0, and the steps of the whole training; -1: no row says
+ * so yet. false: there is no step. */
+bool hu_job_folder_step(const hu_job *job, long long *step, long long *steps);
 
 #endif

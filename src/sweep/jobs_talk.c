@@ -11,11 +11,12 @@
 #include "show/duration.h"
 #include "sweep/job_folder.h"
 
-hu_status hu_pace_open(const char *folder, const char *verb, int rows, hu_pace *pace) {
+hu_status hu_pace_open(const char *folder, const char *verb, int rows, int done, hu_pace *pace) {
     hu_status st = hu_progress_open(folder, &pace->file);
     if (st != HU_OK) return st;
     json_t *facts = json_pack("{s:s, s:s}", "verb", verb, "folder", folder);
     if (facts && rows > 0) json_object_set_new(facts, "rows", json_integer(rows));
+    if (facts) json_object_set_new(facts, "done", json_integer(done));
     return hu_progress_write(pace->file, "start", facts, NULL);
 }
 
@@ -48,11 +49,33 @@ static bool is_over(const hu_job *job) {
     return job->state == HU_JOB_DONE || job->state == HU_JOB_FAILED;
 }
 
+/* Seconds of all processes that worked at a job so far. */
+static double seconds_of(const hu_job *job) {
+    bool is_running = job->state == HU_JOB_RUNNING;
+    return job->seconds + (is_running ? hu_seconds_now() - job->started : 0.0);
+}
+
+/* Seconds of a whole training as its steps so far foretell them; NaN: they do not. */
+static double foretold(const hu_job *job) {
+    long long step, steps;
+    if (job->state != HU_JOB_RUNNING || !hu_job_folder_step(job, &step, &steps)) return (double)NAN;
+    return steps > step ? seconds_of(job) * (double)steps / (double)(step + 1) : (double)NAN;
+}
+
 double hu_pace_left(const hu_pace *pace, const hu_job *job, int count) {
-    int left = rows_of(pace, count) - number_of(pace, count - 1);
-    for (int i = 0; i < count; i++) left += !is_over(&job[i]);
-    double one = pace->ended > 0 ? pace->seconds / (double)pace->ended : (double)NAN;
-    return left > 0 ? one * (double)left / (double)(pace->parallel > 0 ? pace->parallel : 1) : 0.0;
+    int waiting = rows_of(pace, count) - number_of(pace, count - 1), running = 0;
+    double rest = 0.0, whole = 0.0;
+    for (int i = 0; i < count; i++) {
+        double one = foretold(&job[i]);
+        if (is_over(&job[i])) continue;
+        waiting += isnan(one);
+        running += !isnan(one);
+        whole += isnan(one) ? 0.0 : one;
+        rest += isnan(one) ? 0.0 : one - seconds_of(&job[i]);
+    }
+    double mean = pace->ended > 0 ? pace->seconds / (double)pace->ended : whole / (double)running;
+    if (waiting > 0) rest += (double)waiting * mean;
+    return rest / (double)(pace->parallel > 0 ? pace->parallel : 1);
 }
 
 /* "row 3 of 20: ", or nothing for a job that is alone. */
@@ -119,6 +142,7 @@ static hu_status write_row(hu_pace *pace, const hu_job *job, int number, int row
 }
 
 hu_status hu_pace_begins(hu_pace *pace, const hu_job *job, int count, int index) {
+    pace->spoke = hu_seconds_now();
     if (!pace->is_quiet) {
         say_place(pace, count, index);
         fprintf(stderr, "%s%s\n", job[index].label,
@@ -134,21 +158,27 @@ hu_status hu_pace_ended(hu_pace *pace, const hu_job *job, int count, int index) 
         pace->seconds += job[index].seconds;
     }
     double left = hu_pace_left(pace, job, count);
+    pace->spoke = hu_seconds_now();
     if (!pace->is_quiet) say_end(pace, job, count, index, left);
     return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count),
                      state_of(&job[index]), left);
 }
 
-void hu_pace_step(const hu_pace *pace, const hu_job *job, int count, int index) {
-    static double last;
-    long long step;
+/* On a terminal a line in the place of the last one, every second; elsewhere one a minute. */
+void hu_pace_step(hu_pace *pace, const hu_job *job, int count, int index) {
+    const double minute = 60.0;
+    char span[HU_DURATION_BYTES];
+    long long step, steps;
+    bool is_live = hu_terminal_is_live(STDERR_FILENO);
     double now = hu_seconds_now();
-    if (pace->is_quiet || !hu_terminal_is_live(STDERR_FILENO) || now - last < 1.0) return;
-    last = now;
-    if (!hu_job_folder_step(&job[index], &step)) return;
-    fprintf(stderr, "\r\033[K");
+    if (pace->is_quiet || now - pace->spoke < (is_live ? 1.0 : minute)) return;
+    pace->spoke = now;
+    if (!hu_job_folder_step(&job[index], &step, &steps)) return;
+    double left = hu_pace_left(pace, job, count);
+    if (is_live) fprintf(stderr, "\r\033[K");
     say_place(pace, count, index);
-    fprintf(stderr, "%s: step %lld, %.0f s", job[index].label, step,
-            job[index].seconds + now - job[index].started);
+    fprintf(stderr, "%s: step %lld, %.0f s", job[index].label, step, seconds_of(&job[index]));
+    if (left > 0.0) fprintf(stderr, ", %s left", hu_duration_text(left, span));
+    if (!is_live) fputc('\n', stderr);
     fflush(stderr);
 }

@@ -197,11 +197,16 @@ def listed(checks, cwd):
     checks.same(program.call("list", "empty", cwd=cwd)[:2], (0, "no run below empty\n"), "a folder without runs")
 
 
+def found_done(cwd, run):
+    return [row["done"] for row in events(cwd, run) if row["event"] == "start"][-1]
+
+
 def compared(checks, cwd):
     """A comparison tells how long it will take, and can be watched."""
     words = ["compare", "precision=fp32,1/6/9", "seeds=1", *TINY[:-1], "threads=1", "epochs=1", "name=both"]
     code, _, err = program.call(*words, cwd=cwd)
     checks.same(code, 0, f"compare: {err}")
+    checks.same(found_done(cwd, "runs/both"), 0, "rows that were done before")
     checks.that(" left" in [line for line in err.splitlines() if line.startswith("row 1 of 2: fp32 seed 1: ")][-1],
                 f"time left: {err!r}")
     found = events(cwd, "runs/both")
@@ -216,9 +221,29 @@ def compared(checks, cwd):
     checks.same(len(json.loads(program.call("list", "runs/both", "--json", cwd=cwd)[1])["runs"]), 2, "list of it")
 
 
+def demonstrated(checks, cwd):
+    """A demo tells the time that is left of all rows, in its lines and at the end of each row."""
+    code, _, err = program.call("demo", *TINY, "epochs=2", "run.dir=six", cwd=cwd)
+    checks.same(code, 0, f"demo: {err}")
+    lines = err.splitlines()
+    for row in range(1, 7):
+        ends = [line for line in lines if line.startswith(f"row {row} of 6: ") and " s" in line and "accuracy" in line]
+        checks.same([line.endswith(" left") for line in ends], [row < 6], f"row {row}: time left at its end: {ends}")
+    epochs = [line for line in lines if line.startswith("epoch ")]
+    checks.same([line.endswith(" of all rows)") for line in epochs], 10 * [True] + 2 * [False],
+                f"epochs tell what is left of all: {epochs}")
+    found = events(cwd, "six")
+    checks.same([(row["event"], row.get("row"), row.get("state")) for row in found],
+                [("start", None, None)] + [("row", row, state) for row in range(1, 7) for state in ("begins", "finished")]
+                + [("end", None, "finished")], "rows of a demo")
+    checks.same((found[0]["verb"], found[0]["rows"]), ("demo", 6), "its start")
+    code, out, err = program.call("watch", "six", cwd=cwd)
+    checks.same((code, out.splitlines()[0]), (0, "demo in six, 6 rows"), f"watch of it: {err!r}")
+
+
 if __name__ == "__main__":
     checks = program.Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for test in (lines, rows, trouble, warnings, follow, listed, compared):
+        for test in (lines, rows, trouble, warnings, follow, listed, compared, demonstrated):
             test(checks, folder)
     sys.exit(checks.finish())
