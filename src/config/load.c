@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "config/plan_file.h"
 
+static const char default_origin[] = "default";
 static const char evidence[] = "evidence"; /* key of plan files that is for people */
 
 size_t hu_config_row(const hu_config_key *key) {
@@ -128,7 +129,8 @@ hu_status hu_config_store(hu_config *config, const hu_config_key *key, const cha
 static bool is_namespace(const char *name) {
     size_t length = strlen(name);
     for (size_t i = 0; i < hu_config_key_count; i++)
-        if (strncmp(hu_config_keys[i].name, name, length) == 0 &&
+        if (*hu_config_keys[i].name == *name &&
+            strncmp(hu_config_keys[i].name, name, length) == 0 &&
             hu_config_keys[i].name[length] == '.')
             return true;
     return false;
@@ -198,6 +200,19 @@ hu_status hu_config_recall(hu_config *config, const hu_keys *tree) {
     return st;
 }
 
+/* Every key has its default; files and words replace it. A text is what the table says, and needs
+ * no check (tests/fuzz/config_fuzz.c asks for all of them). */
+static hu_status store_defaults(hu_config *config) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < hu_config_key_count && st == HU_OK; i++) {
+        const hu_config_key *key = &hu_config_keys[i];
+        st = key->type == HU_CONFIG_LIST
+                 ? hu_config_store(config, key, key->preset, default_origin)
+                 : hu_keys_set_text(config->tree, key->name, key->preset, default_origin);
+    }
+    return st;
+}
+
 hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     hu_status st;
     hu_config *made = NULL;
@@ -207,9 +222,7 @@ hu_status hu_config_load(const hu_config_request *request, hu_config **config) {
     HU_TRY(HU_NEW_ARRAY(&made->recalled, hu_config_key_count));
     HU_TRY(HU_NEW_ARRAY(&made->typed, hu_config_key_count));
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "configuration", &made->tree));
-    for (size_t i = 0; i < hu_config_key_count; i++)
-        HU_TRY(hu_config_store(made, &hu_config_keys[i], hu_config_keys[i].preset, "default"));
-    /* Every key has its default now; files and words replace it. */
+    HU_TRY(store_defaults(made));
     HU_TRY(hu_config_read_words(made, request));
     *config = made;
     return HU_OK;

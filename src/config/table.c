@@ -18,10 +18,14 @@ enum { KEY_COUNT = sizeof hu_config_keys / sizeof *hu_config_keys, NEAREST_BYTES
 
 const size_t hu_config_key_count = KEY_COUNT;
 
+/* Most names differ in their first character: a configuration is searched for each of its keys. */
+static bool is_same(const char *a, const char *b) {
+    return *a == *b && strcmp(a, b) == 0;
+}
+
 const hu_config_key *hu_config_key_find(const char *name) {
     for (size_t i = 0; i < KEY_COUNT && *name; i++)
-        if (strcmp(hu_config_keys[i].name, name) == 0 ||
-            strcmp(hu_config_keys[i].short_form, name) == 0)
+        if (is_same(hu_config_keys[i].name, name) || is_same(hu_config_keys[i].short_form, name))
             return &hu_config_keys[i];
     return NULL;
 }
