@@ -10,7 +10,7 @@ set(fuzz_files_container store/container.c)
 set(fuzz_files_format format/parse.c format/print.c)
 set(fuzz_files_graph journal/graph.c)
 set(fuzz_files_gzip base/file.c)
-set(fuzz_files_history journal/history.c journal/history_lines.c journal/history_plan.c journal/history_inner.c
+set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_lines.c journal/history_plan.c journal/history_inner.c
     journal/names.c base/lines.c)
 set(fuzz_files_idx data/idx.c)
 set(fuzz_files_image data/image_decode.c data/image_jpeg.c data/image_png.c data/image_webp.c)

@@ -1,7 +1,9 @@
-/* Words of a command line, one a line. The resolved configuration is printed, read and merged into
- * a fresh one as resume does, and is then the same. */
+/* Words of a command line, one a line, and behind a byte 0xff the file that config=@ names. The
+ * resolved configuration is printed, read and merged into a fresh one as resume does, and is then
+ * the same. */
 #include "fuzz.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,13 +46,37 @@ static void check_values(const hu_config *config) {
     }
 }
 
+/* What verbs ask. */
+static void check_questions(const hu_config *config) {
+    const char *value;
+    uint64_t u;
+    for (int i = 0; i <= hu_config_subjects(config); i++)
+        FUZZ_CHECK((hu_config_subject(config, i) != NULL) == (i < hu_config_subjects(config)));
+    if (hu_config_flag(config, "round", &value)) FUZZ_CHECK(!value || strlen(value) < SIZE_MAX);
+    FUZZ_CHECK(!hu_config_asked(config, "lr") || hu_config_given(config, "lr"));
+    FUZZ_CHECK(!hu_config_typed(config, "lr") || hu_config_given(config, "lr"));
+    (void)hu_config_u64(config, "seed", &u);
+    FUZZ_CHECK(hu_config_u64(config, "no such key", &u) == HU_ERR_INTERNAL);
+}
+
+/* What is set where the user left it open, and what takes the place of a word. */
+static void check_set(hu_config *config) {
+    bool is_open = !hu_config_given(config, "lr") || hu_config_is_auto(config, "lr");
+    double lr = 0;
+    if (FUZZ_DONE(hu_config_set(config, "lr", "0.25", "recipe")) && is_open)
+        FUZZ_CHECK(hu_config_f64(config, "lr", &lr) == HU_OK && lr == 0.25);
+    if (FUZZ_DONE(hu_config_replace(config, "lr", "0.5", "recipe")))
+        FUZZ_CHECK(hu_config_f64(config, "lr", &lr) == HU_OK && lr == 0.5);
+    FUZZ_CHECK(hu_config_replace(config, "lr", "x", "recipe") != HU_OK);
+}
+
 static void check_resolved(const hu_config *config, char **argv) {
     char *printed = NULL;
     hu_keys *tree = NULL;
     hu_config *resumed = NULL;
     if (FUZZ_DONE(hu_keys_print(hu_config_tree(config), &printed)) &&
         FUZZ_DONE(hu_yaml_parse(printed, strlen(printed), "resolved", &tree)) &&
-        FUZZ_DONE(load(2, argv, &resumed)) && FUZZ_DONE(hu_config_merge(resumed, tree)))
+        FUZZ_DONE(load(2, argv, &resumed)) && FUZZ_DONE(hu_config_recall(resumed, tree)))
         FUZZ_CHECK(hu_keys_equal(hu_config_tree(config), hu_config_tree(resumed)));
     hu_free(printed);
     hu_keys_free(tree);
@@ -59,21 +85,33 @@ static void check_resolved(const hu_config *config, char **argv) {
 
 void fuzz_one(const uint8_t *data, size_t size) {
     static char program[] = "halfulp", verb[] = "train";
-    char *text = fuzz_text(data, size), *rest = text, *word;
+    const uint8_t *end = size ? memchr(data, 0xff, size) : NULL;
+    size_t words = end ? (size_t)(end - data) : size;
+    char *text = fuzz_text(data, words), *rest = text, *word, named[2][512];
+    snprintf(named[0], sizeof named[0], "config=%s/a.yaml", fuzz_folder());
+    snprintf(named[1], sizeof named[1], "precision=%s/a.yaml", fuzz_folder());
+    if (end) fuzz_put("a.yaml", end + 1, size - words - 1);
     char *argv[WORDS_MAX] = {program, verb};
     int argc = 2;
     hu_config *config;
-    while (argc < WORDS_MAX && (word = strsep(&rest, "\n")))
-        if (strncmp(word, "config=", 7) != 0) argv[argc++] = word; /* no files of this machine */
+    while (argc < WORDS_MAX && (word = strsep(&rest, "\n"))) {
+        if (strcmp(word, "config=@") == 0) word = named[0];
+        if (strcmp(word, "precision=@") == 0) word = named[1];
+        bool is_other = strncmp(word, "config=", 7) == 0 && word != named[0];
+        if (!is_other) argv[argc++] = word; /* no files of this machine */
+    }
     hu_status st = load(argc, argv, &config);
     if (st == HU_OK) {
-        check_values(config);
-        check_resolved(config, argv);
+        if (size % 4 == 1) check_values(config);
+        check_questions(config);
+        if (size % 4 == 0) check_resolved(config, argv); /* of some: it takes longer */
+        check_set(config);
         hu_config_free(config);
     } else {
         FUZZ_CHECK(config == NULL && hu_last_error()[0] != '\0');
         FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_CORRUPT ||
-                   st == HU_ERR_ARGUMENT || fuzz_was_fault(st));
+                   st == HU_ERR_ARGUMENT || st == HU_ERR_VERSION || st == HU_ERR_LIMIT ||
+                   st == HU_ERR_MISSING || fuzz_was_fault(st));
     }
     free(text);
 }
@@ -86,6 +124,27 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "precision=w=e4m3,act=e5m2\nrun.dir=runs/\xc3\xa9\nlr.base=0x1p-4",
         "e4m3:bias=3\n--round=sr",
         "lr=auto\nlr.knots=0:0,5:0.4",
-        "data.augment=[]\nmodel="};
+        "data.augment=[]\nmodel=",
+        "-o\nfile\na\nb",
+        "steps=5\nepochs=3",
+        "batch_size=3",
+        "model=1\nlr=-1",
+        "batch=0",
+        "--lr\n0.1",
+        "a\nlr=0.1\nbatchsize=3",
+        "config=@\nlr=2\xff"
+        "lr: {base: 0.5, knots: [1, 2]}\nrun:\n  batch: 3\nevidence: x\n",
+        "config=@\nbatch=2\xff"
+        "halfulp_plan: 1\ntensors:\n  a: {value: fp16}\n",
+        "precision=@\xff"
+        "precision:\n  name: plan\n  low_tensors: [0]\n",
+        "config=@\xff"
+        "config: b\n",
+        "config=@\xff"
+        "dtype: fp16\n",
+        "config=@\xff"
+        "lr: 1\nlr.base: 2\n",
+        "config=@\xff"
+        "optimizer: sgd\nrules: 1\n"};
     return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);
 }

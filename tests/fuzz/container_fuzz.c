@@ -61,10 +61,39 @@ static hu_status write_file(int64_t step, const hu_section *sections, size_t cou
     return st;
 }
 
+/* What parse refuses is not written either; rows are written like the bytes that they make. */
+static void check_refusals(const hu_container *container) {
+    hu_section twice[2] = {container->sections[0], container->sections[0]};
+    hu_byte_writer header = {0}, other = {0};
+    FUZZ_CHECK(hu_container_write_header(-1, twice, 1, &header) == HU_ERR_ARGUMENT);
+    FUZZ_CHECK(hu_container_write_header(0, twice, 0, &header) == HU_ERR_ARGUMENT);
+    FUZZ_CHECK(hu_container_write_header(0, twice, 2, &header) == HU_ERR_ARGUMENT);
+    twice[1].name = "a b";
+    FUZZ_CHECK(hu_container_write_header(0, twice + 1, 1, &header) == HU_ERR_ARGUMENT);
+    twice[1].name = "c";
+    twice[1].bytes = SIZE_MAX - 8;
+    twice[1].row_count = 1;
+    twice[1].row = &twice[0].data;
+    twice[1].row_bytes = twice[0].bytes;
+    hu_status st = hu_container_write_header(0, twice + 1, 1, &header);
+    FUZZ_CHECK(st == HU_ERR_LIMIT || fuzz_was_fault(st));
+    twice[1].bytes = twice[0].bytes;
+    twice[0].name = "c";
+    hu_writer_free(&header);
+    if (FUZZ_DONE(hu_container_write_header(0, twice, 1, &header)) &&
+        FUZZ_DONE(hu_container_write_header(0, twice + 1, 1, &other)))
+        FUZZ_CHECK(header.size == other.size && memcmp(header.data, other.data, header.size) == 0);
+    hu_writer_free(&header);
+    hu_writer_free(&other);
+}
+
 static void check_bytes(const uint8_t *data, size_t size) {
     hu_container container;
     memset(&container, 0xff, sizeof container);
     hu_status st = hu_container_parse("file", data, size, &container);
+    size_t head_bytes = size < HU_CONTAINER_HEAD_BYTES ? size : HU_CONTAINER_HEAD_BYTES;
+    hu_status head = hu_container_check_head("file", data, head_bytes, size);
+    FUZZ_CHECK(head == HU_OK || st == head || fuzz_was_fault(st));
     if (st != HU_OK) {
         FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_VERSION || fuzz_was_fault(st));
         FUZZ_CHECK(!container.sections && !container.count && !container.step);
@@ -72,6 +101,7 @@ static void check_bytes(const uint8_t *data, size_t size) {
         return;
     }
     check_sections(&container, data, size);
+    check_refusals(&container);
     hu_byte_writer file = {0};
     if (FUZZ_DONE(write_file(container.step, container.sections, container.count, &file)))
         FUZZ_CHECK(file.size == size && memcmp(file.data, data, size) == 0);

@@ -8,10 +8,8 @@
 #include "graph/walk.h"
 #include "journal/graph.h"
 #include "show/json.h"
-
-/* What the tests of models share ends a test of cmocka where a model cannot be made. */
-#define fail_msg(...) fuzz_fail(__FILE__, __LINE__, "a model")
-#include "../unit/model_of.h"
+#include "task/loss.h"
+#include "task/task.h"
 
 static hu_graph *read_graph(void) {
     hu_graph *graph;
@@ -55,16 +53,47 @@ void fuzz_one(const uint8_t *data, size_t size) {
     hu_graph_free(graph);
 }
 
+/* A task, inputs, targets, and two branches of x with a loss each. */
+#define TASK(metric)                                                                               \
+    "{\"task\":{\"name\":\"classify\",\"loss\":\"nll\",\"metrics\":[{\"name\":\"" metric           \
+    "\",\"better\":\"higher\"}]},\"inputs\":[\"x\"],\"targets\":[\"y\"],"
+#define VALUE(name, role, shape)                                                                   \
+    "{\"name\":\"" name "\",\"role\":\"" role "\",\"shape\":[" shape "]}"
+#define NODE(name, op, inputs, parameters, output)                                                 \
+    "{\"name\":\"" name "\",\"op\":\"" op "\",\"inputs\":[" inputs "],\"parameters\":[" parameters \
+    "],\"outputs\":[\"" output "\"]}"
+#define BRANCHES                                                                                                                      \
+    "\"values\":[" VALUE("x", "input", "4") "," VALUE("y", "target", "") "," VALUE("a.weight", "parameter", "2,4") "," VALUE(         \
+        "a", "activation",                                                                                                            \
+        "2") "," VALUE("b", "activation",                                                                                             \
+                       "4") "," VALUE("l", "activation",                                                                              \
+                                      "") "," VALUE("m", "activation",                                                                \
+                                                    "") "],\"nodes\":[" NODE("a", "linear",                                           \
+                                                                             "\"x\"",                                                 \
+                                                                             "\"a.weight\"",                                          \
+                                                                             "a") "," NODE("b",                                       \
+                                                                                           "tanh",                                    \
+                                                                                           "\"x"                                      \
+                                                                                           "\"",                                      \
+                                                                                           "",                                        \
+                                                                                           "b") "," NODE("l",                         \
+                                                                                                         "nll",                       \
+                                                                                                         "\"a\",\"y\"",               \
+                                                                                                         "",                          \
+                                                                                                         "l") "," NODE("m",           \
+                                                                                                                       "nll",         \
+                                                                                                                       "\"b\",\"y\"", \
+                                                                                                                       "",            \
+                                                                                                                       "m") "]"
+
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
-    static const char *const names[] = {"pan-s"};
-    const hu_model *model;
-    if (index >= sizeof names / sizeof *names) return false;
-    FUZZ_CHECK(hu_model_find(names[index], &model) == HU_OK);
-    hu_shape image = image_for(model);
-    hu_graph *graph = model_of(names[index], 0.5, &image, 7);
-    char *line = line_of(graph);
-    FUZZ_CHECK(hu_write_bytes(seed, line, strlen(line)) == HU_OK);
-    hu_free(line);
-    hu_graph_free(graph);
-    return true;
+    static const char *const examples[] = {
+        TASK("accuracy") "\"losses\":[\"l\"]," BRANCHES "}",
+        TASK("accuracy") "\"losses\":[\"l\",\"m\"],\"passes\":[\"training\",\"all\"]," BRANCHES
+                         ",\"loops\":[{\"first\":1,\"last\":1,\"steps\":3}]}",
+        TASK("error") "\"losses\":[]," BRANCHES ",\"turns\":[{\"name\":\"a\",\"losses\":[\"l\"]},"
+                      "{\"name\":\"b\",\"losses\":[\"m\"]}]}",
+        "{\"losses\":[\"x\"],\"values\":[" VALUE("x", "ids", "1,2,3,4,5,6,7,8,9") "]}"};
+    if (index >= sizeof examples / sizeof *examples) return false;
+    return fuzz_text_seed(examples[index], seed);
 }

@@ -24,12 +24,48 @@ typedef struct expectation {
     size_t size;
 } expectation;
 
+/* What else is asked of a name. */
+static void check_name(const expectation *file, const char *path) {
+    char *joined, missing[600];
+    bool exists = false;
+    uint64_t bytes = 0;
+    FUZZ_CHECK(hu_file_exists(path) && strcmp(hu_path_name(path), file->name) == 0);
+    FUZZ_CHECK(hu_file_find(path, &exists) == HU_OK && exists);
+    FUZZ_CHECK(hu_file_size(path, &bytes) == HU_OK && bytes == file->file_bytes);
+    snprintf(missing, sizeof missing, "%s/none", path);
+    FUZZ_CHECK(hu_file_find(missing, &exists) == HU_OK && !exists);
+    FUZZ_CHECK(hu_file_size(missing, &bytes) != HU_OK && bytes == 0);
+    (void)FUZZ_DONE(hu_directory_create(fuzz_folder()));
+    FUZZ_CHECK(hu_directory_create(path) != HU_OK);
+    if (!FUZZ_DONE(hu_path_join(fuzz_folder(), file->name, &joined))) return;
+    FUZZ_CHECK(strcmp(joined, path) == 0);
+    hu_free(joined);
+}
+
+/* The bytes as they are, into a block and into a room. */
+static void check_plain(const expectation *file, const char *path, size_t limit) {
+    uint8_t *data;
+    size_t bytes, again;
+    hu_room room = {0};
+    hu_status st = hu_file_read_plain(path, limit, &data, &bytes);
+    hu_status st_room = hu_file_read_room(path, limit, &room, &again);
+    FUZZ_CHECK(st == st_room || fuzz_was_fault(st) || fuzz_was_fault(st_room));
+    FUZZ_CHECK((st == HU_OK) == (file->file_bytes <= limit) || fuzz_was_fault(st));
+    if (st == HU_OK) FUZZ_CHECK(bytes == file->file_bytes);
+    if (st == HU_OK && st_room == HU_OK)
+        FUZZ_CHECK(again == bytes && memcmp(data, room.block, bytes) == 0);
+    if (st == HU_OK) hu_free(data);
+    hu_room_free(&room);
+}
+
 static void check_file(const expectation *file, size_t limit) {
     char path[512];
     uint8_t *data = made;
     size_t bytes = 1;
     snprintf(path, sizeof path, "%s/%s", fuzz_folder(), file->name);
     hu_status st = hu_file_read(path, limit, &data, &bytes);
+    check_name(file, path);
+    check_plain(file, path, limit);
     if (st != HU_OK) {
         FUZZ_CHECK(!data && !bytes && hu_last_error()[0] != '\0');
         FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT || fuzz_was_fault(st));

@@ -2,8 +2,10 @@
  * other, with a byte 0xff between them (which no UTF-8 has). What is read is pooled too. */
 #include "fuzz.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/lines.h"
 #include "journal/history.h"
 #include "journal/records.h"
 #include "show/json.h"
@@ -51,6 +53,29 @@ static void check_failure(hu_status st, const hu_history *history) {
     FUZZ_CHECK(hu_last_error()[0] != '\0');
 }
 
+/* Lines from the end begin where lines from the beginning did. */
+static void check_lines(void) {
+    char path[512], first[1];
+    hu_lines *lines;
+    hu_line line;
+    uint64_t at = 0, start;
+    size_t got;
+    bool is_there = true;
+    snprintf(path, sizeof path, "%s/%s", fuzz_folder(), files[0]);
+    if (!FUZZ_DONE(hu_lines_open(path, &lines))) return;
+    while (FUZZ_DONE(hu_lines_next(lines, &line, &is_there)) && is_there) {
+        FUZZ_CHECK(line.offset == at);
+        at += line.bytes + line.has_end;
+        if (!FUZZ_DONE(hu_lines_start_of(lines, at, &start))) break;
+        FUZZ_CHECK(start == line.offset);
+        FUZZ_CHECK(hu_lines_peek(lines, start, first, 1, &got) == HU_OK && got == 1);
+        FUZZ_CHECK(first[0] == (line.bytes > 0 ? line.text[0] : '\n'));
+    }
+    hu_lines_seek(lines, hu_lines_size(lines));
+    (void)FUZZ_DONE(hu_lines_next(lines, &line, &is_there));
+    hu_lines_close(lines);
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     static bool is_guarded;
     if (!is_guarded) hu_json_guard();
@@ -73,10 +98,18 @@ void fuzz_one(const uint8_t *data, size_t size) {
     else
         check_failure(st, history);
     hu_history_free(history);
+    check_lines();
+    static hu_status (*const readers[])(const char *, hu_history **) = {hu_history_read_brief,
+                                                                        hu_history_read_metrics};
+    st = readers[size % 2](fuzz_folder(), &history);
+    if (st != HU_OK) check_failure(st, history);
+    hu_history_free(history);
     /* What one file lacks does not keep the others from being read. */
     st = hu_history_read_some(fuzz_folder(), &history);
     FUZZ_CHECK(st == HU_OK || fuzz_was_fault(st));
     if (history) check_history(history);
+    if (history) hu_names_sort(&history->tensors);
+    if (history) check_names(&history->tensors);
     hu_history_free(history);
     FUZZ_CHECK(hu_json_blocks() == blocks);
 }
@@ -106,6 +139,12 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "{\"step\":0,\"epoch\":0,\"loss\":null,\"lr\":\"-inf\",\"skipped\":false}\n{\"ste\xff"
         "{\"step\":9007199254740992,\"steps\":9223372036854775807,\"tensors\":[]}\n\xff\xff"
         "{\"step\":0,\"tensors\":[[\"a\",1,0,1,127,[0],0]]}\n\xff\xff"};
-    if (index >= sizeof examples / sizeof *examples) return false;
-    return fuzz_text_seed(examples[index], seed);
+    /* what else may stand in place of a number */
+    static const char *const others[] = {"{}", "[]", "1.5", "\"a\"", "null", "true"};
+    enum { EXAMPLES = sizeof examples / sizeof *examples };
+    if (index < EXAMPLES) return fuzz_text_seed(examples[index], seed);
+    if (index - EXAMPLES >= sizeof others / sizeof *others) return false;
+    fuzz_text_seed("{\"step\":", seed);
+    fuzz_text_seed(others[index - EXAMPLES], seed);
+    return fuzz_text_seed("}\n", seed);
 }

@@ -1,15 +1,30 @@
-/* JPEG and PNG files: an input is a file; its first byte chooses the side that is wanted. */
+/* JPEG, PNG and WebP files: an input is a file; its first byte chooses the side that is wanted. */
 #include "fuzz.h"
 
 #include <png.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <turbojpeg.h>
+#include <webp/encode.h>
 
 #include "base/memory.h"
 #include "data/image_decode.h"
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16 };
+
+/* The same through a file, and what a thread keeps of it. */
+static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_status decoded) {
+    char path[512];
+    hu_image_room room = {0};
+    snprintf(path, sizeof path, "%s/a", fuzz_folder());
+    fuzz_put("a", file, bytes);
+    hu_status st = hu_image_read(path, side, &room);
+    FUZZ_CHECK(st == decoded || fuzz_was_fault(st) || fuzz_was_fault(decoded));
+    FUZZ_CHECK((st == HU_OK) == (room.image.pixels != NULL));
+    hu_image_room_trim(&room);
+    hu_image_room_free(&room);
+}
 
 void fuzz_one(const uint8_t *data, size_t size) {
     fuzz_cursor cursor = {data, size, 0};
@@ -24,8 +39,9 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (st != HU_OK) {
         FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT || fuzz_was_fault(st));
         FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
-        return;
     }
+    if (size % 8 == 0) check_file(file, bytes, side, st);
+    if (st != HU_OK) return;
     (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
     hu_image_resizer_free(&resizer);
     hu_free(image.pixels);
@@ -59,6 +75,24 @@ static void put_png(uint32_t format, hu_byte_writer *seed) {
     FUZZ_CHECK(hu_write_bytes(seed, made, bytes) == HU_OK);
 }
 
+/* cut: bytes that are left out at its end */
+static void put_webp(bool is_lossless, size_t cut, hu_byte_writer *seed) {
+    uint8_t pixels[WIDTH * HEIGHT * 4], *made = NULL;
+    fill(pixels);
+    size_t bytes = is_lossless ? WebPEncodeLosslessRGB(pixels, WIDTH, HEIGHT, 3 * WIDTH, &made)
+                               : WebPEncodeRGB(pixels, WIDTH, HEIGHT, 3 * WIDTH, 50, &made);
+    FUZZ_CHECK(bytes > cut && hu_write_bytes(seed, made, bytes - cut) == HU_OK);
+    WebPFree(made);
+}
+
+/* A file that promises a million pixels and many scans of them, in bytes that are not there. */
+static void put_promise(hu_byte_writer *seed) {
+    static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xc2, 0, 17, 8, 4, 1,    4, 1,    3,
+                                   1,    0x11, 0,    2,    1, 17, 1, 3, 0x11, 1, 0xff, 0xda};
+    FUZZ_CHECK(hu_write_bytes(seed, head, sizeof head) == HU_OK);
+    for (int i = 0; i < 520; i++) FUZZ_CHECK(hu_write_bytes(seed, "\xff\xda", 2) == HU_OK);
+}
+
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     static const uint8_t side = 3;
     FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
@@ -84,6 +118,19 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     case 6:
         put_png(PNG_FORMAT_RGBA, seed);
         return true;
+    case 7:
+    case 8:
+        put_webp(index == 7, 0, seed);
+        return true;
+    case 9:
+        put_promise(seed);
+        return true;
+    case 10:
+    case 11:
+        put_webp(true, index == 10 ? 20 : 60, seed);
+        return true;
+    case 12:
+        return fuzz_text_seed("GIF89a", seed);
     default:
         hu_writer_free(seed);
         return false;

@@ -6,6 +6,8 @@
 
 #include <halfulp/data.h>
 
+#include "data/sentences.h"
+
 enum { SOURCE, SOURCE_LENGTH, TOKENS, TARGETS, TARGET_LENGTH, PLACES = 4 };
 
 static void check_rows(const hu_dataset *d) {
@@ -25,6 +27,17 @@ static void check_rows(const hu_dataset *d) {
     }
 }
 
+/* The file of one language as the vocabulary of a run. */
+static void check_vocabulary(void) {
+    char path[512];
+    hu_vocabulary words = {0};
+    snprintf(path, sizeof path, "%s/train.a", fuzz_folder());
+    hu_status st = hu_sentences_vocabulary_read(path, &words);
+    FUZZ_CHECK(st == HU_OK || st == HU_ERR_CORRUPT || fuzz_was_fault(st));
+    FUZZ_CHECK(st != HU_OK || words.count >= 3);
+    hu_vocabulary_free(&words);
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     const hu_image_choice choice = {
         .text = {.source = "a", .target = "b", .test = "train", .length = PLACES}};
@@ -35,6 +48,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
     fuzz_put("train.a", data, first);
     fuzz_put("train.b", data + first + (end != NULL), size - first - (end != NULL));
     snprintf(spec, sizeof spec, "parallel:%s", fuzz_folder());
+    check_vocabulary();
+    if (size % 8 == 0) (void)FUZZ_DONE(hu_dataset_available(spec) ? HU_OK : HU_ERR_MEMORY);
     hu_status st = hu_dataset_open_images(spec, NULL, &choice, &d);
     FUZZ_CHECK((st == HU_OK) == (d != NULL));
     FUZZ_CHECK(d || st == HU_ERR_CORRUPT || st == HU_ERR_ARGUMENT || fuzz_was_fault(st));
@@ -47,7 +62,8 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     static const char *const examples[] = {"A dog.\n\xff"
                                            "Un chien.\n",
                                            "one two\n\nthree \xc3\x84 four five\n\xff"
-                                           "Eins, zwei\ndrei\nvier\n"};
+                                           "Eins, zwei\ndrei\nvier\n",
+                                           "<pad>\n<bos>\n<eos>\n<unk>\na\n\xffx\n"};
     if (index >= sizeof examples / sizeof *examples) return false;
     return fuzz_text_seed(examples[index], seed);
 }

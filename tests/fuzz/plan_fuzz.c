@@ -18,6 +18,7 @@ void fuzz_one(const uint8_t *data, size_t size) {
     char path[512], *printed = NULL, *again = NULL;
     hu_keys *plan = NULL, *read = NULL;
     put_plan(data, size, path, sizeof path);
+    FUZZ_CHECK(hu_is_plan_path(path) && !hu_is_plan_path("e4m3") && hu_is_plan_path("a.b.yml"));
     hu_status st = hu_plan_read(path, &plan);
     if (st != HU_OK) {
         FUZZ_CHECK(!plan);
@@ -78,7 +79,11 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "evidence:\n"
         "  step: 0\n",
         ("halfulp_plan: 1\nscheme: popescu\nmaster: off\ntensors:\n  a: fp16\naccumulator:\n  "
-         "fc.forward: fmac:fp16\nepochs:\n  1: x\n")};
+         "fc.forward: fmac:fp16\nepochs:\n  1: x\n"),
+        ("halfulp_plan: 1\ntensors:\n  a:\n    grad: [fp16, bf16]\n    sum: fp16\nsemantics: "
+         "exact\n"
+         "products:\n  fc:\n    forward: fmac:fp16\n    input_grad: kahan:fp16\npromotion:\n"
+         "  at: 0.5\n  to:\n    act: fp16\n    weight: bf16\n")};
     if (index >= sizeof examples / sizeof *examples) return false;
     return fuzz_text_seed(examples[index], seed);
 }

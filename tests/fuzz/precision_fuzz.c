@@ -25,9 +25,25 @@ static bool matches_slowly(const char *pattern, const char *name) {
     return can[length];
 }
 
+/* What is printed reads back to the same numbers. */
+static void check_printed(const hu_quantizer *quantizer) {
+    char text[HU_QUANTIZER_BYTES];
+    hu_quantizer again;
+    hu_format plain;
+    hu_quantizer_print(quantizer, text, sizeof text);
+    hu_status st = hu_quantizer_parse(text, quantizer->rounding, &again);
+    FUZZ_CHECK(st == HU_OK || fuzz_was_fault(st));
+    if (st == HU_OK) FUZZ_CHECK(hu_quantizer_same_numbers(quantizer, &again));
+    if (st == HU_OK)
+        FUZZ_CHECK(hu_quantizer_needs_maximum(quantizer) == hu_quantizer_needs_maximum(&again));
+    FUZZ_CHECK(hu_quantizer_code_bits(quantizer) >= hu_quantizer_bits(quantizer));
+    (void)hu_plain_format_parse(text, &plain);
+}
+
 static void check_quantizer(const hu_quantizer *quantizer) {
     static const hu_quantizer nothing = {0};
     FUZZ_CHECK(quantizer->rounding < HU_ROUND_COUNT);
+    if (hu_quantizer_rounds(quantizer)) check_printed(quantizer);
     FUZZ_CHECK(hu_quantizer_bits(quantizer) >= 1 && hu_quantizer_bits(quantizer) <= 32);
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) return; /* integers, which have no format */
     if (hu_quantizer_rounds(quantizer) || memcmp(quantizer, &nothing, sizeof nothing) != 0)
@@ -60,7 +76,8 @@ static void add_rule(hu_precision *precision, const char *text) {
 static void check_precision(hu_precision *precision, hu_status st, const char *text) {
     static const hu_precision zero = {0};
     if (st != HU_OK) {
-        FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_FORMAT);
+        FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_FORMAT ||
+                   st == HU_ERR_ARGUMENT || fuzz_was_fault(st));
         FUZZ_CHECK(hu_last_error()[0] != '\0');
         FUZZ_CHECK(memcmp(precision, &zero, sizeof zero) == 0);
         return;
@@ -95,6 +112,15 @@ static void check_list(const char *text) {
     hu_precision_free(&precision);
 }
 
+static void check_names(const char *text) {
+    hu_scheme scheme;
+    hu_format format;
+    if (hu_scheme_parse(text, &scheme) == HU_OK)
+        FUZZ_CHECK(strcmp(hu_scheme_name(scheme), text) == 0);
+    if (hu_plain_format_parse(text, &format) == HU_OK)
+        FUZZ_CHECK(hu_format_check(&format) == HU_OK);
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size), *rest = text;
     const char *line = strsep(&rest, "\n");
@@ -102,7 +128,15 @@ void fuzz_one(const uint8_t *data, size_t size) {
     check_list(line);
     memset(&precision, 0xff, sizeof precision);
     check_precision(&precision, hu_precision_parse(line, &precision), line);
-    while ((line = strsep(&rest, "\n"))) add_rule(&precision, line);
+    check_names(line);
+    if (size % 4 == 0) (void)hu_precision_set_lee(&precision);
+    if (size % 4 == 1) (void)hu_precision_set_rounding(&precision, HU_ROUND_DOWN);
+    while ((line = strsep(&rest, "\n"))) {
+        add_rule(&precision, line);
+        (void)FUZZ_DONE(hu_precision_add_listed(&precision, line));
+    }
+    FUZZ_CHECK(!precision.is_lee || size % 4 == 0);
+    (void)hu_precision_has_lee(&precision);
     hu_precision_free(&precision);
     free(text);
 }
@@ -116,6 +150,20 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         "e5m2:bias=16:specials=fnuz",
         "high\nweight: fp16 rodd\nweight.grad:e3m2",
         "act=e4m3 sr,w=e4m3",
+        "popescu",
+        "cpt:3..8",
+        "resolved",
+        "demote:0.6+promote",
+        "cpt:3..8+promote",
+        "e4m3:scale=delayed8",
+        "e5m2:scale=current:ovf=nan",
+        "e4m3:scale=2^-3",
+        "uniform8:channel",
+        "mxfp8",
+        "e4m3 sr",
+        "nvfp4:scale=bias",
+        "fp16:scale=bias\n*: e4m3:specials=fin",
+        "uniform8:running rz",
         "uniform3, 3: hfp8\nact: uniform8 sr"};
     return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);
 }

@@ -80,24 +80,45 @@ static void check_names(const char *text) {
         FUZZ_CHECK(strcmp(hu_schedule_units[unit].name, text) == 0);
 }
 
+/* A schedule of any kind, out of a table of numbers: what is accepted gives rates. */
+static void check_fields(const uint8_t *data, size_t size) {
+    static const double table[] = {0,  0.5, 1,        2,   1.5,  10,       0.1, 1e-3,
+                                   -1, NAN, INFINITY, 1e3, 0.25, 0x1p-149, 7,   1e300};
+    enum { NUMBERS = sizeof table / sizeof *table };
+    fuzz_cursor cursor = {data, size, 0};
+    hu_schedule schedule = hu_schedule_constant(table[fuzz_u8(&cursor) % NUMBERS]);
+    double *fields[] = {&schedule.floor,   &schedule.power,     &schedule.period,
+                        &schedule.stretch, &schedule.shrink,    &schedule.factor,
+                        &schedule.warmup,  &schedule.threshold, &schedule.warmup_start};
+    schedule.kind = fuzz_u8(&cursor) % (HU_SCHEDULE_COUNT + 1);
+    schedule.unit = fuzz_u8(&cursor) % (HU_UNIT_COUNT + 1);
+    schedule.warmup_unit = fuzz_u8(&cursor) % HU_UNIT_COUNT;
+    schedule.patience = fuzz_u8(&cursor);
+    schedule.every = (int8_t)fuzz_u8(&cursor);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && cursor.offset < size; i++)
+        *fields[i] = table[fuzz_u8(&cursor) % NUMBERS];
+    if (schedule.factor <= 1) check_rates(&schedule); /* others grow without bound */
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     char *text = fuzz_text(data, size);
     check_knots(text);
     check_milestones(text);
     check_names(text);
     free(text);
+    check_fields(data, size);
 }
 
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     static const char *const texts[] = {
-        "0:0,5:0.4,24:0",
-        " 0 : 1e-3 , 0x1p4 : .5 ,1e300:1.7e308",
-        "32000,48000",
-        " 1 , 2 , 9223372036854775807",
-        "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
-        "0:1,1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1,10:1,11:1,12:1,13:1,14:1,15:1",
-        "-1:+2",
-        "cosine",
-        "epoch"};
+        "0:0,5:0.4,24:0", " 0 : 1e-3 , 0x1p4 : .5 ,1e300:1.7e308", "32000,48000",
+        " 1 , 2 , 9223372036854775807", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16",
+        "0:1,1:1,2:1,3:1,4:1,5:1,6:1,7:1,8:1,9:1,10:1,11:1,12:1,13:1,14:1,15:1", "-1:+2",
+        /* rate, kind, units, patience, milestones, floor, power, period, stretch, shrink, factor,
+         * warm-up, threshold */
+        "\2\2\1\1\2\3\6\1\2\2\2\1\5\1", "\2\4\1\1\2\3\6\1\2\2\2\1\5\1",
+        "\2\5\1\1\2\3\6\1\2\4\2\1\5\1", "\2\7\1\1\2\3\6\1\2\2\2\1\5\1",
+        "\2\10\1\1\2\3\6\1\2\2\2\1\5\1", "\2\12\1\1\2\3\6\1\2\2\2\1\5\1",
+        "\2\13\1\1\2\3\6\1\2\2\2\1\5\1", "\2\1\1\1\2\3\6\1\2\2\2\1\5\1", "cosine", "epoch"};
     return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);
 }

@@ -55,10 +55,15 @@ void fuzz_one(const uint8_t *data, size_t size) {
     hu_tensorboard *board = open_board(step, note);
     if (!board) return;
     const hu_scalar loss = {.tag = "loss", .value = 0.5};
+    static const uint64_t buckets[] = {3, 0, 1};
     (void)FUZZ_DONE(hu_tensorboard_scalars(board, step, &loss, 1));
+    if (size % 4 == 0) {
+        (void)FUZZ_DONE(hu_tensorboard_exponents(board, step, "x", -1, buckets, 3));
+        (void)FUZZ_DONE(hu_tensorboard_sync(board));
+    }
     hu_tensorboard_close(board);
     uint64_t kept = size_of_file();
-    FUZZ_CHECK(!kept || kept <= bytes + 128 + sizeof "loss");
+    FUZZ_CHECK(!kept || kept <= bytes + 256 + sizeof "loss");
     /* What is left, and what was added, is sound; the step that was added goes again. */
     board = open_board(step + 1, note);
     hu_tensorboard_close(board);
