@@ -137,6 +137,41 @@ static void unknown_names_are_answered_with_the_nearest(void **state) {
     assert_fails("half", HU_ERR_UNKNOWN, "expected fp16");
 }
 
+/* Every name that other programs have for formats, in any case, says what is meant here. */
+static void names_of_other_programs_are_answered_with_ours(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {{"fp8", "e4m3fn or e5m2 (OCP's)"},
+                                          {"Float8", "e4m3fn or e5m2 (OCP's)"},
+                                          {"f8", "or the precision hfp8"},
+                                          {"ofp8", "e4m3fn or e5m2 (OCP's)"},
+                                          {"FP6", "e3m2 or e2m3 (OCP's)"},
+                                          {"float6", "or mxfp6e3m2 in blocks"},
+                                          {"fp4", "e2m1 (OCP's), or mxfp4"},
+                                          {"float4", "mxfp4 or nvfp4 in blocks"},
+                                          {"int2", "expected uniform2"},
+                                          {"int4", "expected uniform4"},
+                                          {"int8", "expected uniform8, or mxint8 in blocks"},
+                                          {"INT16", "expected uniform16"},
+                                          {"bfloat16", "expected bf16"},
+                                          {"bfloat", "expected bf16"},
+                                          {"half", "expected fp16"},
+                                          {"float16", "expected fp16"},
+                                          {"f16", "expected fp16"},
+                                          {"amp", "expected fp16 or bf16, with scaler=dynamic"},
+                                          {"mixed", "expected fp16 or bf16, with scaler=dynamic"},
+                                          {"TensorFloat32", "expected tf32"},
+                                          {"float", "expected fp32"},
+                                          {"float32", "expected fp32"},
+                                          {"f32", "expected fp32"},
+                                          {"single", "expected fp32"},
+                                          {"fp64", "expected fp32, the widest"},
+                                          {"float64", "expected fp32, the widest"},
+                                          {"double", "expected fp32, the widest"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_fails(rows[i][0], HU_ERR_UNKNOWN, rows[i][1]);
+    assert_fails("float128", HU_ERR_UNKNOWN, "'float128' is unknown; nearest: ");
+}
+
 static void nine_exponent_bits_are_rejected_with_their_position(void **state) {
     (void)state;
     assert_fails("e9m3", HU_ERR_FORMAT, "format 'e9m3', column 2: exponent bits 9, allowed 1..8");
@@ -292,6 +327,7 @@ int main(void) {
         cmocka_unit_test(malformed_names_are_rejected_with_their_column),
         cmocka_unit_test(overlong_names_are_rejected),
         cmocka_unit_test(unknown_names_are_answered_with_the_nearest),
+        cmocka_unit_test(names_of_other_programs_are_answered_with_ours),
         cmocka_unit_test(nine_exponent_bits_are_rejected_with_their_position),
         cmocka_unit_test(values_outside_the_space_are_rejected),
         cmocka_unit_test(check_rejects_every_bad_field),

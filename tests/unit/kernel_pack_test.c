@@ -289,6 +289,62 @@ static void large_arrays_equal_their_parts(void **state) {
     free_block(&parts);
 }
 
+/* Stores past the caches need aligned addresses, which not every array has. */
+static void large_arrays_may_begin_anywhere(void **state) {
+    (void)state;
+    enum { N = (1 << 23) + 65 };
+    block b = make_block(N + 1);
+    for (int code_bits = 8; code_bits <= 16; code_bits += 8) {
+        hu_format format;
+        size_t bytes = (size_t)code_bits / 8;
+        assert_int_equal(hu_format_parse("e5m2", &format), HU_OK);
+        for (size_t i = 0; i < N; i++)
+            put_code(b.codes + bytes, i, (uint32_t)code_bits,
+                     (uint32_t)(i * 2654435761u) >> 7 & 255);
+        for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+            hu_packer p;
+            float value;
+            assert_int_equal(hu_packer_init_isa(&p, &format, code_bits, (hu_isa)isa), HU_OK);
+            hu_packer_unpack(&p, N, b.codes + bytes, b.y + 1);
+            for (size_t i = 0; i < N; i += 4099) {
+                uint32_t code = (uint32_t)(i * 2654435761u) >> 7 & 255;
+                assert_int_equal(hu_format_decode(&format, code, &value), HU_OK);
+                assert_int_equal(hu_f32_bits(b.y[1 + i]), hu_f32_bits(value));
+            }
+            memcpy(b.x, b.codes + bytes, N * bytes);
+            memset(b.codes, 0, (N + 1) * bytes);
+            for (size_t i = 1; i <= N; i++) /* all NaNs of a sign have one code */
+                if (isnan(b.y[i])) b.y[i] = 1.5f;
+            hu_packer_pack(&p, N, b.y + 1, b.codes + bytes, NULL);
+            for (size_t i = 0; i < N; i += 4099) {
+                uint32_t code = (uint32_t)(i * 2654435761u) >> 7 & 255;
+                if ((code & 127) > 124) code = 62;
+                assert_true(code_at(b.codes + bytes, i, (uint32_t)code_bits, code));
+            }
+            memcpy(b.codes + bytes, b.x, N * bytes);
+        }
+    }
+    free_block(&b);
+}
+
+/* Widths that a message offers are those that hold the codes. */
+static void messages_name_the_widths_that_would_do(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *allowed;
+    } cases[] = {{"e5m2", "codes of 24 bits, allowed 0 (dense), 8, 16 for 8-bit codes"},
+                 {"e5m3", "codes of 24 bits, allowed 0 (dense), 16 for 9-bit codes"},
+                 {"fp16", "codes of 24 bits, allowed 0 (dense), 16 for 16-bit codes"},
+                 {"e5m11", "codes of 24 bits, allowed 0 (dense) for 17-bit codes"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hu_format format;
+        hu_packer p;
+        assert_int_equal(hu_format_parse(cases[i].format, &format), HU_OK);
+        assert_int_equal(hu_packer_init(&p, &format, 24), HU_ERR_ARGUMENT);
+        assert_string_equal(hu_last_error(), cases[i].allowed);
+    }
+}
+
 static void impossible_widths_are_errors(void **state) {
     (void)state;
     hu_format fp16;
@@ -310,6 +366,8 @@ int main(void) {
         cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
         cmocka_unit_test(minus_zero_becomes_the_one_zero_of_fnuz),
         cmocka_unit_test(large_arrays_equal_their_parts),
+        cmocka_unit_test(large_arrays_may_begin_anywhere),
+        cmocka_unit_test(messages_name_the_widths_that_would_do),
         cmocka_unit_test(impossible_widths_are_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,6 +74,87 @@ static void unpacking_gives_the_rounded_numbers(void **state) {
     }
 }
 
+/* Bytes of packed arrays, one line of LINE numbers and many: 8 and 16 bits in their place, 19
+ * dense, blocks of 32 and 16 with a byte for each scale. */
+static void arrays_take_the_bytes_of_their_codes(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t one, many;
+    } cases[] = {{"fp32", 4 * LINE, 4 * N},
+                 {"e4m3fn", LINE, N},
+                 {"e3m2 sr", LINE, N},
+                 {"e4m4", 2 * LINE, 2 * N},
+                 {"bf16", 2 * LINE, 2 * N},
+                 {"e8m8", (17 * LINE + 7) / 8, (17 * N + 7) / 8},
+                 {"tf32", (19 * LINE + 7) / 8, (19 * N + 7) / 8},
+                 {"mxfp8", LINE + 3, ROWS * (LINE + 3)},
+                 {"nvfp4", (LINE + 1) / 2 + 6, ROWS * ((LINE + 1) / 2 + 6)},
+                 {"uniform5", (5 * LINE + 7) / 8, ROWS * ((5 * LINE + 7) / 8)}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        hu_quantization *q = open_text(cases[c].text);
+        assert_int_equal(hu_quantized_bytes(q, 1), cases[c].one);
+        assert_int_equal(hu_quantized_bytes(q, ROWS), cases[c].many);
+        hu_quantization_close(q);
+    }
+}
+
+/* Neither the place of the result nor cutting an array into rows changes a number; random words are
+ * those of the elements, and others give other numbers. */
+static void places_and_parts_change_nothing(void **state) {
+    (void)state;
+    static const char *const texts[] = {"fp32", "fp16 sr", "mxfp6e2m3 sr", "e5m2 rz"};
+    make_numbers();
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        hu_quantization *q = open_text(texts[t]);
+        assert_int_equal(hu_quantize(q, ROWS, x, rounded, &key, 5, NULL, NULL), HU_OK);
+        memcpy(unpacked, x, sizeof x);
+        assert_int_equal(hu_quantize(q, ROWS, unpacked, unpacked, &key, 5, NULL, NULL), HU_OK);
+        assert_memory_equal(unpacked, rounded, sizeof rounded);
+        memset(unpacked, 0, sizeof unpacked);
+        for (int r = 0; r < ROWS; r += 7)
+            assert_int_equal(hu_quantize(q, 7, x + r * LINE, unpacked + r * LINE, &key,
+                                         5 + (uint64_t)(r * LINE), NULL, NULL),
+                             HU_OK);
+        assert_memory_equal(unpacked, rounded, sizeof rounded);
+        assert_int_equal(hu_quantize(q, ROWS, x, unpacked, &key, 6, NULL, NULL), HU_OK);
+        assert_int_equal(memcmp(unpacked, rounded, sizeof rounded) != 0, t == 1 || t == 2);
+        hu_quantization_close(q);
+    }
+}
+
+/* What rounding needs no scale has the scale 1 and zero 0; block formats with a second scale take
+ * it from the largest magnitude: 6 times 448 in NVFP4. */
+static void scales_are_told(void **state) {
+    (void)state;
+    static const char *const unscaled[] = {"fp32", "fp16", "mxfp8"};
+    hu_array_scale scale;
+    make_numbers();
+    for (size_t t = 0; t < 3; t++)
+        for (int packs = 0; packs < 2; packs++) {
+            hu_quantization *q = open_text(unscaled[t]);
+            scale = (hu_array_scale){9, 9, 9};
+            if (packs)
+                assert_int_equal(hu_quantize_pack(q, ROWS, x, data, NULL, 0, &scale, NULL), HU_OK);
+            else
+                assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, &scale, NULL), HU_OK);
+            assert_int_equal(scale.exponent, 0);
+            assert_true(scale.factor == 1.0f && scale.zero == 0.0f);
+            hu_quantization_close(q);
+        }
+    hu_quantization *q = open_text("nvfp4");
+    memset(x, 0, sizeof x);
+    x[N - 1] = -6.0f * 448.0f * 0.125f; /* the last element counts */
+    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, &scale, NULL), HU_OK);
+    assert_true(scale.factor == 0.125f && rounded[N - 1] == x[N - 1]);
+    hu_quantization_close(q);
+    q = open_text("uniform4");
+    x[N - 1] = 30.0f, x[0] = -15.0f;
+    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, &scale, NULL), HU_OK);
+    assert_true(scale.exponent == 0 && scale.zero == -15.0f && scale.factor == 3.0f);
+    hu_quantization_close(q);
+}
+
 static void a_plain_format_is_plain_rounding(void **state) {
     hu_format format;
     float expected[N];
@@ -143,8 +224,25 @@ static void what_cannot_be_is_refused(void **state) {
     refuses("uniform8:channel", LINE, HU_ERR_UNSUPPORTED, "uniform8 alone");
     refuses("uniform8:running", LINE, HU_ERR_UNSUPPORTED, "uniform8 alone");
     refuses("uniform8 rz", LINE, HU_ERR_PARSE, "rne or sr");
-    hu_quantization *q = open_text("e5m2 sr");
-    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_ERR_ARGUMENT);
+    refuses("e4m3fn", -1, HU_ERR_ARGUMENT, "line: found -1 elements, expected at least 1");
+    static const char *const random[] = {"e5m2 sr", "mxfp8 sr", "uniform4 sr"};
+    for (size_t t = 0; t < 3; t++) {
+        hu_array_scale scale;
+        hu_quantization *q = open_text(random[t]);
+        memset(data, 0x33, sizeof data);
+        rounded[0] = 7.0f;
+        assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_ERR_ARGUMENT);
+        assert_int_equal(hu_quantize_pack(q, ROWS, x, data, NULL, 0, &scale, NULL),
+                         HU_ERR_ARGUMENT);
+        assert_non_null(strstr(hu_last_error(), "found no random key"));
+        assert_true(rounded[0] == 7.0f && data[0] == 0x33);
+        hu_quantization_close(q);
+    }
+    hu_quantization *q = open_text("fp32 sr"); /* nothing is rounded */
+    assert_int_equal(hu_quantize(q, ROWS, x, rounded, NULL, 0, NULL, NULL), HU_OK);
+    assert_memory_equal(rounded, x, sizeof x);
+    hu_quantization_close(q);
+    assert_int_equal(hu_quantization_open("e4m3fn", HU_ROUND_NEAREST_EVEN, 1, &q), HU_OK);
     hu_quantization_close(q);
 }
 
@@ -160,6 +258,9 @@ static void texts_are_printed_back(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unpacking_gives_the_rounded_numbers),
+        cmocka_unit_test(arrays_take_the_bytes_of_their_codes),
+        cmocka_unit_test(places_and_parts_change_nothing),
+        cmocka_unit_test(scales_are_told),
         cmocka_unit_test(a_plain_format_is_plain_rounding),
         cmocka_unit_test(uniform_integers_span_the_array),
         cmocka_unit_test(a_current_scale_follows_the_maximum),

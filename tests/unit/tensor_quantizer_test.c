@@ -145,12 +145,157 @@ static void test_refused(void **state) {
     }
 }
 
+/* Bits in memory: one more where an infinity without a code lives on, 32 where a scale moves it. */
+static void test_code_bits(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t bits, code_bits;
+    } rows[] = {{"e4m3fn", 8, 8},
+                {"fp32", 32, 32},
+                {"mxfp4", 4, 4},
+                {"uniform5", 5, 5},
+                {"fp(5,2,0):ovf=inf:nan=ovf", 8, 9},
+                {"fp(5,2,0):ovf=inf:nan=ovf:scale=current", 8, 32},
+                {"fp(5,2,0):scale=current", 8, 8}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        hu_quantizer q = parsed(rows[r].text);
+        assert_int_equal(hu_quantizer_bits(&q), rows[r].bits);
+        assert_int_equal(hu_quantizer_code_bits(&q), rows[r].code_bits);
+    }
+}
+
+/* Only what is float32 in every field passes without being rounded. */
+static void test_float32(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool rounds;
+    } rows[] = {{"fp32", false},         {"e8m23", false},      {"e8m23:ovf=inf", false},
+                {"e8m23:ovf=sat", true}, {"e8m23:sub=n", true}, {"e8m22", true},
+                {"e7m23", true},         {"e8m0", true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        hu_quantizer q = parsed(rows[r].text);
+        if (hu_quantizer_rounds(&q) != rows[r].rounds) fail_msg("%s", rows[r].text);
+    }
+}
+
+static void test_modes(void **state) {
+    (void)state;
+    hu_quantizer uniform = parsed("uniform8"), block = parsed("mxfp8"), plain = parsed("e5m2");
+    for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
+        bool is_known = mode == HU_ROUND_NEAREST_EVEN || mode == HU_ROUND_STOCHASTIC;
+        assert_int_equal(hu_quantizer_knows_mode(&uniform, (hu_rounding)mode), is_known);
+        assert_true(hu_quantizer_knows_mode(&block, (hu_rounding)mode));
+        assert_true(hu_quantizer_knows_mode(&plain, (hu_rounding)mode));
+    }
+}
+
+/* What two texts have in common: kind, format, scale and its history. */
+static void test_same_numbers(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } rows[] = {{"e5m2", "e5m2 sr", true},
+                {"e5m2", "e5m3", false},
+                {"e5m2", "mxfp8e5m2", false},
+                {"e5m2:scale=delayed3", "e5m2:scale=delayed3 rz", true},
+                {"e5m2:scale=delayed3", "e5m2:scale=delayed4", false},
+                {"e5m2:scale=current", "e5m2:scale=bias", false},
+                {"uniform4", "uniform4 sr", true},
+                {"uniform4", "uniform4:channel", false},
+                {"uniform4", "uniform4:running", false},
+                {"uniform4", "uniform5", false},
+                {"mxfp8e5m2", "mxfp8e4m3", false},
+                {"fp32", "fp32", true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        hu_quantizer a = parsed(rows[r].a), b = parsed(rows[r].b);
+        if (hu_quantizer_same_numbers(&a, &b) != rows[r].same ||
+            hu_quantizer_same_numbers(&b, &a) != rows[r].same)
+            fail_msg("%s, %s", rows[r].a, rows[r].b);
+    }
+}
+
+/* Messages point at the value, from 1, whatever stands around the scale. */
+static void test_columns(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"e5m2:scale=x", "format 'e5m2:scale=x', column 12: found 'x', expected current, delayed"},
+        {"e5m2:ovf=sat:scale=delayed0", "column 20: found 'delayed0', expected a number of steps"},
+        {"e5m2:scale=2^400", "column 12: found '2^400'"},
+        {"e5m2:scale=2^301", "column 12: found '2^301', expected current"},
+        {"e5m2:scale=2^300", "column 12: scale 2^300: bias"},
+        {"e5m2:scale=2^-300", "column 12: scale 2^-300: bias"},
+        {"fp32:scale=bias", "column 12: found a scale"},
+        {"mxfp8:scale=bias", "column 13: found a scale, expected none: the blocks of mxfp8"},
+        {"uniform4:scale=bias", "column 16: found a scale"},
+        {"uniform4:running2", "column 10: found 'running2'"},
+        {"e5m2:scale=bias:scale=", "format 'e5m2:scale=bias:scale=': 'scale=' is given twice"},
+        {"uniform:", "column 8: found ':', expected bits 2..16"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        hu_quantizer q;
+        assert_true(hu_quantizer_parse(rows[r][0], HU_ROUND_NEAREST_EVEN, &q) != HU_OK);
+        if (!strstr(hu_last_error(), rows[r][1]))
+            fail_msg("'%s': %s, expected %s", rows[r][0], hu_last_error(), rows[r][1]);
+    }
+}
+
+/* Texts up to the room that they have; one character more is an error and nothing is written. */
+static void test_lengths(void **state) {
+    (void)state;
+    char text[HU_QUANTIZER_BYTES + 8];
+    hu_quantizer q;
+    memset(text, '0', sizeof text);
+    memcpy(text, "e5m", 3);
+    strcpy(text + HU_QUANTIZER_BYTES - 2, "2");
+    assert_int_equal(hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &q), HU_OK);
+    assert_int_equal(q.format.man_bits, 2);
+    strcpy(text + HU_QUANTIZER_BYTES - 2, "02");
+    assert_int_equal(hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &q), HU_ERR_PARSE);
+    assert_non_null(strstr(hu_last_error(), "is longer than 127 characters"));
+    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcde", HU_ROUND_UP, &q), HU_ERR_UNKNOWN);
+    assert_non_null(strstr(hu_last_error(), "rounding '0123456789abcde' is unknown"));
+    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcdef", HU_ROUND_UP, &q), HU_ERR_PARSE);
+    assert_non_null(strstr(hu_last_error(), "column 5: found ' '"));
+    assert_int_equal(hu_quantizer_parse("e5m2", HU_ROUND_UP, &q), HU_OK);
+    assert_int_equal(q.rounding, HU_ROUND_UP);
+}
+
+/* A plain format is one without mode, blocks, or a scale that a tensor decides. */
+static void test_plain(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *word;
+        hu_status status;
+    } rows[] = {{"e5m2", NULL, HU_OK},
+                {"e5m2:scale=2^3", NULL, HU_OK},
+                {"mxfp8", "found a block format", HU_ERR_PARSE},
+                {"uniform4", "found uniform integers", HU_ERR_PARSE},
+                {"e5m2 rne", "found a rounding mode", HU_ERR_PARSE},
+                {"e5m2 sr", "found a rounding mode", HU_ERR_PARSE},
+                {"e5m2:scale=current", "found a scale that depends on a tensor", HU_ERR_PARSE},
+                {"e5m2:scale=2^x", "column 12: found '2^x'", HU_ERR_PARSE},
+                {"uniform99", "expected bits 2..16", HU_ERR_PARSE},
+                {"e5m2:ovf=x", "column 10", HU_ERR_PARSE},
+                {"e4m3fm", "nearest", HU_ERR_UNKNOWN}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        hu_format format;
+        hu_status st = hu_plain_format_parse(rows[r].text, &format);
+        if (st != rows[r].status || (st != HU_OK && !strstr(hu_last_error(), rows[r].word)))
+            fail_msg("'%s': status %d, %s", rows[r].text, (int)st, hu_last_error());
+        if (r < 2) assert_int_equal(format.bias, r ? 12 : 15);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_print),
-        cmocka_unit_test(test_meaning),
-        cmocka_unit_test(test_uniform),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_print),     cmocka_unit_test(test_meaning),
+        cmocka_unit_test(test_uniform),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_code_bits), cmocka_unit_test(test_float32),
+        cmocka_unit_test(test_modes),     cmocka_unit_test(test_same_numbers),
+        cmocka_unit_test(test_columns),   cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

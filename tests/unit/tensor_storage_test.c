@@ -102,6 +102,97 @@ static void test_infinities_without_a_code(void **state) {
         }
 }
 
+/* One pass writes the rows that rounding gives, counts as rounding does, and draws the random words
+ * of the elements' own places; of numbers on the grid only the counts are new. */
+static void check_encoded(const hu_storage *storage, const hu_rounder *rounder, int64_t n,
+                          int64_t first, int64_t rows) {
+    enum { MOST = ROWS * LONGEST };
+    static float x[MOST], y[MOST], wanted[MOST], scratch[MOST];
+    unsigned char data[MOST * 2 + GUARD], again[MOST * 2 + GUARD];
+    const hu_random_key key = {.seed = 3, .stream = 1, .step = 4};
+    hu_round_counts counts, expected;
+    size_t bytes = hu_storage_bytes(storage, ROWS), row = hu_storage_bytes(storage, 1);
+    for (int64_t i = 0; i < rows * n; i++) x[i] = hu_random_normal(&key, (uint64_t)i) * 20;
+    hu_round_counts_clear(&counts);
+    hu_round_counts_clear(&expected);
+    memset(data, GUARD_BYTE, sizeof data);
+    hu_rounder_run(rounder, (size_t)(rows * n), x, wanted, &key, 77, &expected);
+    hu_storage_encode(storage, rounder, data, first, rows, x, y, &key, 77, &counts);
+    assert_memory_equal(y, wanted, (size_t)(rows * n) * sizeof *y);
+    assert_memory_equal(&counts, &expected, sizeof counts);
+    assert_memory_equal(hu_storage_read(storage, data, first, rows, scratch), wanted,
+                        (size_t)(rows * n) * sizeof *y);
+    for (size_t i = 0; i < sizeof data; i++)
+        if (i < row * (size_t)first || i >= row * (size_t)(first + rows))
+            assert_int_equal(data[i], GUARD_BYTE);
+    memset(again, GUARD_BYTE, sizeof again);
+    hu_storage_encode(storage, rounder, again, first, rows, x, NULL, &key, 77, NULL);
+    assert_memory_equal(again, data, bytes);
+    memset(again, GUARD_BYTE, sizeof again);
+    hu_round_counts_clear(&counts);
+    hu_round_counts_clear(&expected);
+    hu_count_on_grid(rounder, (size_t)(rows * n), wanted, &expected);
+    hu_storage_encode_on_grid(storage, rounder, again, first, rows, wanted, &counts);
+    assert_memory_equal(again, data, sizeof data);
+    assert_memory_equal(&counts, &expected, sizeof counts);
+}
+
+static void test_encode(void **state) {
+    (void)state;
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
+        for (size_t m = 0; m < 3; m += 2)
+            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)
+                for (int64_t first = 0; first < ROWS; first += 2) {
+                    hu_format format;
+                    hu_storage storage;
+                    hu_rounder rounder;
+                    assert_int_equal(hu_format_parse(formats[f], &format), HU_OK);
+                    assert_int_equal(hu_storage_choose(modes[m], &format, lengths[l], &storage),
+                                     HU_OK);
+                    if (!hu_storage_is_coded(&storage)) continue;
+                    assert_int_equal(hu_rounder_init(&rounder, &format, HU_ROUND_STOCHASTIC),
+                                     HU_OK);
+                    check_encoded(&storage, &rounder, lengths[l], first, ROWS - first);
+                    check_encoded(&storage, &rounder, lengths[l], first, 1);
+                }
+}
+
+/* Formats wider than 16 bits stay float32 in every mode, those up to 8 take one byte. */
+static void test_widths(void **state) {
+    (void)state;
+    static const struct {
+        const char *format, *names[3]; /* packed, float32, dense */
+    } cases[] = {{"e4m3", {"8 bit", "float32", "dense"}},
+                 {"e4m4", {"16 bit", "float32", "dense"}},
+                 {"bf16", {"16 bit", "float32", "dense"}},
+                 {"e8m8", {"float32", "float32", "float32"}},
+                 {"fp32", {"float32", "float32", "float32"}}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (size_t m = 0; m < 3; m++) {
+            hu_format format;
+            hu_storage storage;
+            assert_int_equal(hu_format_parse(cases[c].format, &format), HU_OK);
+            assert_int_equal(hu_storage_choose(modes[m], &format, 8, &storage), HU_OK);
+            assert_string_equal(storage.trait->name, cases[c].names[m]);
+            assert_int_equal(storage.row_elements, 8);
+            assert_true(hu_format_equal(&storage.format, &format));
+        }
+}
+
+/* What lies in its place already is left there; elsewhere it is copied. */
+static void test_float32_in_place(void **state) {
+    (void)state;
+    float data[6] = {1, 2, 3, 4, 5, 6}, other[3] = {7, 8, 9};
+    hu_storage storage;
+    assert_int_equal(hu_storage_choose(HU_STORAGE_FLOAT32, NULL, 3, &storage), HU_OK);
+    hu_storage_write(&storage, data, 1, 1, data + 3);
+    hu_storage_write_part(&storage, data, 0, 3, data);
+    assert_true(data[0] == 1 && data[3] == 4 && data[5] == 6);
+    hu_storage_write_part(&storage, data, 2, 3, other);
+    assert_true(data[1] == 2 && data[2] == 7 && data[4] == 9 && data[5] == 6);
+    assert_ptr_equal(hu_storage_read_part(&storage, data, 2, 3, other), data + 2);
+}
+
 /* Writing one row must not touch its neighbours, even where a dense row ends inside a byte. */
 static void test_neighbours_stay(void **state) {
     (void)state;
@@ -280,8 +371,11 @@ static void test_modes(void **state) {
     hu_storage_mode mode;
     hu_format format;
     hu_storage storage;
-    assert_int_equal(hu_storage_mode_parse("dense", &mode), HU_OK);
-    assert_int_equal(mode, HU_STORAGE_DENSE);
+    static const char *const names[] = {"packed", "float32", "dense"};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hu_storage_mode_parse(names[i], &mode), HU_OK);
+        assert_int_equal(mode, modes[i]);
+    }
     assert_int_equal(hu_storage_mode_parse("tight", &mode), HU_ERR_UNKNOWN);
     assert_non_null(strstr(hu_last_error(), "packed, float32 or dense"));
     assert_int_equal(hu_format_parse("fp(6,9,0)", &format), HU_OK);
@@ -302,6 +396,9 @@ int main(void) {
         cmocka_unit_test(test_modes),
         cmocka_unit_test(test_uniform),
         cmocka_unit_test(test_endless_rows),
+        cmocka_unit_test(test_encode),
+        cmocka_unit_test(test_widths),
+        cmocka_unit_test(test_float32_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
