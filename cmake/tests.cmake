@@ -68,3 +68,12 @@ foreach(test memory faults crash damage) # their long forms
     SKIP_RETURN_CODE 77
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
+
+# Small changes of formats, rounding and packing, which the unit tests must notice: tools/mutants.py.
+if(CMAKE_GENERATOR STREQUAL "Ninja" AND CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT HALFULP_SANITIZERS)
+  set(mutants ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tools/mutants.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME mutants_short COMMAND ${mutants} --short)
+  add_test(NAME mutants_exhaustive CONFIGURATIONS exhaustive COMMAND ${mutants})
+  set_tests_properties(mutants_short PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
+  set_tests_properties(mutants_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400 SKIP_RETURN_CODE 77)
+endif()
