@@ -47,10 +47,13 @@ done:
     return st;
 }
 
-/* What died between workers has advice of its own; a folder without a configuration has none. */
+/* What died between workers, or in the optimizer, has advice of its own; a folder without a
+ * configuration has none. */
 static hu_status find_advice(const hu_explaining *x, hu_repair *advice, bool *has_advice) {
     uint32_t place = x->why.death.place;
-    *has_advice = x->run.config && (place == HU_NONE || !hu_is_on_wire(&x->run, place));
+    bool is_apart = hu_is_optimizer_state(&x->run, place) ||
+                    (place != HU_NONE && hu_is_on_wire(&x->run, place));
+    *has_advice = x->run.config && !is_apart;
     return *has_advice ? hu_repair_create(&x->run, &x->why, advice) : HU_OK;
 }
 
@@ -116,7 +119,9 @@ const hu_verb hu_verb_why = {
         "whether it made the loss itself or got it, and which of the formats of format= would "
         "have\n"
         "held its numbers. TENSOR asks for another one; a GLOB lists what became of all that it\n"
-        "names ('*.wire': gradients between workers, as sent).\n"
+        "names ('*.wire': gradients between workers, as sent; '*.momentum', '*.squares': state of "
+        "the\n"
+        "optimizer that optimizer.state= packs).\n"
         "Says what to try: other formats for a role, a loss scale, another rule; each is tried on\n"
         "the recorded numbers of all tensors first. try=1 trains the run again with the first.\n",
     .flags = flags,

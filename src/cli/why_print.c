@@ -5,6 +5,7 @@
 
 #include "cli/why_print.h"
 #include "explain/loss_words.h"
+#include "explain/state_words.h"
 #include "explain/wire_words.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
@@ -120,6 +121,7 @@ static void print_wire(const hu_explaining *x, uint32_t place, const hu_death *d
 /* The whole story of one death: what, in which format, who made it, why, what would have helped. */
 static void print_death(const hu_explaining *x, const hu_death *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512], text[HU_LOSS_WORDS_BYTES];
+    char state[HU_STATE_WORDS_BYTES];
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
     printf("%s, step %lld: ", hu_fact_death_name(x, death, name), (long long)death->step);
@@ -142,6 +144,7 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     /* Other formats of the tensor do not help these. */
     if (death->sums || death->kind == HU_DEATH_LOST || death->kind == HU_DEATH_EVALUATION) return;
     print_fits(x, death);
+    fputs(hu_state_words(x, death, state), stdout);
 }
 
 /* For a run in which nothing died: how near it came. */

@@ -77,6 +77,17 @@ bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total) {
     return add(run, hu_tally_of_sum(run, v), total);
 }
 
+bool hu_record_tensor(const hu_run *run, hu_tensor tensor, hu_histogram *total) {
+    if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(run, tensor.value, total);
+    if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(run, tensor.value, total);
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return hu_record_weights(run, tensor.value, total);
+    if (tensor.kind == HU_TENSOR_GRADIENT) return hu_record_gradient(run, tensor.value, total);
+    if (!hu_tensor_is_state(tensor)) return false;
+    const hu_histogram *state = hu_tensor_state(run->edges, tensor)->exponents;
+    if (state) hu_histogram_merge(total, state);
+    return state != NULL;
+}
+
 hu_round_counts hu_record_counts(const hu_histogram *x) {
     enum { NORMAL = -126 - HU_HISTOGRAM_LEAST };
     hu_round_counts counts;

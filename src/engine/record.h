@@ -6,6 +6,7 @@
 #ifndef HU_ENGINE_RECORD_H
 #define HU_ENGINE_RECORD_H
 #include "engine/run.h"
+#include "graph/walk.h"
 #include "kernel/histogram/histogram.h"
 
 /* Forgets what was recorded; passes record this step from now on, those of a scan too. Nothing
@@ -35,6 +36,10 @@ bool hu_record_value(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total);
 bool hu_record_weights(const hu_run *run, hu_value_id v, hu_histogram *total);
+
+/* The same of any tensor of a walk. Of what travels between workers nothing is recorded; the update
+ * leaves its record of state in the table. */
+bool hu_record_tensor(const hu_run *run, hu_tensor tensor, hu_histogram *total);
 
 /* Counts of numbers that are not rounded, as their histogram tells them. */
 hu_round_counts hu_record_counts(const hu_histogram *x);

@@ -68,6 +68,9 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
                                                   : "a parameter");
     } else if (tensor.kind == HU_TENSOR_WIRE) {
         snprintf(text, capacity, "a gradient on its way between workers");
+    } else if (hu_tensor_is_state(tensor)) {
+        snprintf(text, capacity, "kept by the optimizer: a sum or mean of %s",
+                 tensor.kind == HU_TENSOR_MOMENTUM ? "gradients" : "squares of gradients");
     } else if (tensor.kind == HU_TENSOR_WIRE_SUM) {
         snprintf(text, capacity, "sums that workers make of gradients on their way");
     } else if (tensor.kind == HU_TENSOR_WEIGHTS) {
@@ -171,6 +174,29 @@ hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int can
                 (c->min_exponent == HU_NO_EXPONENT || c->min_exponent >= least);
     if (!x->why.rounds[condition.record->format] && c->overflow) fit.holds = false;
     return fit;
+}
+
+bool hu_is_optimizer_state(const hu_opened_run *run, uint32_t place) {
+    return place != HU_NONE && hu_tensor_is_state(run->walk.tensor[place]);
+}
+
+/* State is packed in at most 16 bits, or not at all. */
+static const char *first_that_holds(const hu_explaining *x, const hu_death *death) {
+    enum { MOST_BITS = 16 };
+    const hu_candidates *tried = &x->run.candidates;
+    for (int f = 0; f < tried->count; f++)
+        if (hu_format_bits(&tried->format[f]) <= MOST_BITS &&
+            hu_fact_fit(x, death->place, death->step, f).holds)
+            return tried->name[f];
+    return "fp32";
+}
+
+const char *hu_fact_state_rule(const hu_explaining *x, const hu_death *death, char *text) {
+    char name[HU_TENSOR_NAME_BYTES];
+    if (death->kind == HU_DEATH_NONE || !hu_is_optimizer_state(&x->run, death->place)) return NULL;
+    const char *sort = strrchr(hu_fact_name(x, death->place, name), '.');
+    snprintf(text, HU_STATE_RULE_BYTES, "*%.40s: %.80s", sort, first_that_holds(x, death));
+    return text;
 }
 
 int64_t hu_fact_last_step(const hu_explaining *x) {
@@ -308,21 +334,23 @@ static const char *cause_name(hu_death_cause cause) {
 
 /* One death with all that is known of it; null: there is none. */
 static json_t *death_json(const hu_explaining *x, const hu_death *death) {
-    char name[HU_TENSOR_NAME_BYTES], maker[512];
+    char name[HU_TENSOR_NAME_BYTES], maker[512], rule[HU_STATE_RULE_BYTES];
     const char *format;
     if (death->place == HU_NONE) return json_null();
     hu_round_counts c = hu_fact_counts(x, death, &format);
-    return json_pack(
-        "{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o}",
-        "tensor", hu_fact_death_name(x, death, name), "step", (json_int_t)death->step, "kind",
-        hu_death_kind_name(death->kind), "role", cause_name(death->cause), "maker",
-        hu_fact_maker(x, death->place, maker, sizeof maker), "format", format, "elements",
-        (json_int_t)c.elements, "overflow", (json_int_t)c.overflow, "underflow",
-        (json_int_t)c.underflow, "zero", (json_int_t)c.zero, "nan", (json_int_t)c.nan,
-        "max_exponent", exponent_json(c.max_exponent), "min_exponent",
-        exponent_json(c.min_exponent), "spread", (json_int_t)death->spread, "inputs",
-        sources_json(x, death->place, death->step), "formats",
-        fits_json(x, death->place, death->step), "wire", ways_json(x, death));
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, "
+                     "s:o, s:o, s:s?}",
+                     "tensor", hu_fact_death_name(x, death, name), "step", (json_int_t)death->step,
+                     "kind", hu_death_kind_name(death->kind), "role", cause_name(death->cause),
+                     "maker", hu_fact_maker(x, death->place, maker, sizeof maker), "format", format,
+                     "elements", (json_int_t)c.elements, "overflow", (json_int_t)c.overflow,
+                     "underflow", (json_int_t)c.underflow, "zero", (json_int_t)c.zero, "nan",
+                     (json_int_t)c.nan, "max_exponent", exponent_json(c.max_exponent),
+                     "min_exponent", exponent_json(c.min_exponent), "spread",
+                     (json_int_t)death->spread, "inputs",
+                     sources_json(x, death->place, death->step), "formats",
+                     fits_json(x, death->place, death->step), "wire", ways_json(x, death),
+                     "state_rule", hu_fact_state_rule(x, death, rule));
 }
 
 static json_t *text_or_null(const char *text) {

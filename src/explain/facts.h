@@ -38,6 +38,16 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
 /* How the candidate fits the numbers that a tensor had at a step. */
 hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate);
 
+/* True of what an optimizer keeps for a parameter. */
+bool hu_is_optimizer_state(const hu_opened_run *run, uint32_t place);
+
+/* The rule of optimizer.state that would have held what died: "*.squares: bf16", with the first of
+ * the run's candidate formats that holds the numbers of the death's step and that state can have;
+ * fp32 where there is none. text: room for HU_STATE_RULE_BYTES. Gives text; NULL of other tensors
+ * and of no death. */
+enum { HU_STATE_RULE_BYTES = 160 };
+const char *hu_fact_state_rule(const hu_explaining *x, const hu_death *death, char *text);
+
 /* Steps that the records reach. */
 int64_t hu_fact_last_step(const hu_explaining *x);
 

@@ -35,6 +35,8 @@ hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
     if (has_kind(run->history, run->graph, HU_TENSOR_WIRE)) more |= HU_WALK_WIRE;
     if (has_kind(run->history, run->graph, HU_TENSOR_WEIGHTS)) more |= HU_WALK_WEIGHTS;
+    if (has_kind(run->history, run->graph, HU_TENSOR_MOMENTUM)) more |= HU_WALK_MOMENTUM;
+    if (has_kind(run->history, run->graph, HU_TENSOR_SQUARES)) more |= HU_WALK_SQUARES;
     HU_TRY(hu_walk_create(run->graph, more, &run->walk));
     HU_TRY(read_config(run));
 done:

@@ -55,7 +55,7 @@ static hu_status add_tensor(const hu_why *why, uint32_t place, int64_t *number,
     hu_tensor_kind kind = why->walk->tensor[place].kind;
     uint32_t name = why->tensor[place];
     if (kind == HU_TENSOR_WIRE || kind == HU_TENSOR_WIRE_SUM || name == HU_NAMES_NONE ||
-        hu_why_is_loss_output(why, place))
+        hu_tensor_is_state(why->walk->tensor[place]) || hu_why_is_loss_output(why, place))
         return HU_OK;
     const char *format = format_of(why, name);
     if (!format) return HU_OK;

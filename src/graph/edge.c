@@ -24,6 +24,8 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     HU_TRY(create_edges(edges->value_count, &edges->grad_weights));
     HU_TRY(create_edges(edges->value_count, &edges->wire));
     HU_TRY(create_edges(edges->value_count, &edges->wire_sum));
+    for (int s = 0; s < HU_STATE_SORTS; s++)
+        HU_TRY(create_edges(edges->value_count, &edges->state[s]));
     void *products;
     HU_TRY(hu_alloc_array(graph->node_count, sizeof(hu_node_products), &products));
     edges->products = products;
@@ -42,6 +44,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->grad_weights);
     hu_free(edges->wire);
     hu_free(edges->wire_sum);
+    for (int s = 0; s < HU_STATE_SORTS; s++) hu_free(edges->state[s]);
     hu_free(edges->products);
     *edges = (hu_edge_table){0};
 }
@@ -58,6 +61,9 @@ void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to) {
     copy_edges(to->grad_weights, from->grad_weights, from->value_count);
     copy_edges(to->wire, from->wire, from->value_count);
     copy_edges(to->wire_sum, from->wire_sum, from->value_count);
+    for (int s = 0; s < HU_STATE_SORTS; s++)
+        copy_edges(to->state[s], from->state[s], from->value_count);
+    memcpy(to->has_state, from->has_state, sizeof to->has_state);
     memcpy(to->products, from->products, from->node_count * sizeof *to->products);
     memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
     to->has_wire = from->has_wire;
@@ -73,6 +79,10 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         hu_round_counts_clear(&edges->grad_weights[v].counts);
         hu_round_counts_clear(&edges->wire[v].counts);
         hu_round_counts_clear(&edges->wire_sum[v].counts);
+        for (int s = 0; s < HU_STATE_SORTS; s++) {
+            hu_round_counts_clear(&edges->state[s][v].counts);
+            edges->state[s][v].exponents = NULL;
+        }
     }
     for (uint32_t u = 0; u < edges->use_count; u++) {
         hu_round_counts_clear(&edges->use[u].counts);

@@ -22,6 +22,13 @@ typedef struct hu_update_counts {
                        weight's format has there. Formats without a scale only */
 } hu_update_counts;
 
+/* What an optimizer keeps for each number of a trained parameter. */
+typedef enum hu_state_sort {
+    HU_STATE_MOMENTUM, /* a sum or mean of gradients: momentum, first moment, velocity */
+    HU_STATE_SQUARES,  /* the same of their squares: second moment, mean or sum of squares */
+    HU_STATE_SORTS
+} hu_state_sort;
+
 typedef struct hu_edge {
     hu_quantizer quantizer;
     uint32_t capacity_bits;  /* 0: the quantizer stays as it is while a run is planned. Else runs
@@ -36,6 +43,8 @@ typedef struct hu_edge {
                       the spacing of the rounded numbers */
     uint32_t residual_bits; /* uses that learn: bits of what rounding took from each number, 2 to 8;
                                0: as it is (engine/residual.h) */
+    const struct hu_histogram *exponents; /* state of an optimizer: of the latest step that was
+                                             recorded, NULL: it is not. Borrowed: from its owner */
     double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of
                            dL/dQ (Q - x), Q being x rounded and L the scaled loss */
     double of_workers;  /* the same of those of several workers whose passes are done */
@@ -60,8 +69,11 @@ typedef struct hu_edge_table {
     hu_edge *wire;         /* [value_count] of trained parameters: their gradient on its way between
                               workers; nothing is rounded where one worker trains alone */
     hu_edge *wire_sum;     /* [value_count] likewise, sums of what travels */
-    bool has_wire;         /* several workers train */
-    bool has_apart;        /* one of grad_weights is apart */
+    hu_edge *state[HU_STATE_SORTS]; /* [value_count] of trained parameters: what the optimizer
+                                       keeps for them, rounded behind each update */
+    bool has_state[HU_STATE_SORTS]; /* some of them are rounded */
+    bool has_wire;                  /* several workers train */
+    bool has_apart;                 /* one of grad_weights is apart */
     uint32_t value_count, use_count;
     /* Tensors of at most so many bits count as low precision: activations, their gradients,
      * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */

@@ -87,6 +87,16 @@ static void walk_wire(hu_walk *walk) {
     }
 }
 
+/* The optimizer comes last, parameter by parameter in the order of their gradients. */
+static void walk_state(hu_walk *walk, hu_tensor_kind kind) {
+    uint32_t made = walk->count;
+    for (uint32_t i = 0; i < made; i++) {
+        hu_tensor tensor = walk->tensor[i];
+        bool is_trained = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
+        if (tensor.kind == HU_TENSOR_GRADIENT && is_trained) put(walk, kind, tensor.value);
+    }
+}
+
 hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
     hu_status st = HU_OK;
     void *block;
@@ -102,6 +112,8 @@ hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
     walk_forward(walk);
     walk_backward(walk, more);
     if (more & HU_WALK_WIRE) walk_wire(walk);
+    if (more & HU_WALK_MOMENTUM) walk_state(walk, HU_TENSOR_MOMENTUM);
+    if (more & HU_WALK_SQUARES) walk_state(walk, HU_TENSOR_SQUARES);
 done:
     if (st != HU_OK) hu_walk_free(walk);
     return st;
@@ -115,9 +127,14 @@ void hu_walk_free(hu_walk *walk) {
 
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
     static const char *const suffix[] = {
-        "", ".grad", ".grad.sum", ".grad.weights", ".grad.wire", ".grad.wire.sum"};
+        "",           ".grad",          ".grad.sum", ".grad.weights",
+        ".grad.wire", ".grad.wire.sum", ".momentum", ".squares"};
     snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
              suffix[tensor.kind]);
+}
+
+const hu_edge *hu_tensor_state(const hu_edge_table *edges, hu_tensor tensor) {
+    return &edges->state[tensor.kind - HU_TENSOR_MOMENTUM][tensor.value];
 }
 
 const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_table *edges,
@@ -127,6 +144,7 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
     if (tensor.kind == HU_TENSOR_WEIGHTS) return &edges->grad_weights[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
+    if (hu_tensor_is_state(tensor)) return &hu_tensor_state(edges, tensor)->quantizer;
     const hu_value_info *value = &graph->value[tensor.value];
     bool has_any = hu_contribution_count(graph, tensor.value) > 0;
     uint32_t use = has_any ? hu_contribution_use(graph, tensor.value, 0) : value->uses[0];
@@ -142,6 +160,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
     if (tensor.kind == HU_TENSOR_WEIGHTS) return edges->grad_weights[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return edges->wire_sum[tensor.value].counts;
+    if (hu_tensor_is_state(tensor)) return hu_tensor_state(edges, tensor)->counts;
     hu_round_counts_clear(&counts);
     for (uint32_t k = 0; k < value->use_count; k++)
         hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
@@ -191,6 +210,13 @@ static void add_statistics(list *sources, const hu_value_info *value) {
     }
 }
 
+/* State of the optimizer is made of the gradient that the update reads. */
+static void add_update(list *sources, hu_value_id v) {
+    static const hu_tensor_kind read[] = {HU_TENSOR_WIRE_SUM, HU_TENSOR_SUM, HU_TENSOR_GRADIENT};
+    for (size_t i = 0; i < sizeof read / sizeof *read && sources->count == 0; i++)
+        add(sources, read[i], v);
+}
+
 uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *source) {
     const hu_graph *graph = walk->graph;
     hu_tensor tensor = walk->tensor[place];
@@ -202,6 +228,7 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
     if (tensor.kind == HU_TENSOR_WIRE)
         add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_WIRE_SUM) add(&sources, HU_TENSOR_WIRE, tensor.value);
+    if (hu_tensor_is_state(tensor)) add_update(&sources, tensor.value);
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
         add_reads(&sources, &graph->node[value->producer]);
     if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)

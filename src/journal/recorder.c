@@ -147,11 +147,7 @@ static const char *separator(hu_recorder *r) {
 static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
     if (!hu_record_has(r->run, (uint64_t)step)) return false;
     *x = (hu_histogram){0};
-    if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(r->run, tensor.value, x);
-    if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(r->run, tensor.value, x);
-    if (tensor.kind == HU_TENSOR_WEIGHTS) return hu_record_weights(r->run, tensor.value, x);
-    if (tensor.kind == HU_TENSOR_WIRE || tensor.kind == HU_TENSOR_WIRE_SUM) return false;
-    return hu_record_gradient(r->run, tensor.value, x);
+    return hu_record_tensor(r->run, tensor, x);
 }
 
 /* What the tensor is rounded to; it may change from step to step. */

@@ -101,6 +101,7 @@ static hu_status read_optimizer(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_text(config, "optimizer.compat", &name));
     optimizer->zeros_stay = strcmp(name, "cpd") == 0;
     HU_TRY(check_lars(config, optimizer));
+    HU_TRY(hu_config_list(config, "optimizer.state", &options->optimizer_state));
     HU_TRY(hu_config_list(config, "optimizer.no_decay", &options->no_decay));
     HU_TRY(hu_config_f64(config, "optimizer.clip_norm", &options->clip_norm));
     HU_TRY(hu_config_list(config, "optimizer.clip_rules", &options->clip_rules));

@@ -37,6 +37,9 @@ static hu_status take_optimizer(hu_trainer *trainer, const hu_trainer *other) {
         return hu_fail(HU_ERR_ARGUMENT, "found the state of optimizer %s, expected that of %s",
                        hu_optimizer_kinds[other->options.optimizer.kind].name,
                        hu_optimizer_kinds[trainer->options.optimizer.kind].name);
+    if (strcmp(trainer->state_formats, other->state_formats) != 0)
+        return hu_fail(HU_ERR_ARGUMENT, "found an optimizer whose state has other formats, "
+                                        "expected those of this training (optimizer.state)");
     for (int t = 0; t < trainer->turns; t++)
         for (size_t i = 0; hu_optimizer_state(other->turn[t].optimizer, i, &name, &data, &bytes);
              i++)

@@ -11,6 +11,7 @@
 #include "train/plateau.h"
 #include "train/prepare.h"
 #include "train/sized.h"
+#include "train/state_formats.h"
 #include "train/streams.h"
 #include "train/tensors.h"
 #include "train/trainer.h"
@@ -44,6 +45,7 @@ static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
     int64_t trained = trainer->weights.trained;
+    HU_TRY(hu_state_formats_write(trainer));
     HU_TRY(hu_turns_create(trainer));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
     HU_TRY(hu_workers_create(trainer));
@@ -145,6 +147,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_average_free(trainer);
     hu_streams_free(&trainer->streams);
     hu_free(trainer->name_order);
+    hu_free(trainer->state_formats);
     hu_adaptations_free(&trainer->adaptations);
     hu_free(trainer);
 }

@@ -189,6 +189,7 @@ typedef struct hu_trainer {
     hu_clip clip;
     hu_average average;
     hu_streams streams;
+    char *state_formats;  /* of packed state, as a checkpoint has them (train/state_formats.h) */
     uint32_t *name_order; /* [parameters] value ids of the trained parameters in name order */
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { MAX_MOMENTS = 2 };
+enum { MAX_MOMENTS = HU_STATE_SORTS };
 
 const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT] = {
     [HU_OPTIMIZER_SGD] = {"sgd", "gradient descent with momentum (nesterov or not), L2 decay"},
@@ -48,11 +48,12 @@ struct hu_optimizer {
     hu_optimizer_options options;
     int64_t parameters;
     int64_t t;
-    size_t moments;             /* used entries of moment */
-    float *moment[MAX_MOMENTS]; /* [parameters] each */
-    double lr;                  /* of this step */
-    float unscale;              /* of its gradients */
-    coefficients now;           /* at that rate */
+    size_t moments;                /* used entries of moment */
+    hu_moment moment[MAX_MOMENTS]; /* of [parameters] each */
+    double lr;                     /* of this step */
+    float unscale;                 /* of its gradients */
+    bool records;                  /* its state is recorded */
+    coefficients now;              /* at that rate */
 };
 
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind) {
@@ -140,13 +141,36 @@ done:
 }
 
 /* A moment that the update does not read takes no memory: plain descent needs none. */
-static size_t moment_count(const hu_optimizer_options *options) {
-    if (options->kind == HU_OPTIMIZER_SGD) return options->momentum > 0 ? 1 : 0;
-    return options->kind == HU_OPTIMIZER_ADAM || options->kind == HU_OPTIMIZER_ADAMW ? 2 : 1;
+bool hu_optimizer_has_state(const hu_optimizer_options *options, hu_state_sort sort) {
+    bool is_sgd = options->kind == HU_OPTIMIZER_SGD, is_lars = options->kind == HU_OPTIMIZER_LARS;
+    bool is_adam = options->kind == HU_OPTIMIZER_ADAM || options->kind == HU_OPTIMIZER_ADAMW;
+    if (sort == HU_STATE_SQUARES) return !is_sgd && !is_lars;
+    return is_lars || is_adam || (is_sgd && options->momentum > 0);
 }
 
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
                               hu_optimizer **optimizer) {
+    return hu_optimizer_create_packed(options, parameters, NULL, optimizer);
+}
+
+/* Moments in the order of their names. */
+static hu_status create_moments(hu_optimizer *optimizer, const hu_state_plan *plan) {
+    hu_status st = HU_OK;
+    const hu_optimizer_options *options = &optimizer->options;
+    for (int sort = 0; sort < HU_STATE_SORTS; sort++) {
+        if (!hu_optimizer_has_state(options, (hu_state_sort)sort)) continue;
+        hu_moment *moment = &optimizer->moment[optimizer->moments++];
+        HU_TRY(hu_moment_create(plan, (hu_state_sort)sort, optimizer->parameters, moment));
+        if (options->kind == HU_OPTIMIZER_ADAGRAD && (float)options->initial > 0.0f)
+            HU_TRY(hu_moment_check_initial(moment, plan, (float)options->initial,
+                                           "optimizer.initial"));
+    }
+done:
+    return st;
+}
+
+hu_status hu_optimizer_create_packed(const hu_optimizer_options *options, int64_t parameters,
+                                     const hu_state_plan *plan, hu_optimizer **optimizer) {
     hu_status st = HU_OK;
     void *block = NULL;
     hu_optimizer *made = NULL;
@@ -162,11 +186,7 @@ hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t param
     made = block;
     made->options = *options;
     made->parameters = parameters;
-    made->moments = moment_count(options);
-    for (size_t i = 0; i < made->moments; i++) {
-        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)parameters * sizeof(float), &block));
-        made->moment[i] = block;
-    }
+    HU_TRY(create_moments(made, plan));
     *optimizer = made;
     made = NULL;
 done:
@@ -177,13 +197,20 @@ done:
 void hu_optimizer_begin(hu_optimizer *optimizer) {
     float initial = (float)optimizer->options.initial;
     bool begins_there = optimizer->options.kind == HU_OPTIMIZER_ADAGRAD && initial > 0.0f;
-    for (int64_t i = 0; begins_there && i < optimizer->parameters; i++)
-        optimizer->moment[0][i] = initial;
+    if (begins_there) hu_moment_fill(&optimizer->moment[0], initial);
+}
+
+const hu_moment_part *hu_optimizer_part(const hu_optimizer *optimizer, hu_state_sort sort,
+                                        uint32_t i) {
+    for (size_t m = 0; m < optimizer->moments; m++)
+        if (optimizer->moment[m].sort == sort && optimizer->moment[m].part)
+            return &optimizer->moment[m].part[i];
+    return NULL;
 }
 
 void hu_optimizer_free(hu_optimizer *optimizer) {
     if (!optimizer) return;
-    for (size_t i = 0; i < MAX_MOMENTS; i++) hu_free(optimizer->moment[i]);
+    for (size_t i = 0; i < MAX_MOMENTS; i++) hu_moment_free(&optimizer->moment[i]);
     hu_free(optimizer);
 }
 
@@ -212,7 +239,14 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     optimizer->t++;
     optimizer->lr = lr;
     optimizer->unscale = 1.0f;
+    optimizer->records = false;
     optimizer->now = coefficients_at(optimizer, lr);
+    for (size_t m = 0; m < optimizer->moments; m++) hu_moment_clear(&optimizer->moment[m], false);
+}
+
+void hu_optimizer_record(hu_optimizer *optimizer) {
+    optimizer->records = true;
+    for (size_t m = 0; m < optimizer->moments; m++) hu_moment_clear(&optimizer->moment[m], true);
 }
 
 void hu_optimizer_unscale_gradients(hu_optimizer *optimizer, float unscale) {
@@ -344,41 +378,66 @@ static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict
     }
 }
 
+/* Elements whose state is there as float32: state[m] [n] of moment m, NULL of those that the kind
+ * does not have. */
+static void apply_open(const hu_optimizer *optimizer, const coefficients *k, int64_t n,
+                       float *master, const float *grad, float *const state[MAX_MOMENTS],
+                       hu_tensor_update tensor) {
+    hu_optimizer_kind kind = optimizer->options.kind;
+    float *first = state[0], *second = state[1];
+    if (kind == HU_OPTIMIZER_LARS)
+        apply_lars(k, n, master, grad, first, tensor);
+    else if (kind == HU_OPTIMIZER_ADAM)
+        apply_adam(k, n, master, grad, first, second, tensor.decay);
+    else if (kind == HU_OPTIMIZER_RMSPROP || kind == HU_OPTIMIZER_ADAGRAD)
+        apply_rmsprop(k, n, master, grad, first, tensor.decay);
+    else if (kind == HU_OPTIMIZER_ADAMW)
+        apply_adamw(k, n, master, grad, first, second, tensor.decay);
+    else if (!first)
+        apply_plain(k, n, master, grad, tensor.decay);
+    else if (optimizer->options.nesterov)
+        apply_nesterov(k, n, master, grad, first, tensor.decay);
+    else
+        apply_momentum(k, n, master, grad, first, tensor.decay);
+}
+
+/* At most HU_MOMENT_CHUNK of them. */
+static void apply_chunk(hu_optimizer *optimizer, const coefficients *k, int64_t offset, int64_t n,
+                        float *master, const float *grad, hu_tensor_update tensor) {
+    float scratch[MAX_MOMENTS][HU_MOMENT_CHUNK];
+    float *state[MAX_MOMENTS] = {NULL};
+    for (size_t m = 0; m < optimizer->moments; m++)
+        state[m] = hu_moment_open(&optimizer->moment[m], offset, n, scratch[m]);
+    apply_open(optimizer, k, n, master, grad, state, tensor);
+    for (size_t m = 0; m < optimizer->moments; m++)
+        hu_moment_close(&optimizer->moment[m], offset, n, state[m], optimizer->t,
+                        optimizer->records);
+}
+
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor) {
     coefficients own = tensor.rate == 1.0 ? optimizer->now
                                           : coefficients_at(optimizer, optimizer->lr * tensor.rate);
     own.unscale = optimizer->unscale;
     own.clip = tensor.clip;
-    const coefficients *k = &own;
-    float *first = optimizer->moment[0], *second = optimizer->moment[1];
     assert(offset >= 0 && n >= 0 && offset <= optimizer->parameters - n);
     /* Decay 0 leaves the gradient alone; adding 0 * w would turn an infinite weight into NaN. */
-    bool decay = tensor.decay && optimizer->options.weight_decay != 0;
-    tensor.decay = decay;
-    if (optimizer->options.kind == HU_OPTIMIZER_LARS)
-        apply_lars(k, n, master, grad, first + offset, tensor);
-    else if (optimizer->options.kind == HU_OPTIMIZER_ADAM)
-        apply_adam(k, n, master, grad, first + offset, second + offset, decay);
-    else if (optimizer->options.kind == HU_OPTIMIZER_RMSPROP ||
-             optimizer->options.kind == HU_OPTIMIZER_ADAGRAD)
-        apply_rmsprop(k, n, master, grad, first + offset, decay);
-    else if (optimizer->options.kind == HU_OPTIMIZER_ADAMW)
-        apply_adamw(k, n, master, grad, first + offset, second + offset, decay);
-    else if (!first)
-        apply_plain(k, n, master, grad, decay);
-    else if (optimizer->options.nesterov)
-        apply_nesterov(k, n, master, grad, first + offset, decay);
-    else
-        apply_momentum(k, n, master, grad, first + offset, decay);
+    tensor.decay = tensor.decay && optimizer->options.weight_decay != 0;
+    for (int64_t at = 0; at < n; at += HU_MOMENT_CHUNK)
+        apply_chunk(optimizer, &own, offset + at,
+                    n - at < HU_MOMENT_CHUNK ? n - at : HU_MOMENT_CHUNK, master + at, grad + at,
+                    tensor);
 }
 
 bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
                         const void **data, size_t *bytes) {
     if (index > optimizer->moments) return false;
     *name = index == 0 ? "t" : moment_names[optimizer->options.kind][index - 1];
-    *data = index == 0 ? (const void *)&optimizer->t : optimizer->moment[index - 1];
-    *bytes = index == 0 ? sizeof optimizer->t : (size_t)optimizer->parameters * sizeof(float);
+    *data = &optimizer->t;
+    *bytes = sizeof optimizer->t;
+    if (index == 0) return true;
+    *data = optimizer->moment[index - 1].data;
+    *bytes = optimizer->moment[index - 1].bytes;
     return true;
 }
 
@@ -402,8 +461,8 @@ hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void
         return hu_fail(HU_ERR_CORRUPT, "optimizer block '%s': found %zu bytes, expected %zu", name,
                        bytes, expected);
     if (index > 0) {
-        if (bytes > 0) memcpy(optimizer->moment[index - 1], data, bytes);
-        return HU_OK;
+        hu_status st = hu_moment_restore(&optimizer->moment[index - 1], data);
+        return st == HU_OK ? st : hu_fail_within(st, "optimizer block '%s': ", name);
     }
     int64_t t;
     memcpy(&t, data, sizeof t);

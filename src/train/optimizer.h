@@ -14,6 +14,7 @@
 #include <halfulp/status.h>
 
 #include "train/kind.h"
+#include "train/moments.h"
 
 typedef enum hu_optimizer_kind {
     HU_OPTIMIZER_SGD,
@@ -65,6 +66,19 @@ hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
  * hu_optimizer_free. HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
                               hu_optimizer **optimizer);
+
+/* The same with state in the formats of a plan, NULL: float32. HU_ERR_ARGUMENT also names a format
+ * of a sort of state that the optimizer keeps and that cannot hold it. */
+hu_status hu_optimizer_create_packed(const hu_optimizer_options *options, int64_t parameters,
+                                     const hu_state_plan *plan, hu_optimizer **optimizer);
+
+/* Whether an optimizer of these options keeps that sort of state. */
+bool hu_optimizer_has_state(const hu_optimizer_options *options, hu_state_sort sort);
+
+/* Tensor i of the plan as its state of that sort is kept; NULL: there is no such state, or all of
+ * it is float32. Borrowed: valid until the optimizer is freed. */
+const hu_moment_part *hu_optimizer_part(const hu_optimizer *optimizer, hu_state_sort sort,
+                                        uint32_t i);
 /* What a training begins with, behind create: the zeros; of adagrad sums of initial. */
 void hu_optimizer_begin(hu_optimizer *optimizer);
 void hu_optimizer_free(hu_optimizer *optimizer);
@@ -72,6 +86,9 @@ void hu_optimizer_free(hu_optimizer *optimizer);
 /* Starts one step of learning rate lr: advances t by one and fixes the coefficients. A step that is
  * skipped because of an overflow calls neither this nor apply, and leaves everything as it was. */
 void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr);
+
+/* After begin_step: exponents of the state that apply rounds in this step are recorded. */
+void hu_optimizer_record(hu_optimizer *optimizer);
 
 /* What apply multiplies every gradient of this step with, before a tensor's own factor: the inverse
  * of the loss scale. 1 after begin_step. */
@@ -97,6 +114,9 @@ float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, doub
  *   grad    [n] their gradients before the factors above; not overlapping master
  *   tensor  of the tensor that the range lies in
  *
+ * State that is packed is unpacked before its update, which is in float32, and rounded behind it;
+ * the weight moves by the number before it is rounded.
+ *
  * sgd:   g += wd w; v = mu v + g (v starts at 0, so v = g first); w -= lr (nesterov ? g + mu v : v)
  * lars:  v = mu v + (lr lambda) (g + wd w); w -= v
  * adam:  g += wd w;          m += (1-b1)(g-m); s = b2 s + (1-b2) g g;
@@ -112,7 +132,8 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
                         const float *grad, hu_tensor_update tensor);
 
 /* Blocks of state for the checkpoint: index 0, 1, ... until the answer is false. "t" is one int64,
- * all others [P] float32. Borrowed: valid until the optimizer is freed. */
+ * all others [P] float32, or as they are packed (train/moments.h). Borrowed: valid until the
+ * optimizer is freed. */
 bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
                         const void **data, size_t *bytes);
 
@@ -120,7 +141,7 @@ bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char 
 bool hu_optimizer_keeps(hu_optimizer_kind kind, const char *name);
 
 /* Puts back what hu_optimizer_state gave for index. HU_ERR_CORRUPT, and nothing changed, if the
- * size or t cannot be right; HU_ERR_ARGUMENT if there is no such block. */
+ * size, t or a sum of squares cannot be right; HU_ERR_ARGUMENT if there is no such block. */
 hu_status hu_optimizer_restore(hu_optimizer *optimizer, size_t index, const void *data,
                                size_t bytes);
 

@@ -58,8 +58,10 @@ typedef struct hu_train_options {
     bool eval_masters; /* evaluate with unrounded weights */
                        /* The update. */
     hu_optimizer_options optimizer;
-    const hu_keys *no_decay;   /* patterns of the parameters without weight decay, NULL: none.
-                                  Borrowed: needed while the trainer is made */
+    const hu_keys *optimizer_state; /* formats of its state, see train/state_formats.h; NULL:
+                                       float32. Borrowed, as no_decay */
+    const hu_keys *no_decay;        /* patterns of the parameters without weight decay, NULL: none.
+                                       Borrowed: needed while the trainer is made */
     double average;            /* decay of the running means of the weights; 0: there are none */
     const hu_keys *average_of; /* patterns of what is averaged; NULL: all. Borrowed, as no_decay */
     bool eval_average;         /* evaluate with the means, where there are some */

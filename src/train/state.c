@@ -10,6 +10,7 @@
 #include "train/average.h"
 #include "train/patience.h"
 #include "train/plateau.h"
+#include "train/state_formats.h"
 #include "train/streams.h"
 #include "train/trainer.h"
 #include "train/turns.h"
@@ -73,6 +74,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_streams_save(trainer, writer));
     HU_TRY(hu_plateau_save(trainer, writer));
     HU_TRY(hu_patience_save(trainer, writer));
+    HU_TRY(hu_state_formats_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
     hu_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
@@ -286,6 +288,7 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
                        (long long)saved.progress.last_metric_step);
     HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
+    HU_TRY(hu_state_formats_check(trainer, checkpoint));
     for (int t = 0; t < trainer->turns; t++)
         HU_TRY(check_turn(trainer, checkpoint, t, &restored[t]));
     HU_TRY(hu_workers_check(trainer, checkpoint));

@@ -3,7 +3,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "train/block.h"
+#include "train/state_formats.h"
 
 /* Names of a turn begin alike, so that its parameters stand together in name order. */
 static void find_parameters(hu_trainer *trainer, int turn) {
@@ -42,6 +44,17 @@ static hu_status find_masters(hu_trainer *trainer, int turn) {
                    graph->turn[turn].name);
 }
 
+static hu_status create_optimizer(hu_trainer *trainer, int turn) {
+    hu_learner *learner = &trainer->turn[turn];
+    hu_state_plan plan;
+    hu_status st = hu_state_formats_plan(trainer, turn, &plan);
+    if (st == HU_OK)
+        st = hu_optimizer_create_packed(&trainer->options.optimizer, learner->elements, &plan,
+                                        &learner->optimizer);
+    hu_free((void *)(uintptr_t)plan.tensor);
+    return st;
+}
+
 double hu_turn_rate(const hu_trainer *trainer, int turn) {
     double rate = trainer->options.turn_2_rate;
     return turn == 0 || rate == 0.0 ? 1.0 : rate;
@@ -58,8 +71,7 @@ hu_status hu_turns_create(hu_trainer *trainer) {
         hu_learner *learner = &trainer->turn[t];
         find_parameters(trainer, t);
         HU_TRY(find_masters(trainer, t));
-        HU_TRY(hu_optimizer_create(&trainer->options.optimizer, learner->elements,
-                                   &learner->optimizer));
+        HU_TRY(create_optimizer(trainer, t));
         if (!trainer->options.run.is_plan) hu_optimizer_begin(learner->optimizer);
         HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &learner->scaler));
     }

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "engine/record.h"
 #include "train/average.h"
 #include "train/lost.h"
+#include "train/state_formats.h"
 #include "train/tensors.h"
 
 /* The scaled gradient of a block: of the one pass, or the sum over the parts. */
@@ -79,15 +81,17 @@ static bool has_nonfinite(const float *x, int64_t n) {
 }
 
 /* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
- * if a master is not finite any more. */
+ * if a master is not finite any more; *state_is_bad likewise of packed state. */
 static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int turn,
-                         float inverse_scale) {
+                         float inverse_scale, bool *state_is_bad) {
     const hu_learner *learner = &trainer->turn[turn];
     const int64_t first = learner->first_block, end = first + learner->blocks;
     bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
+    bool records = hu_record_has(trainer->run, (uint64_t)report->step);
     int nonfinite = 0;
     hu_optimizer_begin_step(learner->optimizer, report->turn[turn].lr);
     hu_optimizer_unscale_gradients(learner->optimizer, inverse_scale);
+    if (records) hu_optimizer_record(learner->optimizer);
     hu_tensors_find_factors(trainer, turn);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
@@ -102,6 +106,7 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int 
         nonfinite |= has_nonfinite(master, block.count);
         if (counts) hu_lost_in_block(trainer, &block, before, master);
     }
+    *state_is_bad = hu_state_formats_note(trainer, turn, records);
     return nonfinite != 0;
 }
 
@@ -124,17 +129,24 @@ bool hu_statistics_are_bad(const hu_trainer *trainer) {
 hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                           bool masters_nonfinite) {
     const hu_weights *weights = &trainer->weights;
+    const char *broken = NULL;
+    char state[HU_TENSOR_NAME_BYTES];
     if (!masters_nonfinite && !trainer->bad_statistics) return HU_OK;
     snprintf(trainer->culprit, sizeof trainer->culprit,
              "non-finite running statistics of worker 0 after the update");
-    for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
+    for (hu_value_id v = 0; v < trainer->graph->value_count && !broken; v++) {
         const hu_value_info *value = &trainer->graph->value[v];
         bool is_kept = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
         if (!is_kept || !has_nonfinite(hu_weights_of(weights, v), value->elements)) continue;
         snprintf(trainer->culprit, sizeof trainer->culprit,
                  "non-finite numbers in %s after the update", value->name);
-        break;
+        broken = value->name;
     }
+    if (!broken && hu_state_formats_culprit(trainer, state))
+        snprintf(trainer->culprit, sizeof trainer->culprit,
+                 "state of the optimizer, %.200s, is beyond its format after the update (key "
+                 "optimizer.state; FORMAT:ovf=sat saturates)",
+                 state);
     return hu_fail(HU_ERR_NONFINITE, "step %lld: %s (learning rate %g), training stops",
                    (long long)report->step, trainer->culprit, report->lr);
 }
@@ -142,12 +154,13 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
                        float inverse_scale) {
     const hu_learner *learner = &trainer->turn[turn];
+    bool state_is_bad = false;
     if (!report->turn[turn].skipped) {
         hu_average_begin(trainer, turn);
-        bool nonfinite = apply_update(trainer, report, turn, inverse_scale);
+        bool nonfinite = apply_update(trainer, report, turn, inverse_scale, &state_is_bad);
         if (trainer->options.keep_masters) {
             hu_average_add(trainer, turn);
-            return nonfinite;
+            return nonfinite || state_is_bad;
         }
         bool counts = hu_step_counts_all(trainer, report->step);
         if (counts) hu_lost_before_rounding(trainer, turn);
@@ -157,5 +170,6 @@ bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int tu
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */
-    return has_nonfinite(trainer->weights.block + learner->offset, learner->elements);
+    return state_is_bad ||
+           has_nonfinite(trainer->weights.block + learner->offset, learner->elements);
 }

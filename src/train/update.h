@@ -8,7 +8,8 @@
 double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale);
 
 /* Clips the gradients of a turn and lets its optimizer change the masters, unless the turn is
- * skipped. True if one of them is not finite afterwards. inverse_scale: of the loss scale. */
+ * skipped. True if one of them, or packed state, is not finite
+ * afterwards. inverse_scale: of the loss scale. */
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
                        float inverse_scale);
 
