@@ -59,3 +59,10 @@ bool hu_is_far_below(double *value, size_t count, double x, double least) {
     qsort(value, count, sizeof *value, descending);
     return x < value[0] - fmax(5.0 * (value[0] - value[count / 2]), least);
 }
+
+double hu_spread_above_least(double *value, size_t count) {
+    if (count < 2) return (double)NAN;
+    qsort(value, count, sizeof *value, descending);
+    double least = value[count - 1], median = (value[(count - 1) / 2] + value[count / 2]) / 2.0;
+    return least > 0.0 ? median / least - 1.0 : (double)NAN;
+}

@@ -24,6 +24,12 @@ double hu_spread_deviation(const hu_spread *spread);
  * false of none. */
 bool hu_is_far_below(double *value, size_t count, double x, double least);
 
+/* How far the median lies above the least, as a share of the least: of repeated times, which other
+ * work of the machine can only lengthen, how little the best of them is to be trusted. value is
+ * sorted, the largest first; the median of an even count is the mean of the middle two. NaN of
+ * fewer than two, or where the least is not above 0. */
+double hu_spread_above_least(double *value, size_t count);
+
 /* How far single numbers scatter around the mean of their kind, and the degrees of freedom that
  * this is known with; infinite where it is known without measuring. variance NaN: not known. */
 typedef struct hu_noise {

@@ -154,6 +154,47 @@ done:
     return st;
 }
 
+static hu_status write_text(hu_byte_writer *out, const char *text) {
+    return hu_write_bytes(out, text, strlen(text));
+}
+
+/* A bar within a cell would end it. */
+static hu_status write_cell(hu_byte_writer *out, const char *text) {
+    hu_status st = write_text(out, "| ");
+    for (; *text && st == HU_OK; text++) {
+        if (*text == '|') st = hu_write_u8(out, '\\');
+        if (st == HU_OK) st = hu_write_u8(out, (uint8_t)*text);
+    }
+    return st == HU_OK ? hu_write_u8(out, ' ') : st;
+}
+
+static hu_status write_markdown_row(const hu_table *table, size_t first, hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    for (int c = 0; c < table->columns && first + (size_t)c < table->count; c++)
+        HU_TRY(write_cell(out, table->cell[first + (size_t)c]));
+    HU_TRY(write_text(out, "|\n"));
+done:
+    return st;
+}
+
+hu_status hu_table_markdown(const hu_table *table, char **text) {
+    hu_status st;
+    hu_byte_writer out = {0};
+    size_t columns = (size_t)table->columns;
+    *text = NULL;
+    HU_TRY(write_markdown_row(table, 0, &out));
+    for (int c = 0; c < table->columns; c++)
+        HU_TRY(write_text(&out, layout_of(table, c).is_right ? "|---:" : "|---"));
+    HU_TRY(write_text(&out, "|\n"));
+    for (size_t first = columns; first < table->count; first += columns)
+        HU_TRY(write_markdown_row(table, first, &out));
+    HU_TRY(hu_write_u8(&out, 0));
+    HU_TRY(hu_strdup((const char *)out.data, text));
+done:
+    hu_writer_free(&out);
+    return st;
+}
+
 const char *hu_grouped(int64_t number, char *text) {
     char digits[24];
     int length = snprintf(digits, sizeof digits, "%" PRId64, number), used = 0;

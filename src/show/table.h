@@ -21,6 +21,10 @@ hu_status hu_table_cell(hu_table *table, const char *format, ...)
  * Owner frees *text with hu_free. Proof: tests/unit/show_table_test.c. */
 hu_status hu_table_print(const hu_table *table, char **text);
 
+/* The same as a table of Markdown: "|" stands as "\\|", columns of numbers are aligned right by the
+ * reader of it ("---:"). Owner frees *text with hu_free. */
+hu_status hu_table_markdown(const hu_table *table, char **text);
+
 enum { HU_GROUPED_BYTES = 32 };
 
 /* "1234567" as "1,234,567". text: room for HU_GROUPED_BYTES. Gives text. */

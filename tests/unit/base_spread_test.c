@@ -34,6 +34,18 @@ static void means_and_deviations_of_a_few(void **state) {
     expect(hu_spread_deviation(&shifted), 1.0);
 }
 
+static void the_median_lies_above_the_least(void **state) {
+    (void)state;
+    double odd[] = {3.0, 2.0, 5.0}, even[] = {2.0, 4.0, 3.0, 2.5}, same[] = {7.0, 7.0};
+    double zero[] = {0.0, 1.0, 2.0}, slow[] = {1.0, 1.0, 1.0, 1.0, 100.0};
+    expect(hu_spread_above_least(odd, 3), 0.5);
+    expect(hu_spread_above_least(even, 4), 0.375); /* the median is 2.75 */
+    assert_true(hu_spread_above_least(same, 2) == 0.0);
+    assert_true(hu_spread_above_least(slow, 5) == 0.0); /* one disturbed turn is none */
+    assert_true(isnan(hu_spread_above_least(odd, 1)) && isnan(hu_spread_above_least(NULL, 0)));
+    assert_true(isnan(hu_spread_above_least(zero, 3)));
+}
+
 static void noise_is_pooled_by_degrees_of_freedom(void **state) {
     (void)state;
     const double a[] = {1.0, 3.0}, b[] = {10.0, 11.0, 12.0};
@@ -63,6 +75,7 @@ static void quantiles_fall_to_the_normal_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(means_and_deviations_of_a_few),
+        cmocka_unit_test(the_median_lies_above_the_least),
         cmocka_unit_test(noise_is_pooled_by_degrees_of_freedom),
         cmocka_unit_test(quantiles_fall_to_the_normal_one),
     };

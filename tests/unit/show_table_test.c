@@ -37,6 +37,23 @@ static void numbers_align_right_and_texts_left(void **state) {
     hu_table_free(table);
 }
 
+static void markdown_aligns_numbers_and_keeps_bars(void **state) {
+    (void)state;
+    static const char *const titles[] = {"a|b", "share"};
+    static const char *const cells[] = {"x|y", "0.5", "", "-"};
+    hu_table *table;
+    char *text;
+    assert_int_equal(hu_table_create(titles, 2, &table), HU_OK);
+    for (int i = 0; i < 4; i++) assert_int_equal(hu_table_cell(table, "%s", cells[i]), HU_OK);
+    assert_int_equal(hu_table_markdown(table, &text), HU_OK);
+    assert_string_equal(text, "| a\\|b | share |\n"
+                              "|---|---:|\n"
+                              "| x\\|y | 0.5 |\n"
+                              "|  | - |\n");
+    hu_free(text);
+    hu_table_free(table);
+}
+
 static void a_table_without_rows_is_its_titles(void **state) {
     (void)state;
     static const char *const titles[] = {"a", "bc"};
@@ -151,6 +168,7 @@ static void csv_that_cannot_be_written_says_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_align_right_and_texts_left),
+        cmocka_unit_test(markdown_aligns_numbers_and_keeps_bars),
         cmocka_unit_test(a_table_without_rows_is_its_titles),
         cmocka_unit_test(csv_rows_are_on_disk_at_once_and_continue),
         cmocka_unit_test(a_torn_csv_row_is_removed),
