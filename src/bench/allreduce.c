@@ -96,8 +96,8 @@ done:
     return st;
 }
 
-hu_status hu_bench_allreduce(hu_config *config) {
+hu_status hu_bench_allreduce(hu_bench *bench) {
     static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "1/6/9/d", "bf16", "fp32", NULL};
     const hu_rate_request request = {"allreduce", formats, MODEL_ELEMENTS, add_format};
-    return hu_rate_bench(config, &request);
+    return hu_rate_bench(bench, &request);
 }

@@ -2,7 +2,7 @@
  * kernel/conv, by oneDNN and, where it fits, by Winograd's algorithm on the same samples, taking
  * turns on one thread, beside the machine's peak of multiply-adds. All rates count the
  * multiply-adds of the definition. */
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -14,13 +14,12 @@
 #include "op/geometry.h"
 #include "op/product.h"
 #include "show/json.h"
-#include "show/stdout.h"
 #include "show/table.h"
 
 enum { USUAL_SAMPLES = 4, MOST_TURNS = 1000, PEAK_MACS = 2000000 };
 
-/* Seconds that one row may take beyond its first `repeat` turns. */
-static const double time_limit = 0.2;
+/* Seconds that one engine may take for one row, beyond its first turns. */
+static const double time_limit = 0.07;
 
 /* Square images and kernels, padded to size / stride; so many layers of the model. */
 typedef struct shape {
@@ -61,6 +60,8 @@ typedef struct row {
     const shape *shape;
     hu_product_role role;
     double rate[ENGINES], peak; /* multiply-adds per second */
+    double spread[ENGINES];     /* as hu_bench_times_spread */
+    int64_t turns;
 } row;
 
 /* count numbers in [-1, 1). */
@@ -179,40 +180,63 @@ static void run_role(node *n, int engine, int64_t samples, hu_product_role role)
         hu_op_conv2d.backward(&call);
 }
 
-/* The higher of the best rate so far and this one. */
-static double better(double rate, double macs, double seconds) {
-    return seconds > 0 && macs / seconds > rate ? macs / seconds : rate;
+/* One turn of the peak: the higher of the best rate so far and this one. */
+static void measure_peak(row *r) {
+    float sink;
+    double start = hu_bench_seconds(1);
+    uint64_t done = hu_peak_run(PEAK_MACS, &sink);
+    r->peak = fmax(r->peak, (double)done / (hu_bench_seconds(1) - start));
 }
 
-/* Engines take turns, so that what else the machine does meets all alike. The best turn counts. */
-static void measure(node *n, int64_t samples, int64_t repeat, row *r) {
-    double macs = (double)(samples * hu_op_conv2d.macs(&n->info[OWN])), spent = 0;
-    for (int64_t turn = 0; turn < repeat || (turn < MOST_TURNS && spent < time_limit); turn++) {
+/* Engines take turns, so that what else the machine does meets all alike. */
+static hu_status take_turns(node *n, int64_t samples, const hu_bench_pace *pace, row *r,
+                            hu_bench_times times[ENGINES]) {
+    hu_status st = HU_OK;
+    for (int64_t turn = 0; hu_bench_takes(pace, &times[OWN]); turn++) {
         for (int engine = 0; engine < ENGINES; engine++) {
             double start = hu_bench_seconds(1);
             run_role(n, engine, samples, r->role);
-            double seconds = hu_bench_seconds(1) - start;
-            r->rate[engine] = better(r->rate[engine], macs, seconds);
-            spent += seconds;
+            HU_TRY(hu_bench_times_add(&times[engine], hu_bench_seconds(1) - start));
         }
-        if (turn % 8 != 0) continue;
-        float sink;
-        double start = hu_bench_seconds(1);
-        uint64_t done = hu_peak_run(PEAK_MACS, &sink);
-        r->peak = better(r->peak, (double)done, hu_bench_seconds(1) - start);
+        if (turn % 8 == 0) measure_peak(r);
     }
+done:
+    return st;
 }
 
-/* A row for each product of a layer. */
-static hu_status measure_shape(const shape *s, int64_t samples, int64_t repeat, row *rows,
-                               int *count) {
+/* The best turn of each counts. */
+static hu_status measure(node *n, int64_t samples, const hu_bench_pace *pace, row *r) {
+    double macs = (double)(samples * hu_op_conv2d.macs(&n->info[OWN]));
+    hu_bench_times times[ENGINES] = {0};
+    hu_status st = take_turns(n, samples, pace, r, times);
+    r->turns = (int64_t)times[OWN].count;
+    for (int engine = 0; engine < ENGINES; engine++) {
+        r->rate[engine] = macs / times[engine].best;
+        r->spread[engine] = hu_bench_times_spread(&times[engine]);
+        hu_bench_times_free(&times[engine]);
+    }
+    return st;
+}
+
+/* Products that are measured of a shape. */
+static int roles_of(const shape *s) {
+    return s->is_first ? HU_PRODUCT_ROLES - 1 : HU_PRODUCT_ROLES;
+}
+
+/* A row for each product of a layer; `left`: products that still wait for their share of the time,
+ * these among them. */
+static hu_status measure_shape(hu_bench *bench, const shape *s, int64_t samples, int left,
+                               row *rows, int *count) {
     node n = {0};
     hu_status st = make_node(s, samples, &n);
     for (int role = 0; st == HU_OK && role < HU_PRODUCT_ROLES; role++) {
         if (role == HU_PRODUCT_INPUT_GRAD && s->is_first) continue;
         row *r = &rows[(*count)++];
         *r = (row){.shape = s, .role = (hu_product_role)role};
-        measure(&n, samples, repeat, r);
+        hu_bench_pace pace = hu_bench_pace_of(bench, 1.0 / left--, MOST_TURNS);
+        pace.limit = time_limit;
+        st = measure(&n, samples, &pace, r);
+        hu_bench_note_spread(&bench->part, r->spread[OWN], r->spread[ONEDNN]);
     }
     free_node(&n);
     return st;
@@ -232,35 +256,28 @@ static json_t *winograd_json(const shape *s, double number) {
     return has_winograd(s) ? hu_json_number(number) : json_null();
 }
 
-static hu_status print_json(const row *rows, int count, int64_t samples) {
+static json_t *row_json(const row *r) {
+    const shape *s = r->shape;
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:I, "
+        "s:o, s:o}",
+        "model", s->model, "product", role_names[r->role], "size", (json_int_t)s->size,
+        "in_channels", (json_int_t)s->in_c, "out_channels", (json_int_t)s->out_c, "kernel",
+        (json_int_t)s->kernel, "stride", (json_int_t)s->stride, "layers", (json_int_t)s->layers,
+        "gflops", hu_json_number(gflops(r->rate[OWN])), "reference", "onednn", "reference_gflops",
+        hu_json_number(gflops(r->rate[ONEDNN])), "ratio",
+        hu_json_number(r->rate[OWN] / r->rate[ONEDNN]), "peak_gflops",
+        hu_json_number(gflops(r->peak)), "share_of_peak", hu_json_number(r->rate[OWN] / r->peak),
+        "winograd_gflops", winograd_json(s, gflops(r->rate[WINOGRAD])), "winograd_ratio",
+        winograd_json(s, r->rate[WINOGRAD] / r->rate[OWN]), "turns", (json_int_t)r->turns, "spread",
+        hu_json_number(r->spread[OWN]), "reference_spread", hu_json_number(r->spread[ONEDNN]));
+}
+
+static json_t *make_json(const row *rows, int count, int64_t samples) {
     json_t *array = json_array();
-    int failed = !array;
-    for (int i = 0; i < count && !failed; i++) {
-        const row *r = &rows[i];
-        const shape *s = r->shape;
-        failed = json_array_append_new(
-            array,
-            json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, "
-                      "s:o, s:o}",
-                      "model", s->model, "product", role_names[r->role], "size",
-                      (json_int_t)s->size, "in_channels", (json_int_t)s->in_c, "out_channels",
-                      (json_int_t)s->out_c, "kernel", (json_int_t)s->kernel, "stride",
-                      (json_int_t)s->stride, "layers", (json_int_t)s->layers, "gflops",
-                      hu_json_number(gflops(r->rate[OWN])), "reference", "onednn",
-                      "reference_gflops", hu_json_number(gflops(r->rate[ONEDNN])), "ratio",
-                      hu_json_number(r->rate[OWN] / r->rate[ONEDNN]), "peak_gflops",
-                      hu_json_number(gflops(r->peak)), "share_of_peak",
-                      hu_json_number(r->rate[OWN] / r->peak), "winograd_gflops",
-                      winograd_json(s, gflops(r->rate[WINOGRAD])), "winograd_ratio",
-                      winograd_json(s, r->rate[WINOGRAD] / r->rate[OWN])));
-    }
-    if (failed) {
-        json_decref(array);
-        return hu_fail(HU_ERR_MEMORY, "out of memory for %d rows", count);
-    }
-    return hu_json_print(json_pack("{s:s, s:s, s:s, s:I, s:o}", "kernel", "conv", "clock", "thread",
-                                   "isa", hu_isa_name(hu_cpu_isa()), "samples", (json_int_t)samples,
-                                   "rows", array));
+    for (int i = 0; i < count; i++) json_array_append_new(array, row_json(&rows[i]));
+    return json_pack("{s:s, s:s, s:s, s:I, s:o}", "kernel", "conv", "clock", "thread", "isa",
+                     hu_isa_name(hu_cpu_isa()), "samples", (json_int_t)samples, "rows", array);
 }
 
 static hu_status put_row(hu_table *table, const row *r) {
@@ -282,6 +299,7 @@ static hu_status put_row(hu_table *table, const row *r) {
         HU_TRY(hu_table_cell(table, "-"));
         HU_TRY(hu_table_cell(table, "-"));
     }
+    HU_TRY(hu_bench_spread_cell(table, r->spread[OWN]));
 done:
     return st;
 }
@@ -293,7 +311,7 @@ static int64_t macs_of(const shape *s) {
 }
 
 /* All layers of a model together: milliseconds per sample of a step, and rates. */
-static void print_totals(const row *rows, int count, const char *model) {
+static hu_status tell_totals(hu_bench_part *part, const row *rows, int count, const char *model) {
     double seconds[ENGINES] = {0}, macs = 0, peak = 0;
     for (int i = 0; i < count; i++) {
         const row *r = &rows[i];
@@ -303,40 +321,47 @@ static void print_totals(const row *rows, int count, const char *model) {
         for (int engine = 0; engine < ENGINES; engine++) seconds[engine] += work / r->rate[engine];
         if (r->peak > peak) peak = r->peak;
     }
-    printf("%s, all products of a step: %.3f ms a sample (%.1f GFLOP/s, %.3f of peak), oneDNN "
-           "%.3f ms (%.1f GFLOP/s), with winograd %.3f ms\n",
-           model, 1e3 * seconds[OWN], gflops(macs / seconds[OWN]), macs / seconds[OWN] / peak,
-           1e3 * seconds[ONEDNN], gflops(macs / seconds[ONEDNN]), 1e3 * seconds[WINOGRAD]);
+    return hu_bench_tell(part,
+                         "%s, all products of a step: %.3f ms a sample (%.1f GFLOP/s, %.3f of "
+                         "peak), oneDNN %.3f ms (%.1f GFLOP/s), with winograd %.3f ms",
+                         model, 1e3 * seconds[OWN], gflops(macs / seconds[OWN]),
+                         macs / seconds[OWN] / peak, 1e3 * seconds[ONEDNN],
+                         gflops(macs / seconds[ONEDNN]), 1e3 * seconds[WINOGRAD]);
 }
 
-static hu_status print_table(const row *rows, int count, int64_t samples) {
+static hu_status tell_rows(hu_bench_part *part, const row *rows, int count, int64_t samples) {
     static const char *const titles[] = {"model", "layer",   "product",  "GFLOP/s", "oneDNN",
-                                         "ratio", "of peak", "winograd", "to own"};
+                                         "ratio", "of peak", "winograd", "to own",  "spread %"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < count; i++) HU_TRY(put_row(table, &rows[i]));
-    HU_TRY(hu_show_table(table));
-    printf("%lld samples a call, one thread, in turns\n", (long long)samples);
-    print_totals(rows, count, "resnet20");
-    print_totals(rows, count, "resnet18");
+    HU_TRY(hu_bench_tell_table(part, table));
+    HU_TRY(hu_bench_tell(part,
+                         "%lld samples a call, one thread, in turns; multiply-adds at borders "
+                         "count, though they are left out: more than the peak is possible",
+                         (long long)samples));
+    HU_TRY(tell_totals(part, rows, count, "resnet20"));
+    HU_TRY(tell_totals(part, rows, count, "resnet18"));
 done:
     hu_table_free(table);
     return st;
 }
 
-hu_status hu_bench_conv(hu_config *config) {
+hu_status hu_bench_conv(hu_bench *bench) {
     row rows[SHAPES * HU_PRODUCT_ROLES];
-    int count = 0;
-    int64_t repeat, samples = USUAL_SAMPLES;
+    int count = 0, left = 0;
+    int64_t samples = USUAL_SAMPLES;
     hu_status st = HU_OK;
-    HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
-    if (!hu_config_is_auto(config, "run.chunk"))
-        HU_TRY(hu_config_i64(config, "run.chunk", &samples));
-    for (int i = 0; i < SHAPES; i++)
-        HU_TRY(measure_shape(&shapes[i], samples, repeat, rows, &count));
-    st = hu_config_flag(config, "json", NULL) ? print_json(rows, count, samples)
-                                              : print_table(rows, count, samples);
+    if (!hu_config_is_auto(bench->config, "run.chunk"))
+        HU_TRY(hu_config_i64(bench->config, "run.chunk", &samples));
+    for (int i = 0; i < SHAPES; i++) left += roles_of(&shapes[i]);
+    for (int i = 0; i < SHAPES; left -= roles_of(&shapes[i++]))
+        HU_TRY(measure_shape(bench, &shapes[i], samples, left, rows, &count));
+    if (bench->part.form == HU_BENCH_JSON)
+        bench->part.json = make_json(rows, count, samples);
+    else
+        HU_TRY(tell_rows(&bench->part, rows, count, samples));
 done:
     return st;
 }

@@ -2,31 +2,37 @@
  * peak of multiply-adds, taking turns in one run. */
 #include "bench/gemm.h"
 
+#include <math.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/bench.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
 #include "product/dnn.h"
 
 enum { MOST_CONTESTANTS = HU_ACCUMULATORS_MOST + 4, MOST_TURNS = 40, ROUND_CHUNK = 16384 };
 
-/* Seconds that a contestant may take for one shape beyond its first `repeat` turns. */
+/* Seconds that a contestant may take for one shape beyond its first turns. */
 static const double time_limit = 0.4;
+
+/* What every shape needs beside its multiply-adds, in 10^9 of them: a share of the time for small
+ * ones. */
+static const double shape_cost = 0.3;
 
 typedef struct shape {
     int64_t m, n, k;
     bool has_quantised; /* the product with rounding of its factors too */
 } shape;
 
-/* Squares, and the products of ResNet-20 and ResNet-18: forward by stages, weight gradients. */
+/* The products of ResNet-20 and ResNet-18, forward by stages and weight gradients, and squares: the
+ * longest ones last, of which the others tell how long they take. */
 static const shape usual_shapes[] = {
-    {512, 512, 512, false}, {1024, 1024, 1024, false}, {2048, 2048, 2048, false},
-    {16, 32768, 144, true}, {32, 16384, 288, true},    {64, 8192, 576, true},
-    {16, 144, 32768, true}, {64, 576, 8192, true},     {64, 12544, 576, true},
-    {512, 392, 4608, true}, {512, 4608, 392, true}};
+    {16, 32768, 144, true},    {32, 16384, 288, true},   {64, 8192, 576, true},
+    {16, 144, 32768, true},    {64, 576, 8192, true},    {64, 12544, 576, true},
+    {512, 392, 4608, true},    {512, 4608, 392, true},   {512, 512, 512, false},
+    {1024, 1024, 1024, false}, {2048, 2048, 2048, false}};
 
 typedef struct bench bench;
 
@@ -36,8 +42,10 @@ typedef struct contestant {
     const struct contestant *reference; /* NULL: not a row */
     hu_accumulator accumulator;
     bool quantises;
-    double best_seconds, spent, work; /* work: multiply-adds of a turn */
-    int turns;
+    int index;     /* of the list of accumulators */
+    double work;   /* multiply-adds of a turn */
+    double waited; /* seconds of the clock in its turns */
+    hu_bench_times times;
     void *scratch;
 } contestant;
 
@@ -45,8 +53,8 @@ typedef struct contestant {
 struct bench {
     hu_accumulator_list list;
     hu_format format; /* of the factors: that of the first accumulator with one, else 1/6/9 */
+    hu_bench *bench;
     int threads;
-    int64_t repeat;
     shape shapes[sizeof usual_shapes / sizeof *usual_shapes];
     int shape_count;
     float *a, *b, *raw_a, *raw_b, *rounded_a, *rounded_b, *c;
@@ -54,8 +62,11 @@ struct bench {
     contestant contestants[MOST_CONTESTANTS];
     int contestant_count;
     hu_bench_gemm_row *rows;
-    int row_count;
-    float sink; /* of the peak */
+    int row_count, left_out;
+    double pace[HU_ACCUMULATORS_MOST]; /* seconds of the clock for a multiply-add, as last measured;
+                                          0: not yet */
+    double planned;                    /* seconds of a turn of all that have been entered */
+    float sink;                        /* of the peak */
 };
 
 /* Multiply-adds in registers, by as many threads as the products have. */
@@ -128,17 +139,29 @@ static hu_status run_product(bench *b, contestant *self) {
 /* Adds one that takes turns, of the shape at hand. */
 static contestant *enter(bench *b, hu_status (*run)(bench *, contestant *)) {
     contestant *c = &b->contestants[b->contestant_count++];
-    *c = (contestant){.run = run,
-                      .best_seconds = 1e30,
-                      .work = (double)b->now.m * (double)b->now.n * (double)b->now.k};
+    *c = (contestant){.run = run, .work = (double)b->now.m * (double)b->now.n * (double)b->now.k};
     return c;
 }
 
-static hu_status enter_product(bench *b, const hu_accumulator *accumulator,
-                               const contestant *reference, bool quantises) {
+/* Whether one turn of it, as long as its others lead to expect, would end in time. */
+static bool has_time(bench *b, int index) {
+    double work = (double)b->now.m * (double)b->now.n * (double)b->now.k;
+    double seconds = b->pace[index] * work;
+    bool is_late = hu_seconds_now() + b->planned + seconds > b->bench->until;
+    if (seconds > 0 && is_late && b->bench->repeat == 0) return false;
+    b->planned += seconds;
+    return true;
+}
+
+static hu_status enter_product(bench *b, int index, const contestant *reference, bool quantises) {
+    if (!has_time(b, index)) {
+        b->left_out++;
+        return HU_OK;
+    }
     contestant *c = enter(b, run_product);
     size_t bytes;
-    c->accumulator = *accumulator;
+    c->index = index;
+    c->accumulator = b->list.items[index];
     c->reference = reference;
     c->quantises = quantises;
     const hu_gemm_task task = task_of(b, c);
@@ -152,14 +175,14 @@ static hu_status enter_all(bench *b) {
     hu_status st = HU_OK;
     const contestant *sgemm, *rounded = NULL;
     b->contestant_count = 0;
+    b->planned = 0;
     enter(b, run_peak);
     sgemm = enter(b, run_sgemm);
     if (b->now.has_quantised) rounded = enter(b, run_rounded_sgemm);
     for (int i = 0; i < b->list.count; i++) {
-        const hu_accumulator *accumulator = &b->list.items[i];
-        HU_TRY(enter_product(b, accumulator, sgemm, false));
-        if (accumulator->mac != HU_MAC_FMACS || !rounded) continue;
-        HU_TRY(enter_product(b, accumulator, rounded, true));
+        HU_TRY(enter_product(b, i, sgemm, false));
+        if (b->list.items[i].mac != HU_MAC_FMACS || !rounded) continue;
+        HU_TRY(enter_product(b, i, rounded, true));
         rounded = NULL;
     }
 done:
@@ -167,50 +190,73 @@ done:
 }
 
 static hu_status take_turn(bench *b, contestant *c) {
-    double start = hu_bench_seconds(b->threads);
+    double begun = hu_seconds_now(), start = hu_bench_seconds(b->threads);
     hu_status st = c->run(b, c);
     double seconds = hu_bench_seconds(b->threads) - start;
-    if (seconds < c->best_seconds) c->best_seconds = seconds;
-    c->spent += seconds;
-    c->turns++;
+    c->waited += hu_seconds_now() - begun;
+    if (st == HU_OK) st = hu_bench_times_add(&c->times, seconds);
     return st;
 }
 
+/* Whether any that is no reference takes another turn. */
+static bool is_open(const bench *b, const hu_bench_pace *pace) {
+    for (int i = 0; i < b->contestant_count; i++)
+        if (b->contestants[i].reference && hu_bench_takes(pace, &b->contestants[i].times))
+            return true;
+    return false;
+}
+
 /* References take every turn, others until their time is up. */
-static hu_status take_turns(bench *b) {
-    bool is_open = true;
-    for (int turn = 0; is_open && (turn < MOST_TURNS || turn < b->repeat); turn++) {
-        is_open = false;
+static hu_status take_turns(bench *b, const hu_bench_pace *pace) {
+    while (is_open(b, pace))
         for (int i = 0; i < b->contestant_count; i++) {
             contestant *c = &b->contestants[i];
-            if (c->reference && c->turns >= b->repeat && c->spent > time_limit) continue;
-            is_open = is_open || c->reference;
+            if (c->reference && !hu_bench_takes(pace, &c->times)) continue;
             hu_status st = take_turn(b, c);
             if (st != HU_OK) return st;
         }
-    }
     return HU_OK;
 }
 
 static double rate_of(const contestant *c) {
-    return 1e-9 * c->work / c->best_seconds;
+    return 1e-9 * c->work / c->times.best;
 }
 
-static hu_status put_row(bench *b, const contestant *c) {
+/* This one's share of the time, by multiply-adds. */
+static hu_bench_pace pace_of(const bench *b, const shape *now) {
+    double all = 0, own = 0;
+    for (const shape *s = now; s < b->shapes + b->shape_count; s++) {
+        double cost = shape_cost + 1e-9 * (double)s->m * (double)s->n * (double)s->k;
+        if (s == now) own = cost;
+        all += cost;
+    }
+    hu_bench_pace pace = hu_bench_pace_of(b->bench, own / all, MOST_TURNS);
+    pace.limit = fmin(time_limit, fmax(0, pace.until - hu_seconds_now()) / b->contestant_count);
+    return pace;
+}
+
+static hu_status put_row(bench *b, contestant *c) {
+    contestant *reference = &b->contestants[c->reference - b->contestants];
     hu_bench_gemm_row *row = &b->rows[b->row_count++];
     const hu_format *format = c->quantises                         ? &b->format
                               : c->accumulator.mac == HU_MAC_FMACS ? NULL
                                                                    : &c->accumulator.format;
-    *row =
-        (hu_bench_gemm_row){.semantics = hu_semantics_name(c->accumulator.semantics),
-                            .reference = c->quantises ? "hu_round_f32 + dnnl_sgemm" : "dnnl_sgemm",
-                            .m = b->now.m,
-                            .n = b->now.n,
-                            .k = b->now.k,
-                            .threads = b->threads,
-                            .rate = rate_of(c),
-                            .reference_rate = rate_of(c->reference),
-                            .peak = rate_of(&b->contestants[0])};
+    *row = (hu_bench_gemm_row){
+        .semantics = hu_semantics_name(c->accumulator.semantics),
+        .reference = c->quantises ? "hu_round_f32 + dnnl_sgemm" : "dnnl_sgemm",
+        .m = b->now.m,
+        .n = b->now.n,
+        .k = b->now.k,
+        .threads = b->threads,
+        .rate = rate_of(c),
+        .reference_rate = rate_of(reference),
+        .peak = rate_of(&b->contestants[0]),
+        .instructions = hu_bench_instructions(&c->accumulator, b->bench->machine),
+        .turns = (int64_t)c->times.count,
+        .spread = hu_bench_times_spread(&c->times),
+        .reference_spread = hu_bench_times_spread(&reference->times)};
+    b->pace[c->index] = c->waited / (double)c->times.count / c->work;
+    hu_bench_note_spread(&b->bench->part, row->spread, row->reference_spread);
     hu_accumulator_mode_text(&c->accumulator, row->mode, sizeof row->mode);
     if (c->quantises) snprintf(row->mode, sizeof row->mode, "quantise+fmacs");
     snprintf(row->format, sizeof row->format, "fp32");
@@ -222,11 +268,15 @@ static hu_status run_shape(bench *b, const shape *now) {
     hu_status st = HU_OK;
     b->now = *now;
     HU_TRY(enter_all(b));
-    HU_TRY(take_turns(b));
+    const hu_bench_pace pace = pace_of(b, now);
+    HU_TRY(take_turns(b, &pace));
     for (int i = 0; i < b->contestant_count; i++)
         if (b->contestants[i].reference) HU_TRY(put_row(b, &b->contestants[i]));
 done:
-    for (int i = 0; i < b->contestant_count; i++) hu_free(b->contestants[i].scratch);
+    for (int i = 0; i < b->contestant_count; i++) {
+        hu_free(b->contestants[i].scratch);
+        hu_bench_times_free(&b->contestants[i].times);
+    }
     b->contestant_count = 0;
     return st;
 }
@@ -292,30 +342,37 @@ static void release(bench *b) {
 }
 
 /* The micro-kernels of the accumulators, whose rate bounds that of products. */
-static int measure_tiles(const bench *b, hu_bench_tile_row *tiles) {
-    int count = 0;
-    for (int i = 0; i < b->list.count; i++)
-        if (b->list.items[i].semantics == HU_SEMANTICS_F32FMA &&
-            hu_bench_tile(&b->list.items[i], &tiles[count]))
-            count++;
-    return count;
+static hu_status measure_tiles(bench *b, hu_bench_tile_row *tiles, int *count) {
+    hu_status st = HU_OK;
+    bool is_there;
+    *count = 0;
+    for (int i = 0; i < b->list.count; i++) {
+        if (b->list.items[i].semantics != HU_SEMANTICS_F32FMA) continue;
+        HU_TRY(hu_bench_tile(&b->list.items[i], b->bench->machine, &is_there, &tiles[*count]));
+        if (!is_there) continue;
+        hu_bench_note_spread(&b->bench->part, tiles[(*count)++].spread, 0.0);
+    }
+done:
+    return st;
 }
 
-hu_status hu_bench_gemm(hu_config *config) {
+hu_status hu_bench_gemm(hu_bench *request) {
     hu_status st = HU_OK;
-    bench b = {0};
+    bench b = {.bench = request};
     hu_bench_tile_row tiles[HU_ACCUMULATORS_MOST];
-    HU_TRY(hu_accumulator_list_read(config, &b.list));
-    HU_TRY(hu_threads_read(config, &b.threads));
-    HU_TRY(hu_config_i64(config, "run.repeat", &b.repeat));
-    HU_TRY(choose_shapes(config, &b));
+    int tile_count;
+    HU_TRY(hu_accumulator_list_read(request->config, &b.list));
+    HU_TRY(hu_threads_read(request->config, &b.threads));
+    HU_TRY(choose_shapes(request->config, &b));
     HU_TRY(choose_format(&b));
     HU_TRY(allocate(&b));
     for (int i = 0; i < b.shape_count; i++) HU_TRY(run_shape(&b, &b.shapes[i]));
-    int tile_count = measure_tiles(&b, tiles);
-    st = hu_config_flag(config, "json", NULL)
-             ? hu_bench_gemm_json(b.rows, b.row_count, tiles, tile_count)
-             : hu_bench_gemm_print(b.rows, b.row_count, tiles, tile_count);
+    HU_TRY(measure_tiles(&b, tiles, &tile_count));
+    const hu_bench_gemm_rows all = {b.rows, tiles, b.row_count, tile_count, b.left_out};
+    if (request->part.form == HU_BENCH_JSON)
+        request->part.json = hu_bench_gemm_json(&all);
+    else
+        HU_TRY(hu_bench_gemm_tell(&all, &request->part));
 done:
     release(&b);
     return st;

@@ -2,6 +2,7 @@
 #ifndef HU_BENCH_GEMM_H
 #define HU_BENCH_GEMM_H
 #include "bench/accumulators.h"
+#include "bench/bench.h"
 #include "show/json.h"
 
 enum { HU_BENCH_MODE_BYTES = 32, HU_BENCH_FORMAT_BYTES = 64 };
@@ -14,25 +15,39 @@ typedef struct hu_bench_gemm_row {
     int64_t m, n, k;
     int threads;
     double rate, reference_rate, peak;
+    double instructions;             /* as below; NaN: not counted */
+    double spread, reference_spread; /* as hu_bench_times_spread */
+    int64_t turns;
 } hu_bench_gemm_row;
 
 /* The bare kernel of one tile in the first-level cache, on one core. */
 typedef struct hu_bench_tile_row {
     char mode[HU_BENCH_MODE_BYTES];
     int rows, columns;
-    double instructions; /* that a multiply-add sends to the two ports that multiply, at least: peak
-                            over these is the bound */
-    double rate, peak;
+    double instructions; /* hu_bench_instructions: peak over these is the bound */
+    double rate, peak, spread;
 } hu_bench_tile_row;
 
-/* Measures the float32 kernel of `accumulator` that keeps subnormals and proves overflow away.
- * Gives false where this machine has none. */
-bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row);
+/* As many multiply-adds of the bare peak as one of the accumulator in f32fma takes at least: its
+ * instructions that multiply, or all of them where the machine's units for others are the fewer
+ * (peak over mixed). NaN in other semantics, whose kernels have not been counted. */
+double hu_bench_instructions(const hu_accumulator *accumulator, const hu_bench_machine *machine);
+
+/* Whether this machine has a float32 kernel of `accumulator` that keeps subnormals and proves
+ * overflow away. Measures it then. HU_ERR_MEMORY. */
+hu_status hu_bench_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
+                        bool *is_there, hu_bench_tile_row *row);
+
+/* All that was measured. */
+typedef struct hu_bench_gemm_rows {
+    const hu_bench_gemm_row *rows;
+    const hu_bench_tile_row *tiles;
+    int count, tile_count;
+    int left_out; /* rows for which there was no time */
+} hu_bench_gemm_rows;
 
 /* The rows for people, and as the object of --json. */
-hu_status hu_bench_gemm_print(const hu_bench_gemm_row *rows, int row_count,
-                              const hu_bench_tile_row *tiles, int tile_count);
-hu_status hu_bench_gemm_json(const hu_bench_gemm_row *rows, int row_count,
-                             const hu_bench_tile_row *tiles, int tile_count);
+hu_status hu_bench_gemm_tell(const hu_bench_gemm_rows *all, hu_bench_part *part);
+json_t *hu_bench_gemm_json(const hu_bench_gemm_rows *all);
 
 #endif

@@ -1,13 +1,14 @@
 /* bench kernel=gemm: the micro-kernels alone, beside the peak of one core. */
+#include <math.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "base/error.h"
 #include "bench/gemm.h"
 #include "kernel/gemm/table.h"
 #include "kernel/peak/peak.h"
 
 /* Panels of TERMS terms and the state of a tile fit the first-level cache. */
-enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40 };
+enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40, PEAK_MACS = 5000000 };
 
 /* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
  * multiply: rounding is and, max, fma, fnma. Source: counted in the kernels. */
@@ -19,13 +20,12 @@ static const struct {
     [HU_MAC_KAHAN_CPD] = {25, 11},
 };
 
-/* With 512-bit vectors the two ports that multiply are all there are; with shorter ones other work
- * has ports of its own. */
-static double instructions_of(const hu_accumulator *accumulator) {
-    if (hu_cpu_isa() != HU_ISA_AVX512) return instructions[accumulator->mac].multiplying;
+double hu_bench_instructions(const hu_accumulator *accumulator, const hu_bench_machine *machine) {
     bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
-    return instructions[accumulator->mac].all +
-           (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
+    double all =
+        instructions[accumulator->mac].all + (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
+    if (accumulator->semantics != HU_SEMANTICS_F32FMA) return (double)NAN;
+    return fmax(instructions[accumulator->mac].multiplying, all * machine->peak / machine->mixed);
 }
 
 typedef struct tile_memory {
@@ -37,39 +37,42 @@ static void fill(float *x, int count, int step) {
     for (int i = 0; i < count; i++) x[i] = (float)(i * step % 17 - 8) / 8.0f;
 }
 
-/* 10^9 multiply-adds per second, of the best turn. */
-static double best_rate(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile) {
-    double best = 1e30;
-    for (int turn = 0; turn < TURNS; turn++) {
-        double start = hu_bench_seconds(1);
-        for (int run = 0; run < RUNS; run++) kernel->run(tile);
-        double seconds = hu_bench_seconds(1) - start;
-        if (seconds < best) best = seconds;
-    }
-    return 1e-9 * (double)(kernel->rows * kernel->columns * TERMS) * RUNS / best;
-}
-
-/* The same of the peak loop. */
-static double best_peak(void) {
-    double best = 0.0;
+/* The kernel and the loop of the peak in turns: 10^9 multiply-adds per second, of the best turn of
+ * the one and the first quartile of the other. */
+static hu_status measure(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile,
+                         hu_bench_tile_row *row) {
+    hu_status st = HU_OK;
+    hu_bench_times times = {0}, peaks = {0};
+    uint64_t done = 0;
     float sink;
     for (int turn = 0; turn < TURNS; turn++) {
         double start = hu_bench_seconds(1);
-        uint64_t done = hu_peak_run(5000000, &sink);
-        double rate = 1e-9 * (double)done / (hu_bench_seconds(1) - start);
-        if (rate > best) best = rate;
+        for (int run = 0; run < RUNS; run++) kernel->run(tile);
+        double end = hu_bench_seconds(1);
+        done = hu_peak_run(PEAK_MACS, &sink);
+        HU_TRY(hu_bench_times_add(&peaks, hu_bench_seconds(1) - end));
+        HU_TRY(hu_bench_times_add(&times, end - start));
     }
-    return best;
+    double macs = (double)(kernel->rows * kernel->columns * TERMS) * RUNS;
+    row->rate = 1e-9 * macs / times.best;
+    row->peak = 1e-9 * (double)done / hu_bench_times_quartile(&peaks);
+    row->spread = hu_bench_times_spread(&times);
+done:
+    hu_bench_times_free(&times);
+    hu_bench_times_free(&peaks);
+    return st;
 }
 
-bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row) {
+hu_status hu_bench_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
+                        bool *is_there, hu_bench_tile_row *row) {
     tile_memory memory;
     hu_gemm_constants constants;
     hu_gemm_kernel kernel =
         hu_gemm_kernel_of(hu_cpu_isa(), accumulator->mac, HU_GEMM_F32, HU_GEMM_FAST, HU_GEMM_WIDE);
-    if (!kernel.run || kernel.rows * TERMS > 2 * MOST_FLOATS ||
-        kernel.columns * TERMS > 2 * MOST_FLOATS || kernel.rows * kernel.columns > MOST_FLOATS)
-        return false;
+    *is_there = kernel.run && kernel.rows * TERMS <= 2 * MOST_FLOATS &&
+                kernel.columns * TERMS <= 2 * MOST_FLOATS &&
+                kernel.rows * kernel.columns <= MOST_FLOATS;
+    if (!*is_there) return HU_OK;
     fill(memory.a, kernel.rows * TERMS, 5);
     fill(memory.b, kernel.columns * TERMS, 3);
     memset(memory.sum, 0, sizeof memory.sum);
@@ -84,9 +87,7 @@ bool hu_bench_tile(const hu_accumulator *accumulator, hu_bench_tile_row *row) {
                                .constants = &constants};
     *row = (hu_bench_tile_row){.rows = kernel.rows,
                                .columns = kernel.columns,
-                               .instructions = instructions_of(accumulator),
-                               .rate = best_rate(&kernel, &tile),
-                               .peak = best_peak()};
+                               .instructions = hu_bench_instructions(accumulator, machine)};
     hu_accumulator_mode_text(accumulator, row->mode, sizeof row->mode);
-    return true;
+    return measure(&kernel, &tile, row);
 }

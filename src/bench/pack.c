@@ -69,7 +69,7 @@ done:
     return st;
 }
 
-hu_status hu_bench_pack(hu_config *config) {
+hu_status hu_bench_pack(hu_bench *bench) {
     const hu_rate_request request = {"pack", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_format};
-    return hu_rate_bench(config, &request);
+    return hu_rate_bench(bench, &request);
 }

@@ -8,9 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "bench/bench.h"
 #include "show/json.h"
-#include "show/stdout.h"
 #include "show/table.h"
 
 enum {
@@ -37,6 +35,7 @@ static hu_status make_arrays(const hu_rate_set *set, arrays *a) {
     HU_TRY(HU_NEW_ARRAY(&a->codes, PATTERN));
     HU_TRY(HU_NEW_ARRAY(&a->x, set->elements));
     HU_TRY(HU_NEW_ARRAY(&a->y, set->elements));
+    memset(a->y, 1, set->elements * sizeof *a->y); /* no turn is to wait for the system's pages */
     for (size_t i = 0; i < PATTERN; i++) {
         a->pattern[HU_RATE_GAUSSIAN][i] = 0.06f * hu_random_normal(&key, i);
         a->pattern[HU_RATE_BITS][i] = hu_f32_of_bits(hu_random_word(&key, i));
@@ -111,10 +110,12 @@ static double take_turn(const hu_rate_set *set, const hu_rate_row *row, arrays *
     return (hu_bench_seconds(set->threads) - start) / (double)passes;
 }
 
-/* One turn of a row; the best counts. */
-static void improve(const hu_rate_set *set, const hu_rate_row *row, arrays *a, double *best) {
-    double seconds = take_turn(set, row, a);
-    if (*best == 0 || seconds < *best) *best = seconds;
+/* One turn of a row or a copy, if it is to have another; *is_open tells that of any. */
+static hu_status improve(const hu_rate_set *set, const hu_bench_pace *pace, const hu_rate_row *row,
+                         arrays *a, hu_bench_times *times, bool *is_open) {
+    if (!hu_bench_takes(pace, times)) return HU_OK;
+    *is_open = true;
+    return hu_bench_times_add(times, take_turn(set, row, a));
 }
 
 static bool is_copied(const hu_rate_set *set, size_t bytes) {
@@ -124,25 +125,35 @@ static bool is_copied(const hu_rate_set *set, size_t bytes) {
 }
 
 /* The copies that rows stand beside and all rows take turns. */
-static hu_status measure(hu_rate_set *set) {
+static hu_status measure(hu_rate_set *set, const hu_bench_pace *pace) {
     arrays a = {.held = -1};
     hu_rate_row copy = {.pass = copy_pass, .data = HU_RATE_GAUSSIAN};
-    hu_status st = make_arrays(set, &a);
-    for (int64_t turn = 0; st == HU_OK && turn < set->repeat; turn++) {
+    bool is_open = true;
+    hu_status st = HU_OK;
+    HU_TRY(make_arrays(set, &a));
+    while (is_open) {
+        is_open = false;
         for (size_t bytes = 1; bytes <= HU_RATE_COPIES; bytes++) {
             copy.copied_bytes = bytes;
-            if (is_copied(set, bytes)) improve(set, &copy, &a, &set->memcpy_seconds[bytes]);
+            if (is_copied(set, bytes))
+                HU_TRY(improve(set, pace, &copy, &a, &set->copies[bytes], &is_open));
         }
         for (int i = 0; i < set->count; i++)
-            improve(set, &set->rows[i], &a, &set->rows[i].best_seconds);
+            HU_TRY(improve(set, pace, &set->rows[i], &a, &set->rows[i].times, &is_open));
     }
+done:
     free_arrays(&a);
     return st;
 }
 
-/* Seconds of the copy that the row stands beside. */
-static double copy_seconds(const hu_rate_set *set, const hu_rate_row *row) {
-    return set->memcpy_seconds[row->copied_bytes];
+/* The copy that the row stands beside. */
+static hu_bench_times *copy_of(hu_rate_set *set, const hu_rate_row *row) {
+    return &set->copies[row->copied_bytes];
+}
+
+/* Time of the copy over that of the row. */
+static double ratio_of(hu_rate_set *set, const hu_rate_row *row) {
+    return copy_of(set, row)->best / row->times.best;
 }
 
 /* 10^9 elements per second. */
@@ -155,67 +166,91 @@ static const char *data_name(hu_rate_data data) {
     return names[data];
 }
 
-static json_t *row_json(const hu_rate_set *set, const hu_rate_row *row) {
+static json_t *row_json(hu_rate_set *set, hu_rate_row *row) {
     return json_pack(
-        "{s:s, s:s, s:s, s:b, s:I, s:i, s:o, s:s, s:I, s:o, s:o}", "format", row->format, "mode",
-        row->mode, "data", data_name(row->data), "counters", (int)row->has_counters, "elements",
-        (json_int_t)set->elements, "threads", set->threads, "gelements_per_second",
-        hu_json_number(rate(set, row->best_seconds)), "reference", "memcpy",
+        "{s:s, s:s, s:s, s:b, s:I, s:i, s:o, s:s, s:I, s:o, s:o, s:I, s:o, s:o}", "format",
+        row->format, "mode", row->mode, "data", data_name(row->data), "counters",
+        (int)row->has_counters, "elements", (json_int_t)set->elements, "threads", set->threads,
+        "gelements_per_second", hu_json_number(rate(set, row->times.best)), "reference", "memcpy",
         "reference_bytes_per_element", (json_int_t)row->copied_bytes,
-        "reference_gelements_per_second", hu_json_number(rate(set, copy_seconds(set, row))),
-        "ratio", hu_json_number(copy_seconds(set, row) / row->best_seconds));
+        "reference_gelements_per_second", hu_json_number(rate(set, copy_of(set, row)->best)),
+        "ratio", hu_json_number(ratio_of(set, row)), "turns", (json_int_t)row->times.count,
+        "spread", hu_json_number(hu_bench_times_spread(&row->times)), "reference_spread",
+        hu_json_number(hu_bench_times_spread(copy_of(set, row))));
 }
 
-static hu_status print_json(const char *kernel, const hu_rate_set *sets, int count) {
+static json_t *make_json(const char *kernel, hu_rate_set *sets, int count) {
     json_t *rows = json_array();
     for (int s = 0; s < count; s++)
         for (int i = 0; i < sets[s].count; i++)
             json_array_append_new(rows, row_json(&sets[s], &sets[s].rows[i]));
-    return hu_json_print(json_pack("{s:s, s:o}", "kernel", kernel, "rows", rows));
+    return json_pack("{s:s, s:o}", "kernel", kernel, "rows", rows);
 }
 
-static void print_copies(const hu_rate_set *set) {
-    for (size_t bytes = 1; bytes <= HU_RATE_COPIES; bytes++)
-        if (set->memcpy_seconds[bytes] > 0)
-            printf("memcpy of %zu elements of %zu bytes: %.3f Gelem/s; best of %lld turns, %d "
-                   "threads\n",
-                   set->elements, bytes, rate(set, set->memcpy_seconds[bytes]),
-                   (long long)set->repeat, set->threads);
+static hu_status tell_copies(hu_bench_part *part, hu_rate_set *set) {
+    hu_status st = HU_OK;
+    for (size_t bytes = 1; bytes <= HU_RATE_COPIES; bytes++) {
+        hu_bench_times *copy = &set->copies[bytes];
+        if (copy->count == 0) continue;
+        HU_TRY(hu_bench_tell(part,
+                             "memcpy of %zu elements of %zu bytes: %.3f Gelem/s, the bound of what "
+                             "goes through them once; best of %zu turns, %d threads",
+                             set->elements, bytes, rate(set, copy->best), copy->count,
+                             set->threads));
+    }
+done:
+    return st;
 }
 
-static hu_status print_table(const hu_rate_set *sets, int count) {
-    static const char *const titles[] = {"format",   "mode",    "data",     "counters",
-                                         "elements", "Gelem/s", "to memcpy"};
+static hu_status put_row(hu_table *table, hu_rate_set *set, hu_rate_row *row) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_cell(table, "%s", row->format));
+    HU_TRY(hu_table_cell(table, "%s", row->mode));
+    HU_TRY(hu_table_cell(table, "%s", data_name(row->data)));
+    HU_TRY(hu_table_cell(table, "%s", row->has_counters ? "all" : "none"));
+    HU_TRY(hu_table_cell(table, "%zu", set->elements));
+    HU_TRY(hu_table_cell(table, "%.3f", rate(set, row->times.best)));
+    HU_TRY(hu_table_cell(table, "%.3f", ratio_of(set, row)));
+    HU_TRY(hu_bench_spread_cell(table, hu_bench_times_spread(&row->times)));
+done:
+    return st;
+}
+
+static hu_status tell_rows(hu_bench_part *part, hu_rate_set *sets, int count) {
+    static const char *const titles[] = {"format",   "mode",    "data",      "counters",
+                                         "elements", "Gelem/s", "to memcpy", "spread %"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    HU_TRY(hu_table_create(titles, 7, &table));
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int s = 0; s < count; s++)
-        for (int i = 0; i < sets[s].count; i++) {
-            const hu_rate_row *row = &sets[s].rows[i];
-            HU_TRY(hu_table_cell(table, "%s", row->format));
-            HU_TRY(hu_table_cell(table, "%s", row->mode));
-            HU_TRY(hu_table_cell(table, "%s", data_name(row->data)));
-            HU_TRY(hu_table_cell(table, "%s", row->has_counters ? "all" : "none"));
-            HU_TRY(hu_table_cell(table, "%zu", sets[s].elements));
-            HU_TRY(hu_table_cell(table, "%.3f", rate(&sets[s], row->best_seconds)));
-            HU_TRY(hu_table_cell(table, "%.3f", copy_seconds(&sets[s], row) / row->best_seconds));
-        }
-    HU_TRY(hu_show_table(table));
-    for (int s = 0; s < count; s++) print_copies(&sets[s]);
+        for (int i = 0; i < sets[s].count; i++) HU_TRY(put_row(table, &sets[s], &sets[s].rows[i]));
+    HU_TRY(hu_bench_tell_table(part, table));
+    for (int s = 0; s < count; s++) HU_TRY(tell_copies(part, &sets[s]));
 done:
     hu_table_free(table);
     return st;
+}
+
+static void note_spreads(hu_bench_part *part, hu_rate_set *set) {
+    for (int i = 0; i < set->count; i++)
+        hu_bench_note_spread(part, hu_bench_times_spread(&set->rows[i].times),
+                             hu_bench_times_spread(copy_of(set, &set->rows[i])));
+}
+
+static void free_times(hu_rate_set *set) {
+    for (int i = 0; i < set->count; i++) hu_bench_times_free(&set->rows[i].times);
+    for (size_t bytes = 1; bytes <= HU_RATE_COPIES; bytes++)
+        hu_bench_times_free(&set->copies[bytes]);
 }
 
 /* Sets for the sizes that are measured; *format: NULL if the user named none. */
 static hu_status read_request(const hu_config *config, size_t memory_elements, hu_rate_set sets[2],
                               int *count, const char **format) {
     hu_status st = HU_OK;
-    int64_t elements, repeat, threads = 1;
+    int64_t elements, threads = 1;
     HU_TRY(hu_config_text(config, "bench.format", format));
     if (!**format) *format = NULL;
     HU_TRY(hu_config_i64(config, "bench.elements", &elements));
-    HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
     if (!hu_config_is_auto(config, "run.threads"))
         HU_TRY(hu_config_i64(config, "run.threads", &threads));
     *count = elements ? 1 : 2;
@@ -223,8 +258,6 @@ static hu_status read_request(const hu_config *config, size_t memory_elements, h
         memset(&sets[s], 0, sizeof sets[s]);
         sets[s].elements = elements ? (size_t)elements : s ? memory_elements : CACHED_ELEMENTS;
         sets[s].threads = (int)threads;
-        sets[s].repeat = sets[s].elements < TURN_ELEMENTS ? CACHED_TURNS : MEMORY_TURNS;
-        if (hu_config_given(config, "run.repeat")) sets[s].repeat = repeat;
     }
 done:
     return st;
@@ -250,21 +283,35 @@ done:
     return st;
 }
 
+/* The rows of a set, which may take its share of the time. */
+static hu_status run_set(hu_bench *bench, const hu_rate_request *request, const char *only,
+                         double share, hu_rate_set *set) {
+    int64_t most = set->elements < TURN_ELEMENTS ? CACHED_TURNS : MEMORY_TURNS;
+    hu_status st = add_formats(request, only, set);
+    if (st != HU_OK) return st;
+    const hu_bench_pace pace = hu_bench_pace_of(bench, share, most);
+    st = measure(set, &pace);
+    note_spreads(&bench->part, set);
+    return st;
+}
+
 /* Small arrays stay in the cache, large ones come from memory: both rates are wanted. */
-hu_status hu_rate_bench(const hu_config *config, const hu_rate_request *request) {
+hu_status hu_rate_bench(hu_bench *bench, const hu_rate_request *request) {
+    static const double small_share = 0.3;
     hu_status st = HU_OK;
     hu_rate_set *sets = NULL;
     const char *only;
     int count = 0;
     HU_TRY(HU_NEW_ARRAY(&sets, 2));
-    HU_TRY(read_request(config, request->memory_elements, sets, &count, &only));
-    for (int s = 0; s < count; s++) {
-        HU_TRY(add_formats(request, only, &sets[s]));
-        HU_TRY(measure(&sets[s]));
-    }
-    st = hu_config_flag(config, "json", NULL) ? print_json(request->kernel, sets, count)
-                                              : print_table(sets, count);
+    HU_TRY(read_request(bench->config, request->memory_elements, sets, &count, &only));
+    for (int s = 0; s < count; s++)
+        HU_TRY(run_set(bench, request, only, s + 1 < count ? small_share : 1.0, &sets[s]));
+    if (bench->part.form == HU_BENCH_JSON)
+        bench->part.json = make_json(request->kernel, sets, count);
+    else
+        HU_TRY(tell_rows(&bench->part, sets, count));
 done:
+    for (int s = 0; s < count; s++) free_times(&sets[s]);
     hu_free(sets);
     return st;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/config.h"
+#include "bench/bench.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 #include "kernel/uniform/uniform.h"
@@ -35,15 +35,14 @@ struct hu_rate_row {
     hu_uniform_scale uniform_scale;
     int32_t scale;       /* k of the wire's codes */
     size_t copied_bytes; /* of an element, by the memcpy that the row stands beside: 1, 2 or 4 */
-    double best_seconds;
+    hu_bench_times times;
 };
 
 /* One size of array and all that is measured with it. */
 typedef struct hu_rate_set {
     size_t elements;
     int threads;
-    int64_t repeat;                            /* turns, of which the best counts */
-    double memcpy_seconds[HU_RATE_COPIES + 1]; /* by bytes of an element; 0: not measured */
+    hu_bench_times copies[HU_RATE_COPIES + 1]; /* by bytes of an element; none: not measured */
     int count;
     hu_rate_row rows[HU_RATE_ROWS];
 } hu_rate_set;
@@ -67,8 +66,8 @@ typedef struct hu_rate_request {
 extern const char *const hu_rate_formats[];
 enum { HU_RATE_MEMORY_ELEMENTS = 1 << 26 };
 
-/* Measures the rows of format=, or of the request's formats, and prints them. elements=, threads=
- * and repeat= choose one size; else arrays of 4,096 and of memory_elements are measured. */
-hu_status hu_rate_bench(const hu_config *config, const hu_rate_request *request);
+/* Measures the rows of format=, or of the request's formats, and prints them. elements=
+ * chooses one size; else arrays of 4,096 and of memory_elements are measured. */
+hu_status hu_rate_bench(hu_bench *bench, const hu_rate_request *request);
 
 #endif

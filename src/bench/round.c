@@ -56,7 +56,7 @@ done:
     return st;
 }
 
-hu_status hu_bench_round(hu_config *config) {
+hu_status hu_bench_round(hu_bench *bench) {
     const hu_rate_request request = {"round", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_modes};
-    return hu_rate_bench(config, &request);
+    return hu_rate_bench(bench, &request);
 }

@@ -14,13 +14,13 @@
 #include "session/assumed.h"
 #include "session/data.h"
 #include "session/options.h"
+#include "session/recipe.h"
 #include "session/session.h"
 #include "session/warnings.h"
 #include "show/json.h"
-#include "show/stdout.h"
 #include "show/table.h"
 
-enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2 };
+enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2, MOST_TURNS = 12 };
 
 /* One of the trainings that take turns. */
 typedef struct contestant {
@@ -28,12 +28,14 @@ typedef struct contestant {
     hu_precision precision;
     hu_trainer *trainer;
     const char *name, *accumulator;
-    double best_seconds;
-    double first_seconds;      /* its planning and its first step */
-    int64_t samples, measured; /* of a whole batch; steps with one behind the warm-up */
-    uint64_t allocations;      /* in its steps behind the first */
-    int64_t resident_growth;   /* bytes, in its steps behind the warm-up */
-    double work_step;          /* mean seconds of the steps whose work was timed */
+    hu_bench_times times;    /* steps with a whole batch behind the warm-up */
+    double spread;           /* of these */
+    double first_seconds;    /* its planning and its first step */
+    int64_t samples;         /* of a whole batch */
+    uint64_t allocations;    /* in its steps behind the first */
+    int64_t resident_growth; /* bytes, in its steps behind the warm-up */
+    int work_steps;          /* further steps whose work was timed */
+    double work_step;        /* their mean seconds */
 } contestant;
 
 /* The training that was asked for is the last of them; the first is what others are divided by. */
@@ -43,6 +45,8 @@ typedef struct step_contest {
     bool has_reference;    /* false: one training that is not the plain one */
     double common_seconds; /* from the start of the process to the first planning */
     int64_t threads;
+    const char *model;
+    double peak; /* multiply-adds a second of all its threads */
 } step_contest;
 
 static void print_message(void *context, const char *text) {
@@ -100,7 +104,6 @@ static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain,
     HU_TRY(hu_trainer_create(&options, dataset, &c->trainer));
     HU_TRY(hu_config_text(c->config, "precision.name", &c->name));
     HU_TRY(hu_config_text(c->config, "accumulator.name", &c->accumulator));
-    c->best_seconds = 1e30;
     c->first_seconds = hu_seconds_now() - start;
 done:
     return st;
@@ -126,6 +129,7 @@ done:
 }
 
 static void leave(contestant *c) {
+    hu_bench_times_free(&c->times);
     hu_trainer_free(c->trainer);
     hu_precision_free(&c->precision);
     hu_config_free(c->config);
@@ -145,26 +149,33 @@ static hu_status take_turn(contestant *c, int64_t turn) {
     if (turn == 0) c->first_seconds += seconds;
     if (report.samples > c->samples) c->samples = report.samples;
     bool counts = turn >= WARM_UP_STEPS && report.samples == c->samples;
-    c->measured += counts;
-    if (counts && seconds < c->best_seconds) c->best_seconds = seconds;
+    if (st == HU_OK && counts) st = hu_bench_times_add(&c->times, seconds);
     return st;
 }
 
 /* Seconds of a step that a kind of work takes, per thread. */
 static double work_seconds(const step_contest *contest, const contestant *c, int work) {
     double all = hu_run_work_seconds(hu_trainer_run(c->trainer), work);
-    return all / (double)(WORK_STEPS * contest->threads);
+    return all / (double)(c->work_steps * contest->threads);
 }
 
-/* What a step's time is spent on: further steps, with a clock around every piece of work. */
-static hu_status time_work(contestant *c) {
+/* What a step's time is spent on: further steps, as many as there is time for but one, with a clock
+ * around every piece of work. */
+static hu_status time_work(const hu_bench *bench, contestant *c) {
+    const hu_bench_pace pace = {.most = WORK_STEPS, .until = bench->until};
+    hu_bench_times times = {0};
     hu_status st = HU_OK;
     hu_step_report report;
     hu_trainer_time_work(c->trainer, true);
-    double start = hu_seconds_now();
-    for (int i = 0; i < WORK_STEPS; i++) HU_TRY(hu_trainer_step(c->trainer, &report));
-    c->work_step = (hu_seconds_now() - start) / WORK_STEPS;
+    while (hu_bench_takes(&pace, &times)) {
+        double start = hu_seconds_now();
+        HU_TRY(hu_trainer_step(c->trainer, &report));
+        HU_TRY(hu_bench_times_add(&times, hu_seconds_now() - start));
+    }
+    c->work_steps = (int)times.count;
+    c->work_step = times.spent / c->work_steps;
 done:
+    hu_bench_times_free(&times);
     return st;
 }
 
@@ -187,7 +198,16 @@ static json_t *work_json(const step_contest *contest, const contestant *c) {
 
 /* Time over that of float32; NaN without a reference. */
 static double ratio_of(const step_contest *contest, const contestant *c) {
-    return contest->has_reference ? c->best_seconds / contest->by[0].best_seconds : NAN;
+    return contest->has_reference ? c->times.best / contest->by[0].times.best : NAN;
+}
+
+/* Multiply-adds of a step over those that the processors could have done: three products for each
+ * of the forward pass. NaN where losses take turns, whose passes differ. */
+static double share_of_peak(const step_contest *contest, const contestant *c) {
+    const hu_graph *graph = hu_trainer_graph(c->trainer);
+    double macs = 3.0 * (double)hu_graph_macs(graph) * (double)c->samples;
+    if (graph->turn_count > 0) return (double)NAN;
+    return macs / (c->times.best * contest->peak);
 }
 
 /* One training: its time, memory and what a step is spent on. */
@@ -195,27 +215,32 @@ static json_t *row_json(const step_contest *contest, const contestant *c) {
     bool has_reference = contest->has_reference;
     hu_ledger ledger = hu_trainer_ledger(c->trainer);
     return json_pack(
-        "{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "precision",
-        c->name, "accumulator", c->accumulator, "threads", (json_int_t)contest->threads,
-        "seconds_per_step", hu_json_number(c->best_seconds), "images_per_second",
-        hu_json_number((double)c->samples / c->best_seconds), "seconds_to_first_step",
-        hu_json_number(contest->common_seconds + c->first_seconds), "reference",
-        has_reference ? "fp32" : "none", "reference_seconds_per_step",
-        has_reference ? hu_json_number(contest->by[0].best_seconds) : json_null(), "ratio",
+        "{s:s, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:o, "
+        "s:o}",
+        "precision", c->name, "accumulator", c->accumulator, "threads",
+        (json_int_t)contest->threads, "seconds_per_step", hu_json_number(c->times.best),
+        "images_per_second", hu_json_number((double)c->samples / c->times.best),
+        "seconds_to_first_step", hu_json_number(contest->common_seconds + c->first_seconds),
+        "reference", has_reference ? "fp32" : "none", "reference_seconds_per_step",
+        has_reference ? hu_json_number(contest->by[0].times.best) : json_null(), "ratio",
         has_reference ? hu_json_number(ratio_of(contest, c)) : json_null(), "peak_rss_bytes",
         (json_int_t)hu_peak_rss_bytes(), "allocations_after_first_step", (json_int_t)c->allocations,
         "resident_growth_bytes", (json_int_t)c->resident_growth, "ledger_bytes",
-        hu_ledger_json(&ledger), "seconds_by_op", work_json(contest, c));
+        hu_ledger_json(&ledger), "seconds_by_op", work_json(contest, c), "share_of_peak",
+        hu_json_number(share_of_peak(contest, c)), "turns", (json_int_t)c->times.count, "spread",
+        hu_json_number(c->spread), "reference_spread",
+        has_reference ? hu_json_number(contest->by[0].spread) : json_null());
 }
 
-static hu_status print_json(const step_contest *contest) {
+static json_t *make_json(const step_contest *contest) {
     json_t *rows = json_array();
     for (int i = 0; rows && i < contest->count; i++)
         json_array_append_new(rows, row_json(contest, &contest->by[i]));
     /* Warnings are those of the training that was asked for. */
     const hu_run *asked = hu_trainer_run(contest->by[contest->count - 1].trainer);
-    return hu_json_print(json_pack("{s:s, s:o, s:o}", "kernel", "step", "rows", rows, "warnings",
-                                   hu_warnings_json(asked)));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o}", "kernel", "step", "model", contest->model,
+                     "batch", (json_int_t)contest->by[0].samples, "rows", rows, "warnings",
+                     hu_warnings_json(asked));
 }
 
 static hu_status add_row(hu_table *table, const step_contest *contest, const contestant *c) {
@@ -223,12 +248,18 @@ static hu_status add_row(hu_table *table, const step_contest *contest, const con
     hu_ledger ledger = hu_trainer_ledger(c->trainer);
     HU_TRY(hu_table_cell(table, "%s", c->name));
     HU_TRY(hu_table_cell(table, "%s", c->accumulator));
-    HU_TRY(hu_table_cell(table, "%.4f", c->best_seconds));
-    HU_TRY(hu_table_cell(table, "%.0f", (double)c->samples / c->best_seconds));
+    HU_TRY(hu_table_cell(table, "%.4f", c->times.best));
+    HU_TRY(hu_table_cell(table, "%.0f", (double)c->samples / c->times.best));
     if (contest->has_reference)
         HU_TRY(hu_table_cell(table, "%.3f", ratio_of(contest, c)));
     else
         HU_TRY(hu_table_cell(table, "-"));
+    double share = share_of_peak(contest, c);
+    if (isnan(share))
+        HU_TRY(hu_table_cell(table, "-"));
+    else
+        HU_TRY(hu_table_cell(table, "%.3f", share));
+    HU_TRY(hu_bench_spread_cell(table, c->spread));
     HU_TRY(hu_table_cell(table, "%.1f", (double)ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f", contest->common_seconds + c->first_seconds));
 done:
@@ -255,7 +286,7 @@ static double rest_of(const step_contest *contest, const contestant *c, int work
 }
 
 /* A row for each kind of work that took time, two columns for each training. */
-static hu_status print_work(const step_contest *contest) {
+static hu_status tell_work(const step_contest *contest, hu_bench_part *part) {
     hu_status st = HU_OK;
     const char *titles[1 + 2 * MOST] = {"work"};
     char milliseconds[MOST][64];
@@ -270,52 +301,89 @@ static hu_status print_work(const step_contest *contest) {
         if (work_seconds(contest, &contest->by[contest->count - 1], w) > 0)
             HU_TRY(add_work_row(table, contest, hu_run_work_name(w), work_seconds, w));
     HU_TRY(add_work_row(table, contest, "rest", rest_of, 0));
-    putchar('\n');
-    HU_TRY(hu_show_table(table));
-    printf("mean of %d further steps, per thread\n", WORK_STEPS);
+    HU_TRY(hu_bench_tell_table(part, table));
+    HU_TRY(hu_bench_tell(part, "mean of %d further steps, per thread",
+                         contest->by[contest->count - 1].work_steps));
 done:
     hu_table_free(table);
     return st;
 }
 
-static hu_status print_rows(const step_contest *contest) {
-    static const char *const titles[] = {"precision", "accumulator", "seconds/step", "images/s",
-                                         "to fp32",   "saved MiB",   "start to step"};
+static hu_status tell_rows(const step_contest *contest, hu_bench_part *part) {
+    static const char *const titles[] = {"precision", "accumulator", "seconds/step",
+                                         "images/s",  "to fp32",     "of peak",
+                                         "spread %",  "saved MiB",   "start to step"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (int i = 0; i < contest->count; i++) HU_TRY(add_row(table, contest, &contest->by[i]));
-    HU_TRY(hu_show_table(table));
-    printf("best of %s steps, %lld threads, at most %.0f MiB resident\n",
-           contest->count > 1 ? "alternating" : "the", (long long)contest->threads,
-           (double)hu_peak_rss_bytes() / 1048576.0);
+    HU_TRY(hu_bench_tell_table(part, table));
+    HU_TRY(hu_bench_tell(part,
+                         "%s, batch of %lld, best of %zu %ssteps, %lld threads, at most %.0f MiB "
+                         "resident; of peak: 3 times the forward pass's multiply-adds",
+                         contest->model, (long long)contest->by[0].samples,
+                         contest->by[0].times.count, contest->count > 1 ? "alternating " : "",
+                         (long long)contest->threads, (double)hu_peak_rss_bytes() / 1048576.0));
 done:
     hu_table_free(table);
     return st;
 }
 
-hu_status hu_bench_step(hu_config *config) {
+/* The data set that was named, else numbers of the shapes that plan assumes, for which the batch
+ * must be known: the recipe's where it is left open. */
+static hu_status open_data(hu_config *config, const char *model, hu_dataset **dataset) {
+    const hu_data_limits limits = {IMAGES, 16};
+    hu_status st = HU_OK;
+    hu_config *recipe = NULL;
+    const char *batch;
+    if (hu_config_given(config, "data.name")) return hu_session_dataset(config, &listener, dataset);
+    HU_TRY(hu_options_copy(config, &recipe));
+    HU_TRY(hu_recipe_apply(recipe));
+    HU_TRY(hu_config_text(recipe, "run.batch", &batch));
+    HU_TRY(hu_config_set(config, "run.batch", batch, "recipe"));
+    HU_TRY(hu_assumed_open(config, model, &limits, dataset));
+done:
+    hu_config_free(recipe);
+    return st;
+}
+
+/* Steps in turns, then those whose work is timed. Every epoch has a whole batch. */
+static hu_status measure(const hu_bench *bench, step_contest *contest) {
+    static const double share = 0.7; /* of the time; the rest is for the work */
+    hu_status st = HU_OK;
+    const hu_bench_pace pace = hu_bench_pace_of(bench, share, MOST_TURNS);
+    for (int64_t i = 0; hu_bench_takes(&pace, &contest->by[0].times); i++)
+        /* Step by step in turns: drifts of the machine meet both trainings alike. */
+        for (int k = 0; k < contest->count; k++) HU_TRY(take_turn(&contest->by[k], i));
+    for (int k = 0; k < contest->count; k++) {
+        contest->by[k].spread = hu_bench_times_spread(&contest->by[k].times);
+        HU_TRY(time_work(bench, &contest->by[k]));
+    }
+done:
+    return st;
+}
+
+static hu_status tell(hu_bench *bench, const step_contest *contest) {
+    for (int k = 0; k < contest->count; k++)
+        hu_bench_note_spread(&bench->part, contest->by[k].spread, contest->by[0].spread);
+    if (bench->part.form == HU_BENCH_JSON) {
+        bench->part.json = make_json(contest);
+        return HU_OK;
+    }
+    hu_status st = tell_rows(contest, &bench->part);
+    return st == HU_OK ? tell_work(contest, &bench->part) : st;
+}
+
+hu_status hu_bench_step(hu_bench *bench) {
     hu_status st = HU_OK;
     hu_dataset *dataset = NULL;
     step_contest contest = {0};
-    const hu_data_limits limits = {IMAGES, 16};
-    const char *model;
-    int64_t repeat;
-    HU_TRY(hu_config_i64(config, "run.repeat", &repeat));
-    HU_TRY(hu_config_text(config, "model.name", &model));
-    if (hu_config_given(config, "data.name"))
-        HU_TRY(hu_session_dataset(config, &listener, &dataset));
-    else
-        HU_TRY(hu_assumed_open(config, model, &limits, &dataset));
-    HU_TRY(enter_all(config, dataset, &contest));
-    /* Every epoch has a whole batch. */
-    for (int64_t i = 0; contest.by[0].measured < repeat; i++)
-        /* Step by step in turns: drifts of the machine meet both trainings alike. */
-        for (int k = 0; k < contest.count; k++) HU_TRY(take_turn(&contest.by[k], i));
-    for (int k = 0; k < contest.count; k++) HU_TRY(time_work(&contest.by[k]));
-    bool is_json = hu_config_flag(config, "json", NULL);
-    HU_TRY(is_json ? print_json(&contest) : print_rows(&contest));
-    if (!is_json) HU_TRY(print_work(&contest));
+    HU_TRY(hu_config_text(bench->config, "model.name", &contest.model));
+    HU_TRY(open_data(bench->config, contest.model, &dataset));
+    HU_TRY(enter_all(bench->config, dataset, &contest));
+    contest.peak = bench->machine->peak * (double)contest.threads;
+    HU_TRY(measure(bench, &contest));
+    HU_TRY(tell(bench, &contest));
 done:
     for (int k = 0; k < contest.count; k++) leave(&contest.by[k]);
     hu_dataset_close(dataset);

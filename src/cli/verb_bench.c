@@ -1,64 +1,34 @@
 /* halfulp bench kernel=NAME: rates beside a reference measured in the same run. */
-#include <stdio.h>
-#include <string.h>
-
-#include "base/error.h"
 #include "bench/bench.h"
 #include "cli/verb.h"
-#include "config/used.h"
 
-/* Keys that each kernel reads. */
-#define OF_ALL "bench.kernel", "run.repeat", "run.threads", "run.quiet"
-static const char *const step_keys[] = {OF_ALL,        "bench.beside",  "model.*",     "data.*",
-                                        "precision.*", "accumulator.*", "optimizer.*", "lr.*",
-                                        "scaler.*",    "eval.*",        "run.*",       NULL};
-static const char *const round_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
-static const char *const pack_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
-static const char *const allreduce_keys[] = {OF_ALL, "bench.format", "bench.elements", NULL};
-static const char *const gemm_keys[] = {
-    OF_ALL, "accumulator.name", "accumulator.semantics", "gemm.m", "gemm.n", "gemm.k", NULL};
-static const char *const conv_keys[] = {OF_ALL, "run.chunk", NULL};
-
-/* One row for each line of HU_BENCH_LIST: word, function, keys. */
-static const struct {
-    const char *name;
-    hu_status (*run)(hu_config *config);
-    const char *const *keys;
-} kernels[] = {
-#define ROW(name) {#name, hu_bench_##name, name##_keys},
-    HU_BENCH_LIST(ROW)
-#undef ROW
-};
-
-/* Finds the kernel by its word; keys that it does not read are refused. */
 static hu_status run_bench(hu_config *config, int *exit_code) {
-    const char *name;
     (void)exit_code;
-    hu_status st = hu_config_text(config, "bench.kernel", &name);
-    if (st != HU_OK) return st;
-    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
-        if (strcmp(kernels[i].name, name) == 0) {
-            char reader[64];
-            snprintf(reader, sizeof reader, "bench kernel=%s", name);
-            st = hu_keys_used(config, reader, kernels[i].keys);
-            return st == HU_OK ? kernels[i].run(config) : st;
-        }
-    /* The configuration allows only words of the list, so this is a fault of the program. */
-    return hu_fail(HU_ERR_INTERNAL, "bench.kernel=%s has no row in bench.h", name);
+    return hu_bench_run(config);
 }
 
 static const char *const flags[] = {"json", NULL};
 
 static const char *const bench_keys[] = {HU_TRAINING_KEYS, "bench.*", "run.repeat", "gemm.m",
-                                         "gemm.n",         "gemm.k",  NULL};
+                                         "gemm.n",         "gemm.k",  "out.file",   NULL};
 
 const hu_verb hu_verb_bench = {
     .name = "bench",
     .help = "rates beside a reference measured in the same run",
-    .usage = "kernel=NAME [keys of that kernel] [repeat=N] [--json]",
+    .usage = "[NAME] [keys of that kernel] [seconds=S | repeat=N] [out=FILE.md] [--json]",
     .details =
-        "step   two trainings, one in float32, take turns step by step; the best of N turns of "
-        "each counts.\n"
+        "NAME (also kernel=NAME) is one of these, step if none is given. Measuring ends after a "
+        "minute\n"
+        "(all: five) or seconds=S; repeat=N instead gives every row N turns, however long that "
+        "takes. Above\n"
+        "the rows stand the machine, its clock, its peak of multiply-adds and its memcpy; below "
+        "them how many\n"
+        "rows' turns spread by more than 10 % (median over best): many of them on a machine that "
+        "has other\n"
+        "work to do. out=FILE.md writes all of it as Markdown, with --json as JSON.\n\n"
+        "all    every kernel, with steps of a few networks (or of model=), for a page of results\n"
+        "step   two trainings, one in float32, take turns step by step; the best turn of each "
+        "counts.\n"
         "       beside=none: the training alone, as with precision=fp32; peak_rss_bytes is then "
         "its own.\n"
         "       seconds_to_first_step: from the start of the process, without the other "
@@ -82,11 +52,12 @@ const hu_verb hu_verb_bench = {
         "one\n"
         "       thread, beside oneDNN's and the machine's peak\n",
     .flags = flags,
-    .max_subjects = 0,
+    .max_subjects = 1,
     .keys = bench_keys,
     .refuses_others = true,
-    .examples = {{"bench kernel=gemm m=16 n=16 k=64", "what an accumulator costs beside float32"},
-                 {"bench kernel=step data=glyphs precision=hfp8 repeat=2",
-                  "steps in a precision beside float32"}},
+    .examples = {{"bench gemm m=16 n=16 k=64", "what an accumulator costs beside float32"},
+                 {"bench step data=glyphs precision=hfp8 repeat=2",
+                  "steps in a precision beside float32"},
+                 {"bench all out=FILE.md", "everything, for a page of results"}},
     .run = run_bench,
 };

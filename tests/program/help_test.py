@@ -166,6 +166,8 @@ class Examples(unittest.TestCase):
                     if verb == "assign":
                         words = words.replace("model=resnet20 data=cifar10:DIR", "data=glyphs")
                         small = [*SMALL, "assign.rungs=1", "assign.random=0", "assign.short=0", "seeds=1"]
+                    if words.startswith("bench all"):
+                        small = ["seconds=0", "elements=1000", "m=16", "n=16", "k=16", "model=cnn-s", "batch=8"]
                     if "seeds=1,2,3" in words:
                         words = words.replace("seeds=1,2,3", "seeds=1").replace("fp32,1/6/9,hfp8", "fp32")
                     if verb in ("compare", "assign", "demo"):
