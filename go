@@ -6,6 +6,7 @@
 # ./go test exhaustive   the long proofs
 # ./go test comm         workers in processes of Open MPI and MPICH, and under SimGrid
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# ./go sanitize threads  all tests under ThreadSanitizer (with clang)
 # ./go coverage          lines and branches that the tests reach, by room: an hour on two cores
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -15,6 +16,7 @@ needed=(gcc cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev 
         libprotobuf-c-dev protobuf-c-compiler libisal-dev)
 for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)
 for_comm=(libmpich-dev mpich libsimgrid-dev)
+for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -35,6 +37,7 @@ set_up() {
     local packages=("${needed[@]}") missing data
     if $wants_tests; then packages+=("${for_tests[@]}"); fi
     if $wants_comm; then packages+=("${for_comm[@]}"); fi
+    if $wants_threads; then packages+=("${for_threads[@]}"); fi
     mapfile -t missing < <(missing_of "${packages[@]}")
     mapfile -t data < <(missing_of "${for_data[@]}")
     if ((${#missing[@]} + ${#data[@]} == 0)); then return; fi
@@ -104,13 +107,29 @@ build() {
     say "built in $((SECONDS - begun)) s"
 }
 
+# sanitized PRESET: runs its tests. A report must show although a test may take it for a failure that it expects: those
+# of AddressSanitizer and ThreadSanitizer go to files, UndefinedBehaviorSanitizer's beside another ends with a code that
+# halfulp has not.
+sanitized() {
+    local reports=$PWD/build/$1/reports status=0
+    rm -rf "$reports"
+    mkdir "$reports"
+    ASAN_OPTIONS=log_path=$reports/report UBSAN_OPTIONS=exitcode=86 TSAN_OPTIONS=log_path=$reports/report \
+        ctest --preset "$1" -j2 || status=$?
+    if grep -rhE -A20 'ERROR: |WARNING: ThreadSanitizer: ' "$reports" >&2; then
+        say "reports of sanitizers, whole in $reports"
+        exit 1
+    fi
+    exit $status
+}
+
 usage() {
-    echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize | coverage | demo]" >&2
+    echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize [threads] | coverage | demo]" >&2
     exit 2
 }
 
 what=${1:-demo}
-wants_tests=false wants_comm=false
+wants_tests=false wants_comm=false wants_threads=false
 case "$what $#" in
 "demo "[01] | "quick 1" | "build 1") ;;
 "test 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
@@ -118,6 +137,10 @@ case "$what $#" in
     [[ $2 == exhaustive || $2 == comm ]] || usage
     wants_tests=true
     if [[ $2 == comm ]]; then wants_comm=true; fi
+    ;;
+"sanitize 2")
+    [[ $2 == threads ]] || usage
+    wants_tests=true wants_threads=true
     ;;
 *) usage ;;
 esac
@@ -146,8 +169,13 @@ test)
     exec ctest --test-dir build --no-tests=error --output-on-failure -j2
     ;;
 sanitize)
-    build sanitizers build/sanitizers -DHALFULP_TESTS=ON
-    exec ctest --test-dir build/sanitizers --no-tests=error --output-on-failure -j2
+    if (($# == 2)); then
+        build tsan build/tsan -DHALFULP_TESTS=ON
+        sanitized tsan
+    else
+        build sanitizers build/sanitizers -DHALFULP_TESTS=ON
+        sanitized sanitizers
+    fi
     ;;
 coverage)
     build coverage build/coverage -DHALFULP_TESTS=ON

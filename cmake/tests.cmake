@@ -6,6 +6,15 @@ find_library(MPFR_LIBRARY mpfr REQUIRED)
 find_library(GMP_LIBRARY gmp REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
+# Sanitized programs are slower.
+set(patience 1)
+if(HALFULP_SANITIZERS)
+  set(patience 4)
+endif()
+math(EXPR unit_timeout "600 * ${patience}")
+math(EXPR proof_timeout "900 * ${patience}")
+math(EXPR program_timeout "1200 * ${patience}")
+
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
 foreach(source ${unit_tests})
   get_filename_component(test ${source} NAME_WE)
@@ -23,7 +32,7 @@ foreach(source ${unit_tests})
     target_compile_definitions(${test} PRIVATE HALFULP_SANITIZED)
   endif()
   add_test(NAME ${test} COMMAND ${test})
-  set_tests_properties(${test} PROPERTIES TIMEOUT 600)
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${unit_timeout})
 endforeach()
 
 file(GLOB proofs CONFIGURE_DEPENDS tests/exhaustive/*.c)
@@ -34,7 +43,7 @@ foreach(source ${proofs})
   target_link_libraries(proof_${test} PRIVATE halfulp-${room} ${MPFR_LIBRARY} ${GMP_LIBRARY})
   add_test(NAME proof_${test}_short COMMAND proof_${test} --short)
   add_test(NAME proof_${test}_exhaustive COMMAND proof_${test} CONFIGURATIONS exhaustive)
-  set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT 900)
+  set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT ${proof_timeout})
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
 endforeach()
 
@@ -57,7 +66,7 @@ file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
 foreach(source ${program_tests})
   get_filename_component(test ${source} NAME_WE)
   add_test(NAME program_${test} COMMAND ${Python3_EXECUTABLE} ${source})
-  set_tests_properties(program_${test} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77
+  set_tests_properties(program_${test} PROPERTIES TIMEOUT ${program_timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
