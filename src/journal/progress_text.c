@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static void put(lines *l, const char *form
     char *first = l->text + l->used;
     l->used += (size_t)more < room ? (size_t)more : room - 1;
     /* Names come from files: what would move a terminal's cursor is none of their characters. */
-    for (char *c = first + (*format == '\n'); *c; c++)
+    for (char *c = first + (*format == '\n' && *first); *c; c++)
         if ((unsigned char)*c < ' ' || *c == '\177') *c = '?';
 }
 

@@ -97,9 +97,9 @@ static void other_events_are_no_lines(void **state) {
     assert_lines("[]", "");
 }
 
-/* Names as long as files may hold them end with the room. */
+/* Names as long as files may hold them end with the room; what lies behind it is nobody's. */
 static void long_names_are_cut_off(void **state) {
-    char text[HU_PROGRESS_TEXT_BYTES];
+    char text[HU_PROGRESS_TEXT_BYTES + 4], behind[4] = "\1\1\1";
     char *name = malloc(3 * HU_PROGRESS_TEXT_BYTES);
     (void)state;
     assert_non_null(name);
@@ -107,7 +107,9 @@ static void long_names_are_cut_off(void **state) {
     name[3 * HU_PROGRESS_TEXT_BYTES - 1] = '\0';
     json_t *row = json_pack("{s:s, s:s, s:s}", "event", "start", "model", name, "run", name);
     assert_non_null(row);
+    memcpy(text + HU_PROGRESS_TEXT_BYTES, behind, sizeof behind);
     assert_int_equal(strlen(hu_progress_text(row, text)), HU_PROGRESS_TEXT_BYTES - 1);
+    assert_memory_equal(text + HU_PROGRESS_TEXT_BYTES, behind, sizeof behind);
     json_decref(row);
     free(name);
 }
