@@ -24,6 +24,15 @@ set(fuzz_files_wav sound/wav.c)
 set(fuzz_files_words data/vocabulary.c data/transcripts.c)
 set(fuzz_files_yaml config/yaml.c base/keys_print.c)
 
+# The rooms that a target needs, with those below them, where these are few and soon built.
+set(fuzz_rooms explain config train)
+set(fuzz_rooms_config config)
+set(fuzz_rooms_format format)
+set(fuzz_rooms_gzip base)
+set(fuzz_rooms_plan config)
+set(fuzz_rooms_wav sound)
+set(fuzz_rooms_yaml config)
+
 if(HALFULP_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "HALFULP_FUZZ needs clang, found ${CMAKE_C_COMPILER_ID}")
@@ -31,34 +40,40 @@ if(HALFULP_FUZZ)
   # What a target does not call is left out: libFuzzer clears and reads every counter of the program in every execution.
   target_compile_options(halfulp-options INTERFACE -fsanitize=fuzzer-no-link -ffunction-sections -fdata-sections)
   target_link_options(halfulp-options INTERFACE -Wl,--gc-sections -Wl,-z,start-stop-gc)
-  # Nor does what every failure calls tell of one parser: the words of a message, the nearest of many names.
-  set_source_files_properties(src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c
+  # Nor do the targets themselves tell of a parser, or what every failure calls: the words of a message, the nearest of
+  # many names.
+  set_source_files_properties(${fuzz_sources} tests/fuzz/harness.c
+    src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
   add_custom_target(fuzz)
   add_custom_target(fuzz-coverage)
 endif()
 
-function(fuzz_program target)
+function(fuzz_program target name)
   add_executable(${target} ${ARGN} tests/fuzz/harness.c)
-  target_link_libraries(${target} PRIVATE halfulp-explain halfulp-config halfulp-train PkgConfig::XXHASH PkgConfig::ZLIB)
+  if(DEFINED fuzz_rooms_${name})
+    set(fuzz_rooms ${fuzz_rooms_${name}})
+  endif()
+  list(TRANSFORM fuzz_rooms PREPEND halfulp-)
+  target_link_libraries(${target} PRIVATE ${fuzz_rooms} PkgConfig::XXHASH PkgConfig::ZLIB)
 endfunction()
 
 # The same program, whose own objects of its files count lines: they stand in front of the rooms.
 function(fuzz_coverage target name source)
   list(TRANSFORM fuzz_files_${name} PREPEND ${CMAKE_SOURCE_DIR}/src/ OUTPUT_VARIABLE files)
-  fuzz_program(${target}_coverage ${source} ${files})
+  fuzz_program(${target}_coverage ${name} ${source} ${files})
   set_target_properties(${target}_coverage PROPERTIES EXCLUDE_FROM_ALL ON)
   target_compile_options(${target}_coverage PRIVATE -fprofile-instr-generate -fcoverage-mapping)
   target_link_options(${target}_coverage PRIVATE -fsanitize=fuzzer -fprofile-instr-generate)
   add_dependencies(fuzz-coverage ${target}_coverage)
-  list(JOIN files "\n" lines)
+  list(JOIN fuzz_files_${name} "\n" lines)
   file(WRITE ${CMAKE_BINARY_DIR}/${target}.files "${lines}\n")
 endfunction()
 
 foreach(source ${fuzz_sources})
   get_filename_component(target ${source} NAME_WE)
   string(REPLACE "_fuzz" "" name ${target})
-  fuzz_program(${target} ${source})
+  fuzz_program(${target} ${name} ${source})
   if(HALFULP_FUZZ)
     target_compile_definitions(${target} PRIVATE FUZZ_FAULT_EVERY=8)
     target_link_options(${target} PRIVATE -fsanitize=fuzzer)

@@ -31,7 +31,9 @@ typedef struct written {
 } written;
 
 static void put_file(fuzz_cursor *cursor, const version *v, int index, bool is_test, written *all) {
-    static uint8_t data[RECORDS_MAX * (PIXELS + 2) + 256];
+    static uint8_t data[RECORDS_MAX * (PIXELS + 2) + 256], ramp[PIXELS + 13 * RECORDS_MAX];
+    if (!ramp[1])
+        for (size_t i = 0; i < sizeof ramp; i++) ramp[i] = (uint8_t)i;
     size_t records = fuzz_u8(cursor) % (RECORDS_MAX + 1), bytes = 0;
     int extra = (int8_t)fuzz_u8(cursor);
     for (size_t r = 0; r < records; r++) {
@@ -43,7 +45,8 @@ static void put_file(fuzz_cursor *cursor, const version *v, int index, bool is_t
         }
         all->labels[all->count[0] + all->count[1]] = label;
         all->count[is_test]++;
-        for (size_t i = 0; i < PIXELS; i++) data[bytes++] = (uint8_t)(i + 13 * r);
+        memcpy(data + bytes, ramp + 13 * r, PIXELS);
+        bytes += PIXELS;
     }
     if (extra < 0 && (size_t)-extra > bytes) extra = 0;
     if (extra > 0) memset(data + bytes, 0, (size_t)extra);

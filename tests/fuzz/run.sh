@@ -46,12 +46,14 @@ if ((${#names[@]} == 0)); then
 fi
 
 cmake --preset fuzz -DHALFULP_TESTS=OFF >&2
-cmake --build $here --target $( ((coverage)) && echo fuzz-coverage || echo fuzz) >&2
+suffix=_fuzz
+if ((coverage)); then suffix=_fuzz_coverage; fi
+cmake --build $here --target "${names[@]/%/$suffix}" >&2
 mkdir -p $here/found
 touch $here/runs.tsv
 
 # sum TARGET COLUMN: of all runs
-sum() { awk -v t="$1" -v c="$2" '$1 == t { n += $c } END { printf "%.0f", n }' $here/runs.tsv; }
+sum() { awk -v t="$1" -v c="$2" '$1 == t { n += $c } END { printf c == 2 ? "%d" : "%.1f", n }' $here/runs.tsv; }
 
 # Examples, once; corpora and examples are then two folders, of which libFuzzer fills the first.
 prepare() {
@@ -81,18 +83,18 @@ slice() {
 
 # Lines of the files of a target, as "FILE PER CENT": of what its examples and its corpus reach.
 lines_of() {
-    local name=$1 program=$here/${1}_fuzz_coverage sources
+    local name=$1 program=$here/${1}_fuzz_coverage
     prepare "$name" _coverage
     LLVM_PROFILE_FILE=$here/$name.profraw "$program" -runs=0 "$here/corpus/$name" \
         "$here/examples/$name" >/dev/null 2>&1 || echo "$program ended badly" >&2
     llvm-profdata merge -o "$here/$name.profdata" "$here/$name.profraw"
-    mapfile -t sources <"$here/${name}_fuzz.files"
-    llvm-cov export -summary-only -instr-profile="$here/$name.profdata" "$program" \
-        "${sources[@]}" | python3 -c '
-import json, os, sys
+    llvm-cov export -summary-only -instr-profile="$here/$name.profdata" "$program" | python3 -c '
+import json, sys
+wanted = open(sys.argv[1]).read().split()
 for file in json.load(sys.stdin)["data"][0]["files"]:
-    lines = file["summary"]["lines"]
-    print("%s %.1f" % (os.path.relpath(file["filename"], "src"), lines["percent"]))'
+    name = file["filename"].split("/src/")[-1]
+    if name in wanted:
+        print("%s %.1f" % (name, file["summary"]["lines"]["percent"]))' "$here/${name}_fuzz.files"
 }
 
 if ((coverage)); then
