@@ -52,7 +52,7 @@ static void put_file(fuzz_cursor *cursor, const version *v, int index, bool is_t
     if (extra > 0) memset(data + bytes, 0, (size_t)extra);
     bytes = (size_t)((int64_t)bytes + extra);
     all->sizes_fit = all->sizes_fit && records > 0 && extra == 0;
-    fuzz_put(v->file[index], data, bytes);
+    fuzz_keep(v->file[index], data, bytes);
 }
 
 /* The first planes' bytes of a record stand side by side in the pixels. */

@@ -50,6 +50,11 @@ const char *fuzz_folder(void);
 /* Writes a file of that folder. */
 void fuzz_put(const char *name, const void *data, size_t bytes);
 
+/* The same for a file that nobody else writes: one that holds the bytes already stays as it is. Of
+ * FUZZ_KEPT_MOST names at most. */
+enum { FUZZ_KEPT_MOST = 8 };
+void fuzz_keep(const char *name, const void *data, size_t bytes);
+
 /* Bytes taken one after the other from an input; zeros behind its end. */
 typedef struct fuzz_cursor {
     const uint8_t *data;

@@ -129,3 +129,20 @@ void fuzz_put(const char *name, const void *data, size_t bytes) {
     if (bytes) FUZZ_CHECK(write(file, data, bytes) == (ssize_t)bytes);
     FUZZ_CHECK(ftruncate(file, (off_t)bytes) == 0 && close(file) == 0);
 }
+
+void fuzz_keep(const char *name, const void *data, size_t bytes) {
+    static struct {
+        const char *name;
+        uint64_t hash;
+        size_t bytes;
+    } kept[FUZZ_KEPT_MOST];
+    uint64_t hash = XXH64(data, bytes, 0);
+    int i = 0;
+    while (i < FUZZ_KEPT_MOST && kept[i].name && strcmp(kept[i].name, name) != 0) i++;
+    FUZZ_CHECK(i < FUZZ_KEPT_MOST);
+    if (kept[i].name && kept[i].hash == hash && kept[i].bytes == bytes) return;
+    kept[i].name = name;
+    kept[i].hash = hash;
+    kept[i].bytes = bytes;
+    fuzz_put(name, data, bytes);
+}

@@ -82,13 +82,13 @@ void fuzz_one(const uint8_t *data, size_t size) {
     is_guarded = true;
     uint64_t blocks = hu_json_blocks();
     fuzz_cursor cursor = {data, size, 0};
-    fuzz_put("config.resolved.yaml", "model: cnn-s\n", 13);
+    fuzz_keep("config.resolved.yaml", "model: cnn-s\n", 13);
     for (int i = 0; i < FILES; i++) {
         size_t left = size - cursor.offset;
         const uint8_t *from = data + cursor.offset, *end = left ? memchr(from, 0xff, left) : NULL;
         size_t bytes = end ? (size_t)(end - from) : left;
         from = fuzz_take(&cursor, &bytes);
-        fuzz_put(files[i], from, bytes);
+        fuzz_keep(files[i], from, bytes);
         (void)fuzz_u8(&cursor);
     }
     hu_history *history;

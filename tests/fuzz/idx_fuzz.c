@@ -46,7 +46,7 @@ static void put_files(fuzz_cursor *cursor) {
     size_t bytes[4] = {fuzz_u16(cursor), fuzz_u16(cursor), fuzz_u16(cursor), SIZE_MAX};
     for (int i = 0; i < 4; i++) {
         const uint8_t *file = fuzz_take(cursor, &bytes[i]);
-        fuzz_put(names[i], file, bytes[i]);
+        fuzz_keep(names[i], file, bytes[i]);
     }
 }
 

@@ -45,8 +45,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
     size_t first = end ? (size_t)(end - data) : size;
     char spec[512];
     hu_dataset *d;
-    fuzz_put("train.a", data, first);
-    fuzz_put("train.b", data + first + (end != NULL), size - first - (end != NULL));
+    fuzz_keep("train.a", data, first);
+    fuzz_keep("train.b", data + first + (end != NULL), size - first - (end != NULL));
     snprintf(spec, sizeof spec, "parallel:%s", fuzz_folder());
     check_vocabulary();
     if (size % 8 == 0) (void)FUZZ_DONE(hu_dataset_available(spec) ? HU_OK : HU_ERR_MEMORY);

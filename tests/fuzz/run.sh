@@ -53,7 +53,7 @@ mkdir -p $here/found
 touch $here/runs.tsv
 
 # sum TARGET COLUMN: of all runs
-sum() { awk -v t="$1" -v c="$2" '$1 == t { n += $c } END { printf c == 2 ? "%d" : "%.1f", n }' $here/runs.tsv; }
+sum() { awk -v t="$1" -v c="$2" '$1 == t { n += $c } END { printf c == 2 ? "%.0f" : "%.1f", n }' $here/runs.tsv; }
 
 # Examples, once; corpora and examples are then two folders, of which libFuzzer fills the first.
 prepare() {
