@@ -7,6 +7,7 @@
 
 #include "base/lines.h"
 #include "journal/history.h"
+#include "journal/history_brief.h"
 #include "journal/records.h"
 #include "show/json.h"
 
@@ -44,6 +45,19 @@ static void check_history(const hu_history *history) {
             for (uint32_t b = 0; b < exponents->count; b++) sum += exponents->bin[b];
             FUZZ_CHECK(sum == exponents->elements);
         }
+}
+
+/* Rows become fewer and fewer, and stay what they are. */
+static void check_added_up(hu_history *history) {
+    size_t rows = history->numerics_count;
+    history->brief_most = history->brief_lines = 1;
+    for (int i = 0; i < 3 && FUZZ_DONE(hu_history_add_up(history)); i++) {
+        FUZZ_CHECK(history->numerics_count <= rows);
+        rows = history->numerics_count;
+    }
+    hu_history_keep_latest(history);
+    FUZZ_CHECK(history->histogram_count <= 1);
+    check_history(history);
 }
 
 static void check_failure(hu_status st, const hu_history *history) {
@@ -93,10 +107,12 @@ void fuzz_one(const uint8_t *data, size_t size) {
     }
     hu_history *history;
     hu_status st = hu_history_read(fuzz_folder(), &history);
-    if (st == HU_OK)
+    if (st == HU_OK) {
         check_history(history);
-    else
+        check_added_up(history);
+    } else {
         check_failure(st, history);
+    }
     hu_history_free(history);
     check_lines();
     static hu_status (*const readers[])(const char *, hu_history **) = {hu_history_read_brief,
@@ -138,7 +154,19 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         /* one that was stopped in the middle of a line, with numbers at the ends of their ranges */
         "{\"step\":0,\"epoch\":0,\"loss\":null,\"lr\":\"-inf\",\"skipped\":false}\n{\"ste\xff"
         "{\"step\":9007199254740992,\"steps\":9223372036854775807,\"tensors\":[]}\n\xff\xff"
-        "{\"step\":0,\"tensors\":[[\"a\",1,0,1,127,[0],0]]}\n\xff\xff"};
+        "{\"step\":0,\"tensors\":[[\"a\",1,0,1,127,[0],0]]}\n\xff\xff",
+        /* rows to add up */
+        "\xff"
+        "{\"step\":0,\"steps\":1,\"tensors\":[[\"a\",\"fp16\",4,0,0,0,0,0,0,0,0,0,0]]}\n"
+        "{\"step\":1,\"steps\":1,\"tensors\":[[\"a\",\"fp16\",4,0,0,0,0,0,0,0,0,0,0],[\"b\","
+        "\"fp16\","
+        "4,0,0,0,0,0,0,0,0,0,0]],\"products\":[[\"c\",\"fmac:fp16\",5,1,0,6,2]],"
+        "\"updates\":[[\"a\",4,1,2]]}\n"
+        "{\"step\":2,\"steps\":1,\"tensors\":[[\"b\",\"fp16\",4,0,0,0,0,0,0,0,0,0,0],[\"a\","
+        "\"fp16\","
+        "4,0,0,0,0,0,0,0,0,0,0]],\"products\":[[\"c\",\"fmac:fp16\",5,1,0,6,2],[\"d\","
+        "\"fmac:fp16\",5,1,0,6,2]],\"updates\":[[\"a\",4,1,2],[\"b\",4,1,2]]}\n"
+        "{\"step\":3,\"steps\":1,\"tensors\":[]}\n\xff\xff\xff"};
     /* what else may stand in place of a number */
     static const char *const others[] = {"{}", "[]", "1.5", "\"a\"", "null", "true"};
     enum { EXAMPLES = sizeof examples / sizeof *examples };
