@@ -1,11 +1,13 @@
 /* halfulp compare: the same training in many precisions, with paired seeds. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "report/report.h"
+#include "show/colour.h"
 #include "show/json.h"
 #include "show/stdout.h"
 #include "sweep/compare.h"
@@ -19,7 +21,7 @@ static hu_status print(const hu_config *config, const hu_compare *compare, bool 
         HU_TRY(hu_compare_json(compare, &object));
         return hu_json_print(object);
     }
-    HU_TRY(hu_compare_print(compare, &text));
+    HU_TRY(hu_compare_print(compare, hu_colour_wanted(STDOUT_FILENO), &text));
     fputs(text, stdout);
     printf("rows and compare.json: %s/\n", compare->directory);
     if (has_report) printf("report: %s/report.html\n", compare->directory);

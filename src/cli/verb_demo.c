@@ -108,28 +108,41 @@ done:
     return st;
 }
 
-/* The metric and its distance from fp32, as far as there are such. */
-static hu_status add_metric(hu_table *table, const demo_row *row, const demo_row *fp32) {
+/* Whether no row that ended well has a better metric. */
+static bool is_best(const demo_row *row, const demo_row *all) {
+    const hu_metric *metric = row->result.test.metric;
+    for (int r = 0; r < ROWS; r++)
+        if (!all[r].result.has_diverged &&
+            hu_metric_is_better(metric, all[r].result.test.last, row->result.test.last))
+            return false;
+    return true;
+}
+
+/* The metric and its distance from fp32, the first row, as far as there are such. */
+static hu_status add_metric(hu_table *table, const demo_row *row, const demo_row *all) {
     hu_status st = HU_OK;
     char text[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = row->result.test.metric;
-    double distance = metric->factor * (row->result.test.last - fp32->result.test.last);
+    double distance = metric->factor * (row->result.test.last - all[0].result.test.last);
     if (row->result.has_diverged) {
         HU_TRY(hu_table_cell(table, "diverged"));
+        hu_table_look(table, HU_COLOUR_BAD);
         return hu_table_cell(table, "-");
     }
     HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, row->result.test.last, text)));
-    st = fp32->result.has_diverged ? hu_table_cell(table, "-")
-                                   : hu_table_cell(table, "%+.*f", metric->decimals, distance);
+    if (is_best(row, all)) hu_table_look(table, HU_COLOUR_BEST);
+    st = all[0].result.has_diverged ? hu_table_cell(table, "-")
+                                    : hu_table_cell(table, "%+.*f", metric->decimals, distance);
 done:
     return st;
 }
 
 /* One row of the table; the metric beside that of the first row. */
-static hu_status add_cells(hu_table *table, int r, const demo_row *row, const demo_row *fp32) {
+static hu_status add_cells(hu_table *table, int r, const demo_row *all) {
     hu_status st = HU_OK;
+    const demo_row *row = &all[r];
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));
-    HU_TRY(add_metric(table, row, fp32));
+    HU_TRY(add_metric(table, row, all));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.total / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.4f %%", 100.0 * row->overflow));
@@ -148,13 +161,10 @@ static hu_status print_table(const demo_row *all) {
                                   "overflow",  "underflow", "skipped", "images/s"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
-    char *text = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
-    for (int r = 0; r < ROWS; r++) HU_TRY(add_cells(table, r, &all[r], &all[0]));
-    HU_TRY(hu_table_print(table, &text));
-    fputs(text, stdout);
+    for (int r = 0; r < ROWS; r++) HU_TRY(add_cells(table, r, all));
+    st = hu_show_table(table);
 done:
-    hu_free(text);
     hu_table_free(table);
     return st;
 }

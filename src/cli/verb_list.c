@@ -1,4 +1,4 @@
-/* halfulp list: the runs of a folder. */
+/* halfulp list: the runs of a folder, and its comparisons, demos and searches. */
 #include <stdio.h>
 
 #include "base/error.h"
@@ -9,31 +9,42 @@
 
 static const char *const no_keys[] = {NULL};
 
-static hu_status print(const json_t *listing, const char *folder) {
+typedef hu_status table_fn(const json_t *listing, hu_table **table);
+
+/* Nothing of an empty listing. */
+static hu_status print_one(const json_t *listing, table_fn *make) {
     hu_table *table = NULL;
-    if (json_array_size(listing) == 0) {
-        printf("no run below %s\n", folder);
-        return HU_OK;
-    }
-    hu_status st = hu_listing_table(listing, &table);
+    if (json_array_size(listing) == 0) return HU_OK;
+    hu_status st = make(listing, &table);
     if (st == HU_OK) st = hu_show_table(table);
     hu_table_free(table);
     return st;
 }
 
+static hu_status print(const json_t *runs, const json_t *groups, const char *folder) {
+    bool has_runs = json_array_size(runs) > 0, has_groups = json_array_size(groups) > 0;
+    if (!has_runs && !has_groups) printf("no run below %s\n", folder);
+    hu_status st = print_one(runs, hu_listing_table);
+    if (has_runs && has_groups) putchar('\n');
+    return st == HU_OK ? print_one(groups, hu_listing_groups_table) : st;
+}
+
 static hu_status run_list(hu_config *config, int *exit_code) {
     const char *folder = hu_config_subjects(config) > 0 ? hu_config_subject(config, 0) : "runs";
     hu_status st = HU_OK;
-    json_t *listing = NULL;
+    json_t *runs = NULL, *groups = NULL;
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "list", no_keys));
-    HU_TRY(hu_listing_read(folder, &listing));
+    HU_TRY(hu_listing_read(folder, &runs));
+    HU_TRY(hu_listing_groups(folder, &groups));
     if (hu_config_flag(config, "json", NULL))
-        st = hu_json_print(json_pack("{s:s, s:O}", "folder", folder, "runs", listing));
+        st = hu_json_print(
+            json_pack("{s:s, s:O, s:O}", "folder", folder, "runs", runs, "groups", groups));
     else
-        st = print(listing, folder);
+        st = print(runs, groups, folder);
 done:
-    json_decref(listing);
+    json_decref(runs);
+    json_decref(groups);
     return st;
 }
 
@@ -46,7 +57,7 @@ const hu_verb hu_verb_list = {
     .details =
         "FOLDER is one that runs are in (runs), also that of a comparison. State: running,\n"
         "finished, stopped early, diverged, stopped, failed, or damaged where its files cannot be\n"
-        "read.\n",
+        "read; ! marks what went wrong. Comparisons, demos and searches stand below the runs.\n",
     .flags = flags,
     .max_subjects = 1,
     .keys = no_keys,

@@ -113,12 +113,37 @@ static void take_text(const json_t *row, const char *key, char *text, size_t cap
     if (value) snprintf(text, capacity, "%s", value);
 }
 
+/* A folder of several trainings begins, or goes on. */
+static void take_verb(const json_t *row, hu_standing *standing) {
+    standing->rows = standing->done = -1;
+    standing->failed = standing->diverged = 0;
+    take_text(row, "verb", standing->verb, sizeof standing->verb);
+    take_whole(row, "done", &standing->done);
+}
+
+/* One of its trainings: those that begin are no news. */
+static void take_training(const json_t *row, hu_standing *standing) {
+    char state[32] = "";
+    take_text(row, "state", state, sizeof state);
+    bool has_diverged = strcmp(state, "diverged") == 0;
+    bool has_ended = has_diverged || strcmp(state, "finished") == 0;
+    standing->failed += strcmp(state, "failed") == 0;
+    standing->diverged += has_diverged;
+    if (has_ended && standing->done >= 0) standing->done++;
+}
+
 static void take_row(const json_t *row, hu_standing *standing) {
     const char *event = hu_progress_event(row);
     standing->is_there = true;
     /* Skipped steps are numbers, not counts, and come before the row that counts them. */
     if (strcmp(event, "skipped") == 0 || strcmp(event, "rescaled") == 0) return;
     if (strcmp(event, "start") == 0) standing->state[0] = '\0';
+    if (strcmp(event, "start") == 0) take_verb(row, standing);
+    take_whole(row, "rows", &standing->rows);
+    if (strcmp(event, "row") == 0) {
+        take_training(row, standing);
+        return;
+    }
     take_whole(row, "step", &standing->step);
     take_whole(row, "steps", &standing->steps);
     take_real(row, "epoch", &standing->epoch);
@@ -154,6 +179,8 @@ hu_status hu_standing_read(const char *folder, hu_standing *standing) {
                               .epochs = unknown,
                               .metric = unknown,
                               .best = unknown,
+                              .rows = -1,
+                              .done = -1,
                               .starts = json_array()};
     HU_TRY(hu_follow_open(folder, &follow));
     do {

@@ -27,6 +27,10 @@ typedef struct hu_standing {
     double metric, best;     /* of the latest evaluation, and the best one; NaN: there was none */
     char name[64], part[16]; /* of the metric: "accuracy", "test"; "": likewise */
     char state[32];          /* of the latest end; "": it has not ended since it last began */
+    char verb[16];           /* of a folder of several trainings: "compare"; "": likewise */
+    int64_t rows,
+        done; /* trainings, and those that have ended; -1: no row says so. All since the */
+    int64_t failed, diverged; /* last beginning */
     json_t *starts; /* [{"time", "halfulp", "command"}, ...]: how it was begun, each time, as far as
                        rows say so; owned */
 } hu_standing;

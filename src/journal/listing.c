@@ -31,10 +31,9 @@ static void free_files(run_files *files) {
     hu_standing_free(&files->standing);
 }
 
-/* The words that it was last begun with. */
-static json_t *command_of(const run_files *files) {
-    size_t count = json_array_size(files->standing.starts);
-    json_t *last = count ? json_array_get(files->standing.starts, count - 1) : NULL;
+json_t *hu_listing_command(const hu_standing *standing) {
+    size_t count = json_array_size(standing->starts);
+    json_t *last = count ? json_array_get(standing->starts, count - 1) : NULL;
     json_t *command = json_object_get(last, "command");
     return command ? json_incref(command) : json_null();
 }
@@ -111,11 +110,10 @@ static json_t *pack_run(const run_files *files) {
                      "data", text_of(files, "data.name"), "state", state_of(files), "step",
                      step_of(files), "steps", (json_int_t)files->standing.steps, "epochs",
                      hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
-                     command_of(files), "changed", (json_int_t)files->changed);
+                     hu_listing_command(&files->standing), "changed", (json_int_t)files->changed);
 }
 
-/* Puts a run where its time belongs: the latest is the last. */
-static hu_status insert(json_t *listing, json_t *run) {
+hu_status hu_listing_insert(json_t *listing, json_t *run) {
     size_t at = json_array_size(listing);
     double changed = hu_json_real(run, "changed");
     while (at > 0 && hu_json_real(json_array_get(listing, at - 1), "changed") > changed) at--;
@@ -126,7 +124,7 @@ static hu_status insert(json_t *listing, json_t *run) {
 static hu_status add_run(json_t *listing, const char *folder) {
     run_files files = {0};
     hu_status st = read_files(folder, &files);
-    if (st == HU_OK) st = insert(listing, pack_run(&files));
+    if (st == HU_OK) st = hu_listing_insert(listing, pack_run(&files));
     free_files(&files);
     return st;
 }
@@ -214,7 +212,19 @@ done:
     return st;
 }
 
-static hu_status date_cell(hu_table *table, const json_t *run) {
+/* What went wrong is marked, on a terminal also by its colour. */
+hu_status hu_listing_state_cell(hu_table *table, const json_t *row) {
+    static const char *const bad[] = {"failed", "diverged", "damaged"};
+    const char *state = word(row, "state");
+    bool is_bad = false;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_bad = is_bad || strcmp(state, bad[i]) == 0;
+    hu_status st = hu_table_cell(table, "%s%s", is_bad ? "! " : "", state);
+    if (st == HU_OK && is_bad) hu_table_look(table, HU_COLOUR_BAD);
+    return st;
+}
+
+hu_status hu_listing_date_cell(hu_table *table, const json_t *run) {
     time_t changed = (time_t)json_integer_value(json_object_get(run, "changed"));
     struct tm local;
     char text[32] = "-";
@@ -231,8 +241,8 @@ static hu_status run_cells(hu_table *table, const json_t *run) {
     HU_TRY(data_cell(table, word(run, "data")));
     HU_TRY(length_cells(table, run));
     HU_TRY(metric_cells(table, run));
-    HU_TRY(hu_table_cell(table, "%s", word(run, "state")));
-    HU_TRY(date_cell(table, run));
+    HU_TRY(hu_listing_state_cell(table, run));
+    HU_TRY(hu_listing_date_cell(table, run));
 done:
     return st;
 }

@@ -1,6 +1,7 @@
 /* journal/listing.h - the runs of a folder, a row each: what was trained, and how far it is. */
 #ifndef HU_JOURNAL_LISTING_H
 #define HU_JOURNAL_LISTING_H
+#include "journal/follow.h"
 #include "show/json.h"
 #include "show/table.h"
 
@@ -13,7 +14,29 @@
  * reference. HU_ERR_MISSING: there is no such folder. HU_ERR_MEMORY. */
 hu_status hu_listing_read(const char *folder, json_t **listing);
 
+/* [{"folder", "kind", "state", "rows", "done", "failed", "diverged", "best": {"name", "metric"} or
+ * null, "command", "changed"}, ...] of comparisons, demos and searches (kind: "compare", "demo",
+ * "assign") directly below a folder, and of the folder itself, where it is one.
+ * rows, done: trainings, and those that have ended, well or diverged; null: not known. best: the
+ * precision of the best mean, or what a search chose. state: "running", "finished", "interrupted",
+ * "failed" or "stopped". Owner drops the reference. HU_ERR_MISSING, HU_ERR_MEMORY. */
+hu_status hu_listing_groups(const char *folder, json_t **listing);
+
 /* The same for people. Owner frees with hu_table_free. */
+hu_status hu_listing_groups_table(const json_t *listing, hu_table **table);
+
+/* Cells that both tables have. */
+hu_status hu_listing_state_cell(hu_table *table, const json_t *row);
+hu_status hu_listing_date_cell(hu_table *table, const json_t *row);
+
+/* Puts a row where its time belongs: the latest is the last. Takes the reference; NULL is
+ * HU_ERR_MEMORY. */
+hu_status hu_listing_insert(json_t *listing, json_t *row);
+
+/* The words that a folder was last begun with, null where nothing tells. New reference. */
+json_t *hu_listing_command(const hu_standing *standing);
+
+/* The runs for people. Owner frees with hu_table_free. */
 hu_status hu_listing_table(const json_t *listing, hu_table **table);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "journal/progress.h"
 
 static const char config_name[] = "config.resolved.yaml";
 
@@ -28,10 +29,12 @@ hu_status hu_run_folder_is(const char *directory, bool *is_run) {
     return st;
 }
 
-hu_status hu_runs_below(const char *directory, hu_names *names) {
+/* Folders directly below of which `is` says so, by name. */
+static hu_status find_below(const char *directory, hu_status (*is)(const char *, bool *),
+                            hu_names *names) {
     hu_status st = HU_OK;
     uint32_t number;
-    bool is_run;
+    bool is_one;
     char *path = NULL;
     DIR *open = opendir(directory);
     *names = (hu_names){0};
@@ -39,8 +42,8 @@ hu_status hu_runs_below(const char *directory, hu_names *names) {
     for (struct dirent *entry; open && (entry = readdir(open));) {
         if (entry->d_name[0] == '.') continue;
         HU_TRY(hu_path_join(directory, entry->d_name, &path));
-        HU_TRY(hu_run_folder_is(path, &is_run));
-        if (is_run) HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
+        HU_TRY(is(path, &is_one));
+        if (is_one) HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
         hu_free(path);
         path = NULL;
     }
@@ -51,15 +54,53 @@ done:
     return st;
 }
 
-/* What left a list of runs in its folder. */
+hu_status hu_runs_below(const char *directory, hu_names *names) {
+    return find_below(directory, hu_run_folder_is, names);
+}
+
+static const struct {
+    const char *file, *verb, *words;
+} lists[] = {{"compare.json", "compare", "a comparison"},
+             {"demo.json", "demo", "a demo"},
+             {"assign.json", "assign", "a search"}};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+/* Place of the list that a verb left in its folder; LISTS: none has. */
+static size_t list_of(const char *directory) {
+    size_t i = 0;
+    while (i < LISTS && !has_file(directory, lists[i].file)) i++;
+    return i;
+}
+
+hu_status hu_runs_list(const char *directory, const char **verb, json_t **list) {
+    char *path = NULL;
+    size_t i = list_of(directory);
+    *verb = i < LISTS ? lists[i].verb : "";
+    *list = NULL;
+    if (i == LISTS) return HU_OK;
+    hu_status st = hu_path_join(directory, lists[i].file, &path);
+    if (st == HU_OK) st = hu_json_load(path, list);
+    hu_free(path);
+    return st;
+}
+
+/* Trainings have such a file, too, beside their configuration. */
+static hu_status is_group(const char *directory, bool *is) {
+    bool is_run;
+    hu_status st = hu_run_folder_is(directory, &is_run);
+    *is = st == HU_OK && !is_run &&
+          (list_of(directory) < LISTS || has_file(directory, HU_PROGRESS_FILE));
+    return st;
+}
+
+hu_status hu_groups_below(const char *directory, hu_names *names) {
+    return find_below(directory, is_group, names);
+}
+
+/* What left a list of runs in its folder, in words. */
 static const char *kind_of(const char *directory) {
-    static const struct {
-        const char *file, *kind;
-    } lists[] = {
-        {"compare.json", "a comparison"}, {"demo.json", "a demo"}, {"assign.json", "a search"}};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (has_file(directory, lists[i].file)) return lists[i].kind;
-    return "several runs";
+    size_t i = list_of(directory);
+    return i < LISTS ? lists[i].words : "several runs";
 }
 
 /* HU_ERR_MISSING, or the runs that the user may have meant. */

@@ -25,7 +25,8 @@ bool hu_colour_wanted(int descriptor) {
 const char *hu_colour_begin(hu_colour colour, bool wanted) {
     static const char *const codes[] = {[HU_COLOUR_FAINT] = "\033[2m",
                                         [HU_COLOUR_BAD] = "\033[31m",
-                                        [HU_COLOUR_WARNING] = "\033[33m"};
+                                        [HU_COLOUR_WARNING] = "\033[33m",
+                                        [HU_COLOUR_BEST] = "\033[1m"};
     return wanted ? codes[colour] : "";
 }
 

@@ -8,7 +8,12 @@
 #define HU_SHOW_COLOUR_H
 #include <stdbool.h>
 
-typedef enum hu_colour { HU_COLOUR_FAINT, HU_COLOUR_BAD, HU_COLOUR_WARNING } hu_colour;
+typedef enum hu_colour {
+    HU_COLOUR_FAINT,
+    HU_COLOUR_BAD,
+    HU_COLOUR_WARNING,
+    HU_COLOUR_BEST /* bold */
+} hu_colour;
 
 /* Whether the descriptor is a terminal on which lines can take the place of others: any whose TERM
  * is not "dumb". */

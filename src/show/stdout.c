@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 
 hu_status hu_show_table(const hu_table *table) {
     char *text;
-    hu_status st = hu_table_print(table, &text);
+    hu_status st = hu_table_print_for(table, hu_colour_wanted(STDOUT_FILENO), &text);
     if (st != HU_OK) return st;
     fputs(text, stdout);
     hu_free(text);

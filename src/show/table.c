@@ -16,17 +16,25 @@
 
 enum { MAX_COLUMNS = 32, CELL_BYTES = 512 };
 
+/* A cell, and how it looks where colours are wanted. */
+typedef struct table_cell {
+    char *text;
+    bool has_look;
+    hu_colour look;
+} table_cell;
+
 struct hu_table {
     int columns;
     size_t count, capacity; /* cells, titles included */
-    char **cell;
+    table_cell *cell;
 };
 
 /* Cells lie row after row; the titles are row 0. */
 static hu_status add_cell(hu_table *table, const char *text) {
     hu_status st = hu_grow(&table->cell, table->count, &table->capacity, sizeof *table->cell);
     if (st != HU_OK) return st;
-    st = hu_strdup(text, &table->cell[table->count]);
+    table->cell[table->count] = (table_cell){0};
+    st = hu_strdup(text, &table->cell[table->count].text);
     if (st == HU_OK) table->count++;
     return st;
 }
@@ -50,7 +58,7 @@ done:
 
 void hu_table_free(hu_table *table) {
     if (!table) return;
-    for (size_t i = 0; i < table->count; i++) hu_free(table->cell[i]);
+    for (size_t i = 0; i < table->count; i++) hu_free(table->cell[i].text);
     hu_free(table->cell);
     hu_free(table);
 }
@@ -63,6 +71,12 @@ hu_status hu_table_cell(hu_table *table, const char *format, ...) {
     va_end(args);
     hu_escape(text, harmless, sizeof harmless);
     return add_cell(table, harmless);
+}
+
+void hu_table_look(hu_table *table, hu_colour look) {
+    table_cell *last = &table->cell[table->count - 1];
+    last->has_look = true;
+    last->look = look;
 }
 
 /* Characters on the screen: UTF-8 sequences count as one. */
@@ -92,7 +106,7 @@ static column_layout layout_of(const hu_table *table, int column) {
     bool is_numeric = true;
     size_t columns = (size_t)table->columns;
     for (size_t i = (size_t)column; i < table->count; i += columns) {
-        const char *text = table->cell[i];
+        const char *text = table->cell[i].text;
         size_t width = width_of(text);
         if (width > layout.width) layout.width = width;
         if (i < columns || !*text || strcmp(text, "-") == 0) continue;
@@ -109,19 +123,31 @@ static hu_status write_repeated(hu_byte_writer *out, char letter, size_t count) 
     return st;
 }
 
+/* The text of a cell; codes of colours have no width. */
+static hu_status write_cell(const table_cell *cell, bool is_coloured, hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    bool has_look = cell->has_look && is_coloured;
+    const char *parts[] = {has_look ? hu_colour_begin(cell->look, true) : "", cell->text,
+                           hu_colour_end(has_look)};
+    for (size_t p = 0; p < sizeof parts / sizeof *parts && st == HU_OK; p++)
+        st = hu_write_bytes(out, parts[p], strlen(parts[p]));
+    return st;
+}
+
 /* One line. A cell on the left owes blanks, which are written only if another cell follows. */
 static hu_status write_row(const hu_table *table, const column_layout *layout, size_t first,
-                           hu_byte_writer *out) {
+                           bool is_coloured, hu_byte_writer *out) {
     hu_status st = HU_OK;
     size_t owed = 0; /* blanks not yet written, so that none end the line */
     for (int c = 0; c < table->columns && first + (size_t)c < table->count; c++) {
-        const char *text = table->cell[first + (size_t)c];
+        const table_cell *cell = &table->cell[first + (size_t)c];
+        const char *text = cell->text;
         size_t gap = layout[c].width - width_of(text);
         if (c > 0) owed += 2;
         if (layout[c].is_right) owed += gap;
         if (*text) {
             HU_TRY(write_repeated(out, ' ', owed));
-            HU_TRY(hu_write_bytes(out, text, strlen(text)));
+            HU_TRY(write_cell(cell, is_coloured, out));
             owed = 0;
         }
         if (!layout[c].is_right) owed += gap;
@@ -132,6 +158,10 @@ done:
 }
 
 hu_status hu_table_print(const hu_table *table, char **text) {
+    return hu_table_print_for(table, false, text);
+}
+
+hu_status hu_table_print_for(const hu_table *table, bool is_coloured, char **text) {
     hu_status st;
     hu_byte_writer out = {0};
     column_layout layout[MAX_COLUMNS] = {0};
@@ -139,14 +169,14 @@ hu_status hu_table_print(const hu_table *table, char **text) {
     *text = NULL;
     /* Widths need all cells, so they come first; then titles, a rule, and the rows. */
     for (int c = 0; c < table->columns; c++) layout[c] = layout_of(table, c);
-    HU_TRY(write_row(table, layout, 0, &out));
+    HU_TRY(write_row(table, layout, 0, is_coloured, &out));
     for (size_t c = 0; c < columns; c++) {
         if (c > 0) HU_TRY(write_repeated(&out, ' ', 2));
         HU_TRY(write_repeated(&out, '-', layout[c].width));
     }
     HU_TRY(hu_write_u8(&out, '\n'));
     for (size_t first = columns; first < table->count; first += columns)
-        HU_TRY(write_row(table, layout, first, &out));
+        HU_TRY(write_row(table, layout, first, is_coloured, &out));
     HU_TRY(hu_write_u8(&out, 0));
     HU_TRY(hu_strdup((const char *)out.data, text));
 done:
@@ -159,7 +189,7 @@ static hu_status write_text(hu_byte_writer *out, const char *text) {
 }
 
 /* A bar within a cell would end it. */
-static hu_status write_cell(hu_byte_writer *out, const char *text) {
+static hu_status write_marked(hu_byte_writer *out, const char *text) {
     hu_status st = write_text(out, "| ");
     for (; *text && st == HU_OK; text++) {
         if (*text == '|') st = hu_write_u8(out, '\\');
@@ -171,7 +201,7 @@ static hu_status write_cell(hu_byte_writer *out, const char *text) {
 static hu_status write_markdown_row(const hu_table *table, size_t first, hu_byte_writer *out) {
     hu_status st = HU_OK;
     for (int c = 0; c < table->columns && first + (size_t)c < table->count; c++)
-        HU_TRY(write_cell(out, table->cell[first + (size_t)c]));
+        HU_TRY(write_marked(out, table->cell[first + (size_t)c].text));
     HU_TRY(write_text(out, "|\n"));
 done:
     return st;

@@ -5,6 +5,8 @@
 
 #include <halfulp/status.h>
 
+#include "show/colour.h"
+
 typedef struct hu_table hu_table;
 
 /* A table whose first row is titles[columns] (copied); columns from 1 to 32. Owner frees with
@@ -16,6 +18,9 @@ void hu_table_free(hu_table *table);
 hu_status hu_table_cell(hu_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* How the last cell looks where the table is printed in colours. A table tells all without them. */
+void hu_table_look(hu_table *table, hu_colour look);
+
 /* The whole text: titles, a line of dashes, rows; columns two blanks apart. A column whose cells
  * (all but "" and "-") begin like numbers is aligned right, others left; no blanks at line ends.
  * Owner frees *text with hu_free. Proof: tests/unit/show_table_test.c. */
@@ -24,6 +29,9 @@ hu_status hu_table_print(const hu_table *table, char **text);
 /* The same as a table of Markdown: "|" stands as "\\|", columns of numbers are aligned right by the
  * reader of it ("---:"). Owner frees *text with hu_free. */
 hu_status hu_table_markdown(const hu_table *table, char **text);
+
+/* The same in colours or without; hu_colour_wanted tells whether. */
+hu_status hu_table_print_for(const hu_table *table, bool is_coloured, char **text);
 
 enum { HU_GROUPED_BYTES = 32 };
 

@@ -69,7 +69,9 @@ hu_status hu_compare_means(const hu_compare *compare, hu_compare_mean **means);
 /* The object of `compare --json`. New reference. */
 hu_status hu_compare_json(const hu_compare *compare, json_t **object);
 
-/* The tables for people. Owner frees with hu_free. */
-hu_status hu_compare_print(const hu_compare *compare, char **text);
+/* The tables for people: in colours the best is bold, what went wrong red. Owner frees with
+ * hu_free.
+ */
+hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **text);
 
 #endif

@@ -65,6 +65,18 @@ static hu_status put_aggregate(hu_table *table, const hu_compare_mean *mean) {
                          mean->aggregate_mean * scale);
 }
 
+/* That which the others are held against. */
+static bool is_best(const hu_compare_mean *mean) {
+    return mean->behind == 0.0 && !mean->is_noise;
+}
+
+/* Runs that went wrong; a terminal shows that there are some. */
+static hu_status put_lost(hu_table *table, int count) {
+    hu_status st = hu_table_cell(table, "%d", count);
+    if (st == HU_OK && count > 0) hu_table_look(table, HU_COLOUR_BAD);
+    return st;
+}
+
 static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean,
                           bool has_costs) {
     hu_status st;
@@ -73,6 +85,7 @@ static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_com
                          : mean->is_far ? " (far below)"
                                         : ""));
     HU_TRY(put_value(table, metric, mean->value, mean->deviation, ""));
+    if (is_best(mean)) hu_table_look(table, HU_COLOUR_BEST);
     HU_TRY(put_range(table, metric, mean));
     HU_TRY(put_behind(table, metric, mean));
     HU_TRY(put_value(table, metric, mean->best, mean->best_deviation,
@@ -89,8 +102,9 @@ static hu_status put_mean(hu_table *table, const hu_metric *metric, const hu_com
     HU_TRY(number(table, "", 1, mean->promoted));
     HU_TRY(number(table, "", 1, mean->skipped));
     HU_TRY(hu_table_cell(table, "%d of %d", mean->done, mean->rows));
-    HU_TRY(hu_table_cell(table, "%d", mean->diverged));
-    HU_TRY(hu_table_cell(table, "%d", mean->collapsed));
+    if (mean->failed > 0) hu_table_look(table, HU_COLOUR_BAD);
+    HU_TRY(put_lost(table, mean->diverged));
+    HU_TRY(put_lost(table, mean->collapsed));
 done:
     return st;
 }
@@ -102,7 +116,8 @@ static bool any_costs(const hu_compare *compare, const hu_compare_mean *means) {
     return false;
 }
 
-static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means, char **text) {
+static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means,
+                           bool is_coloured, char **text) {
     static const char *const costs[] = {"training cost", "inference cost"};
     static const char *const others[] = {"low ratio", "aggregate", "memory",  "peak RSS",
                                          "seconds",   "promoted",  "skipped", "runs",
@@ -121,7 +136,7 @@ static hu_status add_means(const hu_compare *compare, const hu_compare_mean *mea
     HU_TRY(hu_table_create(titles, count, &table));
     for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
         HU_TRY(put_mean(table, metric, &means[i], has_costs));
-    HU_TRY(hu_table_print(table, text));
+    HU_TRY(hu_table_print_for(table, is_coloured, text));
 done:
     hu_table_free(table);
     return st;
@@ -207,7 +222,7 @@ static const char *seeds_note(const hu_compare *compare) {
                                                "test samples alone;\nseeds=1,2,3 tells.\n";
 }
 
-hu_status hu_compare_print(const hu_compare *compare, char **text) {
+hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **text) {
     static const char notes[] =
         "mean +- standard deviation of the last evaluation over the seeds, and of each run's best "
         "one.\n~ no difference to the best that the noise of seeds, or of the test samples where "
@@ -224,7 +239,7 @@ hu_status hu_compare_print(const hu_compare *compare, char **text) {
     hu_compare_mean *means = NULL;
     char *results = NULL, *ledgers = NULL;
     HU_TRY(hu_compare_means(compare, &means));
-    HU_TRY(add_means(compare, means, &results));
+    HU_TRY(add_means(compare, means, is_coloured, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity = strlen(results) + strlen(ledgers) + strlen(seeds_note(compare)) +
                       sizeof notes + sizeof costs + sizeof words + 400 +

@@ -1,6 +1,7 @@
 """What a training says: before its first step, for every epoch, at its end, and in progress.jsonl."""
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -165,6 +166,10 @@ def wait(holds, what):
     raise SystemExit(f"waited in vain for {what}")
 
 
+def plain_environment():
+    return {name: value for name, value in os.environ.items() if name not in ("CLICOLOR_FORCE", "NO_COLOR")}
+
+
 def listed(checks, cwd):
     """list: a row for each run, with its state; run names."""
     for _ in range(2):
@@ -193,6 +198,10 @@ def listed(checks, cwd):
                 [[name, "my/first", "cnn-s", "fp32", "glyphs", "3/3", "1"] for name in ("my_first", "my_first-1")],
                 "rows")
     checks.same(program.call("list", "nowhere", cwd=cwd)[0], 3, "no such folder")
+    for variables, wanted in (({"CLICOLOR_FORCE": "1"}, True), ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False), ({}, False)):
+        out = program.call("list", ".", cwd=cwd, env={**plain_environment(), **variables})[1]
+        checks.same("\x1b[31m! diverged\x1b[0m" in out, wanted, f"colours with {variables}: {out!r}")
+        checks.that("! diverged" in out and "! damaged" in out and ("\x1b" in out) == wanted, f"marks: {out!r}")
     os.makedirs(os.path.join(cwd, "empty"))
     checks.same(program.call("list", "empty", cwd=cwd)[:2], (0, "no run below empty\n"), "a folder without runs")
 
@@ -218,7 +227,26 @@ def compared(checks, cwd):
     code, out, err = program.call("watch", "runs/both", cwd=cwd)
     checks.same((code, out.splitlines()[0], out.splitlines()[-1]),
                 (0, "compare in runs/both, 2 rows", "finished"), f"watch of it: {err!r}")
-    checks.same(len(json.loads(program.call("list", "runs/both", "--json", cwd=cwd)[1])["runs"]), 2, "list of it")
+    made = json.loads(program.call("list", "runs/both", "--json", cwd=cwd)[1])
+    checks.same((len(made["runs"]), [group["folder"] for group in made["groups"]]), (2, ["runs/both"]), "list of it")
+    with open(os.path.join(cwd, "runs/both/compare.json")) as file:
+        means = json.load(file)["precisions"]
+    best = max(means, key=lambda mean: mean["test_accuracy"])
+    group = made["groups"][0]
+    checks.same((group["kind"], group["state"], group["rows"], group["done"], group["failed"], group["command"]),
+                ("compare", "finished", 2, 2, 0, command(*words)), "what it is")
+    if not any(mean["collapsed"] for mean in means):
+        checks.same((group["best"]["name"], group["best"]["metric"]["value"]),
+                    (best["precision"], best["test_accuracy"]), "its best")
+    checks.same(program.call(*words, cwd=cwd)[0], 0, "the same again")
+    checks.same(found_done(cwd, "runs/both"), 2, "rows that were done before")
+    again = json.loads(program.call("list", "runs", "--json", cwd=cwd)[1])["groups"]
+    checks.same([(row["folder"], row["done"]) for row in again], [("runs/both", 2)], "list of its parent")
+    out = program.call("list", "runs", cwd=cwd)[1].splitlines()
+    at = out.index("") + 1
+    checks.same((out[at].split(), out[at + 2].split()[:5]),
+                (["folder", "kind", "rows", "diverged", "failed", "best", "state", "begun"],
+                 ["both", "compare", "2/2", "0", "0"]), "its line")
 
 
 def demonstrated(checks, cwd):
@@ -237,13 +265,42 @@ def demonstrated(checks, cwd):
                 [("start", None, None)] + [("row", row, state) for row in range(1, 7) for state in ("begins", "finished")]
                 + [("end", None, "finished")], "rows of a demo")
     checks.same((found[0]["verb"], found[0]["rows"]), ("demo", 6), "its start")
+    groups = json.loads(program.call("list", ".", "--json", cwd=cwd)[1])["groups"]
+    with open(os.path.join(cwd, "six", "demo.json")) as file:
+        best = max(row["test_accuracy"] for row in json.load(file)["rows"] if "diverged" not in row)
+    checks.same([(row["kind"], row["done"], row["rows"], row["state"], row["best"]["metric"]["value"]) for row in groups],
+                [("demo", 6, 6, "finished", best)], "list of it")
     code, out, err = program.call("watch", "six", cwd=cwd)
     checks.same((code, out.splitlines()[0]), (0, "demo in six, 6 rows"), f"watch of it: {err!r}")
+
+
+def other_groups(checks, cwd):
+    """list of a search, of one that was killed, and of a comparison whose progress nobody wrote."""
+    os.makedirs(os.path.join(cwd, "groups", "killed"))
+    os.rename(os.path.join(cwd, "runs", "both"), os.path.join(cwd, "groups", "older"))
+    os.remove(os.path.join(cwd, "groups", "older", "progress.jsonl"))
+    shutil.copytree(os.path.join(cwd, "groups", "killed"), os.path.join(cwd, "groups", "search"))
+    trainings = [{"event": "row", "state": state} for state in ("begins", "finished", "begins", "diverged", "begins", "failed")]
+    start = {"event": "start", "verb": "assign", "done": 0}
+    for name, rows in (("killed", [{**start, "verb": "compare", "rows": 9}] + trainings),
+                       ("search", [start] + trainings + [{"event": "end", "state": "finished"}])):
+        with open(os.path.join(cwd, "groups", name, "progress.jsonl"), "w") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    with open(os.path.join(cwd, "groups", "search", "assign.json"), "w") as file:
+        json.dump({"metric": {"name": "accuracy"}, "chosen": "c3", "validation_accuracy": 0.5}, file)
+    found = {os.path.basename(row["folder"]): row
+             for row in json.loads(program.call("list", "groups", "--json", cwd=cwd)[1])["groups"]}
+    counts = {name: tuple(row[key] for key in ("kind", "state", "rows", "done", "failed", "diverged"))
+              for name, row in found.items()}
+    checks.same(counts, {"killed": ("compare", "stopped", 9, 2, 1, 1), "search": ("assign", "finished", None, 2, 1, 1),
+                         "older": ("compare", "finished", 2, 2, 0, 0)}, "what their files say")
+    checks.same((found["search"]["best"]["name"], found["search"]["best"]["metric"]["part"],
+                 found["killed"]["best"]), ("c3", "validation", None), "the best")
 
 
 if __name__ == "__main__":
     checks = program.Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for test in (lines, rows, trouble, warnings, follow, listed, compared, demonstrated):
+        for test in (lines, rows, trouble, warnings, follow, listed, compared, demonstrated, other_groups):
             test(checks, folder)
     sys.exit(checks.finish())

@@ -165,11 +165,39 @@ static void csv_that_cannot_be_written_says_so(void **state) {
     assert_int_equal(hu_memory_count().live_blocks, 0);
 }
 
+/* Codes stand around texts, not around blanks, and take no room; without colours there are none. */
+static void looks_change_no_widths(void **state) {
+    (void)state;
+    static const char *const titles[] = {"run", "state", "best"};
+    hu_table *table;
+    char *plain, *coloured;
+    assert_int_equal(hu_table_create(titles, 3, &table), HU_OK);
+    assert_int_equal(hu_table_cell(table, "a"), HU_OK);
+    assert_int_equal(hu_table_cell(table, "failed"), HU_OK);
+    hu_table_look(table, HU_COLOUR_BAD);
+    assert_int_equal(hu_table_cell(table, "1"), HU_OK);
+    assert_int_equal(hu_table_cell(table, "b"), HU_OK);
+    assert_int_equal(hu_table_cell(table, "ok"), HU_OK);
+    assert_int_equal(hu_table_cell(table, "22"), HU_OK);
+    hu_table_look(table, HU_COLOUR_BEST);
+    assert_int_equal(hu_table_print(table, &plain), HU_OK);
+    assert_int_equal(hu_table_print_for(table, true, &coloured), HU_OK);
+    assert_string_equal(plain, "run  state   best\n---  ------  ----\na    failed     1\n"
+                               "b    ok        22\n");
+    assert_string_equal(coloured,
+                        "run  state   best\n---  ------  ----\n"
+                        "a    \033[31mfailed\033[0m     1\nb    ok        \033[1m22\033[0m\n");
+    hu_free(plain);
+    hu_free(coloured);
+    hu_table_free(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_align_right_and_texts_left),
         cmocka_unit_test(markdown_aligns_numbers_and_keeps_bars),
         cmocka_unit_test(a_table_without_rows_is_its_titles),
+        cmocka_unit_test(looks_change_no_widths),
         cmocka_unit_test(csv_rows_are_on_disk_at_once_and_continue),
         cmocka_unit_test(a_torn_csv_row_is_removed),
         cmocka_unit_test(csv_that_cannot_be_written_says_so),

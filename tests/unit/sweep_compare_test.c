@@ -52,7 +52,7 @@ static void finish(hu_compare *compare, hu_compare_mean *means) {
 
 static bool prints(const hu_compare *compare, const char *words) {
     char *text;
-    assert_int_equal(hu_compare_print(compare, &text), HU_OK);
+    assert_int_equal(hu_compare_print(compare, false, &text), HU_OK);
     bool found = strstr(text, words) != NULL;
     hu_free(text);
     return found;
@@ -69,6 +69,12 @@ static void what_is_far_is_separated(void **state) {
     assert_true(means[2].is_noise && !means[2].is_far);
     assert_true(prints(&compare, "e4m3 (far below)"));
     assert_false(prints(&compare, "one seed each"));
+    char *text;
+    assert_int_equal(hu_compare_print(&compare, true, &text), HU_OK);
+    assert_non_null(strstr(text, "  \033[1m90.00 +- 0.10 %\033[0m  "));
+    assert_null(strstr(text, "\033[31m"));
+    hu_free(text);
+    assert_false(prints(&compare, "\033"));
     finish(&compare, means);
 }
 
