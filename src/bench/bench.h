@@ -13,6 +13,7 @@ typedef struct hu_bench {
     const hu_bench_machine *machine;
     int64_t repeat;     /* turns of each row; 0: as many as there is time for */
     double until;       /* by hu_seconds_now: when it is to be done */
+    double begun;       /* by hu_seconds_since_start, where it is not the first of its process */
     hu_bench_part part; /* what it finds */
 } hu_bench;
 

@@ -75,7 +75,9 @@ hu_status hu_bench_noise_tell(const hu_bench_noise *noise, hu_bench_part *part) 
     hu_status st = HU_OK;
     const char *verdict = hu_bench_verdict(noise);
     HU_TRY(hu_bench_tell(
-        part, "%s: %lld of %lld rows spread by more than %.0f %% (median turn over the best)%s",
+        part,
+        "%s: %lld of %lld rows, or what they stand beside, spread by more than %.0f %% (median "
+        "turn over the best)%s",
         verdict, (long long)noise->noisy, (long long)noise->rows, 100.0 * spread_limit,
         strcmp(verdict, "noisy") == 0
             ? ": not to be trusted; run it again when the machine has nothing else to do"

@@ -191,11 +191,14 @@ static hu_status tell_copies(hu_bench_part *part, hu_rate_set *set) {
     hu_status st = HU_OK;
     for (size_t bytes = 1; bytes <= HU_RATE_COPIES; bytes++) {
         hu_bench_times *copy = &set->copies[bytes];
+        char spread[40] = "";
         if (copy->count == 0) continue;
+        if (copy->count > 1)
+            snprintf(spread, sizeof spread, ", spread %.1f %%", 100 * hu_bench_times_spread(copy));
         HU_TRY(hu_bench_tell(part,
                              "memcpy of %zu elements of %zu bytes: %.3f Gelem/s, the bound of what "
-                             "goes through them once; best of %zu turns, %d threads",
-                             set->elements, bytes, rate(set, copy->best), copy->count,
+                             "goes through them once; best of %zu turns%s, %d threads",
+                             set->elements, bytes, rate(set, copy->best), copy->count, spread,
                              set->threads));
     }
 done:

@@ -43,7 +43,8 @@ typedef struct step_contest {
     contestant by[MOST];
     int count;
     bool has_reference;    /* false: one training that is not the plain one */
-    double common_seconds; /* from the start of the process to the first planning */
+    double common_seconds; /* from the start of the process, or of
+                              this measurement, to the first planning */
     int64_t threads;
     const char *model;
     double peak; /* multiply-adds a second of all its threads */
@@ -110,14 +111,15 @@ done:
 }
 
 /* One training or two, as bench.beside says. */
-static hu_status enter_all(hu_config *config, hu_dataset *dataset, step_contest *contest) {
+static hu_status enter_all(hu_bench *bench, hu_dataset *dataset, step_contest *contest) {
+    const hu_config *config = bench->config;
     hu_status st = HU_OK;
     const char *beside;
     bool plain;
     HU_TRY(hu_config_text(config, "bench.beside", &beside));
     HU_TRY(is_plain(config, &plain));
     contest->has_reference = plain || strcmp(beside, "none") != 0;
-    contest->common_seconds = hu_seconds_since_start();
+    contest->common_seconds = hu_seconds_since_start() - bench->begun;
     if (!plain && contest->has_reference)
         HU_TRY(enter(config, dataset, true, &contest->by[contest->count++]));
     contestant *asked = &contest->by[contest->count++];
@@ -380,7 +382,7 @@ hu_status hu_bench_step(hu_bench *bench) {
     step_contest contest = {0};
     HU_TRY(hu_config_text(bench->config, "model.name", &contest.model));
     HU_TRY(open_data(bench->config, contest.model, &dataset));
-    HU_TRY(enter_all(bench->config, dataset, &contest));
+    HU_TRY(enter_all(bench, dataset, &contest));
     contest.peak = bench->machine->peak * (double)contest.threads;
     HU_TRY(measure(bench, &contest));
     HU_TRY(tell(bench, &contest));

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "bench/bench.h"
 #include "session/options.h"
 
@@ -56,6 +57,7 @@ static hu_status run_case(hu_bench *bench, int number, double until) {
     hu_bench one = {.machine = bench->machine,
                     .repeat = bench->repeat,
                     .until = until,
+                    .begun = hu_seconds_since_start(),
                     .part = {.form = bench->part.form}};
     HU_TRY(make_config(bench->config, number, &one.config));
     HU_TRY(hu_bench_step(&one));
@@ -69,6 +71,7 @@ done:
 hu_status hu_bench_steps(hu_bench *bench) {
     hu_status st = HU_OK;
     double weight = 0;
+    bench->begun = hu_seconds_since_start();
     if (hu_config_given(bench->config, "model.name")) return hu_bench_step(bench);
     if (bench->part.form == HU_BENCH_JSON)
         bench->part.json = json_pack("{s:s, s:[]}", "kernel", "step", "models");
