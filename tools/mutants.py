@@ -20,7 +20,7 @@ round.list that are made of what is changed, or with a few first and with all wh
 What becomes of a mutant:
     killed      a test failed or crashed, or ran longer than its limit of processor time
     survived    all tests passed: a test is missing, or the mutant means the same
-    equal       survived, and stands in tools/mutants_equal.txt with the reason why no test can notice
+    equal       stands in tools/mutants_equal.txt with the reason why no test can notice; is not run
     (left out)  the compiler refuses it, or makes the same object of it; another takes its place
 
 Ends with the figures, raw and without those that are equal, and with status 1 if fewer than 95 % of the latter are
@@ -50,11 +50,12 @@ SKIPPED = 77  # as ctest knows it
 
 FORMAT = ["format_round_test", "format_parse_test", "format_limits_test", "format_published_test",
           "proof_format_reference --short"]
-ROUND = ["kernel_round_test", "kernel_stochastic_test"]
+ROUND = ["kernel_route_test", "kernel_round_test", "kernel_large_test", "kernel_stochastic_test"]
+STREAM = ["kernel_large_test", "kernel_round_test", "kernel_stochastic_test"]
 PACK = ["kernel_pack_test", "tensor_storage_test"]
-ENCODE = ["kernel_encode_test", "tensor_storage_test"]
+ENCODE = ["kernel_encode_test", "kernel_large_test", "tensor_storage_test"]
 TENSOR = ["tensor_storage_test", "tensor_quantizer_test", "tensor_quantize_test"]
-VALUE = FORMAT + ["kernel_route_test", "kernel_pack_test", "kernel_round_test"]
+VALUE = ["tensor_exponents_test", "tensor_rounding_error_test"] + FORMAT + ["kernel_route_test", "kernel_pack_test", "kernel_round_test"]
 ROOMS = ["base", "format", "kernel", "tensor"]  # from below; proofs begin with proof_
 
 # File: what is compiled of it, the best instruction set of the tests (None: the machine's), tests.
@@ -67,14 +68,14 @@ FILES = {
     "format/print.c": (["format/print.c"], None, FORMAT),
     "format/reference.c": (["format/reference.c"], None, FORMAT),
     "format/value.h": (["format/code.c", "format/format.c", "format/reference.c", "kernel/round/round.c",
-                        "kernel/pack/pack.c"], "scalar", VALUE),
+                        "kernel/pack/pack.c", "tensor/exponents.c", "tensor/rounding_error.c"], "scalar", VALUE),
     "kernel/lane.h": (["kernel/pack/scalar.c", "kernel/round/scalar.c"], "scalar", ["kernel_pack_test"] + ROUND),
     "kernel/round/body.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
     "kernel/round/scan.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
-    "kernel/round/stream.inc": (["kernel/round/avx2.c"], "avx2", ROUND),
+    "kernel/round/stream.inc": (["kernel/round/avx2.c"], "avx2", STREAM),
     "kernel/round/tally.h": (["kernel/round/scalar.c"], "scalar", ROUND),
     "kernel/round/words.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
-    "kernel/round/round.c": (["kernel/round/round.c"], None, ["kernel_route_test"] + ROUND),
+    "kernel/round/round.c": (["kernel/round/round.c"], None, ROUND),
     "kernel/pack/body.inc": (["kernel/pack/scalar.c"], "scalar", PACK),
     "kernel/pack/width.inc": (["kernel/pack/scalar.c"], "scalar", PACK),
     "kernel/pack/pack.c": (["kernel/pack/pack.c"], None, PACK),
@@ -271,7 +272,7 @@ class Workshop:
         return None
 
     def prepare(self, command, isa):
-        """Sees that the test passes as it is, and takes thrice its processor time as its limit; once for each build."""
+        """Sees that the test passes as it is, and takes one and a half of its processor time as its limit; once for each build."""
         test = command.split()[0]
         key = f"{command} {isa} {(self.build / test).stat().st_mtime}"
         if key in self.known_limits:
@@ -285,7 +286,7 @@ class Workshop:
         if how:
             sys.exit(f"tools/mutants.py: {command} without any change: {how}")
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        self.limits[command, isa] = self.known_limits[key] = int(3 * spent) + 3
+        self.limits[command, isa] = self.known_limits[key] = int(1.5 * spent) + 2
         self.limits_file.write_text(json.dumps(self.known_limits, indent=1))
 
     def shown_rows(self, unit, rows):
@@ -349,9 +350,7 @@ def can_run(path, best):
 
 def report(found, reasons, asked):
     """Prints the figures and the survivors; 0 if enough are killed."""
-    killed = [f for f in found if f["status"] == "killed"]
-    equal = [f for f in found if f["status"] == "survived" and f["name"] in reasons]
-    alive = [f for f in found if f["status"] == "survived" and f["name"] not in reasons]
+    killed, equal, alive = ([f for f in found if f["status"] == status] for status in ("killed", "equal", "survived"))
     for f in alive:
         print(f"survived  src/{f['path']}:{f['line']}  [{f['kind']}]  {f['name'].split(' | ', 1)[1]}")
     counted = max(1, len(found) - len(equal))
@@ -401,13 +400,15 @@ def main():
                 print(f"src/{mutant.path}:{mutant.line}  [{mutant.change.kind}]  {mutant.name}")
                 continue
             fact = known.get(mutant.name)
-            if fact is None or options.again and fact["status"] == "survived" and mutant.name not in reasons:
+            if mutant.name in reasons:
+                fact = {"name": mutant.name, "path": mutant.path, "kind": mutant.change.kind, "status": "equal", "by": ""}
+            elif fact is None or options.again and fact["status"] == "survived":
                 status, by = workshop.judge_mutant(mutant)
                 fact = {"name": mutant.name, "path": mutant.path, "kind": mutant.change.kind, "status": status, "by": by}
                 if not options.short:
                     with results.open("a") as out:
                         out.write(json.dumps(fact) + "\n")
-            if fact["status"] in ("killed", "survived"):
+            if fact["status"] in ("killed", "survived", "equal"):
                 found.append(dict(fact, line=mutant.line))
     return 0 if options.list else report(found, reasons, ASKED_SHORT if options.short else ASKED)
 

@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "format/draft.h"
+
 static hu_format parsed(const char *text) {
     hu_format format;
     if (hu_format_parse(text, &format) != HU_OK) fail_msg("'%s': %s", text, hu_last_error());
@@ -123,6 +125,7 @@ static void overlong_names_are_rejected(void **state) {
     text[0] = 'e';
     text[sizeof text - 1] = '\0';
     assert_fails(text, HU_ERR_PARSE, "at most 127 characters");
+    assert_fails(text, HU_ERR_PARSE, "column 128: the name goes on");
     text[127] = '\0';
     text[125] = 'm';
     assert_fails(text, HU_ERR_FORMAT, "exponent bits 1000000, allowed 1..8");
@@ -289,6 +292,8 @@ static void canonical_spellings_are_as_documented(void **state) {
         {"fp(5,2,0):ovf=inf", "e5m2:specials=fin:ovf=inf"},
         {"fp(4,3,4):ovf=inf", "fp(4,3,4):ovf=inf"},
         {"1/6/9/n:sub=nearest", "e6m9:sub=nearest"},
+        {"e8m23:sub=n", "fp32:sub=n"},
+        {"fp32:ovf=sat", "fp32:ovf=sat"},
         {"1/4/3/n:sub=nearest:ovf=sat", "e4m3:sub=nearest:ovf=sat"},
         {"fp(4,3,4):nan=ovf", "fp(4,3,4):nan=ovf"},
         {"fp(5,2,0):nan=ovf:ovf=inf", "fp(5,2,0):ovf=inf:nan=ovf"},
@@ -304,6 +309,59 @@ static void canonical_spellings_are_as_documented(void **state) {
     }
 }
 
+/* Too little room: an empty text where one fits, and nothing beyond. */
+static void printing_needs_room(void **state) {
+    (void)state;
+    hu_format format = parsed("fp16");
+    char text[66];
+    memset(text, 'x', sizeof text);
+    assert_int_equal(hu_format_print(&format, text, 0), HU_ERR_ARGUMENT);
+    assert_int_equal(text[0], 'x');
+    assert_int_equal(hu_format_print(&format, text, 1), HU_ERR_ARGUMENT);
+    assert_int_equal(text[0], '\0');
+    assert_int_equal(text[1], 'x');
+    memset(text, 'x', sizeof text);
+    assert_int_equal(hu_format_print(&format, text, 64), HU_OK);
+    assert_string_equal(text, "fp16");
+}
+
+/* The usual bias and overflow of a width and of specials; 0 for widths that no format has. */
+static void defaults_are_those_of_the_definitions(void **state) {
+    (void)state;
+    static const int64_t biases[] = {0, 0, 1, 3, 7, 15, 31, 63, 127, 0};
+    for (int64_t e = 0; e < 10; e++) assert_int_equal(hu_format_default_bias(e), biases[e]);
+    assert_int_equal(hu_format_default_bias(-1), 0);
+    assert_int_equal(hu_format_default_overflow(HU_SPECIALS_IEEE), HU_OVERFLOW_INF);
+    assert_int_equal(hu_format_default_overflow(HU_SPECIALS_FIN), HU_OVERFLOW_SAT);
+    assert_int_equal(hu_format_default_overflow(HU_SPECIALS_FN), HU_OVERFLOW_NAN);
+    assert_int_equal(hu_format_default_overflow(HU_SPECIALS_FNUZ), HU_OVERFLOW_NAN);
+    for (int64_t i = -1; i <= 4; i += 5) {
+        assert_null(hu_specials_name(i));
+        assert_null(hu_subnormals_name(i));
+        assert_null(hu_nan_name(i));
+        assert_null(hu_overflow_name(i));
+    }
+    assert_null(hu_subnormals_name(3));
+    assert_null(hu_overflow_name(3));
+    assert_null(hu_nan_name(2));
+    assert_string_equal(hu_specials_name(HU_SPECIALS_FNUZ), "fnuz");
+    assert_string_equal(hu_overflow_name(HU_OVERFLOW_NAN), "nan");
+    assert_string_equal(hu_nan_name(HU_NAN_OVERFLOWS), "ovf");
+    assert_string_equal(hu_subnormals_name(2), "nearest");
+}
+
+/* Messages of what is checked last point at the field that is wrong, wherever it was said. */
+static void checks_name_the_column_of_their_field(void **state) {
+    (void)state;
+    assert_fails("fp16:nan=ovf", HU_ERR_FORMAT, "column 10: nan=ovf with specials ieee");
+    assert_fails("e4m0:ovf=sat:specials=fn", HU_ERR_FORMAT, "column 4: mantissa bits 0");
+    assert_fails("fp16:sub=n:bias=200", HU_ERR_FORMAT, "column 17: bias 200");
+    assert_fails("fp(4,24,1)", HU_ERR_FORMAT, "column 6: mantissa bits 24");
+    assert_fails("fp(4,3,1000)", HU_ERR_FORMAT, "column 8: bias 1007");
+    assert_fails("1/5/24/n", HU_ERR_FORMAT, "column 5: mantissa bits 24");
+    assert_fails("e5m2:specials=fin:bias=-300:nan=ovf", HU_ERR_FORMAT, "column 24: bias -300");
+}
+
 static void rounding_names_go_both_ways(void **state) {
     (void)state;
     static const char *const names[] = {"rne", "rna", "rz", "ru", "rd", "rodd", "sr"};
@@ -315,6 +373,9 @@ static void rounding_names_go_both_ways(void **state) {
     }
     hu_rounding rounding = HU_ROUND_UP;
     assert_int_equal(hu_rounding_parse("nearest", &rounding), HU_ERR_UNKNOWN);
+    assert_int_equal(rounding, HU_ROUND_NEAREST_EVEN);
+    assert_string_equal(hu_rounding_name(HU_ROUND_COUNT), "?");
+    assert_string_equal(hu_rounding_name((hu_rounding)-1), "?");
     assert_non_null(strstr(hu_last_error(), "rne, rna, rz, ru, rd, rodd, sr"));
 }
 
@@ -334,6 +395,9 @@ int main(void) {
         cmocka_unit_test(table_rows_are_valid_and_print_their_names),
         cmocka_unit_test(printed_formats_parse_back),
         cmocka_unit_test(canonical_spellings_are_as_documented),
+        cmocka_unit_test(printing_needs_room),
+        cmocka_unit_test(defaults_are_those_of_the_definitions),
+        cmocka_unit_test(checks_name_the_column_of_their_field),
         cmocka_unit_test(rounding_names_go_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,9 +25,9 @@ typedef struct block {
 static block make_block(size_t n) {
     block b;
     void *p;
-    assert_int_equal(hu_alloc_array(n, sizeof(float), &p), HU_OK);
+    assert_int_equal(hu_alloc_array(n + 1, sizeof(float), &p), HU_OK);
     b.x = p;
-    assert_int_equal(hu_alloc_array(n, sizeof(float), &p), HU_OK);
+    assert_int_equal(hu_alloc_array(n + 1, sizeof(float), &p), HU_OK);
     b.y = p;
     assert_int_equal(hu_alloc(4 * n + 1, &p), HU_OK);
     b.codes = p;
@@ -80,9 +80,10 @@ static void check_round_trip(const hu_format *format, int code_bits, hu_isa isa,
         assert_int_equal(hu_format_encode(format, b->x[i], &code), HU_OK);
         if (!code_at(b->codes, i, width, code)) fail_msg("%s: code of %a", what, (double)b->x[i]);
     }
-    memset(b->y, 0x55, n * sizeof(float));
+    memset(b->y, 0x55, (n + 1) * sizeof(float));
     hu_packer_unpack(&packer, n, b->codes, b->y);
     assert_same_bits(b->y, b->x, n, what);
+    assert_int_equal(hu_f32_bits(b->y[n]), 0x55555555);
 }
 
 static void put_code(uint8_t *codes, size_t i, uint32_t bits, uint32_t code) {
@@ -359,16 +360,17 @@ static void impossible_widths_are_errors(void **state) {
 }
 
 int main(void) {
+    /* From the shortest to the longest. */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_of_every_format_comes_back),
-        cmocka_unit_test(dense_streams_of_every_width_come_back),
-        cmocka_unit_test(every_length_and_offset_is_exact),
-        cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
         cmocka_unit_test(minus_zero_becomes_the_one_zero_of_fnuz),
-        cmocka_unit_test(large_arrays_equal_their_parts),
-        cmocka_unit_test(large_arrays_may_begin_anywhere),
-        cmocka_unit_test(messages_name_the_widths_that_would_do),
         cmocka_unit_test(impossible_widths_are_errors),
+        cmocka_unit_test(messages_name_the_widths_that_would_do),
+        cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
+        cmocka_unit_test(every_length_and_offset_is_exact),
+        cmocka_unit_test(large_arrays_may_begin_anywhere),
+        cmocka_unit_test(large_arrays_equal_their_parts),
+        cmocka_unit_test(dense_streams_of_every_width_come_back),
+        cmocka_unit_test(every_code_of_every_format_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

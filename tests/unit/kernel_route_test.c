@@ -1,5 +1,6 @@
 /* Which kernel rounds which format: every route serves where round.h says that it does, nowhere
  * else, and the first row of round.list that serves is taken. Sums of counts. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -135,11 +136,40 @@ static void counts_add_up(void **state) {
     assert_int_equal(total.nan, 15);
 }
 
+/* A first look takes all numbers for finite and finds the largest: of positive ones alone, of
+ * negative ones, and of blocks that hold a single number that is not finite. */
+static void scans_count_numbers_of_one_sign(void **state) {
+    (void)state;
+    enum { COUNT = 9000 };
+    static float x[COUNT];
+    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
+        for (int sign = -1; sign <= 1; sign += 2)
+            for (int special = 0; special < 3; special++) {
+                hu_round_counts counts;
+                hu_cpu_set_isa((hu_isa)isa);
+                for (int i = 0; i < COUNT; i++) x[i] = (float)sign * ldexpf(1.5f, i % 40 - 20);
+                x[17] = (float)sign * 0x1p-130f, x[4100] = (float)sign * 0x1p90f, x[8999] = 0.0f;
+                if (special) x[5000] = special == 1 ? (float)sign * INFINITY : NAN;
+                hu_round_counts_clear(&counts);
+                hu_scan_f32(COUNT, x, &counts);
+                assert_int_equal(counts.elements, COUNT);
+                assert_int_equal(counts.overflow, special == 1);
+                assert_int_equal(counts.nan, special == 2);
+                assert_int_equal(counts.zero, 1);
+                assert_int_equal(counts.subnormal, 1);
+                assert_int_equal(counts.underflow, 0);
+                assert_int_equal(counts.max_exponent, 90);
+                assert_int_equal(counts.min_exponent, -130);
+            }
+    hu_cpu_set_isa(hu_cpu_isa_native());
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(routes_serve_what_they_promise),
         cmocka_unit_test(a_kernel_that_does_not_serve_is_refused),
         cmocka_unit_test(counts_add_up),
+        cmocka_unit_test(scans_count_numbers_of_one_sign),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -227,7 +227,7 @@ static void what_cannot_be_is_refused(void **state) {
     refuses("e4m3fn", -1, HU_ERR_ARGUMENT, "line: found -1 elements, expected at least 1");
     static const char *const random[] = {"e5m2 sr", "mxfp8 sr", "uniform4 sr"};
     for (size_t t = 0; t < 3; t++) {
-        hu_array_scale scale;
+        hu_array_scale scale = {9, 9, 9};
         hu_quantization *q = open_text(random[t]);
         memset(data, 0x33, sizeof data);
         rounded[0] = 7.0f;
@@ -236,6 +236,7 @@ static void what_cannot_be_is_refused(void **state) {
                          HU_ERR_ARGUMENT);
         assert_non_null(strstr(hu_last_error(), "found no random key"));
         assert_true(rounded[0] == 7.0f && data[0] == 0x33);
+        assert_true(scale.exponent == 0 && scale.factor == 1.0f && scale.zero == 0.0f);
         hu_quantization_close(q);
     }
     hu_quantization *q = open_text("fp32 sr"); /* nothing is rounded */

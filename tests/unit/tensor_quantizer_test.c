@@ -225,6 +225,7 @@ static void test_columns(void **state) {
         {"e5m2:ovf=sat:scale=delayed0", "column 20: found 'delayed0', expected a number of steps"},
         {"e5m2:scale=2^400", "column 12: found '2^400'"},
         {"e5m2:scale=2^301", "column 12: found '2^301', expected current"},
+        {"e5m2:scale=2^-301", "column 12: found '2^-301', expected current"},
         {"e5m2:scale=2^300", "column 12: scale 2^300: bias"},
         {"e5m2:scale=2^-300", "column 12: scale 2^-300: bias"},
         {"fp32:scale=bias", "column 12: found a scale"},

@@ -81,6 +81,8 @@ static void test_infinities_without_a_code(void **state) {
     } cases[] = {{"fp(5,2,0):ovf=inf:nan=ovf", {32, 64, 18}},
                  {"fp(6,8,0):ovf=inf:nan=ovf", {32, 64, 32}},
                  {"fp(6,9,0):ovf=inf:nan=ovf", {64, 64, 64}},
+                 {"fp(5,2,-80):ovf=inf:nan=ovf", {32, 64, 18}},
+                 {"fp(5,2,-81):ovf=inf:nan=ovf", {64, 64, 64}},
                  {"fp(5,2,-90):ovf=inf:nan=ovf", {64, 64, 64}}, /* wider codes leave float32 */
                  {"fp(5,2,0):nan=ovf", {16, 64, 16}},
                  {"fp(5,2,0):ovf=inf", {16, 64, 16}}};
@@ -96,7 +98,7 @@ static void test_infinities_without_a_code(void **state) {
             fill_members(&format, x, 16);
             x[2] = (float)hu_format_limits_of(&format).max_finite;
             x[3] = -x[2], x[4] = -0.0f;
-            if (c < 4) x[5] = INFINITY, x[9] = -INFINITY;
+            if (c < 6) x[5] = INFINITY, x[9] = -INFINITY;
             hu_storage_write(&storage, data, 0, 1, x);
             assert_memory_equal(hu_storage_read(&storage, data, 0, 1, scratch), x, sizeof x);
         }
