@@ -152,12 +152,18 @@ static void weight_gradient(const hu_dense *dense, const hu_product *p,
                           call->scratch, call->db);
 }
 
-/* FORWARD and INPUT_GRAD of the rows that are there, as samples of one row. */
+/* FORWARD and INPUT_GRAD of the rows that are there, as samples of one row. Behind a sample that
+ * has all of them those of the next are neighbours. */
 static void run_there(const hu_dense *dense, const hu_product *product, hu_product_role role,
                       const hu_product_call *call) {
-    for (int64_t s = 0; s < call->count; s++) {
+    for (int64_t s = 0, rows; s < call->count;) {
         const hu_product_call one = hu_call_of_sample(product, call, s);
-        int64_t rows = hu_rows_there(product, call, one.first);
+        int64_t all = 0;
+        do {
+            rows = hu_rows_there(product, call, call->first + s++);
+            all += rows;
+        } while (s < call->count && rows == product->out_h);
+        rows = all;
         if (role == HU_PRODUCT_FORWARD)
             hu_conv_forward(dense->row, rows, one.x, one.packed, one.y);
         else
