@@ -2,11 +2,12 @@
 #include <immintrin.h>
 
 typedef float vector __attribute__((vector_size(32), aligned(4), may_alias));
+typedef __m256 held;
 enum { LANES = 8, PLACES = 6 };
 #define HU_PLACES 6
 
-#define multiply_add(a, b, c) ((vector)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define spread(x) ((vector)_mm256_broadcast_ss(x))
+#define multiply_add(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define spread(x) _mm256_broadcast_ss(x)
 
 #define HU_RECORD hu_conv_kernels_avx2
 #include "kernel/conv/body.inc"

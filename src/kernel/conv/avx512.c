@@ -2,11 +2,12 @@
 #include <immintrin.h>
 
 typedef float vector __attribute__((vector_size(64), aligned(4), may_alias));
+typedef __m512 held;
 enum { LANES = 16, PLACES = 8 };
 #define HU_PLACES 8
 
-#define multiply_add(a, b, c) ((vector)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#define spread(x) ((vector)_mm512_set1_ps(*(x)))
+#define multiply_add(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define spread(x) _mm512_set1_ps(*(x))
 
 #define HU_RECORD hu_conv_kernels_avx512
 #include "kernel/conv/body.inc"

@@ -2,6 +2,7 @@
 #include <math.h>
 
 typedef float vector __attribute__((vector_size(16), aligned(4), may_alias));
+typedef vector held;
 enum { LANES = 4, PLACES = 6 };
 #define HU_PLACES 6
 
