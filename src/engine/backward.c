@@ -176,6 +176,13 @@ static void collect_backward(hu_run *run, uint32_t n) {
         if (run->exec[members->node[k]].backward_in == n) collect_gradients(run, members->node[k]);
 }
 
+/* The parameter gradients of biases that the visits of this region have summed. */
+static void store_pulled(hu_run *run, uint32_t n) {
+    const hu_members *members = &run->exec[n].members[HU_BACKWARD];
+    for (uint32_t k = members->count; k-- > 0;)
+        if (hu_sums_pulled(run, members->node[k], n)) store_dparams(run, members->node[k]);
+}
+
 /* The batch norms whose partial results this region has left: their parameter gradients. */
 static void finish_reduced(hu_run *run, uint32_t n) {
     hu_region_finish_guests(run, n, HU_BACKWARD);
@@ -191,6 +198,7 @@ static void backward_region(hu_run *run, uint32_t n) {
         backward_spans(run, n);
     collect_backward(run, n);
     hu_products_collect(run, n);
+    store_pulled(run, n);
     for (uint32_t m = hu_region_last(run, n) + 1; m-- > hu_region_first(run, n);)
         if (hu_dparam_per_chunk(run, m) || run->exec[m].sums_in_batch_order) store_dparams(run, m);
     finish_reduced(run, n);

@@ -36,8 +36,7 @@ bool hu_overwrites_input(const hu_run *run, const hu_node *node) {
     hu_value_id in = node->in[0];
     const hu_value_info *value = &run->graph->value[in];
     return node->op->in_place && !hu_use_slot(run, node->first_use) && value->use_count == 1 &&
-           value->producer != HU_NONE && run->exec[value->producer].is_lazy &&
-           run->is_virtual[in] && !(node->op->saves & 1u);
+           value->producer != HU_NONE && run->is_virtual[in] && !(node->op->saves & 1u);
 }
 
 bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n) {

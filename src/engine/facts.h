@@ -8,16 +8,30 @@ static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
     return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_in_batch_order;
 }
 
+/* The loop that a node runs in, NULL: none. */
+static inline const hu_loop *hu_loop_at(const hu_run *run, uint32_t n) {
+    return hu_loop_of(run->graph, &run->graph->node[n]);
+}
+
+/* True if a node sums its parameter gradients in the visits of another node's region. */
+static inline bool hu_sums_pulled(const hu_run *run, uint32_t node, uint32_t region) {
+    const hu_exec *exec = &run->exec[node];
+    return exec->is_pulled && exec->backward_in == region && hu_dparam_per_chunk(run, node);
+}
+
+/* The lazy node that runs right behind a product, in its visits, and stores what it makes of the
+ * product's output, which is never stored itself; HU_NONE: none does. */
+static inline uint32_t hu_taker(const hu_run *run, uint32_t n) {
+    hu_value_id out = run->graph->node[n].out[0];
+    bool is_taken = !run->exec[n].is_lazy && !hu_loop_at(run, n) && run->is_virtual[out];
+    return is_taken ? run->graph->use[run->graph->value[out].uses[0]].node : HU_NONE;
+}
+
 /* True if the partial results of a node are taken in loops of its own. */
 static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass) {
     const hu_exec *exec = &run->exec[n];
     return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
            exec->reduce_in[pass] == HU_NONE;
-}
-
-/* The loop that a node runs in, NULL: none. */
-static inline const hu_loop *hu_loop_at(const hu_run *run, uint32_t n) {
-    return hu_loop_of(run->graph, &run->graph->node[n]);
 }
 
 /* The region whose forward visits run a node first: its loop's, that of who reads it, or itself. */

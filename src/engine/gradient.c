@@ -150,6 +150,13 @@ static uint32_t last_place(const hu_visit *visit, uint32_t use) {
     return is_place ? use : HU_NONE;
 }
 
+/* True if a node hands the gradient of its output on as it is: nobody rounds or stores it. */
+static bool hands_on(const hu_run *run, const hu_node *node, uint32_t use) {
+    const hu_slot *slot = &run->grad[use];
+    return node->op->copies_gradient && node->n_in == 1 && !hu_use_is_stored(run, use) &&
+           !hu_quantizer_rounds(&slot->edge->quantizer) && slot->capacity_bits == 0;
+}
+
 /* Room for the gradient of one input; that of the first may take the place of the output's. */
 static float *din_room(hu_visit *visit, uint32_t n, int i, const hu_op_call *call,
                        bool may_overwrite) {
@@ -159,6 +166,7 @@ static float *din_room(hu_visit *visit, uint32_t n, int i, const hu_op_call *cal
     const hu_slot *slot = &run->grad[use];
     bool is_stored = hu_use_is_stored(run, use);
     if (visit->loop && hu_is_held(node, i)) return hu_step_held_room(visit, n, i);
+    if (hands_on(run, node, use)) return (float *)call->dout[0];
     uint32_t place = last_place(visit, use);
     if (place != HU_NONE) return hu_visit_place(visit, &run->grad[place], true);
     if (i > 0 || !may_overwrite || slot->staging != HU_NONE ||

@@ -42,7 +42,8 @@ typedef struct hu_exec {
 
     int kind;              /* index of its op in hu_op_table */
     bool is_lazy;          /* forward: runs in the visits of who reads its output */
-    bool is_pulled;        /* backward: runs in the visits of who made its input */
+    bool is_pulled;        /* backward: runs in the visits of who made its input, which store its
+                              parameter gradients too, if chunks leave any */
     uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
     uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
     /* first: of the region that this node is, its first guest, or HU_NONE; next: the guest behind
@@ -121,7 +122,7 @@ typedef struct hu_run {
     bool *is_remade;  /* [value_count] not lazy, stored for the forward pass alone: made again for
                          every reader of the backward pass */
     bool *is_virtual; /* [value_count] never stored: lazy, and made again for every reader, or read
-                         in the step of a loop that makes it */
+                         in the step of a loop that makes it, or taken over (hu_taker) */
     hu_buffer *buffers; /* [buffer_count] */
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;

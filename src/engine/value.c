@@ -178,15 +178,21 @@ const float *hu_visit_saved(hu_visit *visit, uint32_t n, int i) {
     return is_saved ? hu_visit_input(visit, n, i, false) : NULL;
 }
 
+/* What a taker gets is made where it stores its own output, or in scratch. */
 float *hu_visit_room(hu_visit *visit, hu_value_id v) {
-    return hu_visit_place(visit, &visit->run->value[v], true);
+    const hu_run *run = visit->run;
+    uint32_t p = run->graph->value[v].producer, taker = p == HU_NONE ? HU_NONE : hu_taker(run, p);
+    const hu_slot *slot = &run->value[taker == HU_NONE ? v : run->graph->node[taker].out[0]];
+    bool is_stored = taker == HU_NONE || slot->storage.trait->is_float32;
+    return hu_visit_place(visit, slot, is_stored);
 }
 
 void hu_visit_store(hu_visit *visit, hu_value_id v, float *x) {
     hu_tally *tally = &visit->thread->tally[hu_tally_of_value(visit->run, v)];
     const hu_slot *slot = &visit->run->value[v];
     hu_visit_clear_padding(visit, v, x);
-    if (!hu_visit_round(visit, slot, HU_ROWS_STORED, tally, x)) return;
+    unsigned flags = visit->run->is_virtual[v] ? 0 : HU_ROWS_STORED;
+    if (!hu_visit_round(visit, slot, flags, tally, x)) return;
     hu_visit_clear_rounded(visit, slot, v, x);
     hu_see(visit, &visit->thread->value[v], x);
 }

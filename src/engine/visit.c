@@ -52,6 +52,8 @@ static void forward_alone(hu_visit *visit) {
     hu_visit_lend_scratch(visit, visit->region, call);
     hu_visit_run_op(visit, visit->region, node->op->forward, call);
     for (int i = 0; i < node->n_out; i++) hu_visit_store(visit, node->out[i], call->out[i]);
+    uint32_t taker = hu_taker(run, visit->region);
+    if (taker != HU_NONE) (void)hu_visit_value(visit, run->graph->node[taker].out[0]);
 }
 
 void hu_visit_forward(hu_visit *visit) {

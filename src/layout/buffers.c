@@ -118,6 +118,10 @@ done:
  * fewer if they are large; never a function of the threads. */
 enum { MOST_PARTIALS = 16, FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
 
+static int64_t chunks_of(const hu_run *run) {
+    return (run->options.batch + run->options.chunk - 1) / run->options.chunk;
+}
+
 static int64_t dparam_elements(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     int64_t elements = 0;
@@ -127,8 +131,9 @@ static int64_t dparam_elements(const hu_run *run, uint32_t n) {
 }
 
 /* The nodes of a loop have one, because their visits are the same. */
-static int64_t span_of(const hu_run *run, uint32_t n, int64_t chunks) {
-    int64_t bytes = 0;
+int64_t hu_buffers_span(const hu_run *run, uint32_t n) {
+    int64_t bytes = 0, chunks = chunks_of(run);
+    if (!hu_dparam_per_chunk(run, n) && !hu_loop_at(run, n)) return 1;
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
         bytes += dparam_elements(run, m) * (int64_t)sizeof(float);
     if (hu_region_sums_in_batch_order(run, n)) return 1;
@@ -138,10 +143,11 @@ static int64_t span_of(const hu_run *run, uint32_t n, int64_t chunks) {
     return (chunks + partials - 1) / partials;
 }
 
-static hu_status dparam_buffer(hu_run *run, uint32_t n, int64_t chunks) {
+static hu_status dparam_buffer(hu_run *run, uint32_t n) {
     hu_exec *exec = &run->exec[n];
+    int64_t chunks = chunks_of(run);
     exec->dparam_elements = dparam_elements(run, n);
-    exec->span = hu_dparam_per_chunk(run, n) || hu_loop_at(run, n) ? span_of(run, n, chunks) : 1;
+    exec->span = hu_buffers_span(run, n);
     int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
     return hu_buffers_add(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
                           HU_BUFFER_SCRATCH, &exec->dpartial);
@@ -151,7 +157,7 @@ static hu_status node_buffers(hu_run *run, uint32_t n) {
     hu_status st = HU_OK;
     const hu_node *node = &run->graph->node[n];
     hu_exec *exec = &run->exec[n];
-    int64_t chunks = (run->options.batch + run->options.chunk - 1) / run->options.chunk;
+    int64_t chunks = chunks_of(run);
     exec->mask = exec->stats = exec->dpartial = HU_NONE;
     exec->partial[1] = exec->workspace[1] = exec->params[1] = HU_NONE;
     if (node->op->mask_bytes) exec->mask_bytes = node->op->mask_bytes(&exec->info);
@@ -163,7 +169,7 @@ static hu_status node_buffers(hu_run *run, uint32_t n) {
     HU_TRY(pass_buffers(run, n, HU_FORWARD, (size_t)chunks));
     if (!node->needs_backward) return HU_OK;
     HU_TRY(pass_buffers(run, n, HU_BACKWARD, (size_t)chunks));
-    HU_TRY(dparam_buffer(run, n, chunks));
+    HU_TRY(dparam_buffer(run, n));
 done:
     return st;
 }

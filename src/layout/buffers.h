@@ -18,6 +18,10 @@ static inline int32_t hu_time_update(const hu_graph *graph) {
 /* A buffer that nobody has used yet; *id = HU_NONE for 0 bytes. */
 hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id);
 
+/* Chunks whose parameter gradients node n adds one after the other, before spans are added in a
+ * tree. */
+int64_t hu_buffers_span(const hu_run *run, uint32_t n);
+
 /* Declares the buffers of all slots and nodes. Nobody uses them yet: the rehearsal finds when they
  * are used, and drops what nobody uses. */
 hu_status hu_buffers_declare(hu_run *run);

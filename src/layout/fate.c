@@ -19,6 +19,8 @@ static int32_t forward_end(const hu_run *run) {
 
 hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value) {
     uint32_t index = run->value[value].buffer;
+    uint32_t maker = run->graph->value[value].producer;
+    if (maker != HU_NONE && hu_taker(run, maker) != HU_NONE) return HU_OUTPUT_FUSED;
     if (run->is_virtual[value])
         return run->options.recompute ? HU_OUTPUT_RECOMPUTED : HU_OUTPUT_FUSED;
     if (index == HU_NONE || run->buffers[index].bytes == 0) return HU_OUTPUT_FUSED;

@@ -1,6 +1,7 @@
 #include "layout/fuse.h"
 
 #include "engine/facts.h"
+#include "layout/buffers.h"
 
 /* Reads and operations that making a value once more may cost: relu(bn(x)) costs 3, relu(bn(x) + y)
  * with y at hand 5. */
@@ -109,6 +110,20 @@ static bool is_smaller_than_its_root(const hu_run *run, hu_value_id v) {
            hu_storage_bytes(&run->value[root].storage, 1);
 }
 
+/* True if lazy node n, which works in place, takes over what a product makes right behind it, and
+ * stores its own output instead of the product's (hu_taker). */
+static bool takes_over(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    hu_value_id in = node->in[0];
+    uint32_t p = run->graph->value[in].producer;
+    if (p == HU_NONE || !run->graph->node[p].op->is_product || hu_loop_at(run, p)) return false;
+    return node->n_in == 1 && node->op->in_place && node->op->copies_gradient &&
+           run->graph->value[in].use_count == 1 && !waits(&run->value[in]) &&
+           !hu_graph_is_compared(run->graph, in) && is_read_in_turn(run, p) &&
+           hu_storage_bytes(&run->value[node->out[0]].storage, 1) <=
+               hu_storage_bytes(&run->value[in].storage, 1);
+}
+
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
     if (hu_saves_output(run->graph->node[n].op, 0)) return false;
@@ -186,7 +201,9 @@ static void plan_forward(hu_run *run) {
         }
         run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
         hu_value_id out = run->graph->node[n].out[0];
-        run->is_virtual[out] = run->exec[n].is_lazy && stays_virtual(run, n);
+        bool takes = run->exec[n].is_lazy && takes_over(run, n);
+        if (takes) run->is_virtual[run->graph->node[n].in[0]] = true;
+        run->is_virtual[out] = run->exec[n].is_lazy && !takes && stays_virtual(run, n);
         run->is_remade[out] = run->options.fuse && is_remade(run, n);
     }
 }
@@ -245,12 +262,22 @@ static uint32_t last_contribution(const hu_run *run, hu_value_id v) {
     return last;
 }
 
-/* A batch norm whose input comes from a node with a region of its own. */
+/* True if the parameter gradients of a bias can be summed in the visits of the product whose output
+ * it reads: both sum the same spans of chunks. */
+static bool sums_with_product(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    uint32_t p = run->graph->value[node->in[0]].producer;
+    return p != HU_NONE && node->op->copies_gradient && hu_dparam_per_chunk(run, n) &&
+           run->graph->node[p].op->is_product && run->graph->node[p].learns_in == node->learns_in &&
+           hu_buffers_span(run, n) == hu_buffers_span(run, p);
+}
+
+/* A batch norm whose input comes from a node with a region of its own, or a bias. */
 static bool can_be_pulled(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     const hu_node *maker = producer_of(run, node->in[0]);
-    if (!node->op->is_cheap || !node->op->reduce || node->n_in != 1 || !node->need_din[0])
-        return false;
+    if (!node->op->is_cheap || node->n_in != 1 || !node->need_din[0]) return false;
+    if (!node->op->reduce && !sums_with_product(run, n)) return false;
     return maker && maker->needs_backward && !maker->op->is_cheap && maker->loop == HU_NONE &&
            gradient_is_local(run, node->in[0]) && gradient_is_local(run, node->out[0]);
 }

@@ -4,10 +4,13 @@
  * what lies around the node runs too, as long as the chunk is in the caches:
  *
  *   forward   lazy    a cheap node runs when a region reads its output, and not before
+ *             taken   a bias runs right behind the product that makes its input, and stores its
+ *                     own output in that one's stead: the backward pass need not make it again
  *             reduce  partial results of a batch norm are taken right behind who made its input,
  *                     those of the loss behind the loss
  *   backward  pulled  a batch norm turns the gradient of its output into that of its input when
- *                     the node that made this input asks for it
+ *                     the node that made this input asks for it; a bias behind a product sums its
+ *                     own gradient then, and hands on what it was given
  *             pushed  a cheap node runs as soon as the last contribution to the gradient of its
  *                     output is there
  *             reduce  likewise partial results of a batch norm

@@ -55,6 +55,8 @@ static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
 }
 
 static void rehearse_region(hu_run *run, uint32_t n, hu_pass pass) {
+    for (uint32_t m = run->graph->node_count; m-- > n && pass == HU_BACKWARD;)
+        if (hu_sums_pulled(run, m, n)) rehearse_finish(run, m, pass);
     for (uint32_t m = hu_region_last(run, n) + 1; m-- > hu_region_first(run, n);)
         rehearse_finish(run, m, pass);
 }

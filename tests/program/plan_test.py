@@ -130,7 +130,7 @@ def narrow_outputs(checks, cwd):
                 if row["output_is"] == "saved" and row["output_storage"] == "float32"]
         checks.same([name for name in wide if name.endswith(".product")], [], f"{model}: products")
     rows = {row["name"]: row for row in found["layers"]}
-    checks.same(rows["blocks.0.fc1.product"]["output_is"], "transient", "a product before its bias")
+    checks.same(rows["blocks.0.fc1.product"]["output_is"], "fused", "a product before its bias")
     checks.same((rows["blocks.0.fc1"]["output_is"], rows["blocks.0.fc1"]["output_storage"]),
                 ("saved", "8 bit"), "the bias, which the GELU reads again")
 
