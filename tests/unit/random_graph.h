@@ -110,6 +110,13 @@ static inline hu_value_id add_norm(world *w, hu_value_id v) {
     return apply(w, &hu_op_batch_norm, &norm, 1, &v);
 }
 
+/* A product, often with a bias of its own behind it. */
+static inline hu_value_id add_product(world *w, const hu_op *op, const void *attrs, hu_value_id v) {
+    const hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
+    v = apply(w, op, attrs, 1, &v);
+    return draw(w, 2) ? apply(w, &hu_op_bias, &bias, 1, &v) : v;
+}
+
 static inline hu_value_id add_conv(world *w, hu_value_id v) {
     static const int64_t widths[] = {3, 4, 8, 17};
     int64_t kernel = 1 + 2 * (int64_t)draw(w, 2), in = channels_of(w, v);
@@ -134,7 +141,7 @@ static inline hu_value_id add_conv(world *w, hu_value_id v) {
                           .bias_init = {HU_INIT_NORMAL, 0.1f},
                           .transposed = transposed,
                           .extra_w = transposed ? stride - 1 : 0};
-    return apply(w, &hu_op_conv2d, &conv, 1, &v);
+    return add_product(w, &hu_op_conv2d, &conv, v);
 }
 
 static inline void add_pool(world *w, hu_value_id v) {
@@ -277,7 +284,7 @@ static inline void add_something(world *w) {
         add_tokens(w, v);
         break;
     case 0:
-        apply(w, &hu_op_linear, &linear, 1, &v);
+        add_product(w, &hu_op_linear, &linear, v);
         break;
     case 1:
         add_split(w, v);
