@@ -13,7 +13,6 @@ static const struct {
     {"loss_scale", "What the loss is multiplied with before the backward pass."},
     {"skipped", "1 where the update was left out, because gradients were not finite."},
     {"gradient_norm", "Root of the squares of all gradients, without the loss scale."},
-    {"images_per_second", "Samples that this process has trained with in a second, so far."},
     {"test_metric", "Metric over the test samples."},
     {"validation_metric", "Metric over the samples held out of training."},
     {"low_precision_ratio", "Share of the numbers of all tensors that are in low precision."},

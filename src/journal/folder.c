@@ -136,7 +136,9 @@ static hu_status open_metrics(hu_run_folder *folder, const hu_trainer *trainer, 
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
     hu_metrics_more more = {.bits = meter,
                             .held = hu_trainer_samples(trainer, HU_HALF_VALIDATION) > 0,
-                            .turns = hu_trainer_graph(trainer)->turn_count > 0};
+                            .turns = hu_trainer_graph(trainer)->turn_count > 0,
+                            .counted = hu_task_counted(hu_trainer_task(trainer)),
+                            .per_sample = (double)hu_trainer_places(trainer)};
     HU_TRY(
         hu_tensorboard_open(folder->path, step, folder->note, sizeof folder->note, &folder->board));
     HU_TRY(open_rows(folder, metric, more));

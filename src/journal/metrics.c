@@ -1,5 +1,6 @@
 #include "journal/metrics.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,30 @@ struct hu_metrics {
     char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
     char tag[HU_COLUMNS][HU_BOARD_TAG_BYTES];
     bool is_told[HU_COLUMNS]; /* TensorBoard knows what the tag is */
+    char rate_title[64], rate_about[112];
 };
+
+static bool is_rate(const hu_column *column) {
+    return strcmp(column->name, "images_per_second") == 0;
+}
+
+/* "tokens_per_second" where a sample is many tokens. */
+static void name_rate(hu_metrics *metrics) {
+    const char *counted = metrics->more.counted;
+    snprintf(metrics->rate_title, sizeof metrics->rate_title, "%.40s_per_second", counted);
+    snprintf(metrics->rate_about, sizeof metrics->rate_about,
+             "%c%.40s that this process has trained with in a second, so far.",
+             toupper((unsigned char)counted[0]), counted + 1);
+}
+
+/* A column's title and what it is, as TensorBoard has them. */
+static const char *board_title(const hu_metrics *metrics, int c) {
+    return is_rate(&hu_columns[c]) ? metrics->rate_title : metrics->title[c];
+}
+
+static const char *board_about(const hu_metrics *metrics, int c) {
+    return is_rate(&hu_columns[c]) ? metrics->rate_about : hu_board_about(hu_columns[c].name);
+}
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
     if (column->kind == HU_COLUMN_HELD) return metrics->more.held;
@@ -87,9 +111,10 @@ hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metric
     HU_TRY(hu_alloc(sizeof **metrics, &block));
     *metrics = block;
     **metrics = (hu_metrics){.folder = folder, .board = board, .more = more};
+    name_rate(*metrics);
     for (int c = 0; c < HU_COLUMNS; c++) {
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
-        hu_board_tag(hu_columns[c].board, (*metrics)->title[c], (*metrics)->tag[c]);
+        hu_board_tag(hu_columns[c].board, board_title(*metrics, c), (*metrics)->tag[c]);
     }
     HU_TRY(open_csv(*metrics));
     HU_TRY(open_lines(*metrics));
@@ -168,8 +193,8 @@ static hu_scalar make_scalar(hu_metrics *metrics, int c, double value) {
     hu_scalar scalar = {.tag = metrics->tag[c], .value = value};
     if (metrics->is_told[c]) return scalar;
     metrics->is_told[c] = true;
-    scalar.title = metrics->title[c];
-    scalar.about = hu_board_about(hu_columns[c].name);
+    scalar.title = board_title(metrics, c);
+    scalar.about = board_about(metrics, c);
     return scalar;
 }
 
@@ -183,6 +208,7 @@ static hu_status write_board(hu_metrics *metrics, const hu_metrics_row *row) {
             double value = column->value(row);
             bool is_turn = hu_column_is_judged(column) == (turn == 1);
             if (!column->board || !is_turn || is_absent(column, value)) continue;
+            if (is_rate(column)) value *= metrics->more.per_sample;
             scalar[count++] = make_scalar(metrics, c, value);
         }
     return hu_tensorboard_scalars(metrics->board, row->report->step, scalar, count);

@@ -6,11 +6,15 @@
 
 typedef struct hu_metrics hu_metrics;
 
-/* Columns that only some trainings have. */
+/* What only some trainings have: columns, and places of samples. */
 typedef struct hu_metrics_more {
     bool bits;  /* it has a schedule of bits */
     bool held;  /* it holds samples out */
     bool turns; /* it learns in turns */
+    /* What TensorBoard is told the rate in, "images" or "tokens" (borrowed: valid for ever), and
+     * how many of them are a sample. metrics.csv tells it in samples, as all versions did. */
+    const char *counted;
+    double per_sample;
 } hu_metrics_more;
 
 /* Opens the two files of the folder for appending (a metrics.csv that is there keeps its columns).

@@ -211,5 +211,21 @@ def damaged_file(checks, cwd):
     checks.same(steps, [0, 1, 2, 3], "all whole events stay")
 
 
+def rate_of_texts(checks, cwd):
+    """A text's rate is told in tokens: a sample is eight of them. metrics.csv has samples."""
+    for name in ("train", "valid"):
+        with open(f"{cwd}/{name}.txt", "w") as file:
+            file.write("the cat sat on the mat .\n" * 40)
+    program.train("model=transformer-lm-s", f"data=text:{cwd}/train.txt", f"data.valid={cwd}/valid.txt", "data.unit=word",
+                  "model.width=0.125", "batch=4", "data.length=8", "threads=1", "steps=3", "run.log_every=1", cwd=cwd)
+    found = [values for _, values in events(checks, f"{cwd}/run") if "train/loss" in values]
+    rows = table(f"{cwd}/run")
+    checks.same(len(found), len(rows), "rows")
+    for values, row in zip(found, rows):
+        checks.that("speed/images_per_second" not in values, "no images")
+        checks.that(math.isclose(values["speed/tokens_per_second"], 8 * float(row["images_per_second"]), rel_tol=1e-3,
+                                 abs_tol=1), f"tokens: {values}, {row}")
+
+
 if __name__ == "__main__":
-    program.main(whole_run, resumed_run, diverging_run, damaged_file)
+    program.main(whole_run, resumed_run, diverging_run, damaged_file, rate_of_texts)
