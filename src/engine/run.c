@@ -15,10 +15,6 @@ const hu_weights *hu_run_weights(const hu_run *run) {
     return run->weights;
 }
 
-const hu_node_info *hu_run_node_info(const hu_run *run, uint32_t node) {
-    return &run->exec[node].info;
-}
-
 const hu_pass_options *hu_run_pass(const hu_run *run) {
     return &run->pass;
 }
@@ -29,11 +25,6 @@ bool hu_run_has_overflowed(const hu_run *run) {
 
 void hu_run_set_overflowed(hu_run *run, bool overflowed) {
     run->overflowed = overflowed;
-}
-
-const char *hu_run_overflow_name(const hu_run *run, bool *in_gradient) {
-    *in_gradient = run->overflowed && run->overflow_in_gradient;
-    return run->overflowed ? run->overflow_name : NULL;
 }
 
 uint32_t hu_run_counted_nodes(const hu_run *run) {

@@ -13,9 +13,6 @@ const hu_graph *hu_run_graph(const hu_run *run);
 const hu_edge_table *hu_run_edges(const hu_run *run);
 const hu_weights *hu_run_weights(const hu_run *run);
 
-/* The facts of a node as its op sees them. Borrowed: valid as long as the run. */
-const hu_node_info *hu_run_node_info(const hu_run *run, uint32_t node);
-
 /* The options of the latest pass. Borrowed: valid until the next pass. */
 const hu_pass_options *hu_run_pass(const hu_run *run);
 
@@ -26,10 +23,6 @@ bool hu_run_has_overflowed(const hu_run *run);
 /* What the passes of all workers of a step say together, in place of the latest one's: the end of
  * the step and adaptations ask for it. */
 void hu_run_set_overflowed(hu_run *run, bool overflowed);
-
-/* Name of the first tensor that could not be encoded, NULL if there was none; *in_gradient: it is
- * the gradient of that value. Borrowed: valid as long as the graph. */
-const char *hu_run_overflow_name(const hu_run *run, bool *in_gradient);
 
 /* Nodes whose outputs the latest forward pass counted completely: the first so many. All, unless a
  * format stopped the pass; then those up to the one that made what the format could not encode. */

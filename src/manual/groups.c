@@ -44,12 +44,6 @@ const hu_key_group *hu_key_group_at(size_t index) {
     return index < sizeof groups / sizeof *groups ? &groups[index] : NULL;
 }
 
-const hu_key_group *hu_key_group_find(const char *name) {
-    for (size_t i = 0; hu_key_group_at(i); i++)
-        if (strcmp(groups[i].name, name) == 0) return &groups[i];
-    return NULL;
-}
-
 bool hu_key_is_of(const hu_config_key *key, const hu_key_group *group) {
     size_t length = strlen(group->name);
     return strncmp(key->name, group->name, length) == 0 && key->name[length] == '.';

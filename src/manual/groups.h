@@ -18,9 +18,6 @@ typedef struct hu_key_group {
  * Proof: tests/program/help_test.py, test_of_every_key. */
 const hu_key_group *hu_key_group_at(size_t index);
 
-/* The group of this name, without a dot ("lr"); NULL if there is none. */
-const hu_key_group *hu_key_group_find(const char *name);
-
 /* Whether the key is one of the group: its full name begins with that of the group and a dot. */
 bool hu_key_is_of(const hu_config_key *key, const hu_key_group *group);
 

@@ -135,18 +135,6 @@ hu_value_id hu_build_layer_norm(hu_builder *b, const char *name, hu_value_id in,
     return hu_build_node(b, &hu_op_layer_norm, name, NULL, &attrs, 1, &in);
 }
 
-hu_value_id hu_build_position(hu_builder *b, const char *name, const char *prefix, hu_value_id in,
-                              hu_init init) {
-    hu_position_attrs attrs = {.init = init};
-    return hu_build_node(b, &hu_op_position, name, prefix, &attrs, 1, &in);
-}
-
-hu_value_id hu_build_class_token(hu_builder *b, const char *name, const char *prefix,
-                                 hu_value_id in, hu_init init) {
-    hu_class_token_attrs attrs = {.init = init};
-    return hu_build_node(b, &hu_op_class_token, name, prefix, &attrs, 1, &in);
-}
-
 /* The first row. */
 hu_value_id hu_build_pick(hu_builder *b, const char *name, hu_value_id in) {
     return hu_build_node(b, &hu_op_pick, name, NULL, NULL, 1, &in);

@@ -72,13 +72,6 @@ hu_value_id hu_build_norm(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_relu(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_layer_norm(hu_builder *b, const char *name, hu_value_id in, float epsilon);
 
-/* A parameter as large as a sample that is added to it; and one that is put in front of its rows.
- * It is called PREFIX, NULL: name. */
-hu_value_id hu_build_position(hu_builder *b, const char *name, const char *prefix, hu_value_id in,
-                              hu_init init);
-hu_value_id hu_build_class_token(hu_builder *b, const char *name, const char *prefix,
-                                 hu_value_id in, hu_init init);
-
 /* The first row of all. */
 hu_value_id hu_build_pick(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_gelu(hu_builder *b, const char *name, hu_value_id in);

@@ -65,10 +65,6 @@ int64_t hu_conv_tap_lanes(const hu_conv *c) {
     return layout_of(c) == HU_CONV_ROWS ? c->kernel_w * c->in_c : c->in_c;
 }
 
-int64_t hu_conv_tap_columns(const hu_conv *c) {
-    return layout_of(c) == HU_CONV_ROWS ? 1 : c->kernel_w;
-}
-
 /* ROWS: columns behind a row that the last window reads, at least as many as before it. */
 static int64_t pad_behind(const hu_conv *c) {
     int64_t read = (c->out_w - 1) * c->stride_w + c->kernel_w - c->pad_w - c->in_w;

@@ -34,7 +34,6 @@ typedef struct hu_conv_strip_view {
 /* Lanes of one tap: channels, or with ROWS taps of a kernel row and their channels; taps along w.
  */
 int64_t hu_conv_tap_lanes(const hu_conv *conv);
-int64_t hu_conv_tap_columns(const hu_conv *conv);
 
 /* Once for all strips of a call of count images: layout and masks. Then for each strip, with
  * images, y0, y1, in0 and in1 set: places x and dy of its first image. Then for each group of
