@@ -9,27 +9,28 @@
 
 struct hu_keys {
     hu_keys_kind kind;
-    char *name;   /* NULL unless in a map */
-    char *text;   /* NULL unless a text */
-    char *origin; /* never NULL */
+    char *name;         /* NULL unless in a map */
+    const char *text;   /* NULL unless a text */
+    const char *origin; /* never NULL */
     hu_keys *parent;
     hu_keys **child; /* [count], room for capacity */
     size_t count, capacity;
+    char words[]; /* origin and text, each with its final zero */
 };
 
 hu_status hu_keys_create(hu_keys_kind kind, const char *text, const char *origin, hu_keys **node) {
-    hu_status st;
-    hu_keys *made = NULL;
+    void *block;
+    bool has_text = kind == HU_KEYS_TEXT;
+    if (!text) text = "";
+    size_t origin_bytes = strlen(origin) + 1, text_bytes = has_text ? strlen(text) + 1 : 0;
     *node = NULL;
-    HU_TRY(HU_NEW(&made));
+    hu_status st = hu_alloc(sizeof(hu_keys) + origin_bytes + text_bytes, &block);
+    if (st != HU_OK) return st;
+    hu_keys *made = *node = block;
     made->kind = kind;
-    HU_TRY(hu_strdup(origin, &made->origin));
-    if (kind == HU_KEYS_TEXT) HU_TRY(hu_strdup(text ? text : "", &made->text));
-    *node = made;
+    made->origin = memcpy(made->words, origin, origin_bytes);
+    if (has_text) made->text = memcpy(made->words + origin_bytes, text, text_bytes);
     return HU_OK;
-done:
-    hu_keys_free(made);
-    return st;
 }
 
 /* Depth is bounded by HU_KEYS_MAX_DEPTH, so the recursions of this file are too. */
@@ -38,8 +39,6 @@ void hu_keys_free(hu_keys *node) {
     for (size_t i = 0; i < node->count; i++) hu_keys_free(node->child[i]);
     hu_free(node->child);
     hu_free(node->name);
-    hu_free(node->text);
-    hu_free(node->origin);
     hu_free(node);
 }
 
