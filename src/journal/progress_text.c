@@ -80,6 +80,7 @@ static void put_recipe(lines *l, const json_t *row) {
     if (warmup > 0.0) put(l, " behind a warm-up of %.4g epochs", warmup);
     if (first == 0.0) put(l, " (step 1 has lr 0)");
     put(l, ", batch %lld", whole(row, "batch"));
+    if (*word(row, "optimizer_state")) put(l, ", state in %s", word(row, "optimizer_state"));
     put(l, "\nlength     %.4g epochs, %lld steps", hu_json_real(row, "epochs"),
         whole(row, "steps"));
     if (whole(row, "step") > 0) put(l, ", %lld of them done", whole(row, "step"));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/run.h"
 #include "journal/plan.h"
 #include "session/scale.h"
 
@@ -47,17 +48,31 @@ static json_t *pack_subject(const hu_opening *o) {
         (json_int_t)hu_task_classes(task, o->dataset), "counted", hu_task_counted(task));
 }
 
+/* Formats of the optimizer's state as they were asked for; "" where all of it is float32. */
+static const char *print_state(const hu_opening *o, char *text, size_t capacity) {
+    const hu_keys *rules = o->options->optimizer_state;
+    const hu_edge_table *edges = hu_run_edges(hu_trainer_run(o->trainer));
+    bool packs = edges->has_state[HU_STATE_MOMENTUM] || edges->has_state[HU_STATE_SQUARES];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; packs && i < hu_keys_count(rules) && used < capacity; i++)
+        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i > 0 ? ", " : "",
+                                 hu_keys_value(hu_keys_at(rules, i)));
+    return text;
+}
+
 /* How it is learned. */
 static json_t *pack_recipe(const hu_opening *o) {
-    char scaling[HU_SCALING_BYTES];
+    char scaling[HU_SCALING_BYTES], state[256];
     const hu_train_options *options = o->options;
     hu_ledger ledger = hu_trainer_ledger(o->trainer);
     return json_pack(
-        "{s:I, s:I, s:I, s:o, s:s, s:o, s:s, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "step",
+        "{s:I, s:I, s:I, s:o, s:s, s:s, s:o, s:s, s:o, s:o, s:I, s:s, s:I, s:o, s:o}", "step",
         (json_int_t)hu_trainer_progress(o->trainer)->step, "steps", (json_int_t)options->steps,
         "steps_per_epoch", (json_int_t)hu_trainer_steps_per_epoch(o->trainer), "epochs",
         hu_json_number(epochs_of(o)), "optimizer", hu_optimizer_kinds[options->optimizer.kind].name,
-        "lr", hu_json_number(options->schedule.lr), "schedule",
+        "optimizer_state", print_state(o, state, sizeof state), "lr",
+        hu_json_number(options->schedule.lr), "schedule",
         hu_schedule_kinds[options->schedule.kind].name, "warmup_epochs",
         hu_json_number(options->schedule.warmup), "first_lr", hu_json_number(rate_at(o, 0)),
         "batch", (json_int_t)options->batch, "scaling",

@@ -98,6 +98,9 @@ def planned_bytes(checks, cwd):
 def what_is_told(checks, cwd):
     """Squares of gradients in 8 bits without a scale vanish, and `why` says so."""
     program.train(*ADAM, "optimizer.state=*.squares: e4m3", "steps=12", "run.histogram_every=4", cwd=cwd, run="small")
+    with open(os.path.join(cwd, "small", "progress.jsonl"), encoding="utf-8") as file:
+        start = next(row for row in map(json.loads, file) if row["event"] == "start")
+    checks.same(start["optimizer_state"], "*.squares: e4m3", "what the training says of itself")
     with open(os.path.join(cwd, "small", "numerics.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file if "tensors" in line]
     counts = {entry[0]: entry for row in rows for entry in row["tensors"]}
