@@ -190,7 +190,7 @@ def bits_of(cwd, run):
 
 def mpirun(count, *words, cwd):
     done = subprocess.run([MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *program.last_of_each(words)], cwd=cwd,
-                          env=ENVIRONMENT, timeout=240, stdin=subprocess.DEVNULL,
+                          env=ENVIRONMENT, timeout=program.patience(240), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace")
     return done.returncode, done.stdout, done.stderr

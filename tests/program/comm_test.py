@@ -301,7 +301,7 @@ def interrupted(checks, cwd):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(1.0)
     running.send_signal(signal.SIGINT)
-    out, _ = running.communicate(timeout=60)
+    out, _ = running.communicate(timeout=program.patience(60))
     checks.same((running.returncode, out), (130, b""), "exit code and stdout of Ctrl-C")
 
 

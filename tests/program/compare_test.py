@@ -255,7 +255,7 @@ def killed(checks, cwd):
         time.sleep(0.005)
     for child in children(process.pid):
         os.kill(child, signal.SIGKILL)
-    out, _ = process.communicate(timeout=300)
+    out, _ = process.communicate(timeout=program.patience(300))
     checks.same(process.returncode, 1, "a crashed row: exit code")
     rows = json.loads(out)["rows"]
     checks.that("signal 9" in rows[0].get("failed", ""), f"the row says how it ended: {rows[0]}")

@@ -99,7 +99,7 @@ def interrupts(checks, cwd):
                                    cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         checks.that(wait_for_step(cwd, run, 5), f"{sign.name}: a first checkpoint")
         process.send_signal(sign)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=program.patience(60))
         checks.same(process.returncode, 130, f"{sign.name}: exit code")
         checks.same(out, "", f"{sign.name}: nothing on stdout")
         checks.that("interrupted: after step" in err and f"resume {run}" in err,
@@ -127,7 +127,7 @@ def second_interrupt(checks, cwd):
     time.sleep(0.5)
     checks.same(process.poll(), None, "the first Ctrl-C waits for the end of the step")
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=program.patience(60))
     checks.same(process.returncode, 130, "second Ctrl-C: exit code")
     saved = program.checkpoints(cwd, "run") if os.path.isdir(f"{cwd}/run/checkpoint") else {}
     checks.same(saved, {}, "second Ctrl-C: at once, nothing is saved any more")

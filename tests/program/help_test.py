@@ -182,7 +182,7 @@ class Examples(unittest.TestCase):
         lasting = " ".join(f"'{w}'" if not w.startswith("'") else w for w in program.last_of_each(command.split()))
         behind = " < FILE" if " < " in words else ""
         return subprocess.run(f"{program.HALFULP} {lasting}{behind}", shell=True, cwd=cwd, capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=program.patience(120))
 
 
 unittest.main()

@@ -84,7 +84,7 @@ def terminal(checks, cwd):
         return
     process = program.subprocess.Popen([program.HALFULP, "train", *TINY, "steps=3", "run.dir=run"],
                                        cwd=cwd, stdout=program.subprocess.PIPE, stderr=theirs)
-    out = process.communicate(timeout=60)[0].decode()
+    out = process.communicate(timeout=program.patience(60))[0].decode()
     os.close(theirs)
     text = os.read(ours, 65536).decode()
     os.close(ours)
@@ -108,7 +108,7 @@ def dumb_terminal(checks, cwd):
                        if name not in ("NO_COLOR", "CLICOLOR_FORCE")} | changed
         process = program.subprocess.run([program.HALFULP, "train", *TINY, "steps=3", f"run.dir={changed['TERM']}"],
                                          cwd=cwd, stdout=program.subprocess.PIPE, stderr=theirs, env=environment,
-                                         timeout=60)
+                                         timeout=program.patience(60))
         text = os.read(ours, 65536).decode()
         checks.that(process.returncode == 0 and "epoch 1/1" in text, f"{changed}: {text!r}")
         for part in parts:
@@ -120,7 +120,7 @@ def dumb_terminal(checks, cwd):
 def full_stdout(checks, cwd):
     with open("/dev/full", "w") as full:
         process = program.subprocess.run([program.HALFULP, "train", *TINY, "steps=1", "run.dir=run",
-                                          "--json"], cwd=cwd, stdout=full, timeout=60,
+                                          "--json"], cwd=cwd, stdout=full, timeout=program.patience(60),
                                          stderr=program.subprocess.PIPE, text=True)
     checks.same(process.returncode, 5, f"a result that cannot be written ({process.stderr!r})")
 

@@ -44,7 +44,7 @@ def words(count, *keys):
     return [MPIRUN, *FLAGS, "-np", str(count), program.HALFULP, *program.last_of_each(keys)]
 
 
-def mpirun(count, *keys, cwd, timeout=240):
+def mpirun(count, *keys, cwd, timeout=program.patience(240)):
     done = subprocess.run(words(count, *keys), cwd=cwd, env=ENVIRONMENT, timeout=timeout,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, errors="replace")
@@ -136,7 +136,7 @@ def apart(keys, others, cwd):
     """Two processes, the second one with other keys."""
     command = [*words(1, "train", *KEYS, "comm.format=e5m2", "steps=4", *keys), ":", "-np", "1",
                program.HALFULP, *program.last_of_each(["train", *KEYS, "comm.format=e5m2", "steps=4", *others])]
-    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
+    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, timeout=program.patience(120), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     return done.returncode, done.stderr
 
@@ -169,7 +169,7 @@ def refused(checks, cwd):
         checks.same(len(said(err)), 1, f"{others}: {err}")
     one_is_missing = [*words(1, "train", *KEYS, "run.dir=f"), ":", "-np", "1", "sh", "-c",
                       "sleep 1; exit 3"]
-    done = subprocess.run(one_is_missing, cwd=cwd, env=ENVIRONMENT, timeout=120, text=True,
+    done = subprocess.run(one_is_missing, cwd=cwd, env=ENVIRONMENT, timeout=program.patience(120), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     checks.that("the processes of the job did not all start" in done.stderr,
                 f"a process that ends before MPI has started: {done.stderr}")
@@ -177,7 +177,7 @@ def refused(checks, cwd):
     checks.that(code == 2 and "mpirun" in err, f"no launcher: exit {code}: {err}")
     code, _, err = mpirun(2, "train", *KEYS, "comm.transport=emulated", "steps=2", cwd=cwd)
     checks.that(code == 2 and "found 2 processes" in err, f"emulated twice: {code} {err}")
-    done = subprocess.run([program.HALFULP, "train", *KEYS, "steps=2"], cwd=cwd, timeout=120,
+    done = subprocess.run([program.HALFULP, "train", *KEYS, "steps=2"], cwd=cwd, timeout=program.patience(120),
                           env=dict(ENVIRONMENT, OMPI_COMM_WORLD_SIZE="4"), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     checks.that(done.returncode == 2 and "started 4 processes, but openmpi joins 1" in done.stderr,
@@ -240,7 +240,7 @@ def attacked(cwd, run, rank, sign, seconds):
     time.sleep(seconds)
     pids = children(job.pid)
     os.kill(pids[rank], sign)
-    err = job.communicate(timeout=60)[1]
+    err = job.communicate(timeout=program.patience(60))[1]
     for pid in pids.values():
         try:
             os.kill(pid, signal.SIGKILL)

@@ -1,5 +1,6 @@
 """What the tests of the program share: calling it, making data, comparing runs, counting checks."""
 import csv
+import functools
 import json
 import os
 import shutil
@@ -37,10 +38,16 @@ class Checks:
         return 1 if self.failed or not self.done else 0
 
 
+@functools.cache
 def sanitizer():
     """The sanitizer that the program was built with: asan, tsan or an empty text."""
     return next((name for name in ("asan", "tsan")
                  if subprocess.run(["grep", "-q", f"__{name}_init", HALFULP]).returncode == 0), "")
+
+
+def patience(seconds):
+    """How long to wait for a program that takes at most so many seconds: sanitized ones are slower."""
+    return 4 * seconds if sanitizer() else seconds
 
 
 def one_length(words):
@@ -59,7 +66,7 @@ def last_of_each(words):
 
 def call(*words, cwd, timeout=300, **more):
     """(exit code, stdout, stderr) of one call of the program; a key that is given again wins."""
-    done = subprocess.run([HALFULP, *last_of_each(words)], cwd=cwd, timeout=timeout,
+    done = subprocess.run([HALFULP, *last_of_each(words)], cwd=cwd, timeout=patience(timeout),
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", **more)
     return done.returncode, done.stdout, done.stderr
@@ -193,7 +200,7 @@ def peers(script, *calls):
     outputs = []
     for words in calls:
         done = subprocess.run([python, path, f"--halfulp={HALFULP}", *words], stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1000)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=patience(1000))
         print(done.stdout, end="", flush=True)
         if done.returncode != 0:
             sys.exit(1)

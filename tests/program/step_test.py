@@ -86,7 +86,7 @@ def text(checks, cwd):
 
 def call_script(*words, **environment):
     return subprocess.run([sys.executable, SCRIPT, *words], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=program.patience(600),
                           env={**os.environ, "HALFULP": program.HALFULP, **environment})
 
 

@@ -139,12 +139,12 @@ def follow(checks, cwd):
     checks.same([row["state"] for row in listed if row["run"].endswith("long")], ["running"], "list: it runs")
     time.sleep(0.5)
     watching[0].send_signal(signal.SIGINT)
-    out, err = watching[0].communicate(timeout=20)
+    out, err = watching[0].communicate(timeout=program.patience(20))
     checks.same(watching[0].returncode, 130, f"Ctrl-C ends the watching: {err!r}")
     checks.that("epoch 1/" in out and training.poll() is None, "and not the training")
     training.send_signal(signal.SIGINT)
-    checks.same(training.wait(timeout=20), 130, "the training is interrupted")
-    out, err = watching[1].communicate(timeout=20)
+    checks.same(training.wait(timeout=program.patience(20)), 130, "the training is interrupted")
+    out, err = watching[1].communicate(timeout=program.patience(20))
     checks.same((watching[1].returncode, out.splitlines()[-1].split(" ")[0]), (0, "interrupted"),
                 f"who watches sees its end: {err!r}")
     with open(path) as file:

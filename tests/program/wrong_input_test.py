@@ -101,7 +101,7 @@ def what_is_refused(checks, cwd):
     prepare(cwd)
     before = sorted(os.listdir(cwd))
     for words, expected, parts in REFUSED:
-        made = subprocess.run([program.HALFULP, *words], cwd=cwd, capture_output=True, text=True, timeout=60)
+        made = subprocess.run([program.HALFULP, *words], cwd=cwd, capture_output=True, text=True, timeout=program.patience(60))
         checks.same((made.returncode, made.stdout), (expected, ""), f"{words}: {made.stderr!r}")
         for part in parts:
             checks.that(part in made.stderr, f"{words}: {part!r} in {made.stderr!r}")
