@@ -278,10 +278,10 @@ def update_that_overflows(checks, cwd):
 
 def saving(checks, cwd):
     """A full disk and folders that cannot be: at the trial save, before the first step."""
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
+    limit = program.small_files(65536)
     begin = time.monotonic()
     err = fails(checks, cwd, 5, ["full", "trial save", "File too large"], "train", *TINY, "steps=100000",
-                "run.dir=full", preexec_fn=limit)
+                "run.dir=full", **limit)
     checks.that(time.monotonic() - begin < program.patience(2.0), f"a full disk shows within 2 s ({err!r})")
     checks.that(not os.path.exists(f"{cwd}/full/config.resolved.yaml"), "no run is left behind")
     with open(f"{cwd}/file", "w") as file:
@@ -299,7 +299,7 @@ def saving(checks, cwd):
     program.train(*TINY, "steps=4", "run.checkpoint_every=1", cwd=cwd, run="later")
     program.copy_at(cwd, "later", "grown", 4)
     code, _, err = program.call("resume", "grown", "steps=9", "run.checkpoint_every=1", cwd=cwd,
-                                preexec_fn=limit)
+                                **limit)
     checks.same(code, 5, f"a disk that fills up later: exit code ({err})")
     checks.that("grown" in err, f"a disk that fills up later: names the file ({err!r})")
     checks.same(program.call("eval", "grown", cwd=cwd)[0], 0, "a disk that fills up later: eval")

@@ -3,6 +3,7 @@ import csv
 import functools
 import json
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -70,6 +71,13 @@ def call(*words, cwd, timeout=300, **more):
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, errors="replace", **more)
     return done.returncode, done.stdout, done.stderr
+
+
+def small_files(most):
+    """More words for call(): no file may become larger than so many bytes. ThreadSanitizer puts a table of its own into a
+    file of TMPDIR, if there is one, and reads what could not be written."""
+    return {"env": {**os.environ, "TMPDIR": "/nowhere"},
+            "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))}
 
 
 def start(*words, cwd):

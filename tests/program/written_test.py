@@ -2,7 +2,6 @@
 is never success. What it reads is what it wrote: no gzip in its place."""
 import gzip
 import os
-import resource
 import stat
 import threading
 
@@ -100,8 +99,7 @@ def trial_save(checks, cwd):
 
 def limited(most, *words, cwd):
     """A call of the program that may make no file larger than so many bytes."""
-    return program.call(*words, cwd=cwd,
-                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+    return program.call(*words, cwd=cwd, **program.small_files(most))
 
 
 def same_file(checks, cwd, name, what):
