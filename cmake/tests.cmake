@@ -61,6 +61,7 @@ function(halfulp_preload name source test)
 endfunction()
 halfulp_preload(fail-memory tests/faults/fail_memory.c program_memory_test)
 halfulp_preload(fail-files tests/faults/fail_files.c program_faults_test)
+add_custom_target(program_lookup_test DEPENDS program_faults_test) # takes the same library
 
 file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
 foreach(source ${program_tests})

@@ -27,7 +27,7 @@ bool hu_file_exists(const char *path) {
 hu_status hu_file_find(const char *path, bool *exists) {
     struct stat info;
     *exists = stat(path, &info) == 0;
-    if (*exists || errno == ENOENT || errno == ENOTDIR) return HU_OK;
+    if (*exists || errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return HU_OK;
     return hu_io_fail(path, "cannot open", errno);
 }
 

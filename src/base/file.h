@@ -27,11 +27,12 @@ hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **dat
 /* The same into a room that is used again: its first *bytes are the file's; 0 on failure. */
 hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room, size_t *bytes);
 
-/* Whether path names something that exists (of any kind). */
+/* Whether path names something that exists (of any kind); false also where the system cannot tell.
+ * For advice; what is done otherwise without the file asks hu_file_find. */
 bool hu_file_exists(const char *path);
 
-/* The same where it matters why: *exists false if there is no such name; HU_ERR_IO if the system
- * cannot tell. */
+/* The same where it matters why: *exists false if there is no such name, or can be none; HU_ERR_IO
+ * if the system cannot tell. */
 hu_status hu_file_find(const char *path, bool *exists);
 
 /* Size in bytes of the file as it stands on the disk. HU_ERR_MISSING, HU_ERR_IO. */

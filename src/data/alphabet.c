@@ -139,10 +139,12 @@ hu_status hu_alphabet_write(const char *path, const char *names, int64_t count) 
 hu_status hu_alphabet_read(const char *path, char **names, int64_t *count) {
     hu_vocabulary words = {.unknown = -1};
     hu_alphabet alphabet = {0};
+    bool is_there;
     hu_status st = HU_OK;
     *names = NULL;
     *count = 0;
-    if (!hu_file_exists(path)) return HU_OK;
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) return HU_OK;
     HU_TRY(hu_vocabulary_read(path, HU_TEXT_CHARACTERS, &words));
     const hu_word *last = &words.word[words.count - 1];
     size_t bytes = (size_t)(last->at + last->length + 1 - words.text);

@@ -59,16 +59,20 @@ static void close_boxes(hu_reader *reader) {
 static hu_status find_picture(const boxes_reader *half, int64_t index, char **path) {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp",
                                           ".JPG", ".JPEG", ".PNG", ".WEBP"};
+    bool is_there = false;
+    *path = NULL;
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
         char file[1024];
         if (!half->pictures) return hu_strdup(half->name[index], path);
         if (strlen(half->name[index]) + strlen(endings[e]) >= sizeof file) break;
         strcat(strcpy(file, half->name[index]), endings[e]);
         hu_status st = hu_path_join(half->pictures, file, path);
-        if (st != HU_OK || hu_file_exists(*path)) return st;
+        if (st == HU_OK) st = hu_file_find(*path, &is_there);
+        if (st == HU_OK && is_there) return st;
         hu_free(*path);
+        *path = NULL;
+        if (st != HU_OK) return st;
     }
-    *path = NULL;
     return hu_fail(HU_ERR_CORRUPT, "%s: found no picture %.64s.jpg (.jpeg, .png, .webp)",
                    half->pictures, half->name[index]);
 }
@@ -153,12 +157,14 @@ static hu_status read_annotation(void *context, int64_t index) {
     char file[1024], *path = NULL;
     uint8_t *data = NULL;
     size_t bytes;
+    bool is_there = true;
     hu_status st = HU_OK;
     if (strlen(half->name[index]) + sizeof ".xml" > sizeof file)
         return hu_fail(HU_ERR_CORRUPT, "%s: found a name of %zu letters", half->annotations,
                        strlen(half->name[index]));
     HU_TRY(hu_path_join(half->annotations, strcat(strcpy(file, half->name[index]), ".xml"), &path));
-    if (half->needs_no_truth && !hu_file_exists(path)) goto done;
+    if (half->needs_no_truth) HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) goto done;
     HU_TRY(hu_file_read_plain(path, XML_LIMIT, &data, &bytes));
     HU_TRY(hu_voc_read(path, data, bytes, &half->voc[index]));
     half->declared[2 * index] = (int32_t)half->voc[index].width;
@@ -230,12 +236,12 @@ static const char train_list[] = "ImageSets/Main/train.txt";
 static hu_status open_test(const char *directory, const hu_data_known *known, boxes_reader **made) {
     static const char test[] = "ImageSets/Main/test.txt", val[] = "ImageSets/Main/val.txt";
     char *path;
+    bool has_test = false;
     if (known->files) return open_files(known, made);
     hu_status st = hu_path_join(directory, test, &path);
-    if (st != HU_OK) return st;
-    const char *list = hu_file_exists(path) ? test : val;
+    if (st == HU_OK) st = hu_file_find(path, &has_test);
     hu_free(path);
-    return open_half(directory, list, known, made);
+    return st == HU_OK ? open_half(directory, has_test ? test : val, known, made) : st;
 }
 
 bool hu_boxes_available(const hu_data_kind *kind, const char *directory) {

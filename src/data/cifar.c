@@ -53,14 +53,17 @@ static const layout *layout_of(const hu_data_kind *kind) {
 static hu_status find_file(const layout *version, const char *directory, const char *name,
                            char **path) {
     char inner[64];
-    hu_status st = hu_path_join(directory, name, path);
-    if (st != HU_OK || hu_file_exists(*path)) return st;
-    hu_free(*path);
     snprintf(inner, sizeof inner, "%s/%s", version->folder, name);
-    st = hu_path_join(directory, inner, path);
-    if (st != HU_OK || hu_file_exists(*path)) return st;
-    hu_free(*path);
-    *path = NULL;
+    const char *const names[] = {name, inner};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool is_there = false;
+        hu_status st = hu_path_join(directory, names[i], path);
+        if (st == HU_OK) st = hu_file_find(*path, &is_there);
+        if (st == HU_OK && is_there) return st;
+        hu_free(*path);
+        *path = NULL;
+        if (st != HU_OK) return st;
+    }
     return hu_fail(HU_ERR_MISSING, "%s: found no %s", directory, name);
 }
 

@@ -89,10 +89,11 @@ done:
 
 hu_status hu_class_names_read(const char *directory, int64_t classes, char **text) {
     char *path;
+    bool is_there = false;
     *text = NULL;
     hu_status st = hu_path_join(directory, HU_CLASS_NAMES_FILE, &path);
-    if (st != HU_OK) return st;
-    if (hu_file_exists(path)) st = hu_class_names_read_file(path, classes, text);
+    if (st == HU_OK) st = hu_file_find(path, &is_there);
+    if (st == HU_OK && is_there) st = hu_class_names_read_file(path, classes, text);
     hu_free(path);
     return st;
 }
@@ -164,10 +165,12 @@ hu_status hu_class_names_recall(const char *path, char **names, int64_t *count) 
     enum { MOST = 1 << 28 };
     uint8_t *data = NULL;
     size_t bytes;
+    bool is_there;
     hu_status st;
     *names = NULL;
     *count = 0;
-    if (!hu_file_exists(path)) return HU_OK;
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) return HU_OK;
     HU_TRY(hu_file_read_plain(path, MOST, &data, &bytes));
     HU_TRY(hu_strndup((const char *)data, bytes, names));
     *count = split(*names);

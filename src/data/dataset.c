@@ -421,7 +421,10 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
 static hu_status check_there(const hu_data_kind *kind, const char *spec, const char *directory,
                              const hu_image_choice *choice) {
     bool is_path = directory && kind->advice[0] && choice->known.file_count == 0;
-    if (!is_path || choice->known.prompts || hu_file_exists(directory)) return HU_OK;
+    bool is_there = true;
+    if (!is_path || choice->known.prompts) return HU_OK;
+    hu_status st = hu_file_find(directory, &is_there);
+    if (st != HU_OK || is_there) return st;
     return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'; %s", spec, directory,
                    kind->advice);
 }

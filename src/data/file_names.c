@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/io.h"
 #include "base/memory.h"
 
 enum { FIRST_BYTES = 4096 };
@@ -67,6 +68,15 @@ long hu_file_names_find(const hu_file_names *names, const char *name) {
     return found ? (long)(found - names->name) : -1;
 }
 
+hu_status hu_folder_find(const char *path, bool *is_folder) {
+    struct stat facts;
+    hu_status st = hu_file_find(path, is_folder);
+    if (st != HU_OK || !*is_folder) return st;
+    if (stat(path, &facts) != 0) return hu_io_fail(path, "cannot open", errno);
+    *is_folder = S_ISDIR(facts.st_mode);
+    return HU_OK;
+}
+
 bool hu_is_folder(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
@@ -82,11 +92,12 @@ bool hu_has_folder(const char *directory, const char *name) {
 
 hu_status hu_test_half(const char *directory, const char **half) {
     char *path;
+    bool has_test = false;
     hu_status st = hu_path_join(directory, "test", &path);
-    if (st != HU_OK) return st;
-    *half = hu_is_folder(path) ? "test" : "val";
+    if (st == HU_OK) st = hu_folder_find(path, &has_test);
+    *half = has_test ? "test" : "val";
     hu_free(path);
-    return HU_OK;
+    return st;
 }
 
 static const char *const of_images[] = {".jpg", ".jpeg", ".png", ".webp", NULL};
@@ -108,7 +119,7 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
     *is_folder = entry->d_type == DT_DIR;
     if (entry->d_type == DT_DIR || entry->d_type == DT_REG) return HU_OK;
     hu_status st = hu_path_join(directory, entry->d_name, &path);
-    if (st == HU_OK) *is_folder = hu_is_folder(path);
+    if (st == HU_OK) st = hu_folder_find(path, is_folder);
     hu_free(path);
     return st;
 }

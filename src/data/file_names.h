@@ -31,12 +31,15 @@ hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names);
 
-/* Whether path is a folder; whether the directory has a folder of that name. */
+/* Whether path is a folder. HU_ERR_IO if the system cannot tell. */
+hu_status hu_folder_find(const char *path, bool *is_folder);
+
+/* The same where it does not matter, and whether the directory has a folder of that name. */
 bool hu_is_folder(const char *path);
 bool hu_has_folder(const char *directory, const char *name);
 
 /* The name of the half that is not trained on: "test" if the directory has such a folder, else
- * "val". HU_ERR_MEMORY. */
+ * "val". HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_test_half(const char *directory, const char **half);
 
 #endif

@@ -29,12 +29,16 @@ static const char *const test_names[] = {"t10k", "test", NULL};
 static hu_status find_file(const char *directory, const char *const *prefixes, const char *suffix,
                            char **path) {
     char name[64];
+    bool is_there = false;
     for (const char *const *prefix = prefixes; *prefix; prefix++) {
         for (int gz = 0; gz < 2; gz++) {
             snprintf(name, sizeof name, "%s-%s%s", *prefix, suffix, gz ? ".gz" : "");
             hu_status st = hu_path_join(directory, name, path);
-            if (st != HU_OK || hu_file_exists(*path)) return st;
+            if (st == HU_OK) st = hu_file_find(*path, &is_there);
+            if (st == HU_OK && is_there) return st;
             hu_free(*path);
+            *path = NULL;
+            if (st != HU_OK) return st;
         }
     }
     *path = NULL;

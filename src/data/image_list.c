@@ -271,11 +271,13 @@ done:
 
 /* DIR/NAME; NULL: it is no folder. */
 static hu_status find_half(const char *directory, const char *name, char **half) {
+    bool is_there = false;
     hu_status st = hu_path_join(directory, name, half);
-    if (st != HU_OK || hu_is_folder(*half)) return st;
+    if (st == HU_OK) st = hu_folder_find(*half, &is_there);
+    if (st == HU_OK && is_there) return st;
     hu_free(*half);
     *half = NULL;
-    return HU_OK;
+    return st;
 }
 
 /* DIR/train and DIR/val, or DIR/test, which is NULL where there is neither; without train and them

@@ -91,10 +91,13 @@ done:
 /* The packed file where it alone is there, else the plain one. */
 static hu_status find(const char *directory, const char *name, const char *language, char **path) {
     char *packed = NULL;
+    bool is_plain, is_packed;
     hu_status st;
     HU_TRY(path_of(directory, name, language, "", path));
     HU_TRY(path_of(directory, name, language, ".gz", &packed));
-    if (!hu_file_exists(*path) && hu_file_exists(packed)) {
+    HU_TRY(hu_file_find(*path, &is_plain));
+    HU_TRY(hu_file_find(packed, &is_packed));
+    if (!is_plain && is_packed) {
         hu_free(*path);
         *path = packed;
         packed = NULL;
@@ -108,7 +111,8 @@ hu_status hu_sentences_look(const char *directory, const char *name, const char 
                             bool *exist) {
     char *path = NULL;
     hu_status st = find(directory, name, language, &path);
-    *exist = st == HU_OK && hu_file_exists(path);
+    *exist = false;
+    if (st == HU_OK) st = hu_file_find(path, exist);
     hu_free(path);
     return st;
 }

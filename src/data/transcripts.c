@@ -132,11 +132,13 @@ static hu_status read_digits(const char *folder, const hu_file_names *names, hu_
 hu_status hu_transcripts_read(const char *folder, const hu_file_names *sounds, bool may_lack,
                               hu_transcripts *transcripts) {
     char *path = NULL;
+    bool is_there;
     hu_status st;
     *transcripts = (hu_transcripts){0};
     HU_TRY(HU_NEW_ARRAY(&transcripts->text, sounds->count));
     HU_TRY(hu_path_join(folder, file_name, &path));
-    if (hu_file_exists(path))
+    HU_TRY(hu_file_find(path, &is_there));
+    if (is_there)
         st = read_file(path, sounds, transcripts);
     else if (!may_lack || are_digits(sounds))
         st = read_digits(folder, sounds, transcripts);

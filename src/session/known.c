@@ -61,8 +61,9 @@ done:
 static hu_status look_for_words(const char *directory, bool *has_words) {
     char *path;
     hu_status st = hu_path_join(directory, HU_VOCABULARY_SOURCE_FILE, &path);
-    *has_words = st == HU_OK && hu_file_exists(path);
-    if (st == HU_OK) hu_free(path);
+    *has_words = false;
+    if (st == HU_OK) st = hu_file_find(path, has_words);
+    hu_free(path);
     return st;
 }
 

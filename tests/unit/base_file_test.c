@@ -324,7 +324,8 @@ static void replace_writes_to_what_is_no_file(void **state) {
     assert_int_equal(entries_named_tmp(), 0);
 }
 
-/* A name that the system cannot look up is not one that is missing. */
+/* A name that the system cannot look up is not one that is missing; one that no file can have is.
+ */
 static void what_cannot_be_looked_up_is_not_missing(void **state) {
     (void)state;
     bool exists = true;
@@ -335,8 +336,12 @@ static void what_cannot_be_looked_up_is_not_missing(void **state) {
     assert_false(exists);
     assert_int_equal(hu_file_find(folder, &exists), HU_OK);
     assert_true(exists);
-    assert_int_equal(hu_file_find(name, &exists), HU_ERR_IO); /* longer than names can be */
+    assert_int_equal(hu_file_find(name, &exists), HU_OK); /* longer than names can be */
     assert_false(exists);
+    assert_int_equal(symlink("loop", at("loop")), 0);
+    assert_int_equal(hu_file_find(at("loop"), &exists), HU_ERR_IO);
+    assert_false(exists);
+    assert_int_equal(unlink(at("loop")), 0);
 }
 
 static void memory_faults_are_reported_and_leak_nothing(void **state) {
