@@ -46,6 +46,37 @@ static void test_same_step_again(void **state) {
     end(&ended);
 }
 
+static void begin_packed(fixture *f, const char *format, hu_keys **list) {
+    prepare(f, "fp32");
+    *list = list_of(format, NULL);
+    f->options.optimizer_state = *list;
+    begin(f);
+}
+
+/* Codes of one format mean nothing in another, though they have as many bytes. */
+static void test_packed_state(void **state) {
+    (void)state;
+    fixture ended, same, other;
+    hu_keys *list[3];
+    begin_packed(&ended, "bf16 sr", &list[0]);
+    begin_packed(&same, "bf16", &list[1]);
+    begin_packed(&other, "fp16", &list[2]);
+    for (int i = 0; i < 5; i++) step(&ended);
+    begin_at(&same, &ended);
+    const char *name;
+    const void *kept, *taken;
+    size_t bytes;
+    assert_true(hu_optimizer_state(ended.trainer->turn[0].optimizer, 1, &name, &kept, &bytes));
+    assert_true(hu_optimizer_state(same.trainer->turn[0].optimizer, 1, &name, &taken, &bytes));
+    assert_memory_equal(kept, taken, bytes);
+    assert_int_equal(hu_trainer_begin_at(other.trainer, ended.trainer), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "optimizer.state"));
+    end(&other);
+    end(&same);
+    end(&ended);
+    for (int i = 0; i < 3; i++) hu_keys_free(list[i]);
+}
+
 /* Where nothing but the gradient moves the weights, the update is the gradient that is given. */
 static void test_gradient_of_a_step(void **state) {
     (void)state;
@@ -136,6 +167,7 @@ static void test_refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_step_again), cmocka_unit_test(test_gradient_of_a_step),
-        cmocka_unit_test(test_promoted_beforehand), cmocka_unit_test(test_refusals)};
+        cmocka_unit_test(test_packed_state), cmocka_unit_test(test_promoted_beforehand),
+        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
