@@ -10,23 +10,57 @@
 #include "engine/scale.h"
 #include "engine/tally.h"
 #include "engine/visit.h"
+#include "kernel/fused/fused.h"
 
-/* Sums the partial parameter gradients in a tree over their index, each element by one thread. */
-static void sum_dparams(hu_run *run, uint32_t n) {
-    enum { BLOCK = 4096 };
-    int64_t elements = run->exec[n].dparam_elements, span = run->exec[n].span;
-    int64_t partials = (run->chunks + span - 1) / span;
-    float *all = hu_buffer_data(run, run->exec[n].dpartial);
-    int threads = elements >= 8 * BLOCK ? run->options.threads : 1;
+enum { BLOCK = 1024 }; /* numbers of all partial results: they stay in the L1 cache */
+
+static int64_t partials_of(const hu_run *run, uint32_t n) {
+    int64_t span = run->exec[n].span;
+    return (run->chunks + span - 1) / span;
+}
+
+/* to[n] = the tree of partial results x, x + step, ...: (0+1)+(2+3)+..., n <= BLOCK. to may be x.
+ */
+static void sum_block(int64_t partials, int64_t step, int64_t n, const float *x, float *to) {
+    float sum[HU_PARTIALS_MOST / 2][BLOCK];
+    int64_t pairs = (partials + 1) / 2;
+    for (int64_t p = 0; p < partials; p += 2)
+        if (p + 1 < partials)
+            hu_fused()->add(n, x + p * step, x + (p + 1) * step, p == 0 ? to : sum[p / 2]);
+        else if (p > 0 || to != x)
+            memcpy(p == 0 ? to : sum[p / 2], x + p * step, (size_t)n * sizeof *to);
+    for (int64_t stride = 1; stride < pairs; stride *= 2)
+        for (int64_t p = 0; p + stride < pairs; p += 2 * stride) {
+            float *left = p == 0 ? to : sum[p];
+            hu_fused()->add(n, left, sum[p + stride], left);
+        }
+}
+
+/* The same of a stack: each is the right one of what lies below it. */
+static void fold_block(int64_t kept, int64_t step, int64_t n, const float *x, float *to) {
+    float room[BLOCK];
+    const float *sum = x + (kept - 1) * step;
+    for (int64_t k = kept - 2; k >= 0; k--, sum = room)
+        hu_fused()->add(n, x + k * step, sum, k == 0 ? to : room);
+    if (kept == 1 && to != x) memcpy(to, x, (size_t)n * sizeof *to);
+}
+
+/* Sums the partial results of a parameter's gradient, the first of which is x, in a tree over their
+ * index, each element by one thread. */
+static void sum_dparam(const hu_run *run, uint32_t n, int64_t elements, const float *x, float *to) {
+    enum { FEW = 32768 };
+    int64_t step = run->exec[n].dparam_elements, partials = 1;
+    bool stacks = hu_stacks_partials(run, n);
+    if (hu_dparam_per_chunk(run, n)) partials = partials_of(run, n);
+    int threads = elements >= FEW ? run->options.threads : 1;
+    if (partials == 1 && to == x) return;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
     for (int64_t b = 0; b < elements; b += BLOCK) {
-        int64_t end = b + BLOCK < elements ? b + BLOCK : elements;
-        for (int64_t stride = 1; stride < partials; stride *= 2)
-            for (int64_t c = 0; c + stride < partials; c += 2 * stride) {
-                float *restrict left = all + c * elements;
-                const float *restrict right = all + (c + stride) * elements;
-                for (int64_t i = b; i < end; i++) left[i] += right[i];
-            }
+        int64_t left = elements - b, count = left < BLOCK ? left : BLOCK;
+        if (stacks)
+            fold_block(hu_stacked(partials - 1) + 1, step, count, x + b, to + b);
+        else
+            sum_block(partials, step, count, x + b, to + b);
     }
 }
 
@@ -44,44 +78,59 @@ static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_
 /* Adds the stored contributions to a parameter's gradient in consumer order, each element by one
  * thread. sum: room for the parameter's elements. */
 static void sum_contributions(const hu_run *run, hu_value_id param, float *sum) {
-    enum { BLOCK = 4096 };
     uint32_t count = hu_contribution_count(run->graph, param);
     int64_t elements = run->graph->value[param].elements;
 #pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
     for (int64_t first = 0; first < elements; first += BLOCK) {
         int64_t n = elements - first < BLOCK ? elements - first : BLOCK;
-        float scratch[BLOCK];
-        for (uint32_t k = 0; k < count; k++) {
+        float scratch[BLOCK], *to = sum + first;
+        const float *left = NULL;
+        for (uint32_t k = 0; k < count; k++, left = to) {
             const hu_slot *slot = &run->grad[hu_contribution_use(run->graph, param, k)];
             const float *x = hu_storage_read_part(&slot->storage, slot->data, first, n, scratch);
-            for (int64_t i = 0; i < n; i++) sum[first + i] = k == 0 ? x[i] : sum[first + i] + x[i];
+            if (k > 0)
+                hu_fused()->add(n, left, x, to);
+            else
+                memcpy(to, x, (size_t)n * sizeof *to);
         }
     }
 }
 
-/* The parameter gradients of a node are complete: adds the chunks' parts, rounds and stores. The
- * last contribution to a parameter with several uses lets their sum follow. */
+/* Where the numbers of a gradient are put together: in its slot, if that holds them as they are. */
+static float *room_of(const hu_slot *slot, float *otherwise) {
+    bool is_plain = slot->storage.trait->is_float32 && !hu_quantizer_rounds(&slot->edge->quantizer);
+    return is_plain ? (float *)(void *)slot->data : otherwise;
+}
+
+/* The contribution of parameter j of node n is complete: adds the chunks' parts, rounds and stores.
+ * The last contribution to a parameter with several uses lets their sum follow. dparam: its first
+ * partial result. */
+static void store_dparam(hu_run *run, uint32_t n, int j, float *dparam) {
+    const hu_node *node = &run->graph->node[n];
+    uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
+    hu_value_id param = node->param[j];
+    hu_slot *slot = &run->grad[use], *sum = &run->grad_sum[param];
+    float *x = room_of(slot, dparam);
+    sum_dparam(run, n, slot->elements, dparam, x);
+    hu_learn_parameter(run, param, x);
+    store_gradient(run, slot, hu_tally_of_use(run, use), param, x);
+    if (hu_contribution_completes(run, use)) {
+        x = room_of(sum, dparam); /* what that held is stored now */
+        sum_contributions(run, param, x);
+        store_gradient(run, sum, hu_tally_of_sum(run, param), param, x);
+    } else if (hu_is_summed_parameter(run->graph, param)) {
+        return;
+    }
+    if (run->pass.gradient_ready) run->pass.gradient_ready(run->pass.ready_context, param);
+}
+
 static void store_dparams(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     float *dparam[HU_MAX_PARAMS];
     if (run->exec[n].dpartial == HU_NONE) return;
-    if (hu_dparam_per_chunk(run, n)) sum_dparams(run, n);
     hu_point_dparams(run, n, 0, dparam);
-    for (int j = 0; j < node->n_params; j++) {
-        uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
-        hu_value_id param = node->param[j];
-        if (!dparam[j]) continue;
-        hu_learn_parameter(run, param, dparam[j]);
-        store_gradient(run, &run->grad[use], hu_tally_of_use(run, use), param, dparam[j]);
-        if (hu_contribution_completes(run, use)) {
-            sum_contributions(run, param, dparam[j]); /* what it held is stored now */
-            store_gradient(run, &run->grad_sum[param], hu_tally_of_sum(run, param), param,
-                           dparam[j]);
-        } else if (hu_is_summed_parameter(run->graph, param)) {
-            continue;
-        }
-        if (run->pass.gradient_ready) run->pass.gradient_ready(run->pass.ready_context, param);
-    }
+    for (int j = 0; j < node->n_params; j++)
+        if (dparam[j]) store_dparam(run, n, j, dparam[j]);
 }
 
 /* The chunks of one partial parameter gradient, in order, by one thread. */
@@ -90,14 +139,48 @@ static void backward_span(hu_run *run, uint32_t n, int64_t partial, hu_thread *t
     if (end > run->chunks) end = run->chunks;
     for (int64_t c = partial * span; c < end; c++) {
         hu_visit visit = hu_visit_begin(run, thread, n, HU_BACKWARD, c);
-        visit.partial = partial;
+        visit.partial = hu_region_stacks(run, n) ? hu_stacked(partial) : partial;
         visit.adds = c > partial * span;
         hu_visit_backward(&visit);
     }
 }
 
+/* Partial result `partial` lies on the stack of node n: where it completes a subtree of the sum, it
+ * is added to what lies below it, while both are in a cache. */
+static void add_stacked(const hu_run *run, uint32_t n, int64_t partial) {
+    int64_t elements = run->exec[n].dparam_elements, top = hu_stacked(partial);
+    float *all = hu_buffer_data(run, run->exec[n].dpartial);
+    for (; partial % 2 == 1; partial /= 2, top--)
+        hu_fused()->add(elements, all + (top - 1) * elements, all + top * elements,
+                        all + (top - 1) * elements);
+}
+
+/* All nodes that sum parameter gradients in the visits of region n. */
+static void add_all_stacked(const hu_run *run, uint32_t n, int64_t partial) {
+    const hu_members *members = &run->exec[n].members[HU_BACKWARD];
+    for (uint32_t k = 0; k < members->count; k++) {
+        uint32_t m = members->node[k];
+        bool is_own = m >= hu_region_first(run, n) && m <= hu_region_last(run, n);
+        if (run->exec[m].dpartial == HU_NONE || !hu_dparam_per_chunk(run, m)) continue;
+        if (is_own || hu_sums_pulled(run, m, n)) add_stacked(run, m, partial);
+    }
+}
+
+/* One thread leaves few partial results: it adds them as soon as the tree lets it. The last ones
+ * are added where they are stored. */
+static void backward_stack(hu_run *run, uint32_t n, int64_t partials) {
+    for (int64_t p = 0; p < partials; p++) {
+        backward_span(run, n, p, &run->thread[0]);
+        if (p < partials - 1) add_all_stacked(run, n, p);
+    }
+}
+
 static void backward_spans(hu_run *run, uint32_t n) {
-    int64_t span = run->exec[n].span, partials = (run->chunks + span - 1) / span;
+    int64_t partials = partials_of(run, n);
+    if (hu_region_stacks(run, n)) {
+        backward_stack(run, n, partials);
+        return;
+    }
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t p = 0; p < partials; p++)
         backward_span(run, n, p, &run->thread[hu_thread_number()]);

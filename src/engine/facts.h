@@ -19,6 +19,24 @@ static inline bool hu_sums_pulled(const hu_run *run, uint32_t node, uint32_t reg
     return exec->is_pulled && exec->backward_in == region && hu_dparam_per_chunk(run, node);
 }
 
+/* True if a region sums parameter gradients of one of its nodes in the order of the batch. */
+bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
+
+/* True if the partial parameter gradients of a region lie on a stack: one thread makes one after
+ * the other, and adds what is complete of their tree; and whether those of a node do. */
+static inline bool hu_region_stacks(const hu_run *run, uint32_t region) {
+    return run->options.threads == 1 && !hu_region_sums_in_batch_order(run, region);
+}
+static inline bool hu_stacks_partials(const hu_run *run, uint32_t n) {
+    uint32_t region = run->exec[n].backward_in;
+    return region != HU_NONE && hu_dparam_per_chunk(run, n) && hu_region_stacks(run, region);
+}
+
+/* Partial results on the stack below number `partial`: a subtree for each 1 of the number. */
+static inline int64_t hu_stacked(int64_t partial) {
+    return __builtin_popcountll((unsigned long long)partial);
+}
+
 /* The lazy node that runs right behind a product, in its visits, and stores what it makes of the
  * product's output, which is never stored itself; HU_NONE: none does. */
 static inline uint32_t hu_taker(const hu_run *run, uint32_t n) {
@@ -58,9 +76,6 @@ static inline uint32_t hu_region_last(const hu_run *run, uint32_t n) {
     const hu_loop *loop = hu_loop_at(run, n);
     return loop ? loop->last : n;
 }
-
-/* True if a region sums parameter gradients of one of its nodes in the order of the batch. */
-bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
 
 /* The rounding of a forward value at one use, NULL if the use reads the value as it is. */
 static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {

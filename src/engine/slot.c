@@ -296,6 +296,7 @@ void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, cons
         int64_t n = slot->elements - i < PART ? slot->elements - i : PART;
         round_run(slot, context, before + i, n, x + i, part, counts);
         bool rounds = hu_quantizer_rounds(&slot->edge->quantizer);
-        hu_storage_write_part(&slot->storage, slot->data, i, n, rounds ? part : x + i);
+        if (rounds || (const void *)x != slot->data)
+            hu_storage_write_part(&slot->storage, slot->data, i, n, rounds ? part : x + i);
     }
 }

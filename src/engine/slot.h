@@ -132,7 +132,8 @@ void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int
 void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                            int64_t rows, const float *x, bool stores, hu_round_counts *counts);
 
-/* Rounds the one row of a parameter from x, which stays as it is, counts, and stores it. */
+/* Rounds the one row of a parameter from x, which stays as it is, counts, and stores it. x may be
+ * the slot's own data if it does not round. */
 void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, const float *x,
                        hu_round_counts *counts);
 

@@ -28,6 +28,9 @@ typedef enum hu_guest_list {
     HU_GUEST_LISTS
 } hu_guest_list;
 
+/* Most partial results that the chunks leave of a node's parameter gradients. */
+enum { HU_PARTIALS_MOST = 16 };
+
 /* One node of the plan. How nodes are joined into regions: layout/fuse.h. */
 typedef struct hu_exec {
     hu_node_info info;

@@ -116,7 +116,7 @@ done:
 
 /* Parameter gradients of a node are summed chunk by chunk in at most this many partial results,
  * fewer if they are large; never a function of the threads. */
-enum { MOST_PARTIALS = 16, FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
+enum { FEWEST_PARTIALS = 4, USUAL_PARTIAL_BYTES = 64 << 20 };
 
 static int64_t chunks_of(const hu_run *run) {
     return (run->options.batch + run->options.chunk - 1) / run->options.chunk;
@@ -137,10 +137,18 @@ int64_t hu_buffers_span(const hu_run *run, uint32_t n) {
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
         bytes += dparam_elements(run, m) * (int64_t)sizeof(float);
     if (hu_region_sums_in_batch_order(run, n)) return 1;
-    int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : MOST_PARTIALS;
-    if (partials > MOST_PARTIALS) partials = MOST_PARTIALS;
+    int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : HU_PARTIALS_MOST;
+    if (partials > HU_PARTIALS_MOST) partials = HU_PARTIALS_MOST;
     if (partials < FEWEST_PARTIALS) partials = FEWEST_PARTIALS;
     return (chunks + partials - 1) / partials;
+}
+
+/* The most of so many partial results that lie on the stack at a time. */
+static int64_t most_stacked(int64_t partials) {
+    int64_t most = 0;
+    for (int64_t p = 0; p < partials; p++)
+        if (hu_stacked(p) >= most) most = hu_stacked(p) + 1;
+    return most;
 }
 
 static hu_status dparam_buffer(hu_run *run, uint32_t n) {
@@ -149,6 +157,7 @@ static hu_status dparam_buffer(hu_run *run, uint32_t n) {
     exec->dparam_elements = dparam_elements(run, n);
     exec->span = hu_buffers_span(run, n);
     int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
+    if (hu_stacks_partials(run, n)) partials = most_stacked(partials);
     return hu_buffers_add(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
                           HU_BUFFER_SCRATCH, &exec->dpartial);
 }
