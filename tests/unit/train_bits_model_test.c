@@ -492,7 +492,7 @@ static void static_bits(void **state) {
     (void)state;
     fixture f;
     int bits[LAYERS];
-    float running[LAYERS][2];
+    float running[LAYERS][2] = {0};
     for (int l = 0; l < LAYERS; l++) bits[l] = 8;
     open_network(&f, "static:8", 100);
     begin(&f);
