@@ -83,16 +83,16 @@ static void sum_contributions(const hu_run *run, hu_value_id param, float *sum) 
 #pragma omp parallel for num_threads(run->options.threads) if (elements > BLOCK) schedule(static)
     for (int64_t first = 0; first < elements; first += BLOCK) {
         int64_t n = elements - first < BLOCK ? elements - first : BLOCK;
-        float scratch[BLOCK], *to = sum + first;
+        float scratch[2][BLOCK], *to = sum + first;
         const float *left = NULL;
-        for (uint32_t k = 0; k < count; k++, left = to) {
+        for (uint32_t k = 0; k < count; k++) {
             const hu_slot *slot = &run->grad[hu_contribution_use(run->graph, param, k)];
-            const float *x = hu_storage_read_part(&slot->storage, slot->data, first, n, scratch);
-            if (k > 0)
-                hu_fused()->add(n, left, x, to);
-            else
-                memcpy(to, x, (size_t)n * sizeof *to);
+            const float *x =
+                hu_storage_read_part(&slot->storage, slot->data, first, n, scratch[k > 0]);
+            if (k > 0) hu_fused()->add(n, left, x, to);
+            left = k > 0 ? to : x;
         }
+        if (left != to) memcpy(to, left, (size_t)n * sizeof *to);
     }
 }
 

@@ -222,13 +222,15 @@ static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float 
 
 /* The pixels of a strip that is one run; four blocks at a time, which lie side by side in x. */
 static void copy_run(const hu_conv_strip_view *v, const float *x, float *to) {
-    enum { SIDE = 4, BYTES = HU_CONV_WIDTH * sizeof(float) };
+    enum { SIDE = 4, BYTES = HU_CONV_WIDTH * sizeof(float), AHEAD = 12 };
     int64_t pixels = hu_conv_strip_pixels(v), channels = v->conv->in_c, k = 0;
     for (; k + SIDE * HU_CONV_WIDTH <= channels; k += SIDE * HU_CONV_WIDTH, to += SIDE * v->x_block)
         for (int64_t i = 0; i < pixels; i++)
-            for (int64_t b = 0; b < SIDE; b++)
+            for (int64_t b = 0; b < SIDE; b++) {
+                __builtin_prefetch(x + (i + AHEAD) * channels + k + b * HU_CONV_WIDTH);
                 memcpy(to + b * v->x_block + i * HU_CONV_WIDTH,
                        x + i * channels + k + b * HU_CONV_WIDTH, BYTES);
+            }
     for (; k < channels; k += HU_CONV_WIDTH, to += v->x_block)
         copy_pixels(pixels, least(channels - k, HU_CONV_WIDTH), channels, x + k, to);
 }
