@@ -118,15 +118,16 @@ static hu_status choose_held(const char *folder, const char *class_name, uint64_
     return HU_OK;
 }
 
-/* held->share of choice->held, which may be a number of images. */
-static hu_status find_share(const char *directory, const hu_file_names *classes, double wanted,
-                            double *share) {
+/* held->share of choice->held, which may be a number of images. present: as of list_half. */
+static hu_status find_share(const char *directory, const hu_file_names *classes,
+                            const bool *present, double wanted, double *share) {
     double total = 0.0;
     *share = wanted;
     if (wanted < 1.0) return HU_OK;
     for (size_t c = 0; c < classes->count; c++) {
         hu_file_names files = {0};
         char *folder = NULL;
+        if (present && !present[c]) continue;
         hu_status st = hu_path_join(directory, classes->name[c], &folder);
         if (st == HU_OK) st = hu_file_names_of_images(folder, &files);
         total += (double)files.count;
@@ -294,12 +295,13 @@ done:
 }
 
 /* Both lists of the test half, whose folders the classes of a model are found by name. Where a
- * model was trained on some classes of many, the others are left out. */
-static hu_status list_known(const char *half, const hu_data_limits *limits,
+ * model was trained on some classes of many, the others are left out. draws: it is no test half of
+ * its own, and some are drawn as for one. */
+static hu_status list_known(const char *half, bool draws, const hu_data_limits *limits,
                             const hu_image_choice *choice, hu_image_list *train,
                             hu_image_list *test) {
     const hu_data_known *known = &choice->known;
-    const test_draw all = {ALL, 0.0};
+    test_draw held = {draws ? HELD_ALONE : ALL, 0.0};
     hu_file_names folders = {0}, chosen = {0};
     bool *present = NULL;
     hu_status st;
@@ -316,8 +318,10 @@ static hu_status list_known(const char *half, const hu_data_limits *limits,
             hu_class_names_expect(known->class_names, known->classes, half, folders.name[i], &at));
         present[at] = true;
     }
-    HU_TRY(list_half(half, &chosen, present, limits->train, choice, &all, train));
-    HU_TRY(list_half(half, &chosen, present, limits->test, choice, &all, test));
+    if (draws) HU_TRY(find_share(half, &chosen, present, choice->held, &held.share));
+    HU_TRY(list_half(half, &chosen, present, limits->train, choice, &held, train));
+    HU_TRY(list_half(half, &chosen, present, limits->test, choice, &held, test));
+    test->is_held = draws;
 done:
     hu_file_names_free(&folders);
     hu_file_names_free(&chosen);
@@ -356,7 +360,7 @@ static hu_status list_held(const char *directory, const hu_file_names *chosen,
                        "%s: found no folder of test images beside it or in it, expected val/CLASS "
                        "or test/CLASS beside train/CLASS, or data.validation=0.2 to draw some",
                        directory);
-    HU_TRY(find_share(directory, chosen, choice->held, &held.share));
+    HU_TRY(find_share(directory, chosen, NULL, choice->held, &held.share));
     HU_TRY(list_half(directory, chosen, NULL, limits->train, choice, &held, train));
     HU_TRY(HU_NEW_ARRAY(&all, chosen->count));
     for (size_t c = 0; c < chosen->count; c++) all[c] = true;
@@ -396,7 +400,8 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     if (choice->known.only_test) {
         *classes = choice->known.classes;
         HU_TRY(hu_class_names_copy(choice->known.class_names, *classes, class_names));
-        st = list_known(halves[1] ? halves[1] : halves[0], limits, choice, train, test);
+        st = list_known(halves[1] ? halves[1] : halves[0], !halves[1] && choice->held > 0.0, limits,
+                        choice, train, test);
         goto done;
     }
     HU_TRY(hu_file_names_of_folders(halves[0], &all));

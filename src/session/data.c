@@ -94,7 +94,7 @@ done:
 }
 
 /* Which samples of a folder, and in which size; other data sets leave these alone. */
-static hu_status read_choice(hu_config *config, hu_image_choice *choice) {
+hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
     int64_t seed, mebibytes, unlabelled;
     *choice = (hu_image_choice){0};
@@ -197,7 +197,8 @@ static void tell_left_out(const hu_dataset *dataset, const hu_listener *listener
                      (long long)dataset->field[0].extent[0] - 1);
 }
 
-/* Where the samples to test with come from, if not from a part of their own. */
+/* Where the samples to test with come from, if not from a part of their own: told as they are
+ * drawn, not whenever the run is opened again. */
 static void tell_held(const hu_dataset *dataset, const hu_listener *listener) {
     if (dataset->holds_test)
         hu_listener_tell(listener,
@@ -209,7 +210,9 @@ static void tell_held(const hu_dataset *dataset, const hu_listener *listener) {
 
 hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_dataset **dataset) {
     static const hu_data_known nothing = {.classes = 0};
-    return hu_session_dataset_known(config, listener, &nothing, dataset);
+    hu_status st = hu_session_dataset_known(config, listener, &nothing, dataset);
+    if (st == HU_OK) tell_held(*dataset, listener);
+    return st;
 }
 
 hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listener,
@@ -221,7 +224,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     *dataset = NULL;
     listing seen = {listener, 0};
     HU_TRY(hu_recipe_data(config));
-    HU_TRY(read_choice(config, &choice));
+    HU_TRY(hu_session_image_choice(config, &choice));
     choice.told = tell_listed;
     choice.context = &seen;
     choice.known = *known;
@@ -241,7 +244,6 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     tell_left_out(*dataset, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
-    tell_held(*dataset, listener);
     if (!(*dataset)->only_test && !(*dataset)->holds_test) HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {

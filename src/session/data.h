@@ -14,4 +14,8 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
 hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listener,
                                    const hu_data_known *known, hu_dataset **dataset);
 
+/* What the keys say of which images, in which size, and of texts: all of hu_image_choice but told
+ * and known. Fails where a key has no such value. */
+hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice);
+
 #endif

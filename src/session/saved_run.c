@@ -8,19 +8,35 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/image_held.h"
 #include "data/vocabulary.h"
 #include "journal/folder.h"
 #include "journal/graph.h"
 #include "journal/runs.h"
 #include "session/bits.h"
 #include "session/data.h"
+#include "session/held_images.h"
 #include "session/known.h"
 #include "session/options.h"
 #include "session/sounds.h"
 
+/* Whether the data that are asked for now are spelled otherwise than those of the run. */
+static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
+    const hu_keys *now = hu_keys_find(given, "data.name"), *own = hu_keys_find(saved, "data.name");
+    return now && own && strcmp(hu_keys_value(now), hu_keys_value(own)) != 0;
+}
+
+/* Whether data.validation is that of another folder without a test half, which is looked at. */
+static bool draws_from_others(const hu_keys *saved, const hu_keys *given) {
+    bool is_flat = false;
+    if (!is_other_data(saved, given)) return false;
+    const char *images = hu_image_held_directory(hu_keys_value(hu_keys_find(given, "data.name")));
+    return images && hu_image_held_is_flat(images, &is_flat) == HU_OK && is_flat;
+}
+
 /* Another one of these would be another run. A folder of an older version has no word about some.
- */
-static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
+ * looks: nothing is trained. */
+static hu_status check_kept(const hu_keys *saved, const hu_keys *given, bool looks) {
     static const struct {
         const char *key, *missing, *what;
     } kept[] = {{"model.name", NULL, "its model"},
@@ -39,16 +55,12 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given) {
         const char *name = first ? hu_keys_value(first) : kept[i].missing;
         if (!now || !name || strcmp(hu_keys_value(now), name) == 0) continue;
         if (strcmp(hu_keys_value(now), "auto") == 0) continue;
+        if (strcmp(kept[i].key, "data.validation") == 0 && looks && draws_from_others(saved, given))
+            continue;
         (void)hu_keys_fail(now, "'%.200s': a run keeps %s", name, kept[i].what);
         return HU_ERR_ARGUMENT; /* the text itself is well */
     }
     return HU_OK;
-}
-
-/* Whether the data that are asked for now are spelled otherwise than those of the run. */
-static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
-    const hu_keys *now = hu_keys_find(given, "data.name"), *own = hu_keys_find(saved, "data.name");
-    return now && own && strcmp(hu_keys_value(now), hu_keys_value(own)) != 0;
 }
 
 static hu_status recall_file(const char *directory, const char *file, const char *key,
@@ -91,6 +103,7 @@ static hu_status forget_other_kind(hu_keys *saved, const hu_keys *given) {
     return st;
 }
 
+/* has_other_data: NULL where the run is gone on with. */
 static hu_status merge(hu_config *config, const char *directory, bool *has_other_data) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -99,8 +112,8 @@ static hu_status merge(hu_config *config, const char *directory, bool *has_other
     HU_TRY(hu_options_given(config, given));
     HU_TRY(hu_run_folder_config(directory, &path));
     HU_TRY(hu_yaml_read(path, &saved));
-    HU_TRY(check_kept(saved, given));
-    *has_other_data = is_other_data(saved, given);
+    HU_TRY(check_kept(saved, given, has_other_data != NULL));
+    if (has_other_data) *has_other_data = is_other_data(saved, given);
     HU_TRY(forget_other_kind(saved, given));
     /* How processes meet is theirs: a run of a cluster goes on at a desk. */
     HU_TRY(hu_keys_set_text(saved, "comm.transport", "auto", hu_keys_origin(saved)));
@@ -120,8 +133,7 @@ done:
 }
 
 hu_status hu_saved_run_merge(hu_config *config, const char *directory) {
-    bool has_other_data;
-    return merge(config, directory, &has_other_data);
+    return merge(config, directory, NULL);
 }
 
 hu_status hu_saved_run_data(hu_config *config, const char *directory, const hu_listener *listener,
@@ -218,18 +230,21 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
     hu_status st = HU_OK;
     hu_data_known known;
     char *class_names = NULL;
+    bool takes_all;
     *run = (hu_saved_run){.directory = directory,
                           .allows_unlabelled = run->allows_unlabelled,
                           .files = run->files,
                           .prompts = run->prompts};
     HU_TRY(merge(config, directory, &run->has_other_data));
     HU_TRY(check_judged(config, run));
+    HU_TRY(hu_held_images_other(config, directory, listener, &run->has_other_data, &takes_all));
     run->has_other_data = run->has_other_data || run->files.count > 0;
     HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
     take_files(run, &known);
     HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
+    if (run->files.count == 0) hu_held_images_tell(run->dataset, takes_all, listener);
     /* Nothing is trained on other data: they need not fill a batch. */
     if (run->dataset->only_test || run->has_other_data)
         HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));

@@ -14,6 +14,7 @@
 #include "journal/plan.h"
 #include "session/answers.h"
 #include "session/bits.h"
+#include "session/held_images.h"
 #include "session/initial.h"
 #include "session/judged.h"
 #include "session/known.h"
@@ -168,6 +169,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
     HU_TRY(hu_known_write(session->folder.path, session->dataset));
+    HU_TRY(hu_held_images_write(session->config, session->dataset, session->folder.path));
     /* Whoever saved it may have been stopped before it was kept. */
     if (resume && hu_session_is_at_best(session)) HU_TRY(keep_best(session, true));
 done:

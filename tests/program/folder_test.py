@@ -171,4 +171,38 @@ def draws_its_test(checks, cwd):
     fails(checks, cwd, 2, ["found 30 images, expected more than the 30"], "data.validation=30")
 
 
-program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test)
+def eyes(checks, cwd, *words):
+    """What eval and predict look at: (images of predict, accuracy of eval, what eval says beside it)."""
+    code, out, err = program.call("eval", "run", *words, "--json", cwd=cwd)
+    checks.same(code, 0, f"{words}: {err}")
+    rows = json.loads(program.call("predict", "run", *words, "count=0", "--json", cwd=cwd)[1])["predictions"]
+    return sorted(os.path.basename(os.path.dirname(row["file"])) + "/" + os.path.basename(row["file"]) for row in rows), \
+        json.loads(out)["test_accuracy"], err
+
+
+def knows_its_folder(checks, cwd):
+    """The folder of a run by another path: the images that it held out are judged, no others."""
+    make_tree(cwd)
+    program.train(*KEYS, "epochs=2", "data=folder:images/train", "data.validation=0.3", cwd=cwd)
+    own, value, err = eyes(checks, cwd)
+    checks.same((len(own), "drawn" in err), (9, False), f"not told again: {err}")
+    with open(f"{cwd}/run/held-out.txt", encoding="utf-8") as file:
+        checks.same(sorted(line.split(" ", 1)[1] for line in file.read().splitlines()), own, "held-out.txt")
+    found = eyes(checks, cwd, f"data=folder:{cwd}/images/train")
+    checks.same(found[:2], (own, value), "by its whole path")
+    checks.that("the images that the run held out" in found[2], found[2])
+    os.rename(f"{cwd}/images/train", f"{cwd}/moved")
+    checks.same(eyes(checks, cwd, "data=folder:moved")[:2], (own, value), "moved")
+    every, _, err = eyes(checks, cwd, "data=folder:moved", "data.validation=0")
+    checks.same((len(every), "held out" in err), (len(CLASSES) * EACH, False), "all, as typed")
+    checks.same(len(eyes(checks, cwd, "data=folder:moved", "data.validation=0.5")[0]), 15, "another share, as typed")
+    checks.same(eyes(checks, cwd, "data=folder:moved", "data.validation=0.3")[0], own, "the same share, as typed")
+    put(cwd, f"moved/{own[0]}", png(9, 9, [1, 2, 3]))
+    every, _, err = eyes(checks, cwd, "data=folder:moved")
+    checks.same(len(every), len(CLASSES) * EACH, "another folder is judged as a whole")
+    checks.that("all 30 images are judged, also those that a training in this folder has seen" in err, err)
+    code, _, err = program.call("eval", "run", "data=glyphs", "data.validation=0.5", cwd=cwd)
+    checks.that(code == 2 and "a run keeps the samples that it holds out" in err, err)
+
+
+program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
