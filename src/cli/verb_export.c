@@ -31,6 +31,20 @@ done:
     return st;
 }
 
+/* A name that other programs would take for a file of theirs. */
+static hu_status check_ending(const char *file) {
+    static const char *const others[] = {".pt",  ".pth", ".bin", ".onnx",
+                                         ".npz", ".npy", ".h5",  NULL};
+    const char *ending = strrchr(file, '.');
+    for (size_t i = 0; ending && others[i]; i++)
+        if (strcmp(ending, others[i]) == 0)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "out=%.200s: found the ending %s, expected .safetensors, which is what "
+                           "is written (docs/weights.md has the line that torch reads it with)",
+                           file, ending);
+    return HU_OK;
+}
+
 /* out.file, or weights.safetensors in the run's folder; owner frees. */
 static hu_status choose_file(const hu_config *config, const char *directory, char **path) {
     const char *file;
@@ -38,8 +52,9 @@ static hu_status choose_file(const hu_config *config, const char *directory, cha
     *path = NULL;
     if (st != HU_OK) return st;
     if (!file[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
-    if (strcmp(file, "auto") != 0) return hu_strdup(file, path);
-    return hu_path_join(directory, "weights.safetensors", path);
+    if (strcmp(file, "auto") == 0) return hu_path_join(directory, "weights.safetensors", path);
+    st = check_ending(file);
+    return st == HU_OK ? hu_strdup(file, path) : st;
 }
 
 /* What the file holds, and the hash of the weights, by which it is recognised again. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/verb.h"
 #include "config/used.h"
 #include "journal/listing.h"
@@ -23,17 +24,19 @@ static hu_status print_one(const json_t *listing, table_fn *make) {
 
 static hu_status print(const json_t *runs, const json_t *groups, const char *folder) {
     bool has_runs = json_array_size(runs) > 0, has_groups = json_array_size(groups) > 0;
-    if (!has_runs && !has_groups) printf("no run below %s\n", folder);
+    if (!has_runs && !has_groups)
+        printf("no run directly below %s; `halfulp list FOLDER` lists those of another\n", folder);
     hu_status st = print_one(runs, hu_listing_table);
     if (has_runs && has_groups) putchar('\n');
     return st == HU_OK ? print_one(groups, hu_listing_groups_table) : st;
 }
 
 static hu_status run_list(hu_config *config, int *exit_code) {
-    const char *folder = hu_config_subjects(config) > 0 ? hu_config_subject(config, 0) : "runs";
+    const char *folder = hu_file_exists("runs") ? "runs" : ".";
     hu_status st = HU_OK;
     json_t *runs = NULL, *groups = NULL;
     (void)exit_code;
+    if (hu_config_subjects(config) > 0) folder = hu_config_subject(config, 0);
     HU_TRY(hu_keys_used(config, "list", no_keys));
     HU_TRY(hu_listing_read(folder, &runs));
     HU_TRY(hu_listing_groups(folder, &groups));
@@ -55,7 +58,9 @@ const hu_verb hu_verb_list = {
     .help = "the runs of a folder: what was trained, how far, how good",
     .usage = "[FOLDER] [--json]",
     .details =
-        "FOLDER is one that runs are in (runs), also that of a comparison. State: running,\n"
+        "FOLDER is one that runs are in (runs, or else this one), also that of a comparison. "
+        "State: "
+        "running,\n"
         "finished, stopped early, diverged, stopped, failed, or damaged where its files cannot be\n"
         "read; ! marks what went wrong. Comparisons, demos and searches stand below the runs.\n",
     .flags = flags,

@@ -112,8 +112,9 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     }
     int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
     if (judged == 0) {
-        printf("step %lld: %lld test samples of %s, task %s  (%s weights)\n", (long long)run->step,
-               (long long)made->count, data, made->said.task->name, weights);
+        printf("step %lld: %lld test sample%s of %s, task %s  (%s weights)\n", (long long)run->step,
+               (long long)made->count, made->count == 1 ? "" : "s", data, made->said.task->name,
+               weights);
         return HU_OK;
     }
     printf("step %lld: %lld of %lld%s test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
@@ -193,7 +194,8 @@ const hu_verb hu_verb_predict = {
         "and sounds "
         "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
         "so.\n"
-        "eval.weights=master|rounded chooses the weights, as for eval.\n",
+        "eval.weights=master|rounded chooses the weights, checkpoint=best those of the best "
+        "evaluation,\nas for eval.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1 + MOST_FILES,

@@ -67,6 +67,12 @@ static const char *text_of(const run_files *files, const char *key) {
     return text ? text : "";
 }
 
+/* What the user calls it. */
+static const char *name_of(const run_files *files) {
+    const char *name = text_of(files, "run.name");
+    return strcmp(name, "auto") == 0 ? "" : name;
+}
+
 static const char *state_of(const run_files *files) {
     if (hu_folder_is_held(files->folder)) return "running";
     if (files->is_damaged) return "damaged";
@@ -105,10 +111,10 @@ static json_int_t step_of(const run_files *files) {
 
 static json_t *pack_run(const run_files *files) {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "run",
-                     files->folder, "name", text_of(files, "run.name"), "model",
-                     text_of(files, "model.name"), "precision", text_of(files, "precision.name"),
-                     "data", text_of(files, "data.name"), "state", state_of(files), "step",
-                     step_of(files), "steps", (json_int_t)files->standing.steps, "epochs",
+                     files->folder, "name", name_of(files), "model", text_of(files, "model.name"),
+                     "precision", text_of(files, "precision.name"), "data",
+                     text_of(files, "data.name"), "state", state_of(files), "step", step_of(files),
+                     "steps", (json_int_t)files->standing.steps, "epochs",
                      hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
                      hu_listing_command(&files->standing), "changed", (json_int_t)files->changed);
 }
@@ -248,8 +254,9 @@ done:
 }
 
 hu_status hu_listing_table(const json_t *listing, hu_table **table) {
-    static const char *const titles[] = {"run",    "name",   "model", "precision", "data", "steps",
-                                         "epochs", "metric", "best",  "state",     "begun"};
+    static const char *const titles[] = {"run",  "name",  "model",  "precision",
+                                         "data", "steps", "epochs", "metric",
+                                         "best", "state", "started"};
     hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, table);
     for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
         st = run_cells(*table, json_array_get(listing, i));

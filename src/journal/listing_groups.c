@@ -207,7 +207,7 @@ done:
 
 hu_status hu_listing_groups_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"folder", "kind", "rows",  "diverged",
-                                         "failed", "best", "state", "begun"};
+                                         "failed", "best", "state", "started"};
     hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, table);
     for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
         st = group_cells(*table, json_array_get(listing, i));

@@ -153,6 +153,14 @@ static void put_step(lines *l, const json_t *row) {
     put_state(l, row);
 }
 
+/* Without the step, where it is told before it ("after step 72; ..."). */
+static void put_reason(lines *l, const json_t *row) {
+    const char *reason = word(row, "reason"), *rest = strstr(reason, "; ");
+    bool tells_step = strncmp(reason, "after step ", sizeof "after step " - 1) == 0;
+    if (tells_step && json_object_get(row, "step")) reason = rest ? rest + 2 : "";
+    if (*reason) put(l, "%s%s", reason == word(row, "reason") ? ": " : "; ", reason);
+}
+
 static void put_end(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES];
     put(l, "%s", word(row, "state"));
@@ -161,7 +169,7 @@ static void put_end(lines *l, const json_t *row) {
             hu_duration_text(hu_json_real(row, "seconds"), span));
     put_metric(l, ": ", row, "metric");
     put_metric(l, ", best ", row, "best");
-    if (*word(row, "reason")) put(l, ": %s", word(row, "reason"));
+    put_reason(l, row);
 }
 
 /* A training of a comparison or a search. */

@@ -109,7 +109,8 @@ hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
         HU_TRY(hu_config_text(config, "out.page", &path));
         snprintf(title, sizeof title, "What %.200s takes for what", run->directory);
         HU_TRY(hu_confusion_page(&made->confusion, title, hu_judged_line(run, made, line), path));
-        hu_listener_tell(listener, "wrote %zu mistakes to %s", made->confusion.mistakes, path);
+        size_t count = made->confusion.mistakes;
+        hu_listener_tell(listener, "wrote %zu mistake%s to %s", count, count == 1 ? "" : "s", path);
     }
 done:
     return st;

@@ -193,7 +193,7 @@ def listed(checks, cwd):
     checks.same((code, err), (0, ""), "list")
     lines = out.splitlines()
     checks.same(lines[0].split(), ["run", "name", "model", "precision", "data", "steps", "epochs", "metric", "best",
-                                   "state", "begun"], "titles")
+                                   "state", "started"], "titles")
     checks.same([line.split()[:7] for line in lines[2:]],
                 [[name, "my/first", "cnn-s", "fp32", "glyphs", "3/3", "1"] for name in ("my_first", "my_first-1")],
                 "rows")
@@ -203,7 +203,7 @@ def listed(checks, cwd):
         checks.same("\x1b[31m! diverged\x1b[0m" in out, wanted, f"colours with {variables}: {out!r}")
         checks.that("! diverged" in out and "! damaged" in out and ("\x1b" in out) == wanted, f"marks: {out!r}")
     os.makedirs(os.path.join(cwd, "empty"))
-    checks.same(program.call("list", "empty", cwd=cwd)[:2], (0, "no run below empty\n"), "a folder without runs")
+    checks.same(program.call("list", "empty", cwd=cwd)[:2], (0, "no run directly below empty; `halfulp list FOLDER` lists those of another\n"), "a folder without runs")
 
 
 def found_done(cwd, run):
@@ -245,7 +245,7 @@ def compared(checks, cwd):
     out = program.call("list", "runs", cwd=cwd)[1].splitlines()
     at = out.index("") + 1
     checks.same((out[at].split(), out[at + 2].split()[:5]),
-                (["folder", "kind", "rows", "diverged", "failed", "best", "state", "begun"],
+                (["folder", "kind", "rows", "diverged", "failed", "best", "state", "started"],
                  ["both", "compare", "2/2", "0", "0"]), "its line")
 
 

@@ -55,6 +55,7 @@ def refused(checks, cwd, code, *says, words):
 
 def names_shapes_layouts(checks, cwd):
     whole = program.train(*KEYS, "steps=3", cwd=cwd)
+    refused(checks, cwd, 2, "found the ending .pt", ".safetensors", words=["export", "run", "out=w.pt"])
     made = export("run", cwd=cwd)
     checks.same(made["file"], "run/weights.safetensors", "where the weights go")
     checks.same((made["step"], made["weights_hash"]), (3, whole["weights_hash"]), "what they are")
