@@ -98,7 +98,7 @@ def shortened(shown, answer):
         elif place < len(answer):
             kept.append(answer[place])
             place += 1
-    return kept
+    return kept + answer[place:]
 
 
 def main():
