@@ -42,8 +42,16 @@ double hu_json_real(const json_t *object, const char *path) {
     return json_is_number(object) ? json_number_value(object) : (double)NAN;
 }
 
-static int append(const char *piece, size_t bytes, void *writer) {
-    return hu_write_bytes(writer, piece, bytes) == HU_OK ? 0 : -1;
+typedef struct dumped {
+    hu_byte_writer out;
+    bool failed;
+} dumped;
+
+/* What could not be written is remembered here: Jansson goes on after a key that failed. */
+static int append(const char *piece, size_t bytes, void *target) {
+    dumped *text = target;
+    if (!text->failed) text->failed = hu_write_bytes(&text->out, piece, bytes) != HU_OK;
+    return text->failed ? -1 : 0;
 }
 
 /* A number of so many bytes as short as it reads back; one with a point or an exponent keeps one of
@@ -91,20 +99,20 @@ static void shorten_numbers(char *text) {
 
 /* Jansson's text into a block of ours; drops the reference to the object. */
 static hu_status dump(json_t *object, size_t layout, const char *end, char **text) {
-    hu_byte_writer out = {0};
+    dumped made = {.failed = !object || hu_json_ran_out()};
     hu_status st = HU_OK;
-    bool failed = !object || hu_json_ran_out() ||
-                  json_dump_callback(object, append, &out, layout | JSON_REAL_PRECISION(17)) != 0;
+    layout |= JSON_REAL_PRECISION(17);
     *text = NULL;
+    if (!made.failed && json_dump_callback(object, append, &made, layout) != 0) made.failed = true;
     json_decref(object);
-    if (failed) HU_TRY(hu_fail(HU_ERR_MEMORY, "out of memory while making JSON"));
-    HU_TRY(hu_write_bytes(&out, end, strlen(end) + 1));
-    *text = (char *)out.data;
+    if (made.failed) HU_TRY(hu_fail(HU_ERR_MEMORY, "out of memory while making JSON"));
+    HU_TRY(hu_write_bytes(&made.out, end, strlen(end) + 1));
+    *text = (char *)made.out.data;
     /* Programs of others may have chosen a locale whose numbers strtod reads otherwise. */
     if (strcmp(localeconv()->decimal_point, ".") == 0) shorten_numbers(*text);
-    out = (hu_byte_writer){0};
+    made.out = (hu_byte_writer){0};
 done:
-    hu_writer_free(&out);
+    hu_writer_free(&made.out);
     return st;
 }
 

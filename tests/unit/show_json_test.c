@@ -153,11 +153,37 @@ static void no_number_takes_its_neighbours_room(void **state) {
     }
 }
 
+/* A key and a text for which the buffer must grow: where that fails there is no line, and none with
+ * a hole. From the last allocation to the first, because jansson's own, which spoil all that
+ * follows, come first. */
+static void no_line_has_a_hole(void **state) {
+    char key[3000], *whole, *line;
+    int refused = 0;
+    (void)state;
+    memset(key, 'k', sizeof key - 1);
+    key[sizeof key - 1] = '\0';
+    json_t *object = json_pack("{s:i, s:s, s:i}", key, 1, "b", key, "c", 2);
+    assert_int_equal(hu_json_line(json_incref(object), &whole), HU_OK);
+    for (uint64_t place = 12; place > 0 && !hu_json_ran_out(); place--) {
+        hu_memory_fail_at(place);
+        hu_status st = hu_json_line(json_incref(object), &line);
+        hu_memory_fail_at(0);
+        assert_int_equal(st, line ? HU_OK : HU_ERR_MEMORY);
+        if (line) assert_string_equal(line, whole);
+        refused += !line && !hu_json_ran_out();
+        hu_free(line);
+    }
+    assert_true(refused > 1);
+    hu_free(whole);
+    json_decref(object);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_as_short_as_they_can_be),
         cmocka_unit_test(no_number_takes_its_neighbours_room),
         cmocka_unit_test(values_live_beyond_the_parse_that_made_them),
+        cmocka_unit_test(no_line_has_a_hole),
         cmocka_unit_test(every_failing_allocation_is_out_of_memory),
         cmocka_unit_test(damage_is_told_apart),
         cmocka_unit_test(nothing_is_written_without_all_its_members),
