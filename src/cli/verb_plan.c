@@ -41,7 +41,7 @@ typedef struct planning {
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
     json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
-    char *table, *group_table, notes[1024];
+    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES];
 } planning;
 
 /* The data set that was named, else one of assumed extents. */
@@ -108,6 +108,8 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
         HU_TRY(hu_plan_groups_table(graph, hu_run_edges(run), plan->options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
         hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
+        (void)hu_plan_products_words(run, plan->options.run.products == HU_ENGINE_FASTEST,
+                                     plan->products);
     }
 done:
     hu_table_free(table);
@@ -220,6 +222,7 @@ static hu_status print_text(const planning *plan) {
            plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
            plan->options.run.recompute ? "" : ", recompute=off", plan->table, plan->notes);
     if (!plan->opened) puts(assumed_words(plan, assumed));
+    fputs(plan->products, stdout);
     puts(
         "output is saved: stored for the backward pass; transient: stored, but dead before it; "
         "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "

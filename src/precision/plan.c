@@ -22,6 +22,30 @@ bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *gra
     return false;
 }
 
+static bool keeps_range(const hu_edge *edges, uint32_t count) {
+    enum { LEAST_BITS = 16, RANGE_BITS = 8 };
+    bool keeps = true;
+    for (uint32_t i = 0; edges && i < count && keeps; i++) {
+        const hu_quantizer *q = &edges[i].quantizer;
+        bool is_wide = q->kind == HU_QUANTIZER_FLOAT && q->format.exp_bits == RANGE_BITS &&
+                       hu_quantizer_bits(q) >= LEAST_BITS;
+        keeps = !hu_quantizer_rounds(q) || is_wide;
+    }
+    return keeps;
+}
+
+bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table *edges) {
+    const hu_accumulators *accumulators = &precision->accumulators;
+    uint32_t values = edges->value_count, uses = edges->use_count;
+    bool keeps = keeps_range(edges->value, values) && keeps_range(edges->use, uses) &&
+                 keeps_range(edges->grad, uses) && keeps_range(edges->grad_sum, values) &&
+                 keeps_range(edges->grad_weights, values) && keeps_range(edges->wire, values) &&
+                 keeps_range(edges->wire_sum, values);
+    for (int s = 0; s < HU_STATE_SORTS; s++) keeps = keeps && keeps_range(edges->state[s], values);
+    bool changes = precision->phase_count > 0 || precision->bits.schedule;
+    return keeps && !changes && !accumulators->chosen && accumulators->rule_count == 0;
+}
+
 bool hu_precision_splits_bias(const hu_precision *precision) {
     bool splits = precision->scheme == HU_SCHEME_POPESCU;
     for (uint32_t p = 0; p < precision->phase_count && !splits; p++)

@@ -19,6 +19,12 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
 bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *graph,
                               const hu_edge_table *edges);
 
+/* Whether all numbers keep float32's range and at least 16 bits in all steps: nothing is rounded,
+ * or to formats with 8 bits of exponent such as bf16, and no accumulator is chosen. Then nobody
+ * asks whether a number of the size of another's rounding error is zero, and products=auto may take
+ * Winograd's algorithm. */
+bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table *edges);
+
 /* Whether the scheme, of any phase, rounds a product before its bias: the graph then has biases as
  * nodes of their own (model/split.h). */
 bool hu_precision_splits_bias(const hu_precision *precision);

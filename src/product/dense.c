@@ -25,7 +25,12 @@ static hu_status create_row(hu_dense *dense) {
     return hu_conv_plan_create(&one, &dense->row);
 }
 
-hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dense) {
+static bool is_by_winograd(const hu_conv *conv, hu_product_engine engine) {
+    if (engine == HU_ENGINE_FASTEST) return hu_winograd_pays(conv);
+    return engine == HU_ENGINE_WINOGRAD && hu_winograd_fits(conv);
+}
+
+hu_status hu_dense_create(const hu_product *p, hu_product_engine engine, hu_dense **dense) {
     hu_status st = hu_alloc(sizeof **dense, (void **)dense);
     if (st != HU_OK) return st;
     hu_dense *made = *dense;
@@ -45,7 +50,7 @@ hu_status hu_dense_create(const hu_product *p, bool by_winograd, hu_dense **dens
                                 .dilation_w = p->dilation_w}};
     if (is_depthwise(p))
         st = hu_depthwise_create(&made->conv, &made->depthwise);
-    else if (!by_winograd || !hu_winograd_fits(&made->conv))
+    else if (!is_by_winograd(&made->conv, engine))
         st = hu_conv_plan_create(&made->conv, &made->plan);
     if (st == HU_OK && made->plan && is_of_rows(p)) st = create_row(made);
     if (st == HU_OK) return st;

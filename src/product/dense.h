@@ -20,9 +20,9 @@ typedef struct hu_dense {
 /* True if kernel/conv can compute the product: one group, or as many as channels on both sides. */
 bool hu_dense_can(const hu_product *product);
 
-/* HU_ERR_MEMORY, HU_ERR_LIMIT; hu_dense_can must hold. by_winograd: where it fits. Owner frees with
- * hu_dense_free (NULL is allowed). */
-hu_status hu_dense_create(const hu_product *product, bool by_winograd, hu_dense **dense);
+/* HU_ERR_MEMORY, HU_ERR_LIMIT; hu_dense_can must hold. engine: not HU_ENGINE_ONEDNN. Owner frees
+ * with hu_dense_free (NULL is allowed). */
+hu_status hu_dense_create(const hu_product *product, hu_product_engine engine, hu_dense **dense);
 void hu_dense_free(hu_dense *dense);
 
 /* Scratch of one of the products in a call of up to count samples. */

@@ -48,6 +48,7 @@ typedef enum hu_product_role {
 typedef enum hu_product_engine {
     HU_ENGINE_OWN,      /* kernel/conv, group by group */
     HU_ENGINE_WINOGRAD, /* the same, by Winograd's algorithm where it fits */
+    HU_ENGINE_FASTEST,  /* the same, where it is faster too (hu_winograd_pays) */
     HU_ENGINE_ONEDNN    /* oneDNN, in its order */
 } hu_product_engine;
 

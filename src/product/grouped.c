@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 64 };
 
-hu_status hu_grouped_create(const hu_product *p, bool by_winograd, hu_grouped **grouped) {
+hu_status hu_grouped_create(const hu_product *p, hu_product_engine engine, hu_grouped **grouped) {
     hu_status st = HU_NEW(grouped);
     if (st != HU_OK) return st;
     hu_grouped *made = *grouped;
@@ -17,7 +17,7 @@ hu_status hu_grouped_create(const hu_product *p, bool by_winograd, hu_grouped **
         made->part.out_c = p->out_c / p->groups;
         made->part.groups = 1;
     }
-    st = hu_dense_create(&made->part, by_winograd, &made->dense);
+    st = hu_dense_create(&made->part, engine, &made->dense);
     if (st == HU_OK) return st;
     hu_grouped_free(made);
     *grouped = NULL;
@@ -28,6 +28,10 @@ void hu_grouped_free(hu_grouped *grouped) {
     if (!grouped) return;
     hu_dense_free(grouped->dense);
     hu_free(grouped);
+}
+
+bool hu_grouped_is_by_winograd(const hu_grouped *grouped) {
+    return !grouped->dense->plan && !grouped->dense->depthwise;
 }
 
 /* ---- sizes ---- */

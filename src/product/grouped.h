@@ -12,10 +12,14 @@ typedef struct hu_grouped {
     hu_dense *dense; /* of the part */
 } hu_grouped;
 
-/* HU_ERR_MEMORY, HU_ERR_LIMIT. by_winograd: where it fits a group. Owner frees with hu_grouped_free
+/* HU_ERR_MEMORY, HU_ERR_LIMIT. engine: not HU_ENGINE_ONEDNN. Owner frees with hu_grouped_free
  * (NULL is allowed). */
-hu_status hu_grouped_create(const hu_product *product, bool by_winograd, hu_grouped **grouped);
+hu_status hu_grouped_create(const hu_product *product, hu_product_engine engine,
+                            hu_grouped **grouped);
 void hu_grouped_free(hu_grouped *grouped);
+
+/* Whether Winograd's algorithm computes its products. */
+bool hu_grouped_is_by_winograd(const hu_grouped *grouped);
 
 /* Sizes, packing and products as in dense.h. */
 size_t hu_grouped_scratch_bytes(const hu_grouped *grouped, hu_product_role role, int64_t count);

@@ -69,8 +69,7 @@ static bool is_by_dnn(const hu_product_facts *facts) {
 static hu_status create_engine(hu_products *made) {
     const hu_product_facts *facts = &made->facts;
     if (!needs_engine(facts)) return HU_OK;
-    if (!is_by_dnn(facts))
-        return hu_grouped_create(&facts->geometry, facts->engine == HU_ENGINE_WINOGRAD, &made->own);
+    if (!is_by_dnn(facts)) return hu_grouped_create(&facts->geometry, facts->engine, &made->own);
     int before = enter_one_thread();
     hu_status st = hu_dnn_create(facts, &made->dnn);
     leave_one_thread(before);
@@ -189,8 +188,9 @@ size_t hu_products_carry_bytes(const hu_products *products) {
 
 const char *hu_products_impl(const hu_products *products, hu_product_role asked) {
     hu_product_role role = inner_role(products, asked);
-    bool by_dnn = products->dnn && !hu_product_is_accumulated(&products->facts, role);
-    return by_dnn ? hu_dnn_impl(products->dnn, role) : "";
+    if (hu_product_is_accumulated(&products->facts, role)) return "";
+    if (products->dnn) return hu_dnn_impl(products->dnn, role);
+    return products->own && hu_grouped_is_by_winograd(products->own) ? "winograd" : "";
 }
 
 /* ---- run ---- */

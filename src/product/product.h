@@ -42,7 +42,8 @@ void hu_products_run(const hu_products *products, hu_product_role role,
                      const hu_product_call *call);
 
 /* oneDNN's name of what computes a product, for example "jit:avx2"; one that begins with "ref" is
- * slow. "" where oneDNN does not. Borrowed: valid until products are freed. */
+ * slow. "winograd" where that algorithm does, "" elsewhere. Borrowed: valid until products are
+ * freed. */
 const char *hu_products_impl(const hu_products *products, hu_product_role role);
 
 #endif

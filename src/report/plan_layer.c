@@ -194,6 +194,25 @@ static void add_note(const char *format, char *notes, size_t capacity) {
     snprintf(notes + used, capacity - used, "  * %s\n", format);
 }
 
+const char *hu_plan_products_words(const hu_run *run, bool asked,
+                                   char text[HU_PLAN_PRODUCTS_BYTES]) {
+    int products = 0, found = 0;
+    text[0] = '\0';
+    for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
+        products += hu_run_graph(run)->node[n].op->impl != NULL;
+        found += strcmp(hu_run_impl(run, n, HU_FORWARD), "winograd") == 0;
+    }
+    if (found > 0)
+        snprintf(text, HU_PLAN_PRODUCTS_BYTES,
+                 "products: Winograd's algorithm in %d of %d layers\n", found, products);
+    else if (asked)
+        snprintf(text, HU_PLAN_PRODUCTS_BYTES,
+                 "products: own in all layers (Winograd's algorithm is for 3x3 convolutions in a "
+                 "precision with\nfloat32's range and 16 bits or more, without chosen "
+                 "accumulators)\n");
+    return text;
+}
+
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
     notes[0] = '\0';
     for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {

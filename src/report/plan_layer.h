@@ -19,6 +19,12 @@ json_t *hu_plan_networks_json(const hu_graph *graph);
  * hu_table_free. */
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table);
 
+/* "products: Winograd's algorithm in 18 of 22 layers ..."; "" where it computes nothing, unless the
+ * run was to take it where it may (asked). */
+enum { HU_PLAN_PRODUCTS_BYTES = 256 };
+const char *hu_plan_products_words(const hu_run *run, bool asked,
+                                   char text[HU_PLAN_PRODUCTS_BYTES]);
+
 /* The full names behind the stars, a line each. */
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
 

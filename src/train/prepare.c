@@ -29,15 +29,24 @@ hu_status hu_write_edges(hu_trainer *trainer) {
     return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
 }
 
+/* Before the run is made: its products stay as they are planned. */
+static void choose_products(hu_trainer *trainer) {
+    hu_product_engine *products = &trainer->options.run.products;
+    bool may = hu_precision_keeps_range(&trainer->options.precision, &trainer->edges);
+    if (*products == HU_ENGINE_FASTEST && !may) *products = HU_ENGINE_OWN;
+}
+
 hu_status hu_prepare_run(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
     hu_status st = HU_OK;
-    hu_run_options run = options->run;
-    run.batch = trainer->part;
-    run.streams = options->batch;
+    hu_run_options run;
     /* The edges are written before the run is made: they decide how large its buffers are. */
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
+    choose_products(trainer);
+    run = options->run;
+    run.batch = trainer->part;
+    run.streams = options->batch;
     hu_adaptations_widen(&trainer->adaptations, trainer->graph, &trainer->edges);
     HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));

@@ -154,12 +154,18 @@ def winograd(checks, cwd):
     keys = ["model=resnet20", *SMALL[:3], "batch=24", "run.chunk=5", "run.log_every=1", "steps=3"]
     variants = [["products=winograd", *words] for words in (
         ["threads=1"], ["threads=2", "run.fuse=false"], ["threads=3", "storage=float32"])]
+    variants.append(["products=auto", "threads=2"])  # bf16 keeps float32's range
     made, rows = compare(checks, cwd, "bf16", keys, variants)
     own = program.train("precision=bf16", *keys, "threads=2", cwd=cwd, run="own")
     checks.that(own["weights_hash"] != made["weights_hash"], "winograd: it is another sum")
     losses = [(float.fromhex(a["loss"]), float.fromhex(b["loss"]))
               for a, b in zip(rows, program.rows(cwd, "own"))]
     checks.that(all(abs(a - b) < 0.05 * b for a, b in losses), f"winograd: losses {losses}")
+    for case, words in enumerate((["precision=fp16"], ["precision=bf16", "accumulator=fmac8:1/6/9"],
+                                  ["precision=bf16", "precision.rules=[\"*.weight: e4m3\"]"])):
+        hashes = {products: program.train(*words, *keys[:-1], "steps=1", f"products={products}", "threads=2", cwd=cwd,
+                                          run=f"range{case}{products}")["weights_hash"] for products in ("own", "auto")}
+        checks.same(hashes["auto"], hashes["own"], f"{words}: ranges are studied, so auto is own")
 
 
 def parts(checks, cwd):

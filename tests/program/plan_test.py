@@ -66,6 +66,13 @@ def layers(checks, cwd):
     found, _ = plan("model=resnet20", "run.products=onednn", "batch=4", cwd=cwd)
     named = [row["name"] for row in found["layers"] if row["forward_by"] and row["backward_by"]]
     checks.same(named, list(dense), "products by oneDNN have names")
+    by = {}
+    for precision in ("fp32", "hfp8", "bf16"):
+        found, _ = plan("model=resnet20", "products=auto", f"precision={precision}", "batch=4", cwd=cwd)
+        by[precision] = {row["name"] for row in found["layers"] if row["forward_by"] == "winograd" == row["backward_by"]}
+    strided = {"layer2.0.conv1", "layer3.0.conv1"}
+    threes = {name for name in dense if ".conv" in name and "shortcut" not in name} - strided
+    checks.same(by, {"fp32": threes, "hfp8": set(), "bf16": threes}, "products=auto: Winograd where it is allowed")
 
 
 def outputs(checks, cwd):

@@ -302,6 +302,86 @@ static void errors_are_small(void **state) {
     }
 }
 
+/* Numbers of very different size: each times a power of two between 2^-12 and 2^12. */
+static void spread_out(int64_t count, uint64_t stream, float *x) {
+    hu_random_key key = {.seed = 23, .stream = stream};
+    for (int64_t i = 0; i < count; i++)
+        x[i] = ldexpf(x[i], (int)(hu_random_word(&key, (uint64_t)i) % 25) - 12);
+}
+
+/* The largest magnitude of channel ic among the 4x4 pixels that the tile of an output reads. */
+static double most_of_tile(const arrays *a, int64_t n, int64_t h, int64_t w, int64_t ic) {
+    const hu_conv *c = &a->conv;
+    double most = 0;
+    for (int64_t k = 0; k < 16; k++) {
+        int64_t y = h / 2 * 2 - c->pad_h + k / 4, x = w / 2 * 2 - c->pad_w + k % 4;
+        if (y < 0 || y >= c->in_h || x < 0 || x >= c->in_w) continue;
+        most = fmax(most, fabs((double)a->x[((n * c->in_h + y) * c->in_w + x) * c->in_c + ic]));
+    }
+    return most;
+}
+
+/* The sum over channels of the largest pixel times the largest weight. */
+static double size_of(const arrays *a, int64_t n, int64_t h, int64_t w, int64_t oc) {
+    const hu_conv *c = &a->conv;
+    double size = 0;
+    for (int64_t ic = 0; ic < c->in_c; ic++) {
+        double weight = 0;
+        for (int64_t k = 0; k < TAPS; k++)
+            weight = fmax(weight, fabs((double)a->w[(oc * TAPS + k) * c->in_c + ic]));
+        size += weight * most_of_tile(a, n, h, w, ic);
+    }
+    return size;
+}
+
+/* The bound of numerics.md for the forward product: 81 (C + 10) u times that sum. */
+static void errors_keep_their_bound(void **state) {
+    static const geometry g[] = {
+        {9, 8, 16, 16, 1, 1, 2}, {12, 12, 48, 17, 1, 1, 1}, {6, 7, 130, 8, 2, 0, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof g / sizeof *g; i++) {
+        arrays a = make_arrays(&g[i], UNIFORM, false);
+        const hu_conv *c = &a.conv;
+        float *found[RESULTS];
+        double *sum[RESULTS], worst = 0;
+        spread_out(a.size[1], 1, a.x);
+        spread_out(a.size[2], 2, a.w);
+        memset(a.bias, 0, (size_t)c->out_c * sizeof *a.bias);
+        run_all(&a, hu_cpu_isa_native(), found);
+        sum_exactly(&a, sum);
+        double bound = 81.0 * (double)(c->in_c + 10) * 0x1p-24;
+        for (int64_t at = 0; at < a.size[0]; at++) {
+            int64_t pixel = at / c->out_c, w = pixel % c->out_w, h = pixel / c->out_w % c->out_h;
+            double size = size_of(&a, pixel / c->out_w / c->out_h, h, w, at % c->out_c);
+            worst = fmax(worst, fabs((double)found[0][at] - sum[0][at]) / (bound * size));
+        }
+        if (!(worst <= 1.0)) fail_msg("geometry %zu: %g of the bound", i, worst);
+        if (!(worst > 1e-5)) fail_msg("geometry %zu: a bound that says nothing, %g", i, worst);
+        for (int r = 0; r < RESULTS; r++) hu_free(sum[r]);
+        free_all(found);
+        free_arrays(&a);
+    }
+}
+
+static void what_does_not_pay(void **state) {
+    static const geometry paying[] = {{7, 7, 16, 16, 1, 1, 1}, {32, 32, 64, 24, 1, 1, 1}},
+                          other[] = {{4, 4, 512, 512, 1, 1, 1},
+                                     {8, 8, 8, 16, 1, 1, 1},
+                                     {8, 8, 16, 15, 1, 1, 1}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        hu_conv c = conv_of(&paying[i]);
+        assert_true(hu_winograd_pays(&c));
+        c.stride_h = 2;
+        assert_false(hu_winograd_pays(&c));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        hu_conv c = conv_of(&other[i]);
+        assert_true(hu_winograd_fits(&c));
+        assert_false(hu_winograd_pays(&c));
+    }
+}
+
 static void what_does_not_fit_is_refused(void **state) {
     (void)state;
     const geometry g = {8, 8, 8, 8, 1, 1, 1};
@@ -365,6 +445,8 @@ int main(void) {
         cmocka_unit_test(channels),
         cmocka_unit_test(large_images),
         cmocka_unit_test(errors_are_small),
+        cmocka_unit_test(errors_keep_their_bound),
+        cmocka_unit_test(what_does_not_pay),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(results_do_not_depend_on_count),
         cmocka_unit_test(an_infinity_reaches_its_tiles),

@@ -13,9 +13,11 @@ enum {
     SIDE = 3,
     TAPS = SIDE * SIDE,
     POINTS = HU_WINOGRAD_POINTS,
-    BLOCK = 24,   /* tiles: a multiple of what kernels multiply at once */
-    SKEW = 16,    /* floats between points, lest all fall into the same sets of a cache */
-    MULTIPLE = 8, /* channels of a transformed tile */
+    BLOCK = 24,           /* tiles: a multiple of what kernels multiply at once */
+    SKEW = 16,            /* floats between points, lest all fall into the same sets of a cache */
+    MULTIPLE = 8,         /* channels of a transformed tile */
+    PAYING_TILES = 16,    /* of an image */
+    PAYING_CHANNELS = 16, /* a vector of AVX-512 */
 };
 
 const hu_winograd_kernels *hu_winograd_kernels_of_isa(void) {
@@ -27,6 +29,12 @@ bool hu_winograd_fits(const hu_conv *c) {
     return c->kernel_h == SIDE && c->kernel_w == SIDE && c->stride_h == 1 && c->stride_w == 1 &&
            c->dilation_h == 1 && c->dilation_w == 1 && c->pad_h < SIDE && c->pad_w < SIDE &&
            c->in_c >= LEAST_CHANNELS && c->out_c >= LEAST_CHANNELS;
+}
+
+bool hu_winograd_pays(const hu_conv *c) {
+    int64_t tiles = ((c->out_h + 1) / 2) * ((c->out_w + 1) / 2);
+    bool is_large = tiles >= PAYING_TILES && c->in_c >= PAYING_CHANNELS;
+    return hu_winograd_fits(c) && is_large && c->out_c >= PAYING_CHANNELS;
 }
 
 /* ---- transformed weights: [block of 16][16 points][depth][16], behind them the bias ---- */
