@@ -29,8 +29,10 @@ static size_t count_fallen(const hu_metric *metric, const double *test, size_t c
     return fallen;
 }
 
+/* Standard deviations within which a metric is what a guess gives. */
+enum { DEVIATIONS = 2 };
+
 static bool is_chance(const hu_chance *chance, double value) {
-    enum { DEVIATIONS = 2 };
     if (chance->samples == 0) return false;
     return !(value > chance->value + DEVIATIONS * hu_chance_deviation(chance, chance->value));
 }
@@ -53,9 +55,12 @@ bool hu_collapsed(const hu_metric *metric, const hu_chance *chance, const double
         return true;
     }
     if (!is_chance(chance, end)) return false;
+    /* Below it lies what was learned wrongly, or is no number. */
+    bool is_level = chance->value - end <= DEVIATIONS * hu_chance_deviation(chance, chance->value);
     snprintf(reason, HU_COLLAPSE_BYTES,
-             "%s ended at %s; a guess gives %s of %lld samples, give or take %.2g%s", words, last,
-             hu_metric_text(metric, chance->value, other), (long long)chance->samples,
+             "%s ended at %s%s; a guess gives %s of %lld samples, give or take %.2g%s", words,
+             is_level ? "guessing level, " : "", last, hu_metric_text(metric, chance->value, other),
+             (long long)chance->samples,
              metric->factor * hu_chance_deviation(chance, chance->value), metric->unit);
     return true;
 }

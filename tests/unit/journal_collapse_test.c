@@ -43,7 +43,8 @@ static void chance_is_two_deviations_wide(void **state) {
     (void)state;
     const double low[] = {0.12}, high[] = {0.1201}, below[] = {0.02};
     expect(true, &hu_metric_accuracy, &tenth, low, 1,
-           "accuracy ended at 12.00 %; a guess gives 10.00 % of 900 samples, give or take 1 %");
+           "accuracy ended at guessing level, 12.00 %; a guess gives 10.00 % of 900 samples, give "
+           "or take 1 %");
     expect(false, &hu_metric_accuracy, &tenth, high, 1, "");
     expect(true, &hu_metric_accuracy, &tenth, below, 1, "ended at 2.00 %");
     expect(false, &hu_metric_accuracy, &unknown, low, 1, "");
