@@ -64,18 +64,35 @@ static json_t *whole_json(const hu_explaining *x, uint32_t asked, const hu_repai
     return object;
 }
 
-static hu_status run_why(hu_config *config, int *exit_code) {
+static const char *const why_keys[] = {"bench.format", "why.try", "run.threads",
+                                       "run.seed",     "run.dir", NULL};
+
+/* What is asked of try=; without it nothing trains, and nothing reads the keys of a training. */
+static hu_status read_request(const hu_config *config, hu_try_request *request) {
     static const char *const keys[] = {"bench.format", "why.try", NULL};
+    hu_status st = HU_OK;
+    *request = (hu_try_request){0};
+    HU_TRY(hu_config_i64(config, "why.try", &request->number));
+    HU_TRY(hu_keys_used(config, "why", request->number > 0 ? why_keys : keys));
+    request->threads = hu_config_typed(config, "run.threads");
+    request->seed = hu_config_typed(config, "run.seed");
+    if (hu_config_given(config, "run.dir") && !hu_config_is_auto(config, "run.dir"))
+        HU_TRY(hu_config_text(config, "run.dir", &request->folder));
+done:
+    return st;
+}
+
+static hu_status run_why(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     uint32_t asked;
     hu_explaining x = {0};
     hu_repair advice = {0};
     bool has_advice = false;
-    int64_t number;
+    hu_try_request request;
     const char *name = hu_config_subject(config, 1);
     bool as_json = hu_config_flag(config, "json", NULL);
     (void)exit_code;
-    HU_TRY(hu_keys_used(config, "why", keys));
+    HU_TRY(read_request(config, &request));
     HU_TRY(open_run(config, &x));
     if (name && name[strcspn(name, "*?")]) {
         HU_TRY(print_listed(&x, name, as_json));
@@ -83,9 +100,8 @@ static hu_status run_why(hu_config *config, int *exit_code) {
     }
     HU_TRY(hu_fact_place(&x, name, &asked));
     HU_TRY(find_advice(&x, &advice, &has_advice));
-    HU_TRY(hu_config_i64(config, "why.try", &number));
-    if (number > 0) {
-        HU_TRY(hu_why_try(&x, has_advice ? &advice : NULL, number, as_json));
+    if (request.number > 0) {
+        HU_TRY(hu_why_try(&x, has_advice ? &advice : NULL, &request, as_json));
     } else if (as_json) {
         st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
     } else {
@@ -102,12 +118,10 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const why_keys[] = {"bench.format", "why.try", NULL};
-
 const hu_verb hu_verb_why = {
     .name = "why",
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
-    .usage = "RUN [TENSOR|GLOB] [format=F,...] [try=N] [--json]",
+    .usage = "RUN [TENSOR|GLOB] [format=F,...] [try=N [run.dir=DIR] [threads=N] [seed=N]] [--json]",
     .details =
         "Of a run that diverged: names the first tensor with infinities or NaNs in the step with\n"
         "which it ended. Else the worst of those of which much was lost for at least half of the\n"
@@ -123,7 +137,8 @@ const hu_verb hu_verb_why = {
         "the\n"
         "optimizer that optimizer.state= packs).\n"
         "Says what to try: other formats for a role, a loss scale, another rule; each is tried on\n"
-        "the recorded numbers of all tensors first. try=1 trains the run again with the first.\n",
+        "the recorded numbers of all tensors first. try=1 trains the run again with the first,\n"
+        "into run.dir= (RUN-try1), with threads= and seed=.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 2,

@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-enum { PATH_BYTES = 2048, PROGRAM_WORDS = 8 };
+enum { PATH_BYTES = 2048, PROGRAM_WORDS = 9, WORD_BYTES = 64 };
 
 /* What is known of one of the two runs. */
 typedef struct outcome {
@@ -71,12 +71,16 @@ static hu_status check_option(const hu_explaining *x, const hu_repair *repair, i
 }
 
 /* "runs/a" -> "runs/a-try1" */
-static hu_status name_folder(const char *run, int64_t number, char folder[PATH_BYTES]) {
-    size_t length = strlen(run);
-    while (length > 1 && run[length - 1] == '/') length--;
+static hu_status name_folder(const char *run, const hu_try_request *request,
+                             char folder[PATH_BYTES]) {
+    size_t length = strlen(request->folder ? request->folder : run);
     if (length + 16 >= PATH_BYTES)
-        return hu_fail(HU_ERR_LIMIT, "try=: the path of the run has %zu characters", length);
-    snprintf(folder, PATH_BYTES, "%.*s-try%lld", (int)length, run, (long long)number);
+        return hu_fail(HU_ERR_LIMIT, "try=: the path of the folder has %zu characters", length);
+    while (!request->folder && length > 1 && run[length - 1] == '/') length--;
+    if (request->folder)
+        snprintf(folder, PATH_BYTES, "%s", request->folder);
+    else
+        snprintf(folder, PATH_BYTES, "%.*s-try%lld", (int)length, run, (long long)request->number);
     if (hu_file_exists(folder))
         return hu_fail(HU_ERR_ARGUMENT,
                        "try=: %s is there already: remove it, or read it with `halfulp why %s`",
@@ -122,13 +126,27 @@ static hu_status spawn(char **words, pid_t *pid) {
                   : HU_OK;
 }
 
+/* The words of the request that the training reads, behind the run's own; gives how many. */
+static int add_request(const hu_try_request *request, char words[2][WORD_BYTES], char **argv) {
+    const char *given[] = {request->threads, request->seed};
+    int n = 0;
+    for (int i = 0; i < 2; i++) {
+        if (!given[i]) continue;
+        snprintf(words[n], WORD_BYTES, "%s", given[i]);
+        argv[n] = words[n];
+        n++;
+    }
+    return n;
+}
+
 /* The folder's path has been measured by name_folder. A loss scale of its own begins as the
  * precision wants it, not as the run's did. */
-static hu_status train(const hu_explaining *x, const hu_repair_option *option, const char *folder) {
+static hu_status train(const hu_explaining *x, const hu_repair_option *option,
+                       const hu_try_request *request, const char *folder) {
     static char program[] = "halfulp", verb[] = "train", fresh[] = "scaler.init=auto";
     static char transport[] = "comm.transport=auto";
     char config[PATH_BYTES + 64], directory[PATH_BYTES + 16];
-    char words[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES];
+    char words[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES], asked[2][WORD_BYTES];
     char *argv[PROGRAM_WORDS + HU_REPAIR_WORDS];
     int n = 0;
     pid_t pid;
@@ -139,6 +157,7 @@ static hu_status train(const hu_explaining *x, const hu_repair_option *option, c
     argv[n++] = config;
     argv[n++] = directory;
     argv[n++] = transport;
+    n += add_request(request, asked, &argv[n]);
     if (sets(option, "scaler=") && !sets(option, "scaler.init=")) argv[n++] = fresh;
     for (int i = 0; i < option->words; i++) {
         memcpy(words[i], option->word[i], sizeof words[i]);
@@ -218,9 +237,10 @@ static hu_status tell(const outcome *before, const outcome *after, const hu_repa
     return HU_OK;
 }
 
-hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t number,
+hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_try_request *request,
                      bool as_json) {
     hu_status st = HU_OK;
+    int64_t number = request->number;
     char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES];
     json_t *result = NULL;
     outcome before = {0}, after = {0};
@@ -231,11 +251,11 @@ hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, int64_t nu
                        (long long)number, x->run.folder);
     HU_TRY(check_run(x, &result));
     HU_TRY(check_option(x, repair, number));
-    HU_TRY(name_folder(x->run.folder, number, folder));
+    HU_TRY(name_folder(x->run.folder, request, folder));
     const hu_repair_option *option = &repair->option[number - 1];
     fprintf(stderr, "trains %s with %s into %s\n", x->run.folder, hu_repair_line(option, line),
             folder);
-    HU_TRY(train(x, option, folder));
+    HU_TRY(train(x, option, request, folder));
     take_outcome(x, result, &before);
     HU_TRY(read_repaired(folder, &after));
     HU_TRY(tell(&before, &after, option, as_json));

@@ -80,6 +80,17 @@ def tried(checks, cwd):
     checks.same(program.tree_bytes(f"{cwd}/runs/a"), before, "the run itself is only read")
     code, _, err = call("why", "runs/a", "try=1", cwd=cwd)
     checks.that(code == 2 and "runs/a-try1 is there already" in err, f"twice: {err}")
+    code, _, err = call("why", "runs/a", "try=1", "run.dir=b", "threads=2", "seed=7", cwd=cwd)
+    with open(f"{cwd}/b/config.resolved.yaml") as file:
+        resolved = file.read()
+    checks.that(code == 0 and "  seed: 7\n" in resolved and "  threads: 2\n" in resolved, f"its own words: {err}")
+    pasted = program.train(*SMALL, "steps=6", "precision=e4m3", "seed=7", *shlex.split(line), cwd=cwd, run="pasted")
+    with open(f"{cwd}/b/result.json") as file:
+        checks.same(json.load(file)["weights_hash"], pasted["weights_hash"], "the same as pasted with that seed")
+    code, _, err = call("why", "runs/a", "try=1", "run.dir=b", cwd=cwd)
+    checks.that(code == 2 and "b is there already" in err, f"twice into a folder: {err}")
+    code, _, err = call("why", "runs/a", "seed=7", cwd=cwd)
+    checks.that(code == 2 and "seed" in err, f"without try= nothing trains: {err}")
     code, out, err = call("why", "runs/a", "try=2", cwd=cwd)
     checks.that(code == 0 and "train loss" in out and "runs/a-try2" in out, f"the second: {out}{err}")
 
