@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/why_print.h"
+#include "explain/followed.h"
 #include "explain/loss_words.h"
 #include "explain/state_words.h"
 #include "explain/wire_words.h"
@@ -46,7 +47,8 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
     printf("%-12s ", x->run.history->formats.name[condition.record->format]);
     fputs(hu_magnitudes_words(c, text), stdout);
     if (c->overflow) printf(", %.3g %% overflowed", percent(c->overflow, c->elements));
-    if (c->underflow) printf(", %.3g %% vanished", percent(c->underflow, c->elements));
+    if (c->underflow)
+        printf(", %.3g %% of the nonzero vanished", percent(c->underflow, hu_nonzero_before(c)));
     if (c->nan) printf(", %.3g %% NaN", percent(c->nan, c->elements));
     if (c->zero) printf(", %.3g %% zero", percent(c->zero, c->elements));
     puts("");
@@ -66,7 +68,9 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
                  "master=on small updates add up.");
             return;
         }
-        if (death->kind != HU_DEATH_UPDATE)
+        if (death->kind == HU_DEATH_UNDERFLOW)
+            puts("Its own rounding lost them; it is made of:");
+        else if (death->kind != HU_DEATH_UPDATE)
             puts("It produced them itself; what it is made of was alive:");
         else if (value->role == HU_VALUE_BUFFER)
             puts("The statistics of the batch were beyond float32; they are of:");
@@ -107,9 +111,8 @@ static void print_fits(const hu_explaining *x, const hu_death *death) {
     for (int f = 0; f < x->run.candidates.count; f++) {
         hu_fit fit = hu_fact_fit(x, death->place, death->step, f);
         if (fit.holds || !fit.has_shares) continue;
-        printf("  %-12s would have lost %.3g %% by overflow, %.3g %% by underflow\n",
-               x->run.candidates.name[f], 100.0 * fit.lost.overflow.share,
-               100.0 * fit.lost.underflow.share);
+        printf("  %-12s would have lost %.3g %% by overflow, %.3g %% of the nonzero by underflow\n",
+               x->run.candidates.name[f], 100.0 * fit.lost.overflow.share, 100.0 * fit.vanished);
     }
 }
 
@@ -147,11 +150,14 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
     fputs(hu_state_words(x, death, state), stdout);
 }
 
-/* For a run in which nothing died: how near it came. */
-static void print_closest(const hu_explaining *x) {
-    hu_closest c = hu_fact_closest(x);
+/* Largest numbers against the ends of the formats. */
+static void print_headroom(const hu_closest *closest) {
+    hu_closest c = *closest;
     if (!c.overflow_tensor) {
-        puts("No tensor is rounded to a format with a range of its own.");
+        puts(c.all_current
+                 ? "Every tensor has a scale of its own (scale=current), so nothing is too "
+                   "large for its format."
+                 : "Every format is scaled to its numbers, so none ends at a fixed one.");
         return;
     }
     int binades = (int)(c.headroom < 0 ? -c.headroom : c.headroom);
@@ -160,16 +166,29 @@ static void print_closest(const hu_explaining *x) {
         "(by step %lld).\n",
         c.overflow_tensor, c.overflow_format, binades, binades == 1 ? "binade" : "binades",
         c.headroom < 0 ? "above" : "below", (long long)c.overflow_step);
+}
+
+/* For a run in which nothing died: how near it came. */
+static void print_closest(const hu_explaining *x) {
+    hu_closest c = hu_fact_closest(x);
+    if (hu_fact_last_step(x) < 0) return;
+    if (!c.rounds) {
+        puts("Nothing is rounded: every tensor is float32.");
+        return;
+    }
+    print_headroom(&c);
     if (c.underflow_tensor)
-        printf("Lost most by underflow: %s (%s), %.3g %% of its numbers in one step (by step "
-               "%lld).\n",
+        printf("Lost most by underflow: %s (%s), %.3g %% of its nonzero numbers in %lld step%s up "
+               "to %lld.\n",
                c.underflow_tensor, c.underflow_format, 100.0 * c.underflow_share,
+               (long long)c.underflow_steps, c.underflow_steps == 1 ? "" : "s",
                (long long)c.underflow_step);
     else
         puts("No number became zero by rounding.");
 }
 
-/* Deaths beside the one that was explained, the worst first. */
+/* Deaths beside the one that was explained, the worst first. Those that only got its zeros are told
+ * with it. */
 static void print_others(const hu_explaining *x) {
     /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
@@ -178,6 +197,7 @@ static void print_others(const hu_explaining *x) {
     for (size_t d = 0; d < x->why.death_count; d++) {
         const hu_death *death = &x->why.deaths[d];
         if (death->place == x->why.death.place && death->kind == x->why.death.kind) continue;
+        if (hu_followed_only(&x->why, death)) continue;
         if (shown == SHOWN) {
             more++;
             continue;
@@ -209,6 +229,8 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
     /* Verdict first, then the death, then what came after it. */
     const hu_why *why = &x->why;
     long long last = (long long)hu_fact_last_step(x);
+    char followed[HU_FOLLOWED_BYTES];
+    const char *collapsed = x->run.history->collapsed;
     if (why->verdict == HU_VERDICT_DIVERGED)
         printf("%s diverged at step %lld.", x->run.folder, last);
     else if (why->verdict == HU_VERDICT_HURT)
@@ -217,8 +239,12 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
         printf("%s: nothing died up to step %lld.", x->run.folder, last);
     if (why->skipped && why->verdict != HU_VERDICT_DIVERGED)
         printf(" %zu steps were skipped, which loss scaling does to find its scale.", why->skipped);
+    if (collapsed) printf(" It collapsed: %s.", collapsed);
     puts("\n");
+    if (why->death.place != HU_NONE && (collapsed || why->end.place != HU_NONE))
+        puts("What went wrong first:");
     if (why->death.place != HU_NONE) print_death(x, &why->death);
+    fputs(hu_followed_words(why, followed), stdout);
     if (why->end.place != HU_NONE) {
         puts("\nThe training ended later with:");
         print_death(x, &why->end);

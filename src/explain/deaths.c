@@ -227,6 +227,19 @@ done:
     return st;
 }
 
+bool hu_deaths_vanished(const hu_why *why, uint32_t place, int64_t step, hu_death *death) {
+    hu_death one;
+    *death = (hu_death){.place = HU_NONE};
+    for (size_t e = 0; e < why->history->event_count; e++) {
+        const hu_event_record *event = &why->history->events[e];
+        if (why->place[event->tensor] != place || event->step > step) continue;
+        if (!take_event(why, event, &one)) continue;
+        if (one.kind != HU_DEATH_UNDERFLOW && one.kind != HU_DEATH_ZERO) continue;
+        if (one.share > death->share) *death = one;
+    }
+    return death->kind != HU_DEATH_NONE;
+}
+
 bool hu_deaths_lose_updates(const hu_why *why) {
     hu_death death;
     for (size_t e = 0; e < why->history->event_count; e++)

@@ -15,6 +15,11 @@
 /* Makes the list of deaths of a run whose names and formats are known. HU_ERR_MEMORY. */
 hu_status hu_deaths_find(hu_why *why);
 
+/* The loss by which a tensor was gone in a step: most of its nonzero numbers became zero, or all of
+ * them are zero, and that lasted. It is one however much was left, unlike those of hu_deaths_find.
+ * *death: filled if there is one. */
+bool hu_deaths_vanished(const hu_why *why, uint32_t place, int64_t step, hu_death *death);
+
 /* Whether updates of some weight were lost for as long as a death must last, whatever the training
  * made of that: biases and the like do not count. */
 bool hu_deaths_lose_updates(const hu_why *why);

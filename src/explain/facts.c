@@ -120,6 +120,7 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
     hu_round_counts counts;
     if (death->sums) return counts_of_sums(x, death, format);
     hu_round_counts_clear(&counts);
+    uint64_t zero = 0;
     *format = "float32";
     if (condition.record) {
         counts = condition.record->counts;
@@ -127,11 +128,15 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
     }
     if (!event) return counts;
     *format = x->run.history->formats.name[event->format];
+    /* A row of this step alone tells how many were zero before. */
+    bool is_whole = counts.elements == event->elements && counts.underflow == event->count;
+    zero = counts.zero;
     counts.elements = event->elements;
     counts.overflow = counts.underflow = counts.nan = counts.zero = 0;
     switch (death->kind) {
     case HU_DEATH_UNDERFLOW:
-        counts.underflow = counts.zero = event->count;
+        counts.underflow = event->count;
+        counts.zero = is_whole ? zero : event->count;
         break;
     case HU_DEATH_ZERO:
         counts.zero = event->count;
@@ -164,6 +169,9 @@ hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int can
     if (exponents && (recorded == step || !condition.record)) {
         fit.has_shares = true;
         fit.lost = hu_exponents_lost(exponents, format, 0);
+        uint64_t nonzero = exponents->elements - exponents->zero;
+        if (nonzero)
+            fit.vanished = fit.lost.underflow.share * (double)exponents->elements / (double)nonzero;
         fit.holds = fit.lost.overflow.share < 1e-6 && fit.lost.underflow.share <= 0.01;
         return fit;
     }
@@ -223,23 +231,39 @@ static void compare_overflow(const hu_explaining *x, const hu_tensor_record *rec
     closest->overflow_step = step;
 }
 
+/* By the share of the nonzero numbers in the steps of a record. */
+static void compare_underflow(const hu_explaining *x, const hu_tensor_record *record,
+                              const hu_numerics_record *row, hu_closest *closest) {
+    uint64_t nonzero = hu_nonzero_before(&record->counts);
+    double share = nonzero ? (double)record->counts.underflow / (double)nonzero : 0.0;
+    if (share <= closest->underflow_share) return;
+    closest->underflow_tensor = x->run.history->tensors.name[record->tensor];
+    closest->underflow_format = x->run.history->formats.name[record->format];
+    closest->underflow_share = share;
+    closest->underflow_step = row->step;
+    closest->underflow_steps = row->steps;
+}
+
+static bool has_current_scale(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_FLOAT && quantizer->scale == HU_SCALE_CURRENT;
+}
+
 /* Over all records of steps that were taken. */
 hu_closest hu_fact_closest(const hu_explaining *x) {
-    hu_closest closest = {.underflow_share = 0.0};
+    hu_closest closest = {.all_current = true};
     for (size_t r = 0; r < x->run.history->numerics_count; r++) {
         const hu_numerics_record *row = &x->run.history->numerics[r];
-        for (uint32_t i = 0; i < row->tensor_count && !row->skipped; i++) {
+        for (uint32_t i = 0; i < row->tensor_count; i++) {
             const hu_tensor_record *record = &row->tensor[i];
             uint32_t place = x->why.place[record->tensor];
             bool is_loss = place != HU_NONE && hu_why_is_loss_output(&x->why, place);
             if (!x->why.rounds[record->format] || is_loss) continue;
+            closest.rounds = true;
+            if (row->skipped) continue;
+            closest.all_current &= has_current_scale(&x->why.quantizer[record->format]);
             compare_overflow(x, record, row->step, &closest);
             if (place == HU_NONE || hu_why_may_vanish(&x->why, place)) continue;
-            if (record->most_underflow <= closest.underflow_share) continue;
-            closest.underflow_tensor = x->run.history->tensors.name[record->tensor];
-            closest.underflow_format = x->run.history->formats.name[record->format];
-            closest.underflow_share = record->most_underflow;
-            closest.underflow_step = row->step;
+            compare_underflow(x, record, row, &closest);
         }
     }
     return closest;
@@ -360,12 +384,13 @@ static json_t *text_or_null(const char *text) {
 static json_t *closest_json(const hu_explaining *x) {
     hu_closest c = hu_fact_closest(x);
     return json_pack(
-        "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I}", "overflow_tensor",
+        "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I, s:I}", "overflow_tensor",
         text_or_null(c.overflow_tensor), "overflow_format", text_or_null(c.overflow_format),
         "headroom", (int)c.headroom, "overflow_step", (json_int_t)c.overflow_step,
         "underflow_tensor", text_or_null(c.underflow_tensor), "underflow_format",
         text_or_null(c.underflow_format), "underflow_share", hu_json_number(c.underflow_share),
-        "underflow_step", (json_int_t)c.underflow_step);
+        "underflow_step", (json_int_t)c.underflow_step, "underflow_steps",
+        (json_int_t)c.underflow_steps);
 }
 
 /* Every death, the worst first. last_step, steps: null where the rows do not tell; count, elements:
@@ -392,6 +417,15 @@ static json_t *deaths_json(const hu_explaining *x) {
     return list;
 }
 
+/* Tensors behind the death of which nothing is left. */
+static json_t *gone_json(const hu_explaining *x) {
+    json_t *list = json_array();
+    char name[HU_TENSOR_NAME_BYTES];
+    for (uint32_t i = 0; i < x->run.walk.count; i++)
+        if (x->why.is_gone[i]) json_array_append_new(list, json_string(hu_fact_name(x, i, name)));
+    return list;
+}
+
 /* The tensor that the user named, alive or dead. */
 static json_t *asked_json(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
@@ -411,6 +445,9 @@ json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
         verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
         (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
         death_json(x, &x->why.end), "closest", closest_json(x), "losses", deaths_json(x));
+    if (object) json_object_set_new(object, "gone", gone_json(x));
+    if (object && x->run.history->collapsed)
+        json_object_set_new(object, "collapsed", json_string(x->run.history->collapsed));
     if (object && x->run.history->warning[0])
         json_object_set_new(object, "warning", json_string(x->run.history->warning));
     if (object && asked != HU_NONE) json_object_set_new(object, "asked", asked_json(x, asked));

@@ -15,7 +15,8 @@ typedef struct hu_explaining {
 typedef struct hu_fit {
     bool holds;      /* nothing overflows, and at most 1 % vanishes */
     bool has_shares; /* from a histogram; else only exponents are known */
-    hu_lost lost;
+    hu_lost lost;    /* shares of all its numbers */
+    double vanished; /* share of the nonzero ones that becomes zero */
 } hu_fit;
 
 /* Name of the tensor at a place. text: room for HU_TENSOR_NAME_BYTES. Gives text. */
@@ -54,12 +55,14 @@ int64_t hu_fact_last_step(const hu_explaining *x);
 /* The rounded tensors nearest to a death in the whole run: the one whose largest number came
  * nearest to the end of its format, and the one that lost the largest share by underflow. */
 typedef struct hu_closest {
+    bool rounds;      /* some tensor is rounded */
+    bool all_current; /* and all that are have a scale from their own numbers (scale=current) */
     const char *overflow_tensor, *overflow_format; /* NULL: none */
     int32_t headroom;                              /* binades below the format's largest */
     int64_t overflow_step;
     const char *underflow_tensor, *underflow_format;
-    double underflow_share;
-    int64_t underflow_step;
+    double underflow_share; /* of the numbers that were not zero before, in the steps of a row */
+    int64_t underflow_step, underflow_steps; /* the last of these, and how many they are */
 } hu_closest;
 hu_closest hu_fact_closest(const hu_explaining *x);
 

@@ -23,12 +23,37 @@ static void tell_sums(const hu_death *death, const char *format, char text[HU_LO
     snprintf(text, HU_LOSS_WORDS_BYTES, "%.3g %% %s %.80s", share, words, format);
 }
 
+/* Of the numbers that were not zero before: zeros cannot be lost. Where a row adds up several
+ * steps, the share of the nonzero ones is that of all steps in which the loss held. */
+static void tell_underflow(const hu_death *death, const hu_round_counts *c, const char *format,
+                           char text[HU_LOSS_WORDS_BYTES]) {
+    unsigned long long n = c->elements;
+    uint64_t nonzero = hu_nonzero_before(c);
+    double of_all = percent(c->underflow, n);
+    bool has_mean = nonzero == n && death->steps > 1 && death->share > of_all / 100.0 + 0.005;
+    char share[96], mean[96] = "";
+    if (nonzero == n)
+        snprintf(share, sizeof share, "%.3g %% of its %llu numbers", of_all, n);
+    else if (c->underflow == nonzero)
+        snprintf(share, sizeof share,
+                 "all of its nonzero numbers (%.3g %% of %llu; the rest was zero before)", of_all,
+                 n);
+    else
+        snprintf(share, sizeof share, "%.3g %% of its nonzero numbers (%.3g %% of all %llu)",
+                 percent(c->underflow, nonzero), of_all, n);
+    if (has_mean)
+        snprintf(mean, sizeof mean, ", %.3g %% of the nonzero ones in the mean of its steps",
+                 100.0 * death->share);
+    snprintf(text, HU_LOSS_WORDS_BYTES, "%s are too small for %.80s and became zero%s", share,
+             format, mean);
+}
+
 /* What of how many numbers; empty for deaths of no kind. */
 static void tell_kind(const hu_death *death, const hu_round_counts *c, const char *format,
                       char text[HU_LOSS_WORDS_BYTES]) {
     enum { ROOM = HU_LOSS_WORDS_BYTES };
     unsigned long long n = c->elements, lost = c->overflow;
-    double overflow = percent(c->overflow, n), underflow = percent(c->underflow, n);
+    double overflow = percent(c->overflow, n);
     text[0] = '\0';
     switch (death->kind) {
     case HU_DEATH_NAN:
@@ -48,8 +73,7 @@ static void tell_kind(const hu_death *death, const hu_round_counts *c, const cha
                  format);
         break;
     case HU_DEATH_UNDERFLOW:
-        snprintf(text, ROOM, "%.3g %% of its %llu numbers are too small for %.80s and became zero",
-                 underflow, n, format);
+        tell_underflow(death, c, format, text);
         break;
     case HU_DEATH_ZERO:
         snprintf(text, ROOM, "all of its %llu numbers are zero", n);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "explain/deaths.h"
+#include "explain/followed.h"
 
 /* ---- names ---- */
 
@@ -142,21 +143,58 @@ static void find_end(hu_why *why, hu_death *end) {
     }
 }
 
+/* Whether the tensor is a number of the network's own, and no copy that workers send or an
+ * optimizer keeps. */
+static bool is_own(const hu_why *why, uint32_t place) {
+    hu_tensor tensor = why->walk->tensor[place];
+    return tensor.kind != HU_TENSOR_WIRE && tensor.kind != HU_TENSOR_WIRE_SUM &&
+           !hu_tensor_is_state(tensor);
+}
+
+/* The worst loss among what a tensor is made of, in the step of its own; false: there is none. */
+static bool find_lost_source(const hu_why *why, const hu_death *death, hu_death *worst) {
+    enum { ROOM = 64 };
+    uint32_t source[ROOM], count = hu_walk_sources(why->walk, death->place, ROOM, source);
+    hu_death one;
+    *worst = (hu_death){.place = HU_NONE};
+    for (uint32_t i = 0; i < count && i < ROOM; i++)
+        if (hu_deaths_vanished(why, source[i], death->step, &one) && one.share > worst->share)
+            *worst = one;
+    return worst->kind != HU_DEATH_NONE;
+}
+
+/* Where numbers began to vanish: up from the tensor with the worst loss as long as one of those
+ * that it is made of lost most of its own nonzero numbers already. */
+static hu_death origin_of(const hu_why *why, const hu_death *death) {
+    hu_death origin = *death, above;
+    while ((origin.kind == HU_DEATH_UNDERFLOW || origin.kind == HU_DEATH_ZERO) &&
+           is_own(why, origin.place) && find_lost_source(why, &origin, &above))
+        origin = above;
+    return origin;
+}
+
+/* The worst death that explains how the run ended; of one that diverged or collapsed the first in
+ * time, of equal ones the worst. NULL: there is none. */
+static const hu_death *find_begin(const hu_why *why, const hu_death *end) {
+    const hu_death *begin = NULL;
+    bool has_failed = why->verdict == HU_VERDICT_DIVERGED || why->history->collapsed;
+    for (size_t d = 0; d < why->death_count; d++) {
+        const hu_death *death = &why->deaths[d];
+        bool explains = end->kind == HU_DEATH_NONE || hu_death_explains(death, end);
+        bool is_before = !begin || (has_failed && death->step < begin->step);
+        if (explains && is_before) begin = death;
+    }
+    return begin;
+}
+
 /* A run that diverged is explained by its end, unless something was lost heavily before: then by
- * the worst of that, and the end is told after it. */
+ * the begin of that, and the end is told after it. */
 static void find_death(hu_why *why) {
     hu_death end;
     find_end(why, &end);
-    why->death = end;
-    why->end = (hu_death){.place = HU_NONE};
-    for (size_t d = 0; d < why->death_count; d++) {
-        const hu_death *death = &why->deaths[d];
-        bool explains = end.kind == HU_DEATH_NONE || hu_death_explains(death, &end);
-        if (!explains) continue;
-        why->death = *death;
-        why->end = end;
-        break;
-    }
+    const hu_death *begin = find_begin(why, &end);
+    why->death = begin ? origin_of(why, begin) : end;
+    why->end = begin ? end : (hu_death){.place = HU_NONE};
     if (why->verdict == HU_VERDICT_FINE && why->death.kind != HU_DEATH_NONE)
         why->verdict = HU_VERDICT_HURT;
 }
@@ -164,6 +202,8 @@ static void find_death(hu_why *why) {
 static hu_death_cause cause_of(const hu_why *why, const hu_death *death) {
     if (death->kind == HU_DEATH_UPDATE || death->kind == HU_DEATH_LOST) return HU_CAUSE_MADE_HERE;
     hu_death_cause cause = hu_why_cause(why, death->place, death->step);
+    /* What rounding made zero was not zero before, whatever the tensor is made of. */
+    if (death->kind == HU_DEATH_UNDERFLOW && cause != HU_CAUSE_GIVEN) return HU_CAUSE_MADE_HERE;
     /* Sums are counted where they are made. */
     return death->sums && cause == HU_CAUSE_NOT_COUNTED ? HU_CAUSE_MADE_HERE : cause;
 }
@@ -180,6 +220,7 @@ hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *
     find_death(why);
     if (why->death.place != HU_NONE) why->death.cause = cause_of(why, &why->death);
     if (why->end.place != HU_NONE) why->end.cause = cause_of(why, &why->end);
+    HU_TRY(hu_followed_find(why));
 done:
     if (st != HU_OK) hu_why_free(why);
     return st;
@@ -192,5 +233,6 @@ void hu_why_free(hu_why *why) {
     hu_free(why->rounds);
     hu_free(why->quantizer);
     hu_free(why->deaths);
+    hu_free(why->is_gone);
     *why = (hu_why){0};
 }

@@ -45,11 +45,15 @@ bool hu_why_may_vanish(const hu_why *why, uint32_t place) {
            (length >= ending && strcmp(value->name + length - ending, suffix) == 0);
 }
 
+uint64_t hu_nonzero_before(const hu_round_counts *counts) {
+    return counts->elements - counts->nan - (counts->zero - counts->underflow);
+}
+
 /* Shares lost in the worst step of the record. */
 static hu_death_kind kind_of_loss(const hu_why *why, uint32_t place,
                                   const hu_tensor_record *record) {
     const hu_round_counts *c = &record->counts;
-    uint64_t nonzero = c->elements - c->nan - (c->zero - c->underflow);
+    uint64_t nonzero = hu_nonzero_before(c);
     if (hu_saturates_unasked(&why->quantizer[record->format]) &&
         record->most_overflow >= HU_EVENT_SATURATION)
         return HU_DEATH_SATURATION;
@@ -99,20 +103,27 @@ static bool is_dead_at(const hu_why *why, uint32_t place, int64_t step) {
     return false;
 }
 
-/* Inherited if anything it is made of was dead; made here if all of it was counted and alive;
- * unknown if something was not counted. Labels and sums are not counted and do not make it unknown.
- */
+/* Whether most of a tensor's nonzero numbers became zero, or all of them are zero. */
+static bool has_vanished(const hu_condition *condition) {
+    return condition->kind == HU_DEATH_UNDERFLOW || condition->kind == HU_DEATH_ZERO;
+}
+
+/* Inherited if anything it is made of was dead, or had vanished where it got nothing but zeros;
+ * made here if all of it was counted and alive; unknown if something was not counted. Labels and
+ * sums are not counted and do not make it unknown. */
 hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
     uint32_t source[ROOM];
     uint32_t count = hu_walk_sources(why->walk, place, ROOM, source);
     hu_death_cause cause = count ? HU_CAUSE_MADE_HERE : HU_CAUSE_GIVEN;
+    hu_condition own = hu_why_condition(why, place, step);
     const hu_numerics_record *row = hu_why_row(why->history, step);
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         hu_condition condition = hu_why_condition(why, source[i], step);
         bool is_nonfinite =
             condition.record && hu_why_nonfinite(why, condition.record) != HU_DEATH_NONE;
-        if (is_nonfinite || is_dead_at(why, source[i], step)) return HU_CAUSE_INHERITED;
+        bool is_gone = own.kind == HU_DEATH_ZERO && has_vanished(&condition);
+        if (is_nonfinite || is_gone || is_dead_at(why, source[i], step)) return HU_CAUSE_INHERITED;
         bool is_given = hu_is_given(&why->walk->graph->value[why->walk->tensor[source[i]].value]);
         bool may_miss = why->walk->tensor[source[i]].kind == HU_TENSOR_SUM || is_given;
         if (!condition.record && !may_miss && row) cause = HU_CAUSE_NOT_COUNTED;

@@ -84,6 +84,8 @@ typedef struct hu_why {
     size_t death_count; /* each tensor has one */
     bool trains_well;   /* the loss fell by HU_TRAINS_WELL */
     size_t skipped;     /* steps in all */
+    bool *is_gone;      /* [walk->count] behind the death, and all zero in its step (followed.h) */
+    uint32_t gone;      /* how many are */
 } hu_why;
 
 /* How a tensor was at a step: by the record that holds it; of a step whose histogram says more than
@@ -104,6 +106,9 @@ bool hu_why_is_loss_output(const hu_why *why, uint32_t place);
 
 /* Steps that were not skipped. */
 size_t hu_why_steps_done(const hu_history *history);
+
+/* How many numbers of a tensor were not zero before they were rounded, NaN left out. */
+uint64_t hu_nonzero_before(const hu_round_counts *counts);
 
 /* True for parameters of one dimension and their gradients: too few to stop a training. */
 bool hu_why_is_vector(const hu_why *why, uint32_t place);

@@ -94,7 +94,9 @@ static hu_status read_result(hu_history *history) {
     hu_status st = hu_result_read(history->folder, &result);
     if (st != HU_OK) return st;
     const char *reason = json_string_value(json_object_get(result, "diverged"));
+    const char *collapse = json_string_value(json_object_get(result, "collapsed"));
     if (reason) st = hu_strdup(reason, &history->diverged);
+    if (collapse && st == HU_OK) st = hu_strdup(collapse, &history->collapsed);
     json_decref(result);
     return st;
 }
@@ -208,6 +210,7 @@ void hu_history_free(hu_history *history) {
     hu_free(history->phases);
     hu_free(history->histograms);
     hu_free(history->diverged);
+    hu_free(history->collapsed);
     hu_free(history->folder);
     hu_free(history);
 }

@@ -132,6 +132,7 @@ typedef struct hu_history {
     size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity, phase_capacity,
         histogram_capacity;
     char *diverged;       /* why the run ended before its last step; NULL: it did not, or goes on */
+    char *collapsed;      /* why it counts as collapsed (journal/collapse.h); NULL: it does not */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files hold parts of lines (they are left out) */
     size_t brief_most;    /* rows of numerics at most (journal/history_brief.h); 0: no bound */

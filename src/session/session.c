@@ -362,9 +362,9 @@ static hu_status find_collapse(const hu_session *session, hu_session_result *res
 static void tell_losses(const hu_session *session) {
     unsigned lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
     if (lost > 0)
-        hu_listener_tell(session->listener, "note: %u tensor%s numbers or more; `halfulp why %s`",
-                         lost, lost > 1 ? "s lost half of their" : " lost half of its",
-                         session->folder.path);
+        hu_listener_tell(
+            session->listener, "note: %u tensor%s nonzero numbers or more; `halfulp why %s`", lost,
+            lost > 1 ? "s lost half of their" : " lost half of its", session->folder.path);
 }
 
 /* The last row of progress.jsonl. */

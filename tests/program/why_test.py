@@ -395,6 +395,75 @@ def listed(checks, cwd):
     checks.that(code == 2 and "no tensor that '*wier*' names" in err, f"nothing is named: {err}")
 
 
+def shares_of_nonzero(checks, cwd):
+    """What was zero before cannot be lost; what got nothing but zeros is told with the death, and not as a loss."""
+    program.train(*CNN, *SMALL, "precision=e4m3", cwd=cwd)
+    found = why(cwd, "run")
+    death, gone = found["death"], found["gone"]
+    before = death["elements"] - death["zero"] + death["underflow"]
+    checks.same((death["tensor"], death["role"]), ("relu3.out.grad", "produced"), "its rounding lost them")
+    checks.that(0 < death["underflow"] == before < death["elements"], f"all that were not zero: {death}")
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        rows = [row for line in map(json.loads, file) if line["step"] == 0 for row in line.get("tensors", [])]
+    zero = {row[0] for row in rows if row[6] == row[2]}
+    checks.that(len(gone) > 8 and set(gone) <= zero and death["tensor"] not in gone, f"{gone}, all zero: {zero}")
+    _, out, _ = call("why", "run", cwd=cwd)
+    share = f"{100.0 * death['underflow'] / death['elements']:.3g} % of {death['elements']}"
+    checks.that(f"all of its nonzero numbers ({share}; the rest was zero before) are too small for e4m3" in out,
+                f"{share}: {out}")
+    checks.that(f"No gradient reaches bn3.out: bn3.out.grad and {len(gone) - 1} tensors more behind it are all zero.\n"
+                in out, f"{len(gone)} gone: {out}")
+    checks.that(not any(line.startswith("  step") and " zero " in line for line in out.splitlines()), f"once: {out}")
+    program.train(*CNN, *SMALL, rule("conv1.weight.grad", UNDER), cwd=cwd, run="last")
+    checks.same((why(cwd, "last")["gone"], "reaches" in call("why", "last", cwd=cwd)[1]), ([], False), "nothing behind")
+
+
+def began_with(checks, cwd):
+    """A run that diverged is told from the first loss in time on, though a later one took more."""
+    early, late = f"conv1.weight.grad: {UNDER}", f"conv2.out: {UNDER}"
+    run = [*CNN, *TINY, "lr.schedule=constant"]
+    program.train(*run, "steps=3", f"precision.rules=['{early}']", cwd=cwd)
+    call("resume", "run", "steps=6", f"precision.rules=['{early}', '{late}']", cwd=cwd)
+    code, _, err = call("resume", "run", "steps=9", f"precision.rules=['{early}', '{late}', 'fc.out: {OVER}']", cwd=cwd)
+    checks.same(code, 4, f"it diverges: {err}")
+    found = why(cwd, "run")
+    checks.same((found["death"]["tensor"], found["death"]["step"], found["end"]["tensor"], found["end"]["step"]),
+                ("conv1.weight.grad", 0, "fc.out", 6), "its begin and its end")
+    checks.same(found["losses"][0]["tensor"], "conv2.out", "the worst is told, too")
+    _, out, _ = call("why", "run", cwd=cwd)
+    places = [out.find(words) for words in ("What went wrong first:\nconv1.weight.grad, step 0: ",
+                                            "The training ended later with:\nfc.out, step 6: ", "  step 3      conv2.out")]
+    checks.that(-1 < places[0] < places[1] < places[2], f"in this order: {places}: {out}")
+
+
+def collapsed(checks, cwd):
+    """A metric at guessing level is said, whether numbers died or not."""
+    for name, words in (("rounded", ["precision=e2m3"]), ("plain", ["lr=1e-9", "lr.schedule=constant"])):
+        program.train(*CNN, *TINY, "data.test_limit=300", "steps=12", *words, cwd=cwd, run=name)
+        with open(f"{cwd}/{name}/result.json") as file:
+            reason = json.load(file).get("collapsed", "none")
+        _, out, _ = call("why", name, cwd=cwd)
+        checks.same(why(cwd, name)["collapsed"], reason, f"{name}: the result's word")
+        checks.that("accuracy ended at guessing level, " in reason and f" It collapsed: {reason}.\n" in out,
+                    f"{name}: {reason}: {out}")
+        checks.same("What went wrong first:\n" in out, name == "rounded", f"{name}: {out}")
+
+
+def nothing_died(checks, cwd):
+    """Tensors with a scale of their own have no end to come near; without rounding nothing is near anything."""
+    for precision, words in (("e4m3fn:scale=current", "Every tensor has a scale of its own (scale=current)"),
+                             ("mxfp8", "Every format is scaled to its numbers"),
+                             ("fp32", "Nothing is rounded: every tensor is float32."), ("bf16", "Closest to overflow: ")):
+        program.train(*CNN, *SMALL, f"precision={precision}", cwd=cwd, run=precision)
+        _, out, _ = call("why", precision, cwd=cwd)
+        checks.that(words in out and "range of its own" not in out, f"{precision}: {out}")
+        closest = why(cwd, precision)["closest"]
+        lost = f"{100.0 * closest['underflow_share']:.3g} % of its nonzero numbers"
+        checks.same(lost in out, closest["underflow_tensor"] is not None, f"{precision}: {lost}: {out}")
+    program.train(*CNN, *SMALL, "steps=0", "precision=fp16", cwd=cwd, run="none")
+    checks.that("Nothing is rounded" not in call("why", "none", cwd=cwd)[1], "without steps nothing is known")
+
+
 def bad_folders(checks, cwd):
     program.train(*CNN, *SMALL, cwd=cwd)
     code, _, err = call("why", "nothing", cwd=cwd)
@@ -424,4 +493,4 @@ def bad_folders(checks, cwd):
 
 if __name__ == "__main__":
     program.main(planted, later, alive, ends_with_a_skip, by_design, ranked, held, updates, in_evaluation,
-                 on_the_wire, less_is_known, listed, bad_folders)
+                 on_the_wire, less_is_known, listed, shares_of_nonzero, began_with, collapsed, nothing_died, bad_folders)
