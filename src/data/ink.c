@@ -43,11 +43,14 @@ static hu_status check(const hu_dataset *images, const char *spec) {
     return HU_OK;
 }
 
-/* Takes everything but the name of a data set; what is left of it can be closed. */
+/* Takes everything but the names of a data set and of its classes, which are not those of maps;
+ * what is left of it can be closed. */
 static void take_over(hu_dataset *images, hu_dataset *dataset) {
     char *name = dataset->name;
     *dataset = *images;
     dataset->name = name;
+    dataset->class_names = NULL;
+    dataset->class_name_count = 0;
     memset(images->owned, 0, sizeof images->owned);
 }
 

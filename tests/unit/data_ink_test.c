@@ -50,6 +50,17 @@ static void pixels_are_ground_ink_of_their_label_or_unlabelled(void **state) {
     hu_dataset_close(d);
 }
 
+/* Names of the images' classes are not those of maps, whose class 0 is the ground. */
+static void maps_have_no_names_of_the_images_classes(void **state) {
+    static const char names[] = "shirt\ncoat\nbag\n";
+    (void)state;
+    put("classes.txt", names, sizeof names - 1);
+    hu_dataset *d = open_ink();
+    assert_null(hu_dataset_class_name(d, 0));
+    assert_int_equal(d->class_name_count, 0);
+    hu_dataset_close(d); /* once each */
+}
+
 /* Where the image shows a byte, the map shows its class; where both lie outside, the image is black
  * and the map unlabelled. */
 static void a_map_moves_with_its_image(void **state) {
@@ -95,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pixels_are_ground_ink_of_their_label_or_unlabelled),
         cmocka_unit_test(a_map_moves_with_its_image),
+        cmocka_unit_test(maps_have_no_names_of_the_images_classes),
         cmocka_unit_test(what_is_no_grey_image_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
