@@ -78,7 +78,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
 
 static hu_status run_export(hu_config *config, int *exit_code) {
     hu_status st;
-    hu_saved_run run = {0};
+    hu_saved_run run = {.only_weights = true};
     hu_export_options options = {0};
     hu_export_report made;
     char *path = NULL;
@@ -105,8 +105,8 @@ const hu_verb hu_verb_export = {
         "of\n"
         "a torch.nn module of the same structure, so that load_state_dict takes them;\n"
         "layout=halfulp: [out, kh, kw, in/groups], as they lie in memory here.\n"
-        "weights=rounded: as the products see them. `halfulp train init=FILE` starts from a "
-        "file.\n",
+        "weights=rounded: as the products see them. The data that the run was trained on need not\n"
+        "be there any more. `halfulp train init=FILE` starts from a file.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1,

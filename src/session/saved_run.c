@@ -19,6 +19,7 @@
 #include "session/known.h"
 #include "session/options.h"
 #include "session/sounds.h"
+#include "session/unread_data.h"
 
 /* Whether the data that are asked for now are spelled otherwise than those of the run. */
 static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
@@ -225,17 +226,13 @@ static hu_status check_judged(const hu_config *config, const hu_saved_run *run) 
                    data, valid);
 }
 
-hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
-                            hu_saved_run *run) {
+/* The samples that the run is to look at: its own, or others. */
+static hu_status open_samples(hu_config *config, const char *directory, const hu_listener *listener,
+                              hu_saved_run *run) {
     hu_status st = HU_OK;
     hu_data_known known;
     char *class_names = NULL;
     bool takes_all;
-    *run = (hu_saved_run){.directory = directory,
-                          .allows_unlabelled = run->allows_unlabelled,
-                          .files = run->files,
-                          .prompts = run->prompts};
-    HU_TRY(merge(config, directory, &run->has_other_data));
     HU_TRY(check_judged(config, run));
     HU_TRY(hu_held_images_other(config, directory, listener, &run->has_other_data, &takes_all));
     run->has_other_data = run->has_other_data || run->files.count > 0;
@@ -248,9 +245,40 @@ hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_l
     /* Nothing is trained on other data: they need not fill a batch. */
     if (run->dataset->only_test || run->has_other_data)
         HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));
-    HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
 done:
     hu_free(class_names);
+    return st;
+}
+
+/* What the folder remembers of its data is enough for weights; dataset NULL where it does not. */
+static hu_status remember_data(const hu_config *config, const char *directory, hu_saved_run *run) {
+    if (!run->only_weights || hu_unread_data_is_overruled(config)) return HU_OK;
+    hu_status st = hu_unread_data_open(config, directory, &run->dataset);
+    return st == HU_ERR_MEMORY ? st : HU_OK;
+}
+
+/* How samples are ordered and changed, which asks for lengths and pictures that nobody reads. */
+static void forget_order(hu_train_options *options) {
+    options->augment = (hu_augment){0};
+    options->sorted_epochs = 0;
+    options->buckets = NULL;
+}
+
+hu_status hu_saved_run_read(hu_config *config, const char *directory, const hu_listener *listener,
+                            hu_saved_run *run) {
+    hu_status st = HU_OK;
+    *run = (hu_saved_run){.directory = directory,
+                          .allows_unlabelled = run->allows_unlabelled,
+                          .only_weights = run->only_weights,
+                          .files = run->files,
+                          .prompts = run->prompts};
+    HU_TRY(merge(config, directory, &run->has_other_data));
+    HU_TRY(remember_data(config, directory, run));
+    bool is_unread = run->dataset != NULL;
+    if (!is_unread) HU_TRY(open_samples(config, directory, listener, run));
+    HU_TRY(hu_options_train(config, run->dataset, &run->precision, &run->options));
+    if (is_unread) forget_order(&run->options);
+done:
     if (st != HU_OK) hu_saved_run_close(run);
     return st;
 }
@@ -290,7 +318,7 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
     HU_TRY(hu_saved_run_read(config, directory, listener, run));
     drop_workers(&run->options);
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
-    HU_TRY(hu_sounds_tell(run->trainer, run->dataset, listener));
+    if (!run->only_weights) HU_TRY(hu_sounds_tell(run->trainer, run->dataset, listener));
     HU_TRY(open_checkpoint(config, directory, &checkpoint, warning, sizeof warning));
     if (warning[0]) hu_listener_tell(listener, "%s", warning);
     HU_TRY(hu_saved_run_restore(config, directory, run->trainer, checkpoint));

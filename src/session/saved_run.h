@@ -14,8 +14,10 @@ typedef struct hu_saved_run {
     hu_trainer *trainer;
     int64_t step;           /* of the checkpoint */
     bool allows_unlabelled; /* set before: pictures of other data may lack their annotation */
-    bool has_other_data;    /* its samples are those of another data= than the run's */
-    hu_given_files files;   /* that its test samples are; count 0: they are those of the data */
+    bool only_weights; /* set before: no sample is wanted. The data need not be there any more; only
+                          where data.* is typed now, or an older version wrote the folder */
+    bool has_other_data;  /* its samples are those of another data= than the run's */
+    hu_given_files files; /* that its test samples are; count 0: they are those of the data */
     bool prompts; /* set before: the data are a text that is to be gone on with (data/prompt.h) */
 } hu_saved_run;
 

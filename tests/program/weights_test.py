@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import struct
+import wave
 
 import program
 
@@ -275,6 +276,55 @@ def order_of_the_data(checks, cwd):
     checks.that(rows["on", 2] != rows["off", 2], "data.shuffle=on: another order")
 
 
-program.main(names_shapes_layouts, rounded_weights, other_types, what_does_not_fit,
+def small_data(cwd):
+    """A little of every kind of data that is read from files: (name of its folder, words that train on it)."""
+    for name in ("cat", "dog"):
+        for k in range(4):
+            program.put(cwd, f"pets/{name}/{k}.png", program.png(40, 32, [60 * k, 90, 30 * k]))
+    text = "".join(f" = story {k} = \n\nthe cat sat on the mat .\nthe dog lay on the {k} mat .\n\n" for k in range(24))
+    program.put(cwd, "text/all.txt", text.encode())
+    for half in ("train", "test"):
+        for language, lines in (("en", "the red dog\nan old cat\n"), ("fr", "le chien rouge\nun vieux chat\n")):
+            program.put(cwd, f"two/{half}.{language}", (lines * 8).encode())
+        os.makedirs(f"{cwd}/said/{half}")
+        for k in range(3):
+            with wave.open(f"{cwd}/said/{half}/{k}.wav", "wb") as file:
+                file.setparams((1, 2, 8000, 0, "NONE", ""))
+                file.writeframes(bytes((k * i * i) % 97 for i in range(8000)))
+        program.put(cwd, f"said/{half}/transcripts.txt", b"0\tab\n1\tba\n2\taab\n")
+    return [("pets", ["model=cnn-s", "data=folder:pets", "data.validation=0.25", "data.size=16"]),
+            ("maps", ["model=dense-s", f"data=dense:{os.path.basename(program.write_maps(cwd))}", "model.width=0.25"]),
+            ("boxes", ["model=ssd-s", f"data=boxes:{os.path.basename(program.write_boxes(cwd))}", "model.width=0.25"]),
+            ("pictures", ["model=pan-s", f"data=pairs:{os.path.basename(program.write_pictures(cwd))}",
+                          "data.scale=2", "data.crop=10"]),
+            ("text", ["model=lstm-lm-s", "data=text:text/all.txt", "data.unit=word", "data.length=8",
+                      "model.width=0.125"]),
+            ("text", ["model=bert-tiny-s", "data=segments:text/all.txt", "data.length=23", "model.width=0.125"]),
+            ("two", ["model=seq2seq-s", "data=parallel:two", "data.source=en", "data.target=fr", "data.length=9",
+                     "model.hidden=16"]),
+            ("said", ["model=ds2-s", "data=speech:said", "model.hidden=16"])]
+
+
+def weights_outlive_their_data(checks, cwd):
+    """A run's folder is enough for its weights, as trained and as rounded."""
+    for k, (folder, words) in enumerate(small_data(cwd)):
+        run = f"run{k}"
+        program.train(*words, "batch=2", "steps=2", "precision=e4m3fn:scale=delayed", cwd=cwd, run=run)
+        data = next(word for word in words if word.startswith("data="))
+        export(run, data, "weights=rounded", "out=read.safetensors", cwd=cwd)
+        os.rename(f"{cwd}/{folder}", f"{cwd}/elsewhere")
+        refused(checks, cwd, 3, folder, words=["export", run, data])
+        made = export(run, "weights=rounded", "out=unread.safetensors", cwd=cwd)
+        checks.same(made["step"], 2, f"{words}: step")
+        checks.same(read_file(f"{cwd}/unread.safetensors"), read_file(f"{cwd}/read.safetensors"), f"{words}: weights")
+        if folder == "pets":
+            code, out, err = program.call("predict", run, "elsewhere/cat/1.png", cwd=cwd)
+            checks.that(code == 0 and " cat " in out and " dog " in out, f"classes have names: {out}{err}")
+            os.remove(f"{cwd}/{run}/progress.jsonl")
+            refused(checks, cwd, 3, "no file or folder 'pets'", words=["export", run])
+        os.rename(f"{cwd}/elsewhere", f"{cwd}/{folder}")
+
+
+program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, other_types, what_does_not_fit,
              a_run_keeps_its_start, predictions, predictions_in_other_precisions,
              order_of_the_data)
