@@ -12,6 +12,7 @@
 enum {
     CHOICES_MOST = 2 * HU_CANDIDATES_MOST,
     CHANGES_MOST = 3 * (CHOICES_MOST + 2), /* of one side: each choice with each kind of scaling */
+    MENDING_MOST = HU_REPAIR_MOST - 1,
     JOINED_MOST = 8,  /* the best of one side, which are put together with those of the other */
     USUAL_SCALE = 16, /* log2 of scaler.init's default */
     LEAST_SCALE = -60 /* below it gradients are no longer numbers worth scaling */
@@ -248,7 +249,7 @@ static void take(search *s, const hu_opened_run *run, const hu_change *change) {
     hu_repair *a = s->advice;
     for (int o = 0; o < a->count; o++)
         if (says_no_more(change, &a->option[o].change)) return;
-    if (a->count == HU_REPAIR_MOST) return;
+    if (a->count == MENDING_MOST) return;
     hu_repair_option *option = &a->option[a->count++];
     *option = (hu_repair_option){.change = *change};
     hu_repair_words(run, a, change, option);
@@ -269,6 +270,39 @@ static bool is_change(const search *s, const hu_change *change) {
     return change->changes > 0 || s->now.is_freed || needs_other(&s->advice->setup);
 }
 
+/* Whether an option gives the same roles the same formats. */
+static bool is_told(const hu_repair *a, const hu_change *change) {
+    bool is_any = false;
+    for (int o = 0; o < a->count; o++) {
+        const hu_change *other = &a->option[o].change;
+        bool is_same = true;
+        for (int r = 0; r < HU_ROLE_COUNT; r++)
+            is_same &= other->way.changes[r] == change->way.changes[r] &&
+                       strcmp(other->format[r], change->format[r]) == 0;
+        is_any |= is_same;
+    }
+    return is_any;
+}
+
+/* The formats of now with a scale of each tensor, where roles are in trouble. */
+static void take_own(search *s, const hu_opened_run *run) {
+    hu_repair *a = s->advice;
+    hu_change change = {.way = s->now};
+    bool is_other = false;
+    for (int r = 0; r < HU_ROLE_COUNT; r++)
+        if (s->forward.changes[r] || s->backward.changes[r])
+            is_other |= change_role(s, NULL, (hu_role)r, &change);
+    if (!is_other || a->count == 0 || a->is_partial || is_told(a, &change)) return;
+    hu_outcome forward = hu_trial_judge(&a->recorded, &change.way, false, NULL);
+    hu_outcome backward = hu_trial_judge(&a->recorded, &change.way, true, NULL);
+    change.outcome = hu_outcome_worse(&forward, &backward);
+    change.changes = count_changes(&change);
+    if (change.outcome.error >= a->before.error) return;
+    hu_repair_option *option = &a->option[a->count++];
+    *option = (hu_repair_option){.change = change};
+    hu_repair_words(run, a, &change, option);
+}
+
 static hu_status join_sides(search *s, const hu_opened_run *run) {
     hu_change *all = NULL;
     int forward = least(s->forward.count, JOINED_MOST), count = 0;
@@ -287,6 +321,7 @@ static hu_status join_sides(search *s, const hu_opened_run *run) {
     for (int i = 0; i < count && a->count == 0; i++)
         if (is_change(s, &all[i]) && all[i].outcome.error < 0.5 * a->before.error)
             take(s, run, &all[i]);
+    take_own(s, run);
     hu_free(all);
     return HU_OK;
 }
@@ -348,6 +383,10 @@ hu_status hu_repair_create(const hu_opened_run *run, const hu_why *why, hu_repai
     if (st != HU_OK || is_mended || why->verdict != HU_VERDICT_DIVERGED) return st;
     hu_repair_free(advice);
     return create(run, why, true, advice);
+}
+
+bool hu_repair_mends(const hu_repair_option *option) {
+    return repairs(&option->change.outcome);
 }
 
 void hu_repair_free(hu_repair *advice) {

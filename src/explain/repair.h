@@ -6,7 +6,8 @@
 #include "explain/setup.h"
 #include "explain/trial.h"
 
-enum { HU_REPAIR_MOST = 4, HU_REPAIR_WORDS = 6, HU_REPAIR_WORD_BYTES = 1024 };
+/* Options at most: as many that mend all, and the run's own formats with scales. */
+enum { HU_REPAIR_MOST = 5, HU_REPAIR_WORDS = 6, HU_REPAIR_WORD_BYTES = 1024 };
 
 /* A change of roles' formats and of the loss scale. */
 typedef struct hu_change {
@@ -29,17 +30,23 @@ typedef struct hu_repair {
     hu_setup setup;
     bool *is_freed;    /* [recorded.count] tensors whose own rule is the cause */
     hu_outcome before; /* as the run rounds */
-    hu_repair_option option[HU_REPAIR_MOST]; /* the best first */
+    hu_repair_option option[HU_REPAIR_MOST]; /* those that mend all first,
+                                                the best of them first */
     int count;
     bool is_partial;    /* no option repairs all: the best one stands alone */
     const char *reason; /* why there is none, as a sentence; NULL */
 } hu_repair;
 
 /* Finds what to try. Options change as little as possible, with as few bits as possible, and leave
- * every tensor of the recorded steps with an error that trains well. Owner frees with
+ * every tensor of the recorded steps with an error that trains well. Behind them stand the formats
+ * that the run has with a scale of each tensor, where these lose less without being enough: who
+ * chose a format wants to know how far it goes. Owner frees with
  * hu_repair_free, after a failure too. HU_ERR_MISSING: no configuration. */
 hu_status hu_repair_create(const hu_opened_run *run, const hu_why *why, hu_repair *advice);
 void hu_repair_free(hu_repair *advice);
+
+/* Whether every tensor of the recorded steps has an error that trains well. */
+bool hu_repair_mends(const hu_repair_option *option);
 
 /* Writes a change as words of the command line. */
 void hu_repair_words(const hu_opened_run *run, const hu_repair *advice, const hu_change *change,

@@ -81,7 +81,7 @@ static json_t *option_json(const hu_explaining *x, const hu_repair *advice,
     for (int i = 0; i < option->words; i++)
         json_array_append_new(keys, json_string(option->word[i]));
     return json_pack("{s:o, s:s, s:b, s:i, s:i, s:o}", "keys", keys, "line",
-                     hu_repair_line(option, line), "repairs", !advice->is_partial, "changes",
+                     hu_repair_line(option, line), "repairs", hu_repair_mends(option), "changes",
                      (int)change->changes, "bits", (int)change->bits, "after",
                      outcome_json(x, advice, &change->outcome));
 }
@@ -109,9 +109,10 @@ static const char *name_of(const hu_explaining *x, const hu_repair *advice, uint
     return t == HU_NONE ? "no tensor" : hu_fact_name(x, advice->recorded.tensor[t].place, name);
 }
 
-static void write_effect(const hu_explaining *x, const hu_repair *advice, const hu_change *change,
-                         FILE *file) {
+static void write_effect(const hu_explaining *x, const hu_repair *advice,
+                         const hu_repair_option *option, FILE *file) {
     char name[HU_TENSOR_NAME_BYTES];
+    const hu_change *change = &option->change;
     const hu_outcome *before = &advice->before, *after = &change->outcome;
     if (change->changes == 0 && !change->way.is_freed) return;
     fprintf(file,
@@ -120,6 +121,7 @@ static void write_effect(const hu_explaining *x, const hu_repair *advice, const 
             percent(after->error), percent(before->error), percent(after->lost),
             percent(before->lost), name_of(x, advice, after->error_tensor, name));
     if (change->bits > 0) fprintf(file, "; %d bits more over the roles", (int)change->bits);
+    if (!advice->is_partial && !hu_repair_mends(option)) fputs("; does not mend all", file);
     fputs("\n", file);
 }
 
@@ -150,7 +152,7 @@ void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file
     fputs(advice->is_partial ? " (none mends it all):\n" : ":\n", file);
     for (int o = 0; o < advice->count; o++) {
         fprintf(file, "  %d. %s\n", o + 1, hu_repair_line(&advice->option[o], line));
-        write_effect(x, advice, &advice->option[o].change, file);
+        write_effect(x, advice, &advice->option[o], file);
         if (o == 0) write_others(&advice->setup, file);
     }
     fprintf(file, "`halfulp why %s try=1` trains with the first of them.\n", x->run.folder);

@@ -150,6 +150,22 @@ def recorded(checks, cwd):
         checks.same([option["keys"] for option in options[:1]], [advised] if advised else [], name)
 
 
+def own_formats(checks, cwd):
+    """The run's own format with scales is told, last where it does not mend all, and can be trained."""
+    for name, mends in (("e3m4", True), ("e2m3", False)):
+        call("train", *SMALL, "steps=3", f"precision={name}", f"run.dir={name}", cwd=cwd)
+        options = why(cwd, name)["advice"]["options"]
+        scaled = [option for option in options if option["line"].count(f"{name}:scale=current") and
+                  not option["line"].replace(f"{name}:scale=current", "").count("e4m3fn") and option["bits"] == 0]
+        checks.same([option["repairs"] for option in scaled], [mends], f"{name}: {[o['line'] for o in options]}")
+        checks.same([option["repairs"] for option in options], sorted((o["repairs"] for o in options), reverse=True),
+                    f"{name}: what mends all comes first")
+        _, out, _ = call("why", name, cwd=cwd)
+        checks.same(out.count("; does not mend all\n"), 0 if mends else 1, f"{name}: {out}")
+    code, out, err = call("why", "e2m3", f"try={len(options)}", "--json", cwd=cwd)
+    checks.same((code, json.loads(out)["line"]), (0, "precision=e2m3:scale=current"), f"the last can be tried: {err}")
+
+
 def other_repairs(checks, cwd):
     """What neither formats nor masters nor accumulators have a part in: the learning rate."""
     code, _, _ = call("train", *SMALL, "steps=40", "lr=1e6", "lr.schedule=constant", "run.dir=rate", cwd=cwd)
@@ -168,4 +184,4 @@ def other_repairs(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(repaired, tried, refused, recorded, other_repairs)
+    program.main(repaired, tried, refused, recorded, own_formats, other_repairs)
