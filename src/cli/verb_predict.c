@@ -150,7 +150,10 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(hu_given_files_read(config, 1, &run.files));
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
-    HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
+    /* One that the training was given, which read it not, is none of predict's. */
+    made.pictures = "";
+    if (hu_config_asked(config, "out.pictures"))
+        HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
     HU_TRY(hu_said_make(run.trainer, run.dataset, made.count, &made.said));
     HU_TRY(choose_top(config, &made.said));
     if (made.pictures[0])

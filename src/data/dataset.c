@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -89,7 +90,8 @@ static const hu_data_kind kinds[] = {
      .help = "JPEG, PNG and WebP images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "
              "data.class_seed",
      .advice =
-         "the folder must hold train/CLASS/*.jpg (.jpeg, .png, .webp) and the same in val or test",
+         "the folder must hold train/CLASS/*.jpg (.jpeg, .png, .webp) and the same in val or test, "
+         "or CLASS/*.jpg with data.validation=0.2",
      .has_directory = true,
      .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
@@ -219,7 +221,8 @@ static const hu_data_kind kinds[] = {
 
 enum {
     KINDS = sizeof kinds / sizeof kinds[0],
-    OWNED = sizeof((hu_dataset *)0)->owned / sizeof(void *)
+    OWNED = sizeof((hu_dataset *)0)->owned / sizeof(void *),
+    PLACE_BYTES = 512
 };
 
 const char *hu_data_kind_name(size_t index) {
@@ -417,16 +420,25 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     return st;
 }
 
+/* " in '/home/me'": where a path was looked for that does not say so itself; "" of others. */
+static const char *where(const char *path, char text[PLACE_BYTES]) {
+    char here[PLACE_BYTES - sizeof " in ''"];
+    text[0] = '\0';
+    if (path[0] != '/' && getcwd(here, sizeof here)) snprintf(text, PLACE_BYTES, " in '%s'", here);
+    return text;
+}
+
 /* A path that is not there at all is told as such, before any file in it is. */
 static hu_status check_there(const hu_data_kind *kind, const char *spec, const char *directory,
                              const hu_image_choice *choice) {
     bool is_path = directory && kind->advice[0] && choice->known.file_count == 0;
     bool is_there = true;
+    char place[PLACE_BYTES];
     if (!is_path || choice->known.prompts) return HU_OK;
     hu_status st = hu_file_find(directory, &is_there);
     if (st != HU_OK || is_there) return st;
-    return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'; %s", spec, directory,
-                   kind->advice);
+    return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'%s; %s", spec, directory,
+                   where(directory, place), kind->advice);
 }
 
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {

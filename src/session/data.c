@@ -215,6 +215,16 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
     return st;
 }
 
+/* Data that a run was once given may have been moved since, or were named from another place. */
+static hu_status say_where(const hu_config *config, hu_status st, const char *name) {
+    bool is_recalled =
+        hu_config_given(config, "data.name") && !hu_config_asked(config, "data.name");
+    size_t kind = strcspn(name, ":");
+    if (st != HU_ERR_MISSING || !is_recalled || !name[kind]) return st;
+    return hu_fail(st, "%s. The run was trained on data=%s: data=%.*s:PATH says where that is now",
+                   hu_last_error(), name, (int)kind, name);
+}
+
 hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listener,
                                    const hu_data_known *known, hu_dataset **dataset) {
     const char *name;
@@ -240,7 +250,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
         HU_TRY(hu_config_set(config, "data.name", "glyphs", "fall-back"));
         name = "glyphs";
     }
-    HU_TRY(hu_dataset_open_images(name, &limits, &choice, dataset));
+    HU_TRY(say_where(config, hu_dataset_open_images(name, &limits, &choice, dataset), name));
     tell_left_out(*dataset, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));

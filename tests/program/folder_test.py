@@ -205,4 +205,22 @@ def knows_its_folder(checks, cwd):
     checks.that(code == 2 and "a run keeps the samples that it holds out" in err, err)
 
 
-program.main(trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
+def tells_where_it_looked(checks, cwd):
+    """A relative path says where it was looked for, and one that a run recalls how to name the data now."""
+    make_tree(cwd)
+    program.train(*KEYS, "steps=1", "data=folder:images", cwd=cwd)
+    os.mkdir(f"{cwd}/away")
+    here = f"found no file or folder 'images' in '{os.path.realpath(cwd)}/away'"
+    for words in (["eval", "../run"], ["predict", "../run"], ["resume", "../run", "steps=2"]):
+        code, out, err = program.call(*words, cwd=f"{cwd}/away")
+        checks.same((code, out), (3, ""), f"{words}: {err}")
+        checks.that(here in err and "trained on data=folder:images: data=folder:PATH says where" in err, err)
+        again = program.call(*words, "data=folder:../images", cwd=f"{cwd}/away")
+        checks.same(again[0], 0, f"{words}: {again[2]}")
+    code, _, err = program.call("train", *KEYS, "data=folder:images", cwd=f"{cwd}/away")
+    checks.that(code == 3 and here in err and "was trained on" not in err, err)
+    code, _, err = program.call("train", *KEYS, "data=folder:/images", cwd=f"{cwd}/away")
+    checks.that(code == 3 and "'/images';" in err, f"a whole path says so itself: {err}")
+
+
+program.main(tells_where_it_looked, trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
