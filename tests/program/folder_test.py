@@ -31,6 +31,22 @@ def make_tree(cwd):
             put(cwd, f"images/val/{name}/{i}.png", png(16, 16, [250 - 100 * number, 40, 100 * number]))
 
 
+def small_folders_are_told(checks, cwd):
+    """Few updates are told before the first one, with a batch and epochs that make more; not of a typed number of steps."""
+    make_tree(cwd)
+    words = ["model=cnn-s", "model.width=0.25", "data.size=16", "data=folder:images"]
+    code, _, err = program.call("train", *words, "epochs=2", "run.dir=few", cwd=cwd)
+    wanted = "warning: 2 updates in all, of 64 samples each: few networks learn in fewer than 200; batch=16 epochs=100 make 200"
+    checks.that(code == 0 and err.count(wanted) == 1, err)
+    checks.that(0 <= err.find(wanted) < err.find("model "), f"before all else: {err}")
+    for more in (["batch=16", "epochs=100"], ["steps=2"], ["epochs=1", "data.limit=6"]):
+        code, out, err = program.call("train", *words, *more, f"run.dir={more[0]}", "--json", cwd=cwd)
+        checks.that(code == 0 and "updates in all" not in err, f"{more}: {err}")
+        checks.same(json.loads(out)["steps"], {"b": 200, "s": 2, "e": 1}[more[0][0]], f"{more}: steps")
+    code, _, err = program.call("resume", "few", "epochs=3", cwd=cwd)
+    checks.that(code == 0 and "updates in all" not in err, f"a run that goes on: {err}")
+
+
 def trains(checks, cwd):
     make_tree(cwd)
     made = program.train(*KEYS, "data=folder:images", "epochs=8", "data.augment=none", cwd=cwd)
@@ -223,4 +239,4 @@ def tells_where_it_looked(checks, cwd):
     checks.that(code == 3 and "'/images';" in err, f"a whole path says so itself: {err}")
 
 
-program.main(tells_where_it_looked, trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
+program.main(tells_where_it_looked, small_folders_are_told, trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
