@@ -8,11 +8,21 @@
 
 static const char *const no_flags[] = {NULL};
 
+/* What `help data=folder` asks about: the value where it is all that was typed. */
+static const char *typed_value(const hu_config *config) {
+    static const char *const keys[] = {"data.name", "model.name"};
+    const char *value = NULL;
+    for (size_t i = 0; !value && i < sizeof keys / sizeof *keys; i++)
+        if (hu_config_asked(config, keys[i])) hu_config_text(config, keys[i], &value);
+    return value;
+}
+
 /* Without a word the same as `halfulp --help`. */
 static hu_status run_help(hu_config *config, int *exit_code) {
     char *text = NULL;
     const char *word = hu_config_subject(config, 0);
     (void)exit_code;
+    if (!word) word = typed_value(config);
     hu_status st =
         word ? hu_manual_help(hu_verbs, word, config, &text) : hu_manual_overview(hu_verbs, &text);
     return hu_show_text(st, text);
@@ -46,17 +56,18 @@ static const char *const no_keys[] = {NULL};
 
 const hu_verb hu_verb_help = {
     .name = "help",
-    .help = "tell of a verb, a key, a group of keys, a model or a topic",
-    .usage = "[VERB|KEY|GROUP.*|MODEL|TOPIC] [model=NAME] [data=NAME]",
-    .details = "Topics: models data formats precisions tasks losses optimizers schedules keys\n"
-               "exit-codes. Of a key: its values, its default, who reads it, and the default of\n"
-               "the model at hand (model=NAME data=NAME).\n",
+    .help = "tell of a verb, a key, a group of keys, a model, data or a topic",
+    .usage = "[VERB|KEY|GROUP.*|MODEL|data=KIND|TOPIC] [model=NAME] [data=NAME]",
+    .details =
+        "Topics: models data runs formats precisions tasks losses optimizers schedules\n"
+        "keys exit-codes. Of data=KIND: how its files must lie. Of a key: its values, its\n"
+        "default, who reads it, and the default of the model at hand (model=NAME data=NAME).\n",
     .flags = no_flags,
     .max_subjects = 1,
     .keys = help_keys,
     .examples = {{"help lr model=resnet20", "what the learning rate is, and that of resnet20"},
-                 {"help scaler.*", "all keys of loss scaling"},
-                 {"help formats", "number formats by name, and how one's own is written"}},
+                 {"help data=folder", "how pictures of one's own must lie"},
+                 {"help scaler.*", "all keys of loss scaling"}},
     .run = run_help,
 };
 

@@ -87,8 +87,8 @@ static const hu_data_kind kinds[] = {
      .open = hu_contacts_open},
     {.name = "folder",
      .usage = "folder:DIR",
-     .help = "JPEG, PNG and WebP images in DIR/train/CLASS and DIR/val/CLASS, see data.size to "
-             "data.class_seed",
+     .help = "JPEG, PNG and WebP images in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS with "
+             "data.validation=0.2; see data.size to data.class_seed",
      .advice =
          "the folder must hold train/CLASS/*.jpg (.jpeg, .png, .webp) and the same in val or test, "
          "or CLASS/*.jpg with data.validation=0.2",

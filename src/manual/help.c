@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "manual/about.h"
+#include "manual/layouts.h"
 #include "manual/manual.h"
 #include "manual/topics.h"
 #include "model/model.h"
@@ -138,10 +139,13 @@ static hu_status unknown_word(const hu_verb *const *verbs, const char *word) {
     }
     for (int i = 0; i < hu_model_count && count < NAMES_MOST; i++)
         names[count++] = hu_model_table[i].name;
+    for (size_t i = 0; hu_data_kind_word(i) && count < NAMES_MOST; i++)
+        names[count++] = hu_data_kind_word(i);
     hu_nearest(word, names, count, nearest, sizeof nearest);
-    return hu_fail(HU_ERR_UNKNOWN,
-                   "help: found '%.100s', expected a verb, key, model or topic; nearest: %s", word,
-                   nearest);
+    return hu_fail(
+        HU_ERR_UNKNOWN,
+        "help: found '%.100s', expected a verb, key, model, kind of data or topic; nearest: %s",
+        word, nearest);
 }
 
 hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu_config *config,
@@ -153,11 +157,13 @@ hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu
     const hu_config_key *key = hu_config_key_find(word);
     const hu_key_group *group = find_group(word);
     const hu_model *model = find_model(word);
+    bool is_data = hu_is_data_kind(word);
     *text = NULL;
     if (verb) return hu_manual_verb(verb, text);
-    if (!topic && !key && !group && !model) return unknown_word(verbs, word);
+    if (!topic && !key && !group && !model && !is_data) return unknown_word(verbs, word);
     if (topic) topic->put(&page);
-    if (topic && key) hu_page_put(&page, "\n");
+    hu_put_data_kind(&page, word);
+    if ((topic || is_data) && key) hu_page_put(&page, "\n");
     if (key) HU_TRY(hu_put_key_fully(&page, verbs, key, config));
     if (group && key) put_names(&page, group);
     if (group && !key) put_group(&page, group);

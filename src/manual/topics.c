@@ -8,6 +8,7 @@
 
 #include "kernel/block/block.h"
 #include "manual/about.h"
+#include "manual/layouts.h"
 #include "model/model.h"
 #include "precision/assign.h"
 #include "precision/plan.h"
@@ -52,8 +53,10 @@ static void put_losses(hu_page *page) {
 
 /* Kinds of data, with what their folders hold. */
 static void put_data(hu_page *page) {
-    hu_page_put(page, "Data sets, for data=KIND or data=KIND:PATH; `halfulp help data.limit` and "
-                      "the other\nkeys data.* choose parts of them.\n\n");
+    hu_page_put(page,
+                "Data sets, for data=KIND or data=KIND:PATH; `halfulp help data=folder` shows "
+                "how files of\na kind must lie, and the keys data.* choose parts of "
+                "them.\n\n");
     for (size_t i = 0; hu_data_kind_name(i); i++)
         put_row(page, hu_data_kind_name(i), hu_data_kind_help(i));
 }
@@ -150,6 +153,7 @@ static void put_exit_codes(hu_page *page) {
 static const hu_topic topics[] = {
     {"models", "networks by name", put_models},
     {"data", "data sets, and what their folders hold", put_data},
+    {"runs", "what a run's folder holds, and who reads it", hu_put_runs},
     {"formats", "number formats, named and of one's own", put_formats},
     {"precisions", "which tensors are rounded to what, in one word", put_precisions},
     {"tasks", "what is learned, with losses and metrics", put_tasks},

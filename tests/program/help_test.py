@@ -9,7 +9,7 @@ import tempfile
 import program
 
 SOURCE = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-TOPICS = ["models", "data", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes"]
+TOPICS = ["models", "data", "runs", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes"]
 # What makes an example small enough for a test.
 SMALL = ["data.limit=64", "data.test_limit=16", "batch=16", "epochs=0.5", "threads=1", "run.quiet=on"]
 TRAINS = ("train", "compare", "demo", "assign", "resume")
@@ -62,12 +62,39 @@ class Help(unittest.TestCase):
                     self.assertTrue(ok("help", word).startswith(name), word)
 
     def test_of_topics_groups_and_models(self):
-        for topic, part in zip(TOPICS, ["resnet74", "cifar100:DIR", "e4m3fn", "hfp8", "autoencode", "nll", "lars",
+        for topic, part in zip(TOPICS, ["resnet74", "cifar100:DIR", "halfulp predict RUN", "e4m3fn", "hfp8", "autoencode", "nll", "lars",
                                         "cosine", "lr.warmup", "130"]):
             self.assertIn(part, ok("help", topic))
         self.assertIn("scaler.backoff\n", ok("help", "scaler.*"))
         self.assertIn("predict.words\n", ok("help", "predict.*"))
         self.assertIn("optimizer=sgd lr=0.1", ok("help", "resnet18"))
+
+    def test_of_every_kind_of_data(self):
+        kinds = re.findall(r"^  ([a-z0-9-]+)((?::(?:DIR|FILE|SPEC))?)  ", ok("help", "data"), re.MULTILINE)
+        self.assertGreater(len(kinds), 14)
+        for kind, path in kinds:
+            page = ok("help", f"data={kind}")
+            self.assertTrue(page.startswith(f"data={kind}{path}\n  "), page[:60])
+            self.assertRegex(page, rf"\nexamples:\n  halfulp train model=\S+ data={kind}")
+            self.assertEqual(ok("help", kind), page)
+            self.assertTrue(page.startswith(ok("help", f"{kind}:x")), kind)
+            model, data = re.search(r"train model=(\S+) data=(\S+)", page).groups()
+            self.assertEqual(ok("help", f"model={model}"), ok("help", model))
+            self.assertIn("\nfiles:\n" if path or kind == "fashion-mnist" else "epochs", page + "epochs" * (kind == "contacts"))
+        self.assertIn("DIR/CLASS/*.jpg", ok("help", "data=folder"))
+        code, _, err = program.call("help", "data=foldr", cwd="/")
+        self.assertEqual(code, 2)
+        self.assertIn("'folder'", err)
+
+    def test_files_of_a_run_are_those_it_leaves(self):
+        with tempfile.TemporaryDirectory() as cwd:
+            program.train(*program.TINY, "steps=2", "run.histogram_every=1", "model=cnn-s", cwd=cwd)
+            told = re.findall(r"^  ([\w./]+\.\w+|checkpoint/)  ", ok("help", "runs"), re.MULTILINE)
+            self.assertGreater(len(told), 8)
+            for name in told:
+                self.assertTrue(os.path.exists(f"{cwd}/run/{name}") or name == "classes.txt", name)
+        for verb in re.findall(r"^  halfulp (\w+)", ok("help", "runs"), re.MULTILINE):
+            self.assertIn(verb, verbs())
 
     def test_the_default_of_the_model_at_hand(self):
         self.assertIn("of cnn-s on fashion-mnist: 0.15\n", ok("help", "lr"))
@@ -76,7 +103,7 @@ class Help(unittest.TestCase):
         self.assertIn("read by: demo train", ok("help", "lr"))
 
     def test_lines_fit_a_terminal(self):
-        long = [line for word in ("keys", "models", "data", "train", "predict") for line in ok("help", word).splitlines()
+        long = [line for word in ("keys", "models", "data", "runs", "folder", "boxes", "text", "train", "predict") for line in ok("help", word).splitlines()
                 if len(line) > 100]
         self.assertEqual(long, [])
 
