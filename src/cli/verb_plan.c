@@ -164,6 +164,10 @@ done:
 
 /* ---- output ---- */
 
+static json_t *recompute_json(int level) {
+    return level > 1 ? json_integer(level) : json_boolean(level);
+}
+
 /* Field by field what print_text says in sentences; memory in bytes. */
 static hu_status print_json(const planning *plan) {
     hu_status st = HU_OK;
@@ -175,14 +179,14 @@ static hu_status print_json(const planning *plan) {
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
-        "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:b, s:I, s:I, s:I, s:o, s:I, "
+        "{s:s, s:o, s:[I, I, I], s:I, s:s, s:s, s:I, s:I, s:i, s:b, s:o, s:I, s:I, s:I, s:o, s:I, "
         "s:o, s:O, s:O, s:O, s:O, s:O*, s:s*}",
         "model", options->model, "width", hu_json_number(options->width), "image",
         (json_int_t)image[0], (json_int_t)image[1], (json_int_t)image[2], "classes",
         (json_int_t)hu_task_classes(options->task, data), "precision", precision, "accumulator",
         accumulator, "batch", (json_int_t)options->batch, "chunk", (json_int_t)options->run.chunk,
         "threads", options->run.threads, "fuse", options->run.fuse, "recompute",
-        options->run.recompute, "parameters", (json_int_t)plan->parameters, "macs",
+        recompute_json(options->run.recompute), "parameters", (json_int_t)plan->parameters, "macs",
         (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
         "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
         (json_int_t)plan->aggregate_bits, "memory_bytes",
@@ -206,6 +210,9 @@ static void print_phases(const planning *plan) {
     puts("; formats, bits and groups above are those of the first");
 }
 
+/* What the first line says of options.recompute. */
+static const char *const recompute_words[] = {", recompute=off", "", ", recompute=2"};
+
 /* Head, layers, what the words of the table mean, groups, phases, memory. */
 static hu_status print_text(const planning *plan) {
     hu_status st = HU_OK;
@@ -220,7 +227,7 @@ static hu_status print_text(const planning *plan) {
            plan->options.model, plan->options.width, hu_images_text(image, classes, images),
            (long long)plan->options.batch, (long long)plan->options.run.chunk,
            plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
-           plan->options.run.recompute ? "" : ", recompute=off", plan->table, plan->notes);
+           recompute_words[plan->options.run.recompute], plan->table, plan->notes);
     if (!plan->opened) puts(assumed_words(plan, assumed));
     fputs(plan->products, stdout);
     puts(

@@ -17,9 +17,11 @@ typedef struct hu_run_options {
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
-    bool fuse;      /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
-                       the same bits, slower */
-    bool recompute; /* the backward pass computes cheap results again instead of reading them */
+    bool fuse;     /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
+                      the same bits, slower */
+    int recompute; /* the backward pass computes cheap results again instead of reading them: 0
+                      none, 1 those of two operations, 2 outputs of blocks as well (layout/fuse.h)
+                    */
     bool only_forward; /* no pass goes backward: numbers live only as long as the forward pass reads
                           them */
     hu_product_engine products; /* who computes products without a chosen accumulator */

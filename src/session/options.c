@@ -249,7 +249,7 @@ static int64_t usual_chunk(int64_t batch) {
  */
 static hu_status read_run(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
-    const char *storage, *products;
+    const char *storage, *products, *recompute;
     int64_t threads;
     HU_TRY(set_number(config, "run.threads", omp_get_num_procs()));
     HU_TRY(hu_config_u64(config, "run.seed", &options->run.seed));
@@ -260,7 +260,8 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_text(config, "run.storage", &storage));
     HU_TRY(hu_storage_mode_parse(storage, &options->run.storage));
     HU_TRY(hu_config_bool(config, "run.fuse", &options->run.fuse));
-    HU_TRY(hu_config_bool(config, "run.recompute", &options->run.recompute));
+    HU_TRY(hu_config_text(config, "run.recompute", &recompute));
+    options->run.recompute = strcmp(recompute, "2") == 0 ? 2 : strcmp(recompute, "on") == 0;
     HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
     HU_TRY(hu_config_text(config, "run.products", &products));
     if (strcmp(products, "onednn") == 0) options->run.products = HU_ENGINE_ONEDNN;

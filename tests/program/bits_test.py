@@ -62,7 +62,7 @@ def resnet(precision):
                 "run.log_every=1", "steps=3"]
         compare(checks, cwd, precision, keys,
                 variants_of([(1, "packed"), (3, "dense"), (2, "float32")]) +
-                [["threads=2", "fuse=off"], ["threads=7", "recompute=off"]])
+                [["threads=2", "fuse=off"], ["threads=7", "recompute=off"], ["threads=2", "recompute=2"]])
     return test
 
 

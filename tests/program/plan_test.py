@@ -104,6 +104,13 @@ def outputs(checks, cwd):
     checks.same(rows["layer2.1.relu1"]["output_is"], "saved", "recompute=off: relu inside a block")
     checks.same(rows["layer2.1.bn1"]["output_is"], "fused", "recompute=off: one reader")
 
+    usual = found["memory_bytes"]["saved"]["packed"]
+    found, rows = fates("precision=hfp8", "recompute=2")
+    checks.same(found["recompute"], 2, "recompute=2")
+    for name in ("layer2.0.relu2", "layer2.1.relu2"):
+        checks.same(rows[name]["output_is"], "recomputed", f"recompute=2: {name}, the end of a block")
+    checks.that(found["memory_bytes"]["saved"]["packed"] < 0.9 * usual, f"recompute=2: {found['memory_bytes']['saved']}")
+
     found, rows = fates("precision=hfp8", "fuse=off")
     checks.same(found["fuse"], False, "fuse=off")
     checks.that("recomputed" not in counts(rows), f"fuse=off: everything is stored: {counts(rows)}")
