@@ -79,6 +79,33 @@ void hu_table_look(hu_table *table, hu_colour look) {
     last->look = look;
 }
 
+/* "0", "0.00", "-". */
+static bool tells_nothing(const char *text) {
+    return strcmp(text, "-") == 0 || (*text && text[strspn(text, "0.")] == '\0');
+}
+
+static bool has_news(const hu_table *table, size_t column) {
+    size_t columns = (size_t)table->columns;
+    for (size_t i = columns + column; i < table->count; i += columns)
+        if (!tells_nothing(table->cell[i].text)) return true;
+    return table->count <= columns;
+}
+
+void hu_table_leave_out(hu_table *table, int first) {
+    bool stays[MAX_COLUMNS];
+    size_t kept = 0, columns = (size_t)table->columns;
+    for (size_t c = 0; c < columns; c++) stays[c] = (int)c < first || has_news(table, c);
+    table->columns = 0;
+    for (size_t c = 0; c < columns; c++) table->columns += stays[c];
+    for (size_t i = 0; i < table->count; i++) {
+        if (stays[i % columns])
+            table->cell[kept++] = table->cell[i];
+        else
+            hu_free(table->cell[i].text);
+    }
+    table->count = kept;
+}
+
 /* Characters on the screen: UTF-8 sequences count as one. */
 static size_t width_of(const char *text) {
     size_t width = 0;

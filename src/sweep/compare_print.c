@@ -8,7 +8,7 @@
 #include "show/table.h"
 #include "sweep/compare.h"
 
-enum { ROLES = 32 };
+enum { ROLES = 32, FIRST_LEFT_OUT = 2 /* column: precision and metric always stand */ };
 
 static const double mib = 1024.0 * 1024.0;
 
@@ -116,6 +116,14 @@ static bool any_costs(const hu_compare *compare, const hu_compare_mean *means) {
     return false;
 }
 
+/* Whether any run collapsed: the column and its meaning stand in the text then. */
+static bool any_collapsed(const hu_compare *compare, const hu_compare_mean *means) {
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
+        if (means[i].collapsed > 0) return true;
+    return false;
+}
+
+/* A row for each precision; columns that are zero in all of them are left out. */
 static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means,
                            bool is_coloured, char **text) {
     static const char *const costs[] = {"training cost", "inference cost"};
@@ -136,6 +144,7 @@ static hu_status add_means(const hu_compare *compare, const hu_compare_mean *mea
     HU_TRY(hu_table_create(titles, count, &table));
     for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
         HU_TRY(put_mean(table, metric, &means[i], has_costs));
+    hu_table_leave_out(table, FIRST_LEFT_OUT);
     HU_TRY(hu_table_print_for(table, is_coloured, text));
 done:
     hu_table_free(table);
@@ -189,6 +198,7 @@ static hu_status add_ledgers(const hu_compare *compare, char **text) {
         for (int r = 1; r < count; r++)
             HU_TRY(hu_table_cell(table, "%.2f", hu_json_real(ledger, roles[r]) / mib));
     }
+    hu_table_leave_out(table, 1);
     HU_TRY(hu_table_print(table, text));
 done:
     hu_table_free(table);
@@ -229,8 +239,10 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
         "each has one seed, would not make (95 %).\nlow ratio: mean over the steps; aggregate: "
         "all tensors of one batch in their formats, where it changes\nat the start > at the end "
         "(mean over the steps); memory: arena, masters and optimizer; peak RSS: of the "
-        "whole\nprocess; collapsed: stayed below half of its best (above twice, where lower is "
-        "better), or ended\nwhere guessing does.\n";
+        "whole\nprocess.\n";
+    static const char collapsed[] =
+        "collapsed: stayed below half of its best (above twice, where lower is better), or ended "
+        "where\nguessing does.\n";
     static const char costs[] =
         "costs: over those of the most bits in all layers, and in bit-operations: of all steps, "
         "and of\none sample when the model is used.\n";
@@ -242,16 +254,17 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
     HU_TRY(add_means(compare, means, is_coloured, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity = strlen(results) + strlen(ledgers) + strlen(seeds_note(compare)) +
-                      sizeof notes + sizeof costs + sizeof words + 400 +
+                      sizeof notes + sizeof collapsed + sizeof costs + sizeof words + 400 +
                       (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
-    int head = snprintf(
-        *text, capacity,
-        "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
-        "All rows are evaluated with %s weights.\n%s%s%s\nmemory by role in MiB (first "
-        "seed)\n%s\n",
-        results, hu_metric_words(hu_compare_metric(compare), words), hu_compare_weights(compare),
-        notes, seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
+    int head =
+        snprintf(*text, capacity,
+                 "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
+                 "All rows are evaluated with %s weights.\n%s%s%s%s\nmemory by role in MiB (first "
+                 "seed)\n%s\n",
+                 results, hu_metric_words(hu_compare_metric(compare), words),
+                 hu_compare_weights(compare), notes, any_collapsed(compare, means) ? collapsed : "",
+                 seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);

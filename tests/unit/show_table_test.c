@@ -192,12 +192,38 @@ static void looks_change_no_widths(void **state) {
     hu_table_free(table);
 }
 
+/* Zeros and "-" alone are left out from the column that is named on; one other cell keeps all. */
+static void columns_of_zeros_are_left_out(void **state) {
+    (void)state;
+    static const char *const titles[] = {"run", "lost", "loss", "skipped", "share", "ended"};
+    static const char *const cells[] = {"0", "0", "0.00", "0.0", "-",  "1",
+                                        "0", "0", "-",    "0",   "0%", "0"};
+    hu_table *table;
+    char *text;
+    assert_int_equal(hu_table_create(titles, 6, &table), HU_OK);
+    hu_table_leave_out(table, 0);
+    assert_int_equal(hu_table_print(table, &text), HU_OK);
+    assert_string_equal(text, "run  lost  loss  skipped  share  ended\n"
+                              "---  ----  ----  -------  -----  -----\n");
+    hu_free(text);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        assert_int_equal(hu_table_cell(table, "%s", cells[i]), HU_OK);
+    hu_table_leave_out(table, 2);
+    assert_int_equal(hu_table_print(table, &text), HU_OK);
+    assert_string_equal(text, "run  lost  share  ended\n---  ----  -----  -----\n"
+                              "  0     0      -      1\n  0     0     0%      0\n");
+    hu_free(text);
+    hu_table_free(table);
+    assert_int_equal(hu_memory_count().live_blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_align_right_and_texts_left),
         cmocka_unit_test(markdown_aligns_numbers_and_keeps_bars),
         cmocka_unit_test(a_table_without_rows_is_its_titles),
         cmocka_unit_test(looks_change_no_widths),
+        cmocka_unit_test(columns_of_zeros_are_left_out),
         cmocka_unit_test(csv_rows_are_on_disk_at_once_and_continue),
         cmocka_unit_test(a_torn_csv_row_is_removed),
         cmocka_unit_test(csv_that_cannot_be_written_says_so),
