@@ -154,7 +154,8 @@ static hu_noise noise_of_samples(const hu_report *report, double share) {
     return noise;
 }
 
-/* How far each is behind the best, and whether that is more than the scatter of the seeds. */
+/* How far each is behind the best, and whether that is more than the scatter of the seeds. One that
+ * is ahead, with what is left of its runs, is not behind: how far is not known. */
 static void mark_noise(const hu_report *report, hu_summary *all) {
     const hu_metric *metric = report->metric;
     const hu_summary *best = NULL;
@@ -169,9 +170,10 @@ static void mark_noise(const hu_report *report, hu_summary *all) {
     if (best && !(noise.freedom > 0.0)) noise = noise_of_samples(report, best->value);
     for (int i = 0; i < count && best; i++) {
         if (all[i].run->metric != metric || !isfinite(all[i].value)) continue;
-        all[i].behind = all[i].value - best->value;
+        if (hu_metric_is_better(metric, all[i].value, best->value)) continue;
+        all[i].behind = fabs(all[i].value - best->value);
         double width = hu_noise_of(&noise, all[i].done, best->done);
-        all[i].is_noise = &all[i] != best && fabs(all[i].behind) <= width;
+        all[i].is_noise = &all[i] != best && all[i].behind <= width;
     }
 }
 

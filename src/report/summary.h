@@ -13,10 +13,10 @@ typedef struct hu_summary {
     int runs, done, diverged, collapsed;
     int ended;                       /* done or diverged: they have counts of their own */
     double value, least, most, best; /* of the run's metric, not yet as printed */
-    double behind;                   /* the value less that of the best; NaN: not known */
-    bool is_noise;                   /* behind the best, but no further than seeds scatter; of one
-                                        seed each: than the test samples leave open */
-    bool is_far;                     /* far below the rest, by more than noise: on no front */
+    double behind; /* how far from the value of the best, 0 or more; NaN: not known */
+    bool is_noise; /* behind the best, but no further than seeds scatter; of one
+                      seed each: than the test samples leave open */
+    bool is_far;   /* far below the rest, by more than noise: on no front */
     double deviation, best_deviation;
     hu_spread last_spread, best_spread;
     double low_ratio, aggregate_start, aggregate, aggregate_mean, memory, rss, rate, promoted,
