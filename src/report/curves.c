@@ -162,12 +162,13 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
         count++;
     }
     if (st == HU_OK && most > 1) {
-        hu_html_heading(page, heading);
+        hu_html_panel(page, heading);
         hu_legend_draw(page, item, count, HU_LEGEND_LINES);
         /* Short curves and test results as they are, long ones as a running mean. */
         double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
                        "step", title);
+        hu_html_panel_end(page);
     }
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     for (size_t i = 0; i < count; i++) free_curve(&all[i]);
@@ -197,8 +198,10 @@ void hu_report_curves(hu_page *page, const hu_report *report) {
                                           "of its batch; the last of an epoch may be small."
                                         : "A row's loss is that of its batch; the last of an epoch "
                                           "may be small.");
+    hu_html_panels(page);
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].curve) draw_charts(page, report, &hu_columns[c]);
+    hu_html_panels_end(page);
     if (shown > MAX_LINES) {
         snprintf(text, sizeof text, "The first %d of %zu runs are drawn.", MAX_LINES, shown);
         hu_html_note(page, text);

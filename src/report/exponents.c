@@ -173,12 +173,11 @@ static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogr
     if (count > 0) {
         snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
                  role_names[role] + 1, (long long)record->step);
-        hu_html_heading(page, label);
+        hu_html_panel(page, label);
         hu_chart_ridges(page, ridge, count, &heads, role, label);
-    }
-    if (left_out > 0) {
         snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", left_out);
-        hu_html_note(page, label);
+        if (left_out > 0) hu_html_note(page, label);
+        hu_html_panel_end(page);
     }
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
@@ -194,8 +193,10 @@ static bool has_histograms(const hu_report_run *run) {
 static void put(hu_page *page, const hu_report_run *run, const void *unused) {
     const hu_history *history = run->history;
     (void)unused;
+    hu_html_panels(page);
     for (int role = 0; role < ROLES; role++)
         draw_panel(page, run, &history->histograms[history->histogram_count - 1], role);
+    hu_html_panels_end(page);
 }
 
 void hu_report_exponents(hu_page *page, const hu_report *report) {

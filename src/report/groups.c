@@ -201,6 +201,7 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
         .has = has_groups,
         .put = put,
         .most = MAX_RUNS_SHOWN,
+        .is_one_picture = true,
         .fold = put_fold};
     hu_report_put_part(page, report, &part);
 }

@@ -182,6 +182,7 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report) {
         .put = put,
         .context = &words,
         .most = MAX_RUNS_SHOWN,
+        .is_one_picture = true,
         .open = MAX_RUNS_SHOWN};
     hu_report_put_part(page, report, &part);
 }

@@ -68,7 +68,11 @@ void hu_report_memory(hu_page *page, const hu_report *report) {
                     "end of the training; the ledger that is checked against the allocator.");
     for (size_t r = 0; r < parts; r++) item[r] = (hu_legend_item){roles[r], (int)r};
     hu_legend_draw(page, item, parts, HU_LEGEND_AREAS);
+    hu_html_panels(page);
+    hu_html_panel(page, NULL);
     hu_status st = draw(page, report, roles, parts);
+    hu_html_panel_end(page);
+    hu_html_panels_end(page);
     if (st != HU_OK && page->status == HU_OK) page->status = st;
     hu_html_section_end(page);
 }

@@ -333,25 +333,28 @@ static void put_weights(hu_page *page, const hu_report *report) {
     if (strcmp(first, "?") != 0) hu_html_note(page, text);
 }
 
+static void draw_panel(hu_page *page, const hu_report *report, const hu_summary *all, int axis,
+                       const char *title) {
+    hu_html_panel(page, title);
+    draw_points(page, report, all, axis);
+    hu_html_panel_end(page);
+}
+
 /* Against what bits cost: the first pictures of a page that has such. */
 static void put_costs(hu_page *page, const hu_report *report, const hu_summary *all,
                       const char *heading) {
     char title[HU_METRIC_TEXT_BYTES + 60];
     snprintf(title, sizeof title, "%s against the cost of training", heading);
-    hu_html_heading(page, title);
-    draw_points(page, report, all, HU_BY_TRAINING);
+    draw_panel(page, report, all, HU_BY_TRAINING, title);
     snprintf(title, sizeof title, "%s against the cost of inference", heading);
-    hu_html_heading(page, title);
-    draw_points(page, report, all, HU_BY_INFERENCE);
-    snprintf(title, sizeof title, "%s against memory", heading);
-    hu_html_heading(page, title);
+    draw_panel(page, report, all, HU_BY_INFERENCE, title);
 }
 
 /* The pictures: against costs where bits have any, against memory, and where much is low, against
  * the low-precision ratio. */
 static void put_pictures(hu_page *page, const hu_report *report, const hu_summary *all) {
     char heading[HU_METRIC_TEXT_BYTES], title[sizeof heading + 40];
-    bool has_costs = any_costs(report, all);
+    bool has_costs = any_costs(report, all), has_ratio = varies(report, all);
     hu_metric_heading(report->metric, heading);
     snprintf(title, sizeof title, "%s against %s", heading, has_costs ? "costs" : "memory");
     hu_html_section(
@@ -363,13 +366,13 @@ static void put_pictures(hu_page *page, const hu_report *report, const hu_summar
             : "Memory is what training allocates: arena, masters, optimizer and workers. Bars "
               "are the range over seeds.");
     draw_families(page, report);
+    hu_html_panels(page);
     if (has_costs) put_costs(page, report, all, heading);
-    draw_points(page, report, all, HU_BY_MEMORY);
-    if (varies(report, all)) {
-        snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
-        hu_html_heading(page, title);
-        draw_points(page, report, all, HU_BY_RATIO);
-    }
+    snprintf(title, sizeof title, "%s against memory", heading);
+    draw_panel(page, report, all, HU_BY_MEMORY, has_costs || has_ratio ? title : NULL);
+    snprintf(title, sizeof title, "%s against the low-precision ratio", heading);
+    if (has_ratio) draw_panel(page, report, all, HU_BY_RATIO, title);
+    hu_html_panels_end(page);
     hu_report_left_out(page, report);
     hu_html_section_end(page);
 }

@@ -81,7 +81,11 @@ static void draw(hu_page *page, const hu_chart_point *point, size_t count) {
                     "Tensors that overflowed are widened for good. How much larger the model "
                     "aggregate was at the end than in the first step, in per cent of that with "
                     "every tensor in the high format.");
+    hu_html_panels(page);
+    hu_html_panel(page, NULL);
     hu_chart_points(page, point, count, &axes);
+    hu_html_panel_end(page);
+    hu_html_panels_end(page);
     hu_html_section_end(page);
 }
 

@@ -86,9 +86,10 @@ static void draw_worst(hu_page *page, const hu_history *history, loss_kind kind,
                                   .ended = (double)NAN};
         item[t] = (hu_legend_item){name, (int)t};
     }
-    hu_html_heading(page, headings[kind]);
+    hu_html_panel(page, headings[kind]);
     hu_legend_draw(page, item, count, HU_LEGEND_LINES);
     hu_chart_lines(page, line, count, 0.0, (double)NAN, "step", titles[kind]);
+    hu_html_panel_end(page);
 }
 
 /* Both pictures of a run; those of a kind of which nothing was lost are left out. */
@@ -98,10 +99,12 @@ static hu_status put_run(hu_page *page, const hu_history *history) {
     double *room = NULL;
     HU_TRY(HU_NEW_ARRAY(&all, (size_t)history->tensors.count + 1));
     HU_TRY(HU_NEW_ARRAY(&room, (size_t)2 * WORST * history->numerics_count));
+    hu_html_panels(page);
     for (int kind = 0; kind < LOSS_KINDS; kind++) {
         size_t count = find_worst(history, (loss_kind)kind, all);
         if (count > 0) draw_worst(page, history, (loss_kind)kind, all, count, room);
     }
+    hu_html_panels_end(page);
 done:
     hu_free(all);
     hu_free(room);

@@ -133,6 +133,7 @@ typedef struct hu_report_part {
     int most, open; /* runs that are shown; if there are at most `open`, all folds are open, else
                        the first; if open is `most`, all that are shown */
     size_t bytes;   /* of the page behind which no further run is drawn; 0: no such bound */
+    bool is_one_picture; /* of each run: several stand side by side */
     /* Instead of run->name and open, if not NULL: what stands on a fold, and whether it is open. */
     bool (*fold)(const hu_report_run *run, int all, char *text, size_t capacity);
 } hu_report_part;

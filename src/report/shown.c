@@ -28,11 +28,19 @@ static void put_fold(hu_page *page, const hu_report_run *run, const hu_report_pa
     hu_html_details_end(page);
 }
 
+/* The one run that has it. */
+static void put_alone(hu_page *page, const hu_report_run *run, const hu_report_part *part) {
+    if (part->is_one_picture) hu_html_panel(page, NULL);
+    part->put(page, run, part->context);
+    if (part->is_one_picture) hu_html_panel_end(page);
+}
+
 void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part) {
     int shown = 0, all = count_runs(report, part);
     char text[160];
     if (all == 0) return;
     hu_html_section(page, part->id, part->title, part->text);
+    if (part->is_one_picture) hu_html_panels(page);
     size_t start = page->out.size;
     for (size_t i = 0; i < report->count && shown < part->most; i++) {
         if (!part->has(&report->run[i])) continue;
@@ -40,9 +48,10 @@ void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_
         if (all > 1)
             put_fold(page, &report->run[i], part, shown, all);
         else
-            part->put(page, &report->run[i], part->context);
+            put_alone(page, &report->run[i], part);
         shown++;
     }
+    if (part->is_one_picture) hu_html_panels_end(page);
     if (shown < all) {
         snprintf(text, sizeof text,
                  "The first %d of %d runs are %s: halfulp report RUN has those of one run.", shown,

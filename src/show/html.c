@@ -58,6 +58,28 @@ void hu_html_heading(hu_page *page, const char *title) {
     element(page, "h3", "", title);
 }
 
+/* A tag of a page; a picture that is a file of its own has none. */
+static void put_tag(hu_page *page, const char *tag) {
+    if (!page->is_picture) hu_page_put(page, "%s\n", tag);
+}
+
+void hu_html_panels(hu_page *page) {
+    put_tag(page, "<div class=\"panels\">");
+}
+
+void hu_html_panels_end(hu_page *page) {
+    put_tag(page, "</div>");
+}
+
+void hu_html_panel(hu_page *page, const char *title) {
+    put_tag(page, "<div class=\"panel\">");
+    if (title) hu_html_heading(page, title);
+}
+
+void hu_html_panel_end(hu_page *page) {
+    put_tag(page, "</div>");
+}
+
 void hu_html_paragraph(hu_page *page, const char *text) {
     if (page->is_picture) return;
     element(page, "p", "", text);

@@ -23,6 +23,14 @@ void hu_html_heading(hu_page *page, const char *title);
 void hu_html_paragraph(hu_page *page, const char *text);
 void hu_html_note(hu_page *page, const char *text);
 
+/* Pictures side by side where the window has room, below each other elsewhere: begin, each as a
+ * panel with its heading (NULL: none), legend and chart, end. One alone stands beside the words of
+ * its section. A picture that is a file of its own has the headings alone. */
+void hu_html_panels(hu_page *page);
+void hu_html_panels_end(hu_page *page);
+void hu_html_panel(hu_page *page, const char *title);
+void hu_html_panel_end(hu_page *page);
+
 /* What opens by a click, without scripts. */
 void hu_html_details(hu_page *page, const char *summary, bool is_open);
 void hu_html_details_end(hu_page *page);

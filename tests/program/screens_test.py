@@ -58,7 +58,12 @@ function measure(view) {
     least = Math.min(least, contrast(style.color, ground));
   }
   if (doc.documentElement.scrollWidth > wide) wrong.push('the page is wider than the window');
-  return {wide, count, least, small, wrong};
+  const room = doc.querySelector('main').getBoundingClientRect(), used = {};
+  for (const section of doc.querySelectorAll('section')) {
+    const ends = [...section.querySelectorAll('svg[role=img],table')].map(e => e.getBoundingClientRect().right);
+    if (ends.length) used[section.id] = (Math.max(...ends) - room.left) / room.width;
+  }
+  return {wide, count, least, small, wrong, used};
 }
 window.onload = () => {
   const found = [...document.querySelectorAll('iframe')].map(f => Object.assign({id: f.id}, measure(f.contentWindow)));
@@ -102,6 +107,9 @@ def look(checks, pages, cwd):
         checks.that(view["count"] > 50, f"{name}: {view['count']} texts")
         checks.that(view["least"] >= 3, f"{name}: contrast {view['least']:.2f}")
         checks.that(view["small"] >= 7.5, f"{name}: letters of {view['small']:.1f} pixels in pictures")
+        if view["wide"] >= 1100 and name.split()[0] in ("many", "few"):
+            left = {part: f"{share:.2f}" for part, share in view["used"].items() if share < 0.9}
+            checks.that(len(view["used"]) > 5 and not left, f"{name}: room to the right of pictures and tables: {left}")
         checks.that(not view["wrong"], f"{name}: {len(view['wrong'])} wrong, such as {view['wrong'][:6]}")
 
 
