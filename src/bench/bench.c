@@ -178,7 +178,7 @@ done:
 static hu_status check_path(const char *path) {
     struct stat facts;
     hu_replacement *made = NULL;
-    if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
+    if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file");
     bool exists = stat(path, &facts) == 0;
     if (exists && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) return HU_OK;
     hu_status st = hu_replacement_open(path, &made);

@@ -51,7 +51,7 @@ static hu_status choose_file(const hu_config *config, const char *directory, cha
     hu_status st = hu_config_text(config, "out.file", &file);
     *path = NULL;
     if (st != HU_OK) return st;
-    if (!file[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
+    if (!file[0]) return hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file");
     if (strcmp(file, "auto") == 0) return hu_path_join(directory, "weights.safetensors", path);
     st = check_ending(file);
     return st == HU_OK ? hu_strdup(file, path) : st;

@@ -39,7 +39,7 @@ static hu_status choose_count(hu_config *config, const hu_dataset *dataset, answ
     hu_status st;
     bool has_files = hu_config_subjects(config) > 1;
     HU_TRY(hu_config_text(config, "out.file", &file));
-    if (!file[0]) HU_TRY(hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file"));
+    if (!file[0]) HU_TRY(hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file"));
     made->file = strcmp(file, "auto") == 0 ? NULL : file;
     snprintf(usual, sizeof usual, "%d", made->file || has_files ? 0 : USUAL_COUNT);
     HU_TRY(hu_config_set(config, "out.count", usual, "default"));

@@ -122,6 +122,13 @@ static hu_status note_typed(hu_config *config, const hu_config_key *key, const c
     return HU_OK;
 }
 
+/* What messages begin with: the word itself where it has another name for the key than they do. */
+static const char *origin_of(const hu_config_key *key, const char *name, const char *typed) {
+    enum { SHORT = 100 };
+    if (strcmp(name, key->name) == 0) return typed_origin;
+    return strlen(typed) <= SHORT ? typed : name;
+}
+
 /* "key=value": text of any type, checked against the table. typed: the word as it was typed. */
 static hu_status take_pair(hu_config *config, const char *word, const char *typed) {
     char name[HU_CONFIG_NAME_BYTES];
@@ -137,7 +144,7 @@ static hu_status take_pair(hu_config *config, const char *word, const char *type
     if (st != HU_OK) return st;
     config->given[hu_config_row(key)] = true;
     config->recalled[hu_config_row(key)] = false;
-    return hu_config_store(config, key, equals + 1, typed_origin);
+    return hu_config_store(config, key, equals + 1, origin_of(key, name, typed));
 }
 
 /* Whether the part before '=' is a key; a path may hold a '=' too. */

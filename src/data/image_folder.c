@@ -29,13 +29,14 @@ bool hu_folder_available(const hu_data_kind *kind, const char *directory) {
 static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     int64_t size = c->size ? c->size : USUAL_SIZE, crop = c->crop ? c->crop : size;
     if (size < 1 || size > HU_IMAGE_SIDE_MAX)
-        return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 1..%d", (long long)size,
+        return hu_fail(HU_ERR_ARGUMENT, "data.size: found %lld, expected 1..%d", (long long)size,
                        HU_IMAGE_SIDE_MAX);
     if (crop < 1 || crop > size || (size - crop) % 2 != 0)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "image crop: found %lld, expected 1..%lld and an even number of pixels less "
-                       "than the size of %lld",
-                       (long long)crop, (long long)size, (long long)size);
+                       "data.crop: found %lld beside data.size=%lld%s, expected 1..%lld, an even "
+                       "number of pixels less than the size",
+                       (long long)crop, (long long)size, c->size ? "" : " (the usual one)",
+                       (long long)size);
     if (c->classes < 0 || c->parts < 0 || c->parts > MOST_PARTS ||
         (c->parts > 0 && (c->part < 1 || c->part > c->parts)))
         return hu_fail(HU_ERR_ARGUMENT,

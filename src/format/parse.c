@@ -152,6 +152,7 @@ static hu_status read_base(parser *p) {
         p->at = length;
         return HU_OK;
     }
+    if (hu_format_meant(p->original)) return hu_format_fail_unknown(p->original);
     if (is_digit(p->text[0])) return read_slashes(p);
     if (accept_word(p, "fp(")) return read_lee(p);
     if (p->text[0] == 'e' && is_digit(p->text[1])) return read_widths(p);

@@ -131,8 +131,10 @@ static hu_status unknown(const char *text) {
     hu_nearest(text, hu_precision_names, (size_t)hu_precision_name_count, nearest, sizeof nearest);
     return hu_fail(
         HU_ERR_UNKNOWN,
-        "precision '%s' is neither a named precision (nearest: %s) nor a number format (%s)", text,
-        nearest, reason);
+        "precision '%s' is neither a named precision (nearest: %s) nor a number format (%s); "
+        "formats are written e3m4 (exponent and mantissa bits) or uniform8 (integers), see "
+        "`halfulp help formats`",
+        text, nearest, reason);
 }
 
 /* An assignment trains like Lee et al.: dynamic loss scaling that grows after an epoch, evaluation

@@ -167,7 +167,7 @@ hu_status hu_confusion_page(const hu_confusion *c, const char *title, const char
     hu_status st;
     if (c->classes == 0)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "out.page: found a run whose task does not say one class of each sample, "
+                       "page: found a run whose task does not say one class of each sample, "
                        "expected task=classify");
     hu_html_begin(&page, title, line);
     HU_TRY(put_mistakes(&page, c));

@@ -18,7 +18,7 @@ hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_
     if (st != HU_OK) return st;
     if (strcmp(part, "validation") == 0 && !is_held)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "eval.part: found validation, expected test: data.validation holds no "
+                       "part: found validation, expected test: data.validation holds no "
                        "samples out%s",
                        dataset->holds_test ? ", but draws those to test with: a folder val or test "
                                              "beside train leaves it those to hold out"
@@ -97,7 +97,7 @@ hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
     if (hu_config_asked(config, "out.file")) {
         if (!has_classes)
             return hu_fail(HU_ERR_ARGUMENT,
-                           "out.file: found a run of the task %s, expected one "
+                           "out: found a run of the task %s, expected one "
                            "that says a class of each sample",
                            hu_trainer_task(run->trainer)->name);
         HU_TRY(hu_config_text(config, "out.file", &path));

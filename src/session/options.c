@@ -316,7 +316,7 @@ static hu_status read_start(const hu_config *config, hu_train_options *options) 
     HU_TRY(hu_config_text(config, "model.init", &options->init));
     HU_TRY(hu_config_text(config, "model.init_hash", &hash));
     if (!options->init[0])
-        return hu_fail(HU_ERR_ARGUMENT, "model.init: found '', expected a file or none");
+        return hu_fail(HU_ERR_ARGUMENT, "init: found '', expected a file or none");
     if (strcmp(options->init, "none") == 0) options->init = NULL;
     options->run.check_noise = options->init && hu_check_salt(options->init);
     if (!options->init || strcmp(hash, "auto") == 0) return HU_OK;

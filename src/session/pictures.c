@@ -90,7 +90,7 @@ hu_status hu_session_pictures_at(hu_trainer *trainer, hu_half half, int64_t coun
     enum { MOST = 64 };
     if (!can_draw(trainer))
         return hu_fail(HU_ERR_ARGUMENT,
-                       "out.pictures: the task %s has no pictures of one or three channels to draw",
+                       "pictures: the task %s has no pictures of one or three channels to draw",
                        hu_trainer_task(trainer)->name);
     return draw_sheet(trainer, half, count < MOST ? count : MOST, path);
 }

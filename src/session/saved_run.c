@@ -208,7 +208,7 @@ static hu_status take_prompts(const hu_config *config, const hu_saved_run *run,
     known->prompts = known->only_test = true;
     if (strncmp(data, kind, strlen(kind)) == 0) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
-                   "predict.text: found a text, which only a run of text:FILE can go on with; %s "
+                   "text: found a text, which only a run of text:FILE can go on with; %s "
                    "was trained on %s",
                    run->directory, data);
 }

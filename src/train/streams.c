@@ -103,7 +103,7 @@ static hu_status check_rows(const hu_trainer *trainer, const hu_checkpoint *chec
     hu_status st = hu_checkpoint_section(checkpoint, section, &data, &bytes);
     if (st == HU_OK && bytes != expected && bytes > 0 && bytes % row == 0)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "run.batch: found %lld samples, but %s was made with %zu streams, each of "
+                       "batch: found %lld samples, but %s was made with %zu streams, each of "
                        "which goes on; expected batch=%zu",
                        (long long)trainer->options.batch, hu_checkpoint_path(checkpoint),
                        bytes / row, bytes / row);

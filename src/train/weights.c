@@ -95,7 +95,7 @@ hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_expo
     void *block = NULL, *scratch = NULL;
     size_t elements = (size_t)trainer->weights.elements;
     if (options->averaged && !trainer->average.mean)
-        return hu_fail(HU_ERR_ARGUMENT, "out.weights: found average, expected master or rounded: "
+        return hu_fail(HU_ERR_ARGUMENT, "weights: found average, expected master or rounded: "
                                         "the run was trained without optimizer.average");
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(options->rounded ? elements : 0, sizeof(float), &scratch));

@@ -119,11 +119,10 @@ static hu_status check_rows(const hu_workers *workers, const hu_checkpoint *chec
     if (found == 0 || found % row != 0)
         return hu_fail(HU_ERR_CORRUPT, "%s: section 'comm.loss.%d' has %zu bytes, expected %zu",
                        hu_checkpoint_path(checkpoint), i, found, (size_t)workers->count * row);
-    return hu_fail(
-        HU_ERR_ARGUMENT,
-        "comm.workers: found %d, but %s was made with %zu workers and keeps what each of "
-        "them lost; expected workers=%zu or comm.error_feedback=off",
-        workers->count, hu_checkpoint_path(checkpoint), found / row, found / row);
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "workers: found %d, but %s was made with %zu workers and keeps what each of "
+                   "them lost; expected workers=%zu or comm.error_feedback=off",
+                   workers->count, hu_checkpoint_path(checkpoint), found / row, found / row);
 }
 
 hu_status hu_workers_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {

@@ -88,7 +88,7 @@ def bad_choices(checks, cwd):
     for words, part in ((["data.part=0/3"], "1 <= I <= N"), (["data.part=4/3"], "1 <= I <= N"),
                         (["data.part=1"], "1 <= I <= N"), (["data.part=1/3x"], "1 <= I <= N"),
                         (["data.classes=4"], "found 3"), (["data.part=1/50"], "has none"),
-                        (["data.crop=17"], "crop"), (["data.crop=15"], "even"),
+                        (["data.crop=17"], "data.crop: found 17 beside data.size=16, expected 1..16"), (["data.crop=15"], "even"),
                         (["data.size=5000"], "data.size"), (["data.size=-1"], "data.size")):
         fails(checks, cwd, 2, [part], *words)
     code, _, err = program.call("train", "data=glyphs", "data.size=32", "steps=1", cwd=cwd)

@@ -144,7 +144,7 @@ def feedback_keeps_the_number_of_workers(checks, cwd):
                   "comm.error_feedback=on", cwd=cwd)
     for workers in (2, 8):
         code, _, err = program.call("resume", "run", "steps=15", f"workers={workers}", cwd=cwd)
-        checks.that(code == 2 and f"comm.workers: found {workers}, but " in err and
+        checks.that(code == 2 and f"workers: found {workers}, but " in err and
                     "was made with 4 workers" in err and
                     "expected workers=4 or comm.error_feedback=off" in err,
                     f"resume with {workers}: exit {code}: {err}")
