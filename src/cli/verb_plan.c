@@ -26,10 +26,18 @@
 #include "show/stdout.h"
 #include "train/resolved.h"
 
-/* The storages that are planned, one after the other; the first gives the layers. */
-static const hu_storage_mode storages[] = {HU_STORAGE_PACKED, HU_STORAGE_FLOAT32};
+enum { STORAGES = 2 };
 
-enum { STORAGES = sizeof storages / sizeof *storages };
+/* The storages that are planned, one after the other: packed or dense, as was asked, which gives
+ * the layers, then float32. */
+static hu_storage_mode storage_at(const hu_train_options *asked, int index) {
+    if (index > 0) return HU_STORAGE_FLOAT32;
+    return asked->run.storage == HU_STORAGE_DENSE ? HU_STORAGE_DENSE : HU_STORAGE_PACKED;
+}
+
+static const char *storage_word(const hu_train_options *asked) {
+    return storage_at(asked, 0) == HU_STORAGE_DENSE ? "dense" : "packed";
+}
 
 /* What the plans say; filled storage by storage, since only one is in memory at a time. */
 typedef struct planning {
@@ -41,7 +49,8 @@ typedef struct planning {
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
     json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
-    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES];
+    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES],
+        stored[HU_PLAN_STORAGE_BYTES];
 } planning;
 
 /* The data set that was named, else one of assumed extents. */
@@ -108,6 +117,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
         HU_TRY(hu_plan_groups_table(graph, hu_run_edges(run), plan->options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
         hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
+        (void)hu_plan_storage_words(run, plan->stored);
         (void)hu_plan_products_words(run, plan->options.run.products == HU_ENGINE_FASTEST,
                                      plan->products);
     }
@@ -135,7 +145,7 @@ static hu_status write_resolved(const planning *plan, hu_trainer *trainer) {
     const char *path;
     HU_TRY(hu_config_text(plan->config, "out.file", &path));
     if (strcmp(path, "auto") == 0) return HU_OK;
-    if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out.file: found '', expected a file");
+    if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file");
     HU_TRY(hu_trainer_resolved_plan(trainer, &yaml));
     HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
     tell_written(plan, path);
@@ -149,7 +159,7 @@ static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
     hu_trainer *trainer = NULL;
     hu_train_options options = plan->options;
-    options.run.storage = storages[index];
+    options.run.storage = storage_at(&plan->options, index);
     options.run.is_plan = true;
     HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
     hu_ledger ledger = hu_trainer_ledger(trainer);
@@ -190,9 +200,9 @@ static hu_status print_json(const planning *plan) {
         (json_int_t)plan->macs, "tensor_elements", (json_int_t)plan->tensor_elements,
         "low_precision_ratio", hu_json_number(plan->low_ratio), "model_aggregate_bits",
         (json_int_t)plan->aggregate_bits, "memory_bytes",
-        hu_plan_memory_json(plan->ledger[0], plan->ledger[1]), "groups", plan->groups, "layers",
-        plan->layers, "warnings", plan->warnings, "phases", plan->phases, "networks",
-        plan->networks, "assumed", assumed_words(plan, assumed)));
+        hu_plan_memory_json(plan->ledger[0], plan->ledger[1], storage_word(options)), "groups",
+        plan->groups, "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases,
+        "networks", plan->networks, "assumed", assumed_words(plan, assumed)));
 done:
     return st;
 }
@@ -230,6 +240,7 @@ static hu_status print_text(const planning *plan) {
            recompute_words[plan->options.run.recompute], plan->table, plan->notes);
     if (!plan->opened) puts(assumed_words(plan, assumed));
     fputs(plan->products, stdout);
+    fputs(plan->stored, stdout);
     puts(
         "output is saved: stored for the backward pass; transient: stored, but dead before it; "
         "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "
@@ -244,7 +255,7 @@ static hu_status print_text(const planning *plan) {
            "of demotion\n",
            plan->group_table);
     print_phases(plan);
-    HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1]));
+    HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1], storage_word(&plan->options)));
 done:
     return st;
 }
@@ -282,17 +293,17 @@ static hu_status run_bits(planning *plan) {
     hu_status st = HU_OK;
     json_t *memory = NULL;
     if (hu_config_given(plan->config, "out.file"))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "out.file: found one with a schedule of bits, whose formats "
-                       "change: expected none");
+        return hu_fail(HU_ERR_ARGUMENT, "out: found one with a schedule of bits, whose formats "
+                                        "change: expected none");
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(plan, s));
-    memory = hu_plan_memory_json(plan->ledger[0], plan->ledger[1]);
+    memory = hu_plan_memory_json(plan->ledger[0], plan->ledger[1], storage_word(&plan->options));
     HU_TRY(hu_bitops_tell(plan->config, &plan->options, dataset_of(plan),
                           plan->as_json ? memory : NULL));
     if (!plan->as_json) {
         char assumed[HU_ASSUMED_TEXT_BYTES];
         if (!plan->opened) puts(assumed_words(plan, assumed));
-        HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1]));
+        HU_TRY(
+            hu_plan_memory_print(plan->ledger[0], plan->ledger[1], storage_word(&plan->options)));
         puts("the training on this machine: what layers round of their inputs waits in their bits, "
              "the outputs of layers in float32.\nThe cost 'memory' above is that of hardware which "
              "holds all in just these bits.");
@@ -342,7 +353,8 @@ const hu_verb hu_verb_plan = {
     .details =
         "Takes the keys of train and tells, layer by layer, shapes, parameters, multiply-"
         "accumulates\n"
-        "and formats; then memory by role, with packed and with float32 storage. A training of "
+        "and formats; then memory by role, with packed (storage=dense: dense) and with float32 "
+        "storage. A training of "
         "the\n"
         "same keys has just these bytes, workers= included (under mpirun a process has its own "
         "part\n"

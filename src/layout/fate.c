@@ -32,6 +32,13 @@ const char *hu_run_storage_name(const hu_run *run, hu_value_id value) {
     return run->value[value].storage.trait->name;
 }
 
+void hu_run_storage_bits(const hu_run *run, hu_value_id value, uint32_t *code, uint32_t *stored) {
+    const hu_storage *storage = &run->value[value].storage;
+    bool has_codes = storage->trait->code_bits > 0 && !storage->trait->is_float32;
+    *code = *stored = (uint32_t)storage->trait->code_bits;
+    if (has_codes) *code = hu_format_bits(&storage->format);
+}
+
 static bool is_staged(const hu_slot *slot) {
     return hu_slot_waits(slot);
 }

@@ -19,6 +19,10 @@ hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value);
 /* Name of the storage that the plan has chosen for a value, whether or not it is stored. */
 const char *hu_run_storage_name(const hu_run *run, hu_value_id value);
 
+/* Bits of a code of the value, and bits that each lies in: more where storage=packed has no
+ * narrower place. Equal of dense storage, of blocks and of uniform integers, which have no gaps. */
+void hu_run_storage_bits(const hu_run *run, hu_value_id value, uint32_t *code, uint32_t *stored);
+
 /* True if no number of the value is known before the largest magnitude of the whole tensor: such a
  * tensor stands in float32 between two loops over the batch, and its nodes join no others. */
 bool hu_run_needs_maximum_first(const hu_run *run, hu_value_id value);

@@ -65,14 +65,17 @@ static void put_data(hu_page *page) {
 static void put_formats(hu_page *page) {
     const char *name, *help;
     const hu_block_format *block;
-    hu_page_put(page,
-                "Number formats, for fmt, precision= and accumulator=. Of one's own:\n"
-                "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan\n"
-                "                 :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf behind it\n"
-                "  1/E/M/d        the same, with subnormals; 1/E/M/n: without\n"
-                "  fp(E,M,EXTRA)  all codes are numbers; EXTRA is added to the usual bias\n"
-                "  uniformB       B-bit integers over the range of a tensor, B from 2 to 16\n"
-                "A bare e4m3 is by the rules of IEEE 754, with infinities; OCP's is e4m3fn.\n\n");
+    hu_page_put(
+        page, "Number formats, for fmt, precision= and accumulator=. Of one's own:\n"
+              "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan\n"
+              "                 :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf behind it\n"
+              "  1/E/M/d        the same, with subnormals; 1/E/M/n: without\n"
+              "  fp(E,M,EXTRA)  all codes are numbers; EXTRA is added to the usual bias\n"
+              "  uniformB       B-bit integers over the range of a tensor, B from 2 to 16\n"
+              "A bare e4m3 is by the rules of IEEE 754, with infinities; OCP's is e4m3fn.\n"
+              "e3m3 has 7 bits: a sign, 3 of exponent, 3 of mantissa. Formats of up to 8 bits lie\n"
+              "in 8 each, up to 16 in 16, wider ones in 32; storage=dense leaves no gaps in those\n"
+              "of up to 16. Blocks and uniformB never have any.\n\n");
     for (uint32_t i = 0; (name = hu_format_named(i, NULL, &help)) != NULL; i++)
         put_row(page, name, help ? help : "");
     hu_page_put(page, "\nin blocks with a scale each:\n");

@@ -6,13 +6,13 @@
 #include "base/memory.h"
 #include "show/table.h"
 
-json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain) {
+json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain, const char *storage) {
     json_t *roles = json_object();
     const char *role;
     json_t *bytes;
     json_object_foreach((json_t *)packed, role, bytes) json_object_set_new(
         roles, role,
-        json_pack("{s:O, s:O}", "packed", bytes, "float32", json_object_get(plain, role)));
+        json_pack("{s:O, s:O}", storage, bytes, "float32", json_object_get(plain, role)));
     return roles;
 }
 
@@ -48,8 +48,8 @@ static void explain(const json_t *packed, const json_t *plain) {
          "(another result) or storage=float32 (the same one) need less.");
 }
 
-hu_status hu_plan_memory_print(json_t *packed, const json_t *plain) {
-    static const char *const titles[] = {"memory in MiB", "packed", "float32", "ratio"};
+hu_status hu_plan_memory_print(json_t *packed, const json_t *plain, const char *storage) {
+    const char *const titles[] = {"memory in MiB", storage, "float32", "ratio"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     char *text = NULL;

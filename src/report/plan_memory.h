@@ -1,16 +1,18 @@
-/* report/plan_memory.h - the ledger of a planned training, with packed and with float32 storage. */
+/* report/plan_memory.h - the ledger of a planned training, with packed (or dense) and with float32
+ * storage. */
 #ifndef HU_REPORT_PLAN_MEMORY_H
 #define HU_REPORT_PLAN_MEMORY_H
 #include <halfulp/status.h>
 
 #include "show/json.h"
 
-/* Both are ledgers {role: bytes} of one training (hu_ledger_json), in one order of roles. Gives
- * {role: {"packed": bytes, "float32": bytes}}. New reference. */
-json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain);
+/* Both are ledgers {role: bytes} of one training (hu_ledger_json), in one order of roles. storage:
+ * that of the first, "packed" or "dense". Gives {role: {"packed": bytes, "float32": bytes}}. New
+ * reference. */
+json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain, const char *storage);
 
-/* The same as a table in MiB, what its words mean, and why packed storage needs more, where it
+/* The same as a table in MiB, what its words mean, and why that storage needs more, where it
  * does. */
-hu_status hu_plan_memory_print(json_t *packed, const json_t *plain);
+hu_status hu_plan_memory_print(json_t *packed, const json_t *plain, const char *storage);
 
 #endif

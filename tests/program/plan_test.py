@@ -461,6 +461,23 @@ def errors(checks, cwd):
         checks.that(part in err, f"plan {words}: {err!r}")
 
 
-program.main(numbers, assumed, without_memory, without_touching, scratch_is_explained, layers, outputs, narrow_outputs,
+def narrow_codes(checks, cwd):
+    """Formats that are narrower than their storage are told; storage=dense plans what such a training holds."""
+    shared = ["model=cnn-s", "data=glyphs", "data.limit=96", "data.test_limit=16", "batch=16", "steps=1",
+              "precision=w=e3m3,act=e3m2,grad=bf16", "threads=1"]
+    run = program.train(*shared, "storage=dense", cwd=cwd)
+    found, _ = plan(*shared, "storage=dense", cwd=cwd)
+    checks.same({role: both["dense"] for role, both in found["memory_bytes"].items()}, run["ledger_bytes"], "bytes by role")
+    packed, _ = plan(*shared, cwd=cwd)
+    held = [sizes["memory_bytes"]["activations"] for sizes in (packed, found)]
+    checks.that(held[1]["dense"] < 0.8 * held[0]["packed"], f"6 bits are fewer than 8: {held}")
+    told = "activations of 6 bits lie in 8 each; storage=dense leaves no gaps"
+    for words, is_told in ((shared, True), ([*shared, "storage=dense"], False), (["model=cnn-s", "precision=hfp8"], False)):
+        out = program.call("plan", *words, cwd=cwd)[1]
+        checks.same(told in out, is_told, f"{words}: {out[-2500:]}")
+        checks.same(bool(re.search(r"memory in MiB +dense +float32", out)), "storage=dense" in words, f"{words}: title")
+
+
+program.main(narrow_codes, numbers, assumed, without_memory, without_touching, scratch_is_explained, layers, outputs, narrow_outputs,
              bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
              text, classes, network, network_baseline, network_words, network_model, network_errors, errors)
