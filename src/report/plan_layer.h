@@ -25,8 +25,8 @@ enum { HU_PLAN_PRODUCTS_BYTES = 256 };
 const char *hu_plan_products_words(const hu_run *run, bool asked,
                                    char text[HU_PLAN_PRODUCTS_BYTES]);
 
-/* "activations of 6 bits lie in 8 each; ...": codes that are narrower than their storage; "" where none
- * is. */
+/* "activations of 6 bits lie in 8 each; ...", a line: codes that are narrower than what they are
+ * stored in, by number of bits; "" where there are none. text is given back. */
 enum { HU_PLAN_STORAGE_BYTES = 160 };
 const char *hu_plan_storage_words(const hu_run *run, char text[HU_PLAN_STORAGE_BYTES]);
 
