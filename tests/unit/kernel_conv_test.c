@@ -256,6 +256,29 @@ static void large_images(void **state) {
     for (size_t i = 0; i < sizeof g / sizeof *g; i++) check(&g[i], CLEAN, i % 3 == 0);
 }
 
+/* Lanes that are filters: every number of terms, windows that leave the image on both sides. */
+static void few_channels(void **state) {
+    static const int64_t kernels[] = {1, 2, 3, 4, 5, 7, 11}, filters[] = {16, 32, 48, 96, 20};
+    (void)state;
+    int64_t turn = 0;
+    for (int64_t in_c = 1; in_c <= 5; in_c++)
+        for (size_t k = 0; k < 7; k++)
+            for (int64_t stride = 1; stride <= 4; stride++, turn++) {
+                const geometry g = {3 + turn % 8,
+                                    1 + turn % 13,
+                                    in_c,
+                                    filters[turn % 5],
+                                    kernels[(k + (size_t)turn) % 7],
+                                    kernels[k],
+                                    stride,
+                                    turn % 6,
+                                    1 + turn % 9 / 8,
+                                    1 + turn % 4,
+                                    0};
+                check(&g, turn % 4 == 3 ? POISONED : CLEAN, turn % 3 == 0);
+            }
+}
+
 /* Linear layers of rows: few places and many, widths around all tiles, long and short sums. */
 static void rows(void **state) {
     static const int64_t widths[] = {1, 15, 16, 31, 33, 48, 63, 64, 65, 79, 128, 400};
@@ -325,6 +348,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(uneven_padding),
         cmocka_unit_test(large_images),
+        cmocka_unit_test(few_channels),
         cmocka_unit_test(rows),
         cmocka_unit_test(infinities_stay_where_they_reach),
         cmocka_unit_test(an_infinity_touches_its_neighbourhood),

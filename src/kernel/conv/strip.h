@@ -44,6 +44,17 @@ void hu_conv_view_begin(const hu_conv *conv, int64_t count, void *scratch,
 void hu_conv_view_strip(hu_conv_strip_view *view, const float *x, const float *dy, void *scratch);
 void hu_conv_view_filters(hu_conv_strip_view *view, int64_t first, int64_t filters);
 
+/* Where the image has so few channels that most lanes of a tap would be idle, lanes are filters:
+ * the weight gradient of a strip of images whose first places are x and dy, rows y0 .. y1-1. Reads
+ * them where they are. hu_conv_is_few says where it can. */
+bool hu_conv_is_few(const hu_conv *conv);
+void hu_conv_few_strip(const hu_conv_strip_view *view, const float *x, const float *dy, bool adds,
+                       float *dw);
+
+/* Output places low .. high-1 within first .. end-1 whose tap k lies inside the image. */
+void hu_conv_reach(int64_t k, int64_t in, int64_t stride, int64_t pad, int64_t dilation,
+                   int64_t first, int64_t end, int64_t *low, int64_t *high);
+
 /* Output pixels of the strip: they lie one behind the other. */
 static inline int64_t hu_conv_strip_pixels(const hu_conv_strip_view *view) {
     return view->images * (view->y1 - view->y0) * view->conv->out_w;

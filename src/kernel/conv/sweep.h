@@ -39,6 +39,20 @@ typedef struct hu_conv_outer {
     bool adds;
 } hu_conv_outer;
 
+enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few: sums of one pixel that fit registers */
+
+/* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
+ * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters].
+ * The terms of a pixel begin at place x_first + column * x_column of a row of x; those that lie
+ * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
+typedef struct hu_conv_few {
+    const float *x, *dy;
+    float *sums;
+    int64_t images, rows, columns, inner, inner_end, terms, filters;
+    int64_t x_image, x_row, x_column, x_first, x_end;
+    int64_t dy_image, dy_row, dy_column;
+} hu_conv_few;
+
 enum { HU_CONV_MOST_BLOCKS = 4 }; /* of any instruction set's sweeps */
 
 /* Blocks of a sweep where a vector has so many lanes: 16 registers leave no room for two. */
@@ -51,6 +65,8 @@ typedef struct hu_conv_kernels {
     int64_t outer_blocks; /* and of an outer product */
     void (*sweep)(const hu_conv_sweep *sweep);
     void (*outer)(const hu_conv_outer *outer);
+    int64_t few_filters; /* most filters of few, its least is half of it or the same */
+    void (*few)(const hu_conv_few *few);
     /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */
     void (*turn)(int64_t terms, int64_t step, int64_t width, const float *from, float *to);
 } hu_conv_kernels;

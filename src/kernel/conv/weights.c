@@ -6,9 +6,8 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Output places low .. high-1 within first .. end-1 whose tap k lies inside the image. */
-static void reach(int64_t k, int64_t in, int64_t stride, int64_t pad, int64_t dilation,
-                  int64_t first, int64_t end, int64_t *low, int64_t *high) {
+void hu_conv_reach(int64_t k, int64_t in, int64_t stride, int64_t pad, int64_t dilation,
+                   int64_t first, int64_t end, int64_t *low, int64_t *high) {
     int64_t offset = pad - k * dilation;
     *low = offset > 0 ? (offset + stride - 1) / stride : 0;
     *high = in - 1 + offset < 0 ? 0 : (in - 1 + offset) / stride + 1;
@@ -35,7 +34,7 @@ static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_o
     const hu_conv *c = v->conv;
     int64_t low, high;
     for (int64_t kw = 0; kw < c->kernel_w; kw++) {
-        reach(kw, c->in_w, c->stride_w, c->pad_w, c->dilation_w, 0, c->out_w, &low, &high);
+        hu_conv_reach(kw, c->in_w, c->stride_w, c->pad_w, c->dilation_w, 0, c->out_w, &low, &high);
         int64_t in = low * c->stride_w - c->pad_w + kw * c->dilation_w;
         o->dw = t->dw + kw * c->in_c;
         o->x = t->x;
@@ -109,7 +108,7 @@ static void run_taps(const hu_conv_strip_view *v, int64_t block, int64_t f, int6
         return;
     }
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
-        reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
+        hu_conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
         int64_t in = low * c->stride_h - c->pad_h + kh * c->dilation_h - v->in0;
         tap_row t = {.rows = high - low, .x = x, .dy = dy, .dw = dw + kh * row};
         if (t.rows > 0) {
@@ -166,15 +165,21 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     const hu_conv *c = &plan->conv;
     hu_conv_strips strips = hu_conv_strip(c);
     hu_conv_strip_view v;
+    bool is_few = hu_conv_is_few(c);
     hu_conv_view_begin(c, count, scratch, &v);
     for (int64_t n = 0; n < count; n += strips.images) {
         v.images = least(strips.images, count - n);
         for (v.y0 = 0; v.y0 < c->out_h; v.y0 += strips.rows) {
             v.y1 = least(v.y0 + strips.rows, c->out_h);
-            find_rows(&v);
-            hu_conv_view_strip(&v, x + n * c->in_h * c->in_w * c->in_c,
-                               dy + n * c->out_h * c->out_w * c->out_c, scratch);
-            run_strip(&v, adds, dw);
+            const float *first_x = x + n * c->in_h * c->in_w * c->in_c;
+            const float *first_dy = dy + n * c->out_h * c->out_w * c->out_c;
+            if (is_few) {
+                hu_conv_few_strip(&v, first_x, first_dy, adds, dw);
+            } else {
+                find_rows(&v);
+                hu_conv_view_strip(&v, first_x, first_dy, scratch);
+                run_strip(&v, adds, dw);
+            }
             /* The first strip of the call overwrites dw unless the caller adds; the others add. */
             adds = true;
         }
