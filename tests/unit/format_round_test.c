@@ -473,21 +473,14 @@ static void special_values_have_their_codes(void **state) {
         const char *format;
         float x;
         uint32_t code;
-    } cases[] = {{"fp16", 1.0f, 0x3C00},
-                 {"fp16", -2.0f, 0xC000},
-                 {"fp16", INFINITY, 0x7C00},
-                 {"fp16", -INFINITY, 0xFC00},
-                 {"fp16", 0x1p-24f, 1},
-                 {"fp16", -0.0f, 0x8000},
-                 {"e4m3fn", 448.0f, 0x7E},
-                 {"e3m0", INFINITY, 7},
-                 {"e4m3fnuz", -0.0f, 0},
-                 {"e2m1", -6.0f, 0xF},
-                 {"fp32", 0x1p-149f, 1},
-                 {"fp32", 1.0f, 0x3F800000u},
-                 {"e5m2fnuz", 57344.0f, 0x7F},
-                 {"bf16", 1.0f, 0x3F80},
-                 {"fp32", -0x1.fffffep127f, 0xFF7FFFFFu}};
+    } cases[] = {{"fp16", 1.0f, 0x3C00},      {"fp16", -2.0f, 0xC000},
+                 {"fp16", INFINITY, 0x7C00},  {"fp16", -INFINITY, 0xFC00},
+                 {"fp16", 0x1p-24f, 1},       {"fp16", -0.0f, 0x8000},
+                 {"e4m3fn", 448.0f, 0x7E},    {"e3m0", INFINITY, 7},
+                 {"e4m3fnuz", -0.0f, 0},      {"e2m1", -6.0f, 0xF},
+                 {"fp32", 0x1p-149f, 1},      {"fp32", 0x1.a5p-130f, 0xD2800},
+                 {"fp32", 1.0f, 0x3F800000u}, {"e5m2fnuz", 57344.0f, 0x7F},
+                 {"bf16", 1.0f, 0x3F80},      {"fp32", -0x1.fffffep127f, 0xFF7FFFFFu}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         hu_format format = parsed(cases[i].format);
         uint32_t code;

@@ -195,20 +195,31 @@ static void threads_and_splits_change_nothing(void **state) {
     }
 }
 
-/* Another seed, stream or step: other draws, as often equal as two coins are. */
+/* Numbers in the middle of two neighbours, drawn with two keys: as often equal as two coins are. */
+static void check_keys(const char *name, const hu_random_key *other) {
+    hu_format format = parse(name);
+    double equal = 0;
+    for (size_t i = 0; i < DRAWS; i++) x[i] = (float)(1.5 * value_of(&format, 1));
+    hu_round_f32(DRAWS, x, whole, &format, HU_ROUND_STOCHASTIC, &key, 0, NULL);
+    hu_round_f32(DRAWS, x, y, &format, HU_ROUND_STOCHASTIC, other, 0, NULL);
+    for (size_t i = 0; i < DRAWS; i++) equal += y[i] == whole[i];
+    if (fabs(equal - DRAWS / 2) > 4.5 * sqrt(DRAWS / 4))
+        fail_msg("%s, key %llu, %llu, %llu: %.0f of %d equal", name,
+                 (unsigned long long)other->seed, (unsigned long long)other->stream,
+                 (unsigned long long)other->step, equal, DRAWS);
+}
+
+/* Another seed, stream or step, in its lower or upper half: other draws. */
 static void each_part_of_the_key_counts(void **state) {
     (void)state;
-    hu_random_key others[3] = {key, key, key};
-    hu_format format = parse("fp16");
-    others[0].seed++, others[1].stream++, others[2].step++;
-    for (size_t i = 0; i < DRAWS; i++) x[i] = 1 + 0x1p-11f;
-    hu_round_f32(DRAWS, x, whole, &format, HU_ROUND_STOCHASTIC, &key, 0, NULL);
-    for (int k = 0; k < 3; k++) {
-        double equal = 0;
-        hu_round_f32(DRAWS, x, y, &format, HU_ROUND_STOCHASTIC, &others[k], 0, NULL);
-        for (size_t i = 0; i < DRAWS; i++) equal += y[i] == whole[i];
-        assert_true(fabs(equal - DRAWS / 2) <= 4.5 * sqrt(DRAWS / 4));
-    }
+    static const char *const names[] = {"fp16", "bf16", "e4m3:bias=140"};
+    for (size_t f = 0; f < sizeof names / sizeof names[0]; f++)
+        for (int shift = 0; shift <= 32; shift += 32) {
+            uint64_t part = 1ull << shift;
+            check_keys(names[f], &(hu_random_key){key.seed + part, key.stream, key.step});
+            check_keys(names[f], &(hu_random_key){key.seed, key.stream + part, key.step});
+            check_keys(names[f], &(hu_random_key){key.seed, key.stream, key.step + part});
+        }
 }
 
 int main(void) {

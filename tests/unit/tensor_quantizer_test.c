@@ -121,6 +121,8 @@ static void test_refused(void **state) {
         {"e5m2:scale=current1", HU_ERR_PARSE, "current1"},
         {"e5m2:scale=2^+-3", HU_ERR_PARSE, "2^+-3"},
         {"e5m2:scale=2^-999", HU_ERR_PARSE, "2^-999"},
+        {"e5m2:scale=2^", HU_ERR_PARSE, "found '2^'"},
+        {"e5m2:scale=2^3x", HU_ERR_PARSE, "found '2^3x'"},
         {"e5m2:scale=2^200", HU_ERR_FORMAT, "2^200"},
         {"e5m2:scale=bias:scale=bias", HU_ERR_PARSE, "twice"},
         {"e5m2:scale=bias up", HU_ERR_UNKNOWN, "up"},
