@@ -408,7 +408,8 @@ hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits
     HU_TRY(hu_file_names_borrow(&all, &chosen));
     HU_TRY(choose_classes(halves[0], choice, &chosen));
     if (chosen.count < 2) {
-        st = hu_fail(HU_ERR_CORRUPT, "%s: found %zu folders of classes, expected at least 2",
+        st = hu_fail(HU_ERR_CORRUPT,
+                     "%s: found %zu folders of classes, expected at least 2, one for each class",
                      halves[0], chosen.count);
         goto done;
     }

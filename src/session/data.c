@@ -216,9 +216,10 @@ hu_status hu_session_dataset(hu_config *config, const hu_listener *listener, hu_
 }
 
 /* Data that a run was once given may have been moved since, or were named from another place. */
-static hu_status say_where(const hu_config *config, hu_status st, const char *name) {
-    bool is_recalled =
-        hu_config_given(config, "data.name") && !hu_config_asked(config, "data.name");
+static hu_status say_where(const hu_config *config, hu_status st, const char *name,
+                           const hu_data_known *known) {
+    bool is_recalled = hu_config_given(config, "data.name") &&
+                       !hu_config_asked(config, "data.name") && known->file_count == 0;
     size_t kind = strcspn(name, ":");
     if (st != HU_ERR_MISSING || !is_recalled || !name[kind]) return st;
     return hu_fail(st, "%s. The run was trained on data=%s: data=%.*s:PATH says where that is now",
@@ -250,7 +251,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
         HU_TRY(hu_config_set(config, "data.name", "glyphs", "fall-back"));
         name = "glyphs";
     }
-    HU_TRY(say_where(config, hu_dataset_open_images(name, &limits, &choice, dataset), name));
+    HU_TRY(say_where(config, hu_dataset_open_images(name, &limits, &choice, dataset), name, known));
     tell_left_out(*dataset, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));

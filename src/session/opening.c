@@ -133,14 +133,16 @@ static void warn_of_length(const hu_opening *o, const hu_listener *listener) {
     bool is_chosen =
         hu_config_asked(o->config, "run.steps") || hu_config_asked(o->config, "data.limit");
     if (first > 0 || steps < 1 || steps >= ENOUGH || is_chosen) return;
-    int64_t batch = o->options->batch < SMALL_BATCH ? o->options->batch : SMALL_BATCH;
-    int64_t per_epoch = (o->dataset->train.count + batch - 1) / batch;
+    int64_t count = o->dataset->train.count, usual = o->options->batch;
+    int64_t batch = usual < SMALL_BATCH ? usual : SMALL_BATCH;
+    int64_t per_epoch = (count + batch - 1) / batch;
     int64_t epochs = (ENOUGH + per_epoch - 1) / per_epoch;
     hu_listener_tell(listener,
                      "warning: %lld update%s in all, of %lld samples each: few networks learn in "
                      "fewer than %d; batch=%lld epochs=%lld make %lld",
-                     (long long)steps, steps == 1 ? "" : "s", (long long)o->options->batch, ENOUGH,
-                     (long long)batch, (long long)epochs, (long long)(epochs * per_epoch));
+                     (long long)steps, steps == 1 ? "" : "s",
+                     (long long)(usual < count ? usual : count), ENOUGH, (long long)batch,
+                     (long long)epochs, (long long)(epochs * per_epoch));
 }
 
 void hu_opening_warn(const hu_opening *opening, const hu_listener *listener) {

@@ -247,7 +247,7 @@ def errors(checks, cwd):
              ["999999999999999", "expected one of the run's"]),
             (["precision=random", "bits.until=70000", "bits.per=step"], ["step 70000"]),
             (["precision=random", "bits.until=2000000", "bits.per=step"], ["step 2000000"]),
-            (["precision=cpt:4-8", "out=x.yaml"], ["out.file"]),
+            (["precision=cpt:4-8", "out=x.yaml"], ["out: found one"]),
             (["precision.epochs=[0: fp32, 3: cpt:4-8]"], ["epoch 3", "whole training"]),
             (["precision=static:8", "precision.rules=[layer1.0.conv1.weight: e4m3]"],
              ["rule 'layer1.0.conv1.weight: e4m3'", "whose bits precision 'static' decides"]),

@@ -36,7 +36,7 @@ def small_folders_are_told(checks, cwd):
     make_tree(cwd)
     words = ["model=cnn-s", "model.width=0.25", "data.size=16", "data=folder:images"]
     code, _, err = program.call("train", *words, "epochs=2", "run.dir=few", cwd=cwd)
-    wanted = "warning: 2 updates in all, of 64 samples each: few networks learn in fewer than 200; batch=16 epochs=100 make 200"
+    wanted = "warning: 2 updates in all, of 30 samples each: few networks learn in fewer than 200; batch=16 epochs=100 make 200"
     checks.that(code == 0 and err.count(wanted) == 1, err)
     checks.that(0 <= err.find(wanted) < err.find("model "), f"before all else: {err}")
     for more in (["batch=16", "epochs=100"], ["steps=2"], ["epochs=1", "data.limit=6"]):
@@ -235,6 +235,10 @@ def tells_where_it_looked(checks, cwd):
         checks.same(again[0], 0, f"{words}: {again[2]}")
     code, _, err = program.call("train", *KEYS, "data=folder:images", cwd=f"{cwd}/away")
     checks.that(code == 3 and here in err and "was trained on" not in err, err)
+    code, _, err = program.call("predict", "../run", "no.png", cwd=f"{cwd}/away")
+    checks.that(code == 3 and "no.png: cannot open" in err and "was trained on" not in err, f"a file of somebody's: {err}")
+    code, _, err = program.call("train", *KEYS, "data=folder:../images/train/cat", "data.validation=0.2", cwd=f"{cwd}/away")
+    checks.that(code == 3 and "found 0 folders of classes, expected at least 2, one for each class" in err, err)
     code, _, err = program.call("train", *KEYS, "data=folder:/images", cwd=f"{cwd}/away")
     checks.that(code == 3 and "'/images';" in err, f"a whole path says so itself: {err}")
 

@@ -123,7 +123,7 @@ def others_have_none(checks, cwd):
     with open(f"{cwd}/wrong.html", encoding="utf-8") as file:
         checks.that("sample " in file.read(), "samples without files have numbers")
     program.train("model=cvae-s", "data=contacts", "data.limit=64", "data.test_limit=8", "steps=1", "threads=1", cwd=cwd, run="run2")
-    for word, key in (("page=no.html", "out.page"), ("out=no.csv", "out.file")):
+    for word, key in (("page=no.html", "page"), ("out=no.csv", "out")):
         code, _, err = program.call("eval", "run2", word, cwd=cwd)
         checks.that(code == 2 and f"{key}: found a run" in err, f"{word}: {code} {err}")
     found = json.loads(program.call("eval", "run2", "--json", cwd=cwd)[1])

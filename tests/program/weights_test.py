@@ -168,7 +168,7 @@ def what_does_not_fit(checks, cwd):
         file.write(bytes(8) + b"{}")
     refused(checks, cwd, 3, "b.safetensors: offset 8: ", words=train)
     refused(checks, cwd, 3, "none.safetensors", words=[*train[:-1], "init=none.safetensors"])
-    refused(checks, cwd, 2, "model.init", words=[*train[:-1], "init="])
+    refused(checks, cwd, 2, "init: found", words=[*train[:-1], "init="])
     refused(checks, cwd, 2, "eval.every", words=["export", "run", "eval.every=1"])
     refused(checks, cwd, 2, "out.layout", words=["export", "run", "layout=other"])
     refused(checks, cwd, 3, "missing/x", words=["export", "run", "out=missing/x"])
