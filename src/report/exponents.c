@@ -1,15 +1,13 @@
 /* Exponent histograms as ridges, by role. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <halfulp/format.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/expected.h"
-#include "report/report.h"
+#include "report/own_range.h"
 #include "show/chart.h"
 #include "show/html.h"
 
@@ -23,8 +21,7 @@ hu_chart_range hu_report_range(const char *name, const hu_format *format) {
                             log2(limits.overflow_threshold)};
 }
 
-/* Whether the name is that of a plain format. One with a scale ("e4m3fn:scale=current") is not: its
- * range moves with the tensor. */
+/* Whether the name is that of a plain format. */
 static bool parse_format(const char *text, hu_format *format) {
     return hu_format_parse(text, format) == HU_OK;
 }
@@ -74,74 +71,20 @@ static void short_name(const char *full, int role, char *name, size_t capacity) 
 
 /* --- one panel ---------------------------------------------------------------------------------*/
 
-/* Format of a tensor in the latest record at or before the step; NULL: it was not rounded. */
-static const char *format_at(const hu_history *history, uint32_t tensor, int64_t step) {
-    const char *found = NULL;
-    for (size_t i = 0; i < history->numerics_count; i++) {
-        const hu_numerics_record *record = &history->numerics[i];
-        if (record->step > step && found) break;
-        for (uint32_t k = 0; k < record->tensor_count; k++)
-            if (record->tensor[k].tensor == tensor)
-                found = history->formats.name[record->tensor[k].format];
-    }
-    return found && strcmp(found, "float32") != 0 ? found : NULL;
-}
-
-/* Share of a tensor's numbers that a format would turn into zeros or overflow. */
-static double lost_in(const hu_exponents *exponents, const hu_format *format) {
-    hu_lost lost = hu_exponents_lost(exponents, format, 0);
-    return lost.overflow.share + lost.underflow.share;
-}
-
-/* How gradients of a run travel, but for the format. False where they do not. */
-static bool read_way(const hu_report_run *run, hu_comm_options *way) {
-    *way = (hu_comm_options){.workers = atoi(hu_report_text(run, "comm.workers", "0"))};
-    return way->workers > 0 && hu_comm_scaling_parse(hu_report_text(run, "comm.scaling", "none"),
-                                                     &way->scaling, &way->constant) == HU_OK;
-}
-
-/* A gradient that is rounded for its way to other workers, too: the ridge shows the range of which
- * it lost more. */
-static void add_way(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
-                    hu_chart_ridge *ridge) {
-    const hu_history *history = run->history;
-    char name[512];
-    hu_comm_options way;
-    snprintf(name, sizeof name, "%.500s.wire", history->tensors.name[tensor->tensor]);
-    uint32_t sent = hu_names_find(&history->tensors, name);
-    const char *format = sent == HU_NAMES_NONE ? NULL : format_at(history, sent, step);
-    if (!format || !read_way(run, &way) || !parse_format(format, &way.format)) return;
-    hu_comm_expected expected = hu_comm_expect(&way, &tensor->exponents);
-    double lost = expected.lost.overflow.share + expected.lost.underflow.share;
-    if (ridge->has_range && ridge->lost >= lost) return;
-    ridge->has_range = true;
-    ridge->lost = lost;
-    ridge->range = hu_report_range(format, &way.format);
-    ridge->range.vanish += expected.k;
-    ridge->range.normal += expected.k;
-    ridge->range.top += expected.k;
-}
-
 /* The histogram of one tensor, the range of the format it was rounded to, and what the candidates
  * would lose of it. */
 static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
                        const char *name, hu_chart_ridge *ridge) {
-    const hu_history *history = run->history;
     const hu_exponents *exponents = &tensor->exponents;
-    const char *own = format_at(history, tensor->tensor, step);
     hu_format format;
     *ridge = (hu_chart_ridge){
         .name = name, .first = exponents->first, .bin = exponents->bin, .count = exponents->count};
     if (exponents->elements > 0)
         ridge->zero = (double)exponents->zero / (double)exponents->elements;
-    if (own && parse_format(own, &format)) {
-        ridge->has_range = true;
-        ridge->range = hu_report_range(own, &format);
-        ridge->lost = lost_in(exponents, &format);
-    }
-    add_way(run, tensor, step, ridge);
+    hu_report_own_range(run, tensor, step, ridge);
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
-        if (parse_format(candidates[i], &format)) ridge->candidate[i] = lost_in(exponents, &format);
+        if (parse_format(candidates[i], &format))
+            ridge->candidate[i] = hu_report_lost_in(exponents, &format);
 }
 
 /* All tensors of a role, at most MAX_RIDGES, in the order of the file. */
@@ -204,9 +147,11 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
         .id = "exponents",
         .title = "Where the numbers are",
         .text = "Exponents of every tensor's numbers before rounding, each ridge as high as its "
-                "fullest binade. Shaded: what the tensor's own format holds, lighter where only "
-                "subnormal numbers are left; red is lost to overflow or to zero. The columns say "
-                "how many of the numbers (in %) a format would lose; own: the format of the "
+                "fullest binade. Shaded: what the tensor's own format holds, at the place where "
+                "its scale laid it, if it has one; lighter where only subnormal numbers are left; "
+                "red is lost to overflow or to zero. Formats with a scale for each block, and "
+                "integers, have no such range. The columns say how many of the numbers (in %) a "
+                "format would lose; own: the format of the "
                 "training, where it rounded the tensor. A tensor of zeros alone says so. "
                 "Gradients of weights that travel between workers are shown with the range that "
                 "their scale gives them there.",

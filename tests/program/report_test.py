@@ -1,5 +1,6 @@
 """report draws run folders into one page: well-formed, self-contained, every text escaped."""
 import json
+import math
 import os
 import re
 import shutil
@@ -101,6 +102,67 @@ def lost_shares(checks, cwd):
             text = "0" if lost == 0 else "<0.1" if lost < 0.05 else \
                 f"{lost:.1f}" if lost < 9.95 else f"{lost:.0f}"
             checks.same(share, text, f"{name}: lost in {candidate}")
+
+
+def exponent_of(text):
+    """The power of two under an axis: "2⁻¹⁵" is -15."""
+    return int(text[1:].translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+
+
+def rows_of(svg):
+    """name: (left and right end of what the format holds normally, in exponents; their bounds in the picture; what it
+    lost, as text) of the ridges of a picture that have a range."""
+    axis = [(float(at.get("x")), exponent_of(at.text)) for at in marks(svg, "middle") if at.text.startswith("2")]
+    (x0, e0), (x1, e1) = axis[0], axis[-1]
+    def at_exponent(x):
+        return e0 + (x - x0) * (e1 - e0) / (x1 - x0)
+    found, name = {}, None
+    normal = [(float(at.get("y")), float(at.get("x")), float(at.get("width"))) for at in marks(svg, "normal")
+              if at.find("title") is None]  # those of usual formats tell what they are
+    for at in svg.iter("text"):
+        kinds = at.get("class").split()
+        if "name" in kinds:
+            y = float(at.get("y"))
+            ends = [(x, x + width) for top, x, width in normal if top < y < top + 18]
+            name = (at.text, ends[0]) if ends else None
+        elif name and kinds[0].startswith("lost"):
+            found[name[0]] = (*map(at_exponent, name[1]), at_exponent(114), at_exponent(304), at.text)
+            name = None
+    return found
+
+
+def scaled_ranges(checks, cwd):
+    """Formats with a scale for each tensor: the range stands where the largest number laid it, the loss is that there."""
+    limits = {"e4m3": (240, 248, -6, 7), "e5m2": (57344, 61440, -14, 15)}  # largest, overflow, exponents of the ends
+    for name in ("e4m3:scale=current", "e5m2:scale=delayed4"):
+        program.train(*TINY, f"precision={name}", "steps=5", "run.histogram_every=4", cwd=cwd)
+        with open(f"{cwd}/run/histograms.jsonl") as file:
+            largest = {tensor[0]: tensor[6] for tensor in json.loads(file.readlines()[-1])["tensors"]}
+        tops, counted = {}, {}
+        with open(f"{cwd}/run/numerics.jsonl") as file:
+            for row in (line for line in map(json.loads, file) if "tensors" in line):
+                for tensor, _, elements, overflow, underflow, _, _, _, top, *_ in row["tensors"]:
+                    if row["step"] < 4 and top is not None:
+                        tops[tensor] = max(top, tops.get(tensor, top))
+                    counted[tensor] = 100 * (overflow + underflow) / elements
+        most, overflow, low, high = limits[name[:4]]
+        pictures = list(section(page(checks, f"{cwd}/run/report.html"), "exponents").iter("svg"))
+        found = {row if row == "input" else row + end: ends
+                 for end, svg in zip((".out", ".out.grad", ".weight", ".weight.grad"), pictures)
+                 for row, ends in rows_of(svg).items()}
+        checks.that(len(found) > 30, f"{name}: {len(found)} ranges")
+        other = []
+        for tensor, (left, right, least, end, lost) in found.items():
+            k = math.ceil(math.log2(largest[tensor] / most)) if "current" in name else tops[tensor] - high
+            expected = [min(max(e, least), end) for e in (k + low, k + math.log2(overflow))]
+            checks.that(abs(left - expected[0]) < 0.1 and abs(right - expected[1]) < 0.1,
+                        f"{name}: {tensor}: range {left:.2f} to {right:.2f}, expected {expected}")
+            # Within a binade that a threshold cuts the numbers may lie anywhere.
+            if lost == "-" or abs(float(lost.strip("<")) - counted[tensor]) > 8:
+                other.append(f"{tensor}: lost {lost}, counted {counted[tensor]:.1f}")
+        # Exponents of earlier steps leave a delayed scale open by one, where the largest number is near the next binade.
+        checks.that(len(other) <= (0 if "current" in name else 2), f"{name}: {other}")
+        shutil.rmtree(f"{cwd}/run")
 
 
 def sent_shares(checks, cwd):
@@ -448,5 +510,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, sent_shares, losses, promotions, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, scaled_ranges, sent_shares, losses, promotions, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
                  bits, bad_input)
