@@ -20,7 +20,7 @@ hu_status hu_history_read(const char *folder, hu_history **history);
 hu_status hu_history_read_some(const char *folder, hu_history **history);
 
 /* The same in bounded memory, for pages: rows of numerics are added up where there are more than
- * HU_BRIEF_ROWS, and of the histograms there are the latest alone. */
+ * HU_BRIEF_ROWS, and of the histograms there are the first and the latest alone. */
 hu_status hu_history_read_brief(const char *folder, hu_history **history);
 
 /* The metric and the rows of metrics.jsonl alone. Owner frees; errors as hu_history_read. */

@@ -142,11 +142,10 @@ hu_status hu_history_add_up(hu_history *history) {
     return halve(history);
 }
 
-void hu_history_keep_latest(hu_history *history) {
+void hu_history_keep_ends(hu_history *history) {
     size_t count = history->histogram_count;
-    if (history->brief_most == 0 || count < 2) return;
-    hu_histogram_record latest = history->histograms[count - 1];
-    for (size_t i = 0; i + 1 < count; i++) hu_histogram_record_free(&history->histograms[i]);
-    history->histograms[0] = latest;
-    history->histogram_count = 1;
+    if (history->brief_most == 0 || count < 3) return;
+    for (size_t i = 1; i + 1 < count; i++) hu_histogram_record_free(&history->histograms[i]);
+    history->histograms[1] = history->histograms[count - 1];
+    history->histogram_count = 2;
 }

@@ -18,7 +18,7 @@ hu_status hu_history_add_up(hu_history *history);
 void hu_numerics_record_free(hu_numerics_record *record);
 void hu_histogram_record_free(hu_histogram_record *record);
 
-/* Forgets all histograms but the latest, where brief_most is not 0. */
-void hu_history_keep_latest(hu_history *history);
+/* Forgets all histograms but the first and the latest, where brief_most is not 0. */
+void hu_history_keep_ends(hu_history *history);
 
 #endif

@@ -479,7 +479,7 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
         hint = record->tensor[i].tensor + 1;
         record->count++;
     }
-    hu_history_keep_latest(history);
+    hu_history_keep_ends(history);
 done:
     return st;
 }

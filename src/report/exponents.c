@@ -87,45 +87,71 @@ static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tens
             ridge->candidate[i] = hu_report_lost_in(exponents, &format);
 }
 
-/* All tensors of a role, at most MAX_RIDGES, in the order of the file. */
-static void draw_panel(hu_page *page, const hu_report_run *run, const hu_histogram_record *record,
-                       int role) {
-    hu_chart_ridge *ridge = NULL;
-    char(*names)[NAME_BYTES] = NULL;
-    size_t count = 0, left_out = 0;
-    hu_ridge_heads heads = {.own = "own"};
-    char label[300];
+/* All tensors of a role in a recorded step, at most MAX_RIDGES, in the order of the file. */
+typedef struct panel {
+    int64_t step;
+    hu_chart_ridge *ridge;
+    char (*names)[NAME_BYTES];
+    size_t count, left_out;
+} panel;
+
+static hu_status make_panel(const hu_report_run *run, const hu_histogram_record *record, int role,
+                            panel *p) {
     hu_status st;
-    HU_TRY(HU_NEW_ARRAY(&ridge, MAX_RIDGES));
-    HU_TRY(HU_NEW_ARRAY(&names, MAX_RIDGES));
+    *p = (panel){.step = record->step};
+    HU_TRY(HU_NEW_ARRAY(&p->ridge, MAX_RIDGES));
+    HU_TRY(HU_NEW_ARRAY(&p->names, MAX_RIDGES));
     for (uint32_t i = 0; i < record->count; i++) {
         const hu_tensor_exponents *tensor = &record->tensor[i];
         if (role_of(run->history->tensors.name[tensor->tensor]) != role) continue;
         if (tensor->exponents.elements == 0) continue;
-        left_out += count == MAX_RIDGES;
-        if (count == MAX_RIDGES) continue;
-        char *name = names[count];
+        p->left_out += p->count == MAX_RIDGES;
+        if (p->count == MAX_RIDGES) continue;
+        char *name = p->names[p->count];
         short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
-        make_ridge(run, tensor, record->step, name, &ridge[count++]);
+        make_ridge(run, tensor, record->step, name, &p->ridge[p->count++]);
+    }
+done:
+    return st;
+}
+
+static void draw_panel(hu_page *page, const panel *p, const hu_ridge_heads *heads, int role) {
+    char label[300];
+    snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
+             role_names[role] + 1, (long long)p->step);
+    hu_html_panel(page, label);
+    hu_chart_ridges(page, p->ridge, p->count, heads, role, label);
+    snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", p->left_out);
+    if (p->left_out > 0) hu_html_note(page, label);
+    hu_html_panel_end(page);
+}
+
+/* A role in the last recorded step, or in the first and the last over the same exponents. */
+static void put_role(hu_page *page, const hu_report_run *run, int role, size_t ends) {
+    enum { ENDS = 2 };
+    const hu_history *history = run->history;
+    size_t last = history->histogram_count - 1;
+    panel p[ENDS] = {0};
+    hu_ridge_heads heads = {.own = "own"};
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < ends; i++) {
+        size_t at = i + 1 < ends ? 0 : last;
+        HU_TRY(make_panel(run, &history->histograms[at], role, &p[i]));
+        hu_ridges_span(p[i].ridge, p[i].count, &heads.span);
     }
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) {
         hu_format format;
         if (parse_format(candidates[i], &format))
             heads.candidate[i] = hu_report_range(candidates[i], &format);
     }
-    if (count > 0) {
-        snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
-                 role_names[role] + 1, (long long)record->step);
-        hu_html_panel(page, label);
-        hu_chart_ridges(page, ridge, count, &heads, role, label);
-        snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", left_out);
-        if (left_out > 0) hu_html_note(page, label);
-        hu_html_panel_end(page);
-    }
+    for (size_t i = 0; i < ends; i++)
+        if (p[i].count > 0) draw_panel(page, &p[i], &heads, role);
 done:
     if (st != HU_OK && page->status == HU_OK) page->status = st;
-    hu_free(ridge);
-    hu_free(names);
+    for (size_t i = 0; i < ENDS; i++) {
+        hu_free(p[i].ridge);
+        hu_free(p[i].names);
+    }
 }
 
 /* Of each precision the first seed is drawn: the others look alike. */
@@ -133,21 +159,43 @@ static bool has_histograms(const hu_report_run *run) {
     return run->is_first && run->history && run->history->histogram_count > 0;
 }
 
-static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+/* What several runs of a page share. */
+typedef struct budget {
+    int runs;
+    size_t start; /* bytes of the page in front of the section */
+} budget;
+
+/* Whether the first step of a run is drawn beside its last one: of one run always, of several as
+ * long as the page stays small. */
+static bool has_both(const hu_page *page, const hu_report_run *run, const budget *b) {
+    enum { RIDGE_BYTES = 800, MOST_BYTES = 150 * 1024 };
     const hu_history *history = run->history;
-    (void)unused;
+    const hu_histogram_record *last = &history->histograms[history->histogram_count - 1];
+    size_t ridges = 0;
+    for (uint32_t i = 0; i < last->count; i++)
+        ridges += role_of(history->tensors.name[last->tensor[i].tensor]) >= 0;
+    return history->histogram_count > 1 &&
+           (b->runs == 1 || page->out.size - b->start + 2 * RIDGE_BYTES * ridges <= MOST_BYTES);
+}
+
+static void put(hu_page *page, const hu_report_run *run, const void *context) {
+    bool both = has_both(page, run, context);
     hu_html_panels(page);
-    for (int role = 0; role < ROLES; role++)
-        draw_panel(page, run, &history->histograms[history->histogram_count - 1], role);
+    for (int role = 0; role < ROLES; role++) put_role(page, run, role, both ? 2 : 1);
     hu_html_panels_end(page);
+    if (!both && run->history->histogram_count > 1)
+        hu_html_note(page, "The last recorded step alone: halfulp report RUN has the first, too.");
 }
 
 void hu_report_exponents(hu_page *page, const hu_report *report) {
+    budget b = {.start = page->out.size};
+    for (size_t i = 0; i < report->count; i++) b.runs += has_histograms(&report->run[i]);
     const hu_report_part part = {
         .id = "exponents",
         .title = "Where the numbers are",
         .text = "Exponents of every tensor's numbers before rounding, each ridge as high as its "
-                "fullest binade. Shaded: what the tensor's own format holds, at the place where "
+                "fullest binade, in the first and in the last step of which there are any. "
+                "Shaded: what the tensor's own format holds, at the place where "
                 "its scale laid it, if it has one; lighter where only subnormal numbers are left; "
                 "red is lost to overflow or to zero. Formats with a scale for each block, and "
                 "integers, have no such range. The columns say how many of the numbers (in %) a "
@@ -158,8 +206,9 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
         .verb = "drawn",
         .has = has_histograms,
         .put = put,
+        .context = &b,
         .most = MAX_RUNS_SHOWN,
-        .bytes = 120 * 1024,
+        .bytes = 160 * 1024,
         .open = 1};
     hu_report_put_part(page, report, &part);
 }

@@ -129,11 +129,20 @@ typedef struct hu_chart_ridge {
     double zero; /* share of zeros; 1: there is nothing else */
 } hu_chart_ridge;
 
+/* Exponents from low up to below high; low >= high: none. */
+typedef struct hu_ridge_span {
+    double low, high;
+} hu_ridge_span;
+
+/* Widens the span to all exponents that any ridge has in a thousandth of its fullest binade. */
+void hu_ridges_span(const hu_chart_ridge *ridge, size_t count, hu_ridge_span *span);
+
 /* What stands above the ridges. */
 typedef struct hu_ridge_heads {
     const char *own; /* title of the column of what each ridge's own range loses */
     hu_chart_range candidate[HU_RIDGE_CANDIDATES]; /* with a bar and a column each; name NULL: not
                                                       there */
+    hu_ridge_span span; /* that the axis has at least, so that pictures can be compared */
 } hu_ridge_heads;
 
 /* A ridge for each tensor, of steps as wide as a binade. One without numbers that are not zero says

@@ -32,15 +32,20 @@ static double share_of_peak(const hu_chart_ridge *ridge, uint32_t i) {
     return (double)ridge->bin[i] / (double)peak;
 }
 
-/* From the lowest to the highest exponent that any tensor has; rare ends are not cut. */
-static hu_scale fit_exponents(const hu_chart_ridge *ridge, size_t count) {
-    double low = INFINITY, high = -INFINITY;
+void hu_ridges_span(const hu_chart_ridge *ridge, size_t count, hu_ridge_span *span) {
+    if (span->low >= span->high) *span = (hu_ridge_span){INFINITY, -INFINITY};
     for (size_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < ridge[i].count; k++) {
             if (share_of_peak(&ridge[i], k) < 1e-3) continue;
-            low = fmin(low, ridge[i].first + (int)k);
-            high = fmax(high, ridge[i].first + (int)k + 1);
+            span->low = fmin(span->low, ridge[i].first + (int)k);
+            span->high = fmax(span->high, ridge[i].first + (int)k + 1);
         }
+}
+
+/* From the lowest to the highest exponent that any tensor has; rare ends are not cut. */
+static hu_scale fit_exponents(const hu_chart_ridge *ridge, size_t count, hu_ridge_span span) {
+    hu_ridges_span(ridge, count, &span);
+    double low = span.low, high = span.high;
     if (!(high >= low + LEAST_BITS)) low = high - LEAST_BITS;
     if (!isfinite(low)) low = -LEAST_BITS, high = 0.0;
     return hu_scale_exact(low - 1.0, high + 1.0, NAME_WIDTH, PLOT_RIGHT);
@@ -191,7 +196,8 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
                      const hu_ridge_heads *heads, int series, const char *label) {
     int rulers = 0;
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++) rulers += heads->candidate[i].name != NULL;
-    panel p = {fit_exponents(ridge, count), (double)(RULER * rulers + HEAD), false, heads};
+    panel p = {fit_exponents(ridge, count, heads->span), (double)(RULER * rulers + HEAD), false,
+               heads};
     double bottom = p.top + ROW * (double)count;
     for (size_t i = 0; i < count; i++) p.has_own = p.has_own || ridge[i].has_range;
     hu_svg_begin(page, HU_CHART_WIDTH, bottom + 24, label);

@@ -35,6 +35,11 @@ def section(tree, name):
     return next((part for part in tree.iter("section") if part.get("id") == name), None)
 
 
+def late_pictures(tree):
+    """Exponents of the last recorded step: each role has the picture of the first step in front of that of the last."""
+    return list(section(tree, "exponents").iter("svg"))[1::2]
+
+
 def marks(part, kind):
     return [at for at in part.iter() if kind in (at.get("class") or "").split()]
 
@@ -55,7 +60,15 @@ def one_run(checks, cwd):
     checks.same([part.get("id") for part in tree.iter("section")], SECTIONS, "sections of one run")
     ridges = section(tree, "exponents")
     panels = [[at.text for at in marks(svg, "name")] for svg in ridges.iter("svg")]
-    checks.same(len(panels), 4, "a picture for activations, weights and the gradients of each")
+    checks.same(len(panels), 8, "two pictures of activations, weights and the gradients of each")
+    labels = [svg.get("aria-label") for svg in ridges.iter("svg")]
+    checks.same([label.split(", ")[1] for label in labels], 4 * ["step 0", "step 4"], f"the first and the last: {labels}")
+    pictures = list(ridges.iter("svg"))
+    for early, late in zip(pictures[0::2], pictures[1::2]):
+        places = [[(at.get("x"), at.text) for at in marks(svg, "middle") if at.text.startswith("2")] for svg in (early, late)]
+        checks.same(places[0], places[1], "over the same exponents")
+    checks.that(any([at.get("d") for at in marks(early, "ridge")] != [at.get("d") for at in marks(late, "ridge")]
+                    for early, late in zip(pictures[0::2], pictures[1::2])), "of other numbers")
     for names in panels:
         checks.that("conv1" in names and "fc" in names, f"ridges of conv1 and fc: {names}")
     for text in ("fp16", "1/6/9", "e5m2", "e4m3fn", "own"):
@@ -82,7 +95,7 @@ def lost_shares(checks, cwd):
     tree = page(checks, f"{cwd}/run/report.html")
     found = {}
     for end, svg in zip((".out", ".out.grad", ".weight", ".weight.grad"),
-                        section(tree, "exponents").iter("svg")):
+                        late_pictures(tree)):
         row = None
         for at in svg.iter("text"):
             classes = (at.get("class") or "").split()
@@ -146,7 +159,7 @@ def scaled_ranges(checks, cwd):
                         tops[tensor] = max(top, tops.get(tensor, top))
                     counted[tensor] = 100 * (overflow + underflow) / elements
         most, overflow, low, high = limits[name[:4]]
-        pictures = list(section(page(checks, f"{cwd}/run/report.html"), "exponents").iter("svg"))
+        pictures = late_pictures(page(checks, f"{cwd}/run/report.html"))
         found = {row if row == "input" else row + end: ends
                  for end, svg in zip((".out", ".out.grad", ".weight", ".weight.grad"), pictures)
                  for row, ends in rows_of(svg).items()}
@@ -173,7 +186,7 @@ def sent_shares(checks, cwd):
             rows = [row for row in map(json.loads, file) if row["step"] == 2 and "tensors" in row]
         counted = {row[0]: 100 * (row[3] + row[4]) / row[2] for row in rows[0]["tensors"]}
         report(checks, "run", cwd=cwd)
-        svg = list(section(page(checks, f"{cwd}/run/report.html"), "exponents").iter("svg"))[3]
+        svg = late_pictures(page(checks, f"{cwd}/run/report.html"))[3]
         shown, name = {}, None
         for at in svg.iter("text"):
             classes = (at.get("class") or "").split()

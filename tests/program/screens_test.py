@@ -154,6 +154,7 @@ def pages_of(checks, cwd):
     run("compare", f"precision={names}", *TINY, "batch=8", "steps=60", "run.dir=ten")
     for name, bytes_ in (("many", len(found["many"])), ("ten", os.path.getsize(f"{cwd}/ten/report.html"))):
         checks.that(bytes_ <= MOST_BYTES, f"{name}: a page of ten runs has {bytes_} bytes")
+        print(f"{name}: {bytes_} bytes", flush=True)
     return found
 
 
