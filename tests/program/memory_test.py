@@ -53,6 +53,8 @@ def scenarios(where):
         "export": (["export", "run", "out=w.safetensors"], run, True, False),
         "doctor": (["doctor"], {}, False, False),
         "bench": (["bench", "kernel=round", "format=fp16", "elements=100", "repeat=1", "seconds=0"], {}, False, False),
+        "bench-step": (["bench", "step", *TINY, "model=cnn-s", "beside=none", "repeat=1", "seconds=0"], {}, False,
+                       False),
         "gemm": (["gemm", "accumulator=fmac:fp16", "k=32"], {}, False, True),
         "comm": (["comm", "workers=4", "elements=256", "threads=1"], {}, False, False),
         "compare": (["compare", "precision=fp32,hfp8", "seeds=1", *TINY, "model=cnn-s", "steps=1", *RUN], {}, True,
