@@ -110,14 +110,24 @@ static void add_way(const hu_report_run *run, const hu_tensor_exponents *tensor,
     ridge->range.top += expected.k;
 }
 
+/* The largest number tells that nothing of its binade overflows, where a threshold cuts that. */
+static void add_format(const hu_exponents *exponents, const char *name, const hu_format *format,
+                       hu_chart_ridge *ridge) {
+    hu_lost lost = hu_exponents_lost(exponents, format, 0);
+    double largest = exponents->largest;
+    ridge->range = hu_report_range(name, format);
+    if (largest > 0.0 && largest < hu_format_limits_of(format).overflow_threshold) {
+        lost.overflow.share = (double)exponents->nonfinite / (double)exponents->elements;
+        ridge->range.top = fmax(ridge->range.top, hu_exponents_top(exponents) + 1);
+    }
+    ridge->lost = lost.overflow.share + lost.underflow.share;
+}
+
 void hu_report_own_range(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
                          hu_chart_ridge *ridge) {
     const char *own = format_at(run->history, tensor->tensor, step);
     hu_format format;
     ridge->has_range = own && format_met(run->history, tensor, own, step, &format);
-    if (ridge->has_range) {
-        ridge->range = hu_report_range(own, &format);
-        ridge->lost = hu_report_lost_in(&tensor->exponents, &format);
-    }
+    if (ridge->has_range) add_format(&tensor->exponents, own, &format, ridge);
     add_way(run, tensor, step, ridge);
 }

@@ -11,6 +11,8 @@
  * which is exact to a binade where each row is of one step; 2^0 where no row is, as in step 0.
  * Gradients that travel between workers: the range of their way, if they lost more there.
  *
+ * Where the largest number of the histogram is below the threshold, nothing finite overflows.
+ *
  * Without a range: float32, and what has no one range (blocks with scales of their own, uniform
  * integers). The range's name is borrowed: valid as long as the run's history.
  * Proof: tests/program/report_test.py, scaled_ranges. */
