@@ -213,9 +213,10 @@ static void print_notes(const demo_row *all, const hu_dataset *dataset, const ch
                         double seconds) {
     printf("\n%s, %lld training and %lld test images; same start, same batches; %.0f s in all.\n",
            dataset->name, (long long)dataset->train.count, (long long)dataset->test.count, seconds);
-    printf("saved: activations and masks kept for the backward pass; memory: arena, masters and\n"
-           "optimizer, planned before step 1 and equal to the allocator's count to the byte;\n"
-           "overflow, underflow: shares of all roundings beyond the largest value, and to zero.\n");
+    printf(
+        "saved: activations and masks kept for the backward pass; memory: arena, masters and\n"
+        "optimizer, planned before the first step and equal to the allocator's count to the byte;\n"
+        "overflow, underflow: shares of all roundings beyond the largest value, and to zero.\n");
     for (int r = 0; r < ROWS; r++)
         if (all[r].result.has_diverged)
             printf("%s diverged: %s\n", rows[r].label, all[r].result.reason);

@@ -1,5 +1,6 @@
 #include "journal/progress_text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -78,7 +79,7 @@ static void put_recipe(lines *l, const json_t *row) {
     put(l, "\nrecipe     %s, lr %g %s", word(row, "optimizer"), hu_json_real(row, "lr"),
         word(row, "schedule"));
     if (warmup > 0.0) put(l, " behind a warm-up of %.4g epochs", warmup);
-    if (first == 0.0) put(l, " (step 1 has lr 0)");
+    if (first == 0.0) put(l, " (step 0 has lr 0)");
     put(l, ", batch %lld", whole(row, "batch"));
     if (*word(row, "optimizer_state")) put(l, ", state in %s", word(row, "optimizer_state"));
     put(l, "\nlength     %.4g epochs, %lld steps", hu_json_real(row, "epochs"),
@@ -153,10 +154,12 @@ static void put_step(lines *l, const json_t *row) {
     put_state(l, row);
 }
 
-/* Without the step, where it is told before it ("after step 72; ..."). */
+/* Without the steps, where they are told before it ("after 72 steps; ..."). */
 static void put_reason(lines *l, const json_t *row) {
+    const size_t after = sizeof "after " - 1;
     const char *reason = word(row, "reason"), *rest = strstr(reason, "; ");
-    bool tells_step = strncmp(reason, "after step ", sizeof "after step " - 1) == 0;
+    bool tells_step =
+        strncmp(reason, "after ", after) == 0 && isdigit((unsigned char)reason[after]);
     if (tells_step && json_object_get(row, "step")) reason = rest ? rest + 2 : "";
     if (*reason) put(l, "%s%s", reason == word(row, "reason") ? ": " : "; ", reason);
 }
@@ -165,7 +168,7 @@ static void put_end(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES];
     put(l, "%s", word(row, "state"));
     if (json_object_get(row, "step"))
-        put(l, " after step %lld, %s", whole(row, "step"),
+        put(l, " after %lld steps, %s", whole(row, "step"),
             hu_duration_text(hu_json_real(row, "seconds"), span));
     put_metric(l, ": ", row, "metric");
     put_metric(l, ", best ", row, "best");

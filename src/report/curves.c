@@ -167,7 +167,7 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
         /* Short curves and test results as they are, long ones as a running mean. */
         double smooth = is_test || points / count < 60 ? 0.0 : 0.8;
         hu_chart_lines(page, line, count, smooth, is_test ? (double)NAN : top_of(all, count),
-                       "step", title);
+                       "steps done", title);
         hu_html_panel_end(page);
     }
     if (st != HU_OK && page->status == HU_OK) page->status = st;

@@ -88,7 +88,7 @@ static void draw_worst(hu_page *page, const hu_history *history, loss_kind kind,
     }
     hu_html_panel(page, headings[kind]);
     hu_legend_draw(page, item, count, HU_LEGEND_LINES);
-    hu_chart_lines(page, line, count, 0.0, (double)NAN, "step", titles[kind]);
+    hu_chart_lines(page, line, count, 0.0, (double)NAN, "steps done", titles[kind]);
     hu_html_panel_end(page);
 }
 

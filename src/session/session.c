@@ -344,8 +344,8 @@ static bool is_interrupted(const hu_session *session) {
 /* Where it stopped; the process that leads knows how to go on. */
 static hu_status interrupted(const hu_session *session) {
     long long step = (long long)hu_trainer_progress(session->trainer)->step;
-    if (!session->leads) return hu_fail(HU_ERR_INTERRUPTED, "after step %lld", step);
-    return hu_fail(HU_ERR_INTERRUPTED, "after step %lld; `halfulp resume %s` goes on from there",
+    if (!session->leads) return hu_fail(HU_ERR_INTERRUPTED, "after %lld steps", step);
+    return hu_fail(HU_ERR_INTERRUPTED, "after %lld steps; `halfulp resume %s` goes on from there",
                    step, session->folder.path);
 }
 

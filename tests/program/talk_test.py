@@ -123,7 +123,7 @@ def follow(checks, cwd):
     checks.same((code, err), (0, ""), "watch of a run that has ended")
     told = [line.split("  ")[0] for line in out.splitlines() if line.startswith("epoch ")]
     checks.same(told, ["epoch 1/2", "epoch 2/2", "epoch 3/3"], "its epochs, before and behind the resumption")
-    checks.that(out.splitlines()[-1].startswith("finished after step 9"), f"its end: {out!r}")
+    checks.that(out.splitlines()[-1].startswith("finished after 9 steps"), f"its end: {out!r}")
     checks.same([line.split(None, 1)[1] for line in out.splitlines() if line.startswith("command ")],
                 [row["command"] for row in events(cwd) if row["event"] == "start"], "its commands")
     code, out, _ = program.call("watch", "run", "--json", cwd=cwd)

@@ -75,7 +75,7 @@ static void events_are_lines(void **state) {
                  "step 7/9  loss 1.5000  lr 0.1  10 tokens/s  1:06:40 left");
     assert_lines("{\"event\":\"end\",\"state\":\"diverged\",\"step\":4,\"seconds\":3.0,"
                  "\"reason\":\"no\"}",
-                 "diverged after step 4, 0:03: no");
+                 "diverged after 4 steps, 0:03: no");
     assert_lines("{\"event\":\"step\",\"step\":1,\"steps\":2,\"loss\":2.0,\"lr\":0.1,"
                  "\"per_second\":10.0,\"counted\":\"images\",\"left_seconds\":1,"
                  "\"loss_disc\":1.5,\"loss_gen\":0.5}",
