@@ -262,7 +262,8 @@ class Usage(unittest.TestCase):
                             "storage=": ["packed float32 dense"], "seed=1.5": ["integer"],
                             "lr.milestones=[1, 2": ["line:2:1"],
                             "lr.milestones=[[1]]": ["line:1:"]}.items():
-            self.assert_fails(["doctor", word], 2, "command line", *texts)
+            place = "command line" if "." in word.split("=")[0] else f": {word}: key '"
+            self.assert_fails(["doctor", word], 2, place, *texts)
 
     def test_a_full_disk_is_no_result(self):
         if not os.path.exists("/dev/full"):
