@@ -2,7 +2,7 @@
 """One picture of a report as an SVG file that stands alone: report_picture.py REPORT.html SECTION NUMBER [RUN]
 NUMBER counts the pictures of the section (or, with RUN, of that run's part of it) from 0. Light or dark as the reader's
 system is. docs/exponents.svg: halfulp compare precision=fp32,e4m3fn:ovf=sat data.limit=4000 epochs=4 lr=0.3 run.dir=c, then
-tools/report_picture.py c/report.html exponents 1 fp32 > docs/exponents.svg"""
+tools/report_picture.py c/report.html exponents 3 fp32 > docs/exponents.svg"""
 import re
 import sys
 

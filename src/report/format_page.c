@@ -90,13 +90,14 @@ static hu_status draw_numbers(hu_page *page, const drawing *d) {
     hu_status st;
     for (int i = 0; i < d->count; i++)
         normal = fmax(normal, hu_format_limits_of(&d->named[i].format).min_normal);
-    hu_html_heading(page, "The numbers");
+    hu_html_panel(page, "The numbers");
     hu_html_paragraph(page, "Every positive number is a tick, a shorter one if it is subnormal; "
                             "where there are too many to tell apart, they are a band.");
     HU_TRY(draw_line(page, d, ldexp(1.0, d->low), ldexp(1.0, d->high), true,
                      "all magnitudes, in powers of two"));
     HU_TRY(draw_line(page, d, 0.5, 4.0, false, "around 1"));
     HU_TRY(draw_line(page, d, 0.0, 4.0 * normal, false, "near zero"));
+    hu_html_panel_end(page);
 done:
     return st;
 }
@@ -173,7 +174,7 @@ static hu_status draw_errors(hu_page *page, const drawing *d) {
         if (d->named[i].format.man_bits > mantissa) mantissa = d->named[i].format.man_bits;
     hu_binade_axis error = {"largest relative error", true, 0.0, 0.0};
     error.low = floor(log10(ldexp(1.0, -mantissa - 2)));
-    hu_html_heading(page, "Error against magnitude");
+    hu_html_panel(page, "Error against magnitude");
     hu_html_paragraph(page, "Half the distance between neighbours, over the number: the most that "
                             "rounding to nearest can be off. On the left numbers vanish, on the "
                             "right they overflow (all is lost) or saturate.");
@@ -181,6 +182,7 @@ static hu_status draw_errors(hu_page *page, const drawing *d) {
     hu_binade_axis bits = {"significant bits", false, 0.0, mantissa + 2.0};
     hu_html_heading(page, "Bits of precision in every binade");
     HU_TRY(draw_lines(page, d, trace_bits, &bits));
+    hu_html_panel_end(page);
 done:
     return st;
 }
@@ -254,8 +256,10 @@ static drawing make_drawing(const hu_named_format *named, int count) {
 
 static hu_status draw_all(hu_page *page, const drawing *d, const hu_formats_sample *sample) {
     hu_status st;
+    hu_html_panels(page);
     HU_TRY(draw_numbers(page, d));
     HU_TRY(draw_errors(page, d));
+    hu_html_panels_end(page);
     if (sample) draw_sample(page, d, sample);
 done:
     return st;

@@ -138,8 +138,9 @@ static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, e
     for (int32_t i = 0; i < study->count; i++) {
         if (!is_new_format(study, i, format)) continue;
         snprintf(heading, sizeof heading, "%s of %s", name, format);
-        hu_html_heading(page, heading);
+        hu_html_panel(page, heading);
         draw_format(page, study, p, error, format, title);
+        hu_html_panel_end(page);
     }
 }
 
@@ -301,17 +302,23 @@ static hu_status make_html(const hu_comm_study *study, char **html) {
                     "How far the reduced gradient is from the exact sum. Eq. 5 of the APS paper is "
                     "the mean of |h - l| / |h| over the elements, which sums h near zero decide; "
                     "the L2 norm is steadier. Each picture has a scale of its own.");
+    hu_html_panels(&page);
     draw_errors(&page, study, p, eq5, "Eq. 5", "error, Eq. 5, %");
     draw_errors(&page, study, p, relative_l2, "L2 norm", "relative L2 error, %");
+    hu_html_panels_end(&page);
     hu_html_section_end(&page);
     hu_html_section(
         &page, "times", "Predicted time against the number of workers",
         "What the network alone takes, from the messages of every step of the schedule; "
         "first for the gradient of this page, then for one as large as ResNet-50.");
-    hu_html_heading(&page, "This gradient");
+    hu_html_panels(&page);
+    hu_html_panel(&page, "This gradient");
     draw_times(&page, study, p, study->gradient.elements);
-    hu_html_heading(&page, "The gradient of ResNet-50");
+    hu_html_panel_end(&page);
+    hu_html_panel(&page, "The gradient of ResNet-50");
     draw_times(&page, study, p, RESNET50_PARAMETERS);
+    hu_html_panel_end(&page);
+    hu_html_panels_end(&page);
     hu_html_section_end(&page);
     put_table(&page, study);
     hu_html_end(&page, "Made by halfulp " HALFULP_VERSION ", verb comm.");

@@ -107,9 +107,9 @@ def look(checks, pages, cwd):
         checks.that(view["count"] > 50, f"{name}: {view['count']} texts")
         checks.that(view["least"] >= 3, f"{name}: contrast {view['least']:.2f}")
         checks.that(view["small"] >= 7.5, f"{name}: letters of {view['small']:.1f} pixels in pictures")
-        if view["wide"] >= 1100 and name.split()[0] in ("many", "few"):
+        if view["wide"] >= 1100 and "formats" not in name:
             left = {part: f"{share:.2f}" for part, share in view["used"].items() if share < 0.9}
-            checks.that(len(view["used"]) > 5 and not left, f"{name}: room to the right of pictures and tables: {left}")
+            checks.that(len(view["used"]) > 2 and not left, f"{name}: room to the right of pictures and tables: {left}")
         checks.that(not view["wrong"], f"{name}: {len(view['wrong'])} wrong, such as {view['wrong'][:6]}")
 
 
