@@ -169,10 +169,11 @@ static void put_metric(hu_page *page, const hu_metric *metric, const hu_summary 
 
 /* The columns that a page has beside those of every page. */
 typedef struct columns {
-    bool costs;   /* of bits */
-    bool low;     /* low precision, and promotions out of it */
-    bool behind;  /* the best: of several precisions */
-    bool weights; /* that runs were evaluated with, where they differ */
+    bool costs;                        /* of bits */
+    bool low;                          /* low precision */
+    bool behind;                       /* the best: of several precisions */
+    bool weights;                      /* that runs were evaluated with, where they differ */
+    bool promoted, skipped, collapsed; /* where any run has such */
 } columns;
 
 static void put_row(hu_page *page, const hu_metric *metric, const hu_summary *s, columns has) {
@@ -195,12 +196,12 @@ static void put_row(hu_page *page, const hu_metric *metric, const hu_summary *s,
     number_cell(page, "1", s->memory);
     number_cell(page, "1", s->rss);
     number_cell(page, "0", s->rate);
-    if (has.low) number_cell(page, "1", s->promoted);
-    number_cell(page, "1", s->skipped);
+    if (has.promoted) number_cell(page, "1", s->promoted);
+    if (has.skipped) number_cell(page, "1", s->skipped);
     snprintf(text, sizeof text, "%d of %d", s->done, s->runs);
     hu_html_number(page, text);
     snprintf(text, sizeof text, "%d", s->collapsed);
-    hu_html_number(page, s->done > 0 ? text : "-");
+    if (has.collapsed) hu_html_number(page, s->done > 0 ? text : "-");
     hu_html_row_end(page);
 }
 
@@ -235,6 +236,20 @@ static bool any_weights(const hu_report *report) {
     return false;
 }
 
+/* Columns of zeros alone would say nothing. */
+static columns find_columns(const hu_report *report, const hu_summary *all) {
+    columns has = {.costs = any_costs(report, all),
+                   .low = any_low(report, all),
+                   .behind = report->precisions > 1,
+                   .weights = any_weights(report)};
+    for (int i = 0; i < report->precisions; i++) {
+        has.promoted = has.promoted || all[i].promoted > 0.0;
+        has.skipped = has.skipped || all[i].skipped > 0.0;
+        has.collapsed = has.collapsed || all[i].collapsed > 0;
+    }
+    return has;
+}
+
 /* What a second's rate counts: tokens of texts, pictures or whatever the samples are. */
 static const char *rate_title(const hu_report *report) {
     size_t texts = 0;
@@ -247,10 +262,7 @@ static const char *rate_title(const hu_report *report) {
 static void put_table(hu_page *page, const hu_report *report, const hu_summary *all) {
     const hu_metric *metric = report->metric;
     char words[HU_METRIC_TEXT_BYTES], value[2 * sizeof words], best[sizeof words];
-    const columns has = {.costs = any_costs(report, all),
-                         .low = any_low(report, all),
-                         .behind = report->precisions > 1,
-                         .weights = any_weights(report)};
+    const columns has = find_columns(report, all);
     snprintf(value, sizeof value, "%s%s", hu_metric_words(metric, words), metric->unit);
     snprintf(best, sizeof best, "best%s", metric->unit);
     const struct {
@@ -269,10 +281,10 @@ static void put_table(hu_page *page, const hu_report *report, const hu_summary *
                   {"memory", true},
                   {"RSS", true},
                   {rate_title(report), true},
-                  {"promoted", has.low},
-                  {"skipped", true},
+                  {"promoted", has.promoted},
+                  {"skipped", has.skipped},
                   {"ended", true},
-                  {"collapsed", true}};
+                  {"collapsed", has.collapsed}};
     const char *titles[sizeof column / sizeof *column];
     size_t count = 0;
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)

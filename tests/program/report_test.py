@@ -289,12 +289,16 @@ def many_runs(checks, cwd):
     for row, mean in zip(rows[1:], made["precisions"]):
         number, deviation = (100 * mean[f"test_accuracy{part}"] for part in ("", "_deviation"))
         checks.same(row[1], f"{number:.2f} ± {deviation:.2f}", "mean and deviation over the seeds")
-        checks.same(row[-1], str(mean["collapsed"]), "how many collapsed")
+        if any(mean["collapsed"] for mean in made["precisions"]):
+            checks.same(row[-1], str(mean["collapsed"]), "how many collapsed")
     best = max((mean["test_accuracy"] for mean in made["precisions"] if not mean["collapsed"]), default=None)
     for row, mean in zip(rows[1:], made["precisions"]):
         behind = None if best is None else 100 * (best - mean["test_accuracy"])
         checks.same(row[3].split()[0], "-" if behind is None or behind < 0 else f"{behind:.2f}" if behind else "0",
                     f"{mean['precision']}: behind the best")
+    for title, key in (("promoted", "promoted"), ("skipped", "skipped_steps"), ("collapsed", "collapsed")):
+        checks.same(title in [head.text for head in section(tree, "results").iter("th")], any(row.get(key) for row in made["rows"]),
+                    f"a column of what is {title} where any is")
     notes = " ".join(section(tree, "results").itertext())
     for text in ["Evaluated with the rounded weights."] + [
             f"collapsed: {row['collapsed']}" for row in made["rows"] if "collapsed" in row]:
