@@ -22,13 +22,20 @@ bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *gra
     return false;
 }
 
+/* A format with 8 bits of exponent has float32's bias or one above it, whose largest number is
+ * smaller. */
+bool hu_format_keeps_range(const hu_format *format) {
+    enum { LEAST_BITS = 16, RANGE_BITS = 8, BIAS = 127 };
+    return format->exp_bits == RANGE_BITS && format->bias == BIAS && format->subnormals &&
+           hu_format_bits(format) >= LEAST_BITS;
+}
+
 static bool keeps_range(const hu_edge *edges, uint32_t count) {
-    enum { LEAST_BITS = 16, RANGE_BITS = 8 };
     bool keeps = true;
-    for (uint32_t i = 0; edges && i < count && keeps; i++) {
+    for (uint32_t i = 0; i < count && keeps; i++) {
         const hu_quantizer *q = &edges[i].quantizer;
-        bool is_wide = q->kind == HU_QUANTIZER_FLOAT && q->format.exp_bits == RANGE_BITS &&
-                       hu_quantizer_bits(q) >= LEAST_BITS;
+        bool is_wide = q->kind == HU_QUANTIZER_FLOAT && q->scale == HU_SCALE_NONE &&
+                       hu_format_keeps_range(&q->format);
         keeps = !hu_quantizer_rounds(q) || is_wide;
     }
     return keeps;
@@ -39,10 +46,9 @@ bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table
     uint32_t values = edges->value_count, uses = edges->use_count;
     bool keeps = keeps_range(edges->value, values) && keeps_range(edges->use, uses) &&
                  keeps_range(edges->grad, uses) && keeps_range(edges->grad_sum, values) &&
-                 keeps_range(edges->grad_weights, values) && keeps_range(edges->wire, values) &&
-                 keeps_range(edges->wire_sum, values);
+                 keeps_range(edges->grad_weights, values);
     for (int s = 0; s < HU_STATE_SORTS; s++) keeps = keeps && keeps_range(edges->state[s], values);
-    bool changes = precision->phase_count > 0 || precision->bits.schedule;
+    bool changes = precision->phase_count > 0 || precision->bits.schedule || precision->promotes;
     return keeps && !changes && !accumulators->chosen && accumulators->rule_count == 0;
 }
 

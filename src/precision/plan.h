@@ -19,10 +19,14 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
 bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *graph,
                               const hu_edge_table *edges);
 
+/* Whether a format has float32's exponents, subnormal numbers, and at least 16 bits: bf16, tf32. */
+bool hu_format_keeps_range(const hu_format *format);
+
 /* Whether all numbers keep float32's range and at least 16 bits in all steps: nothing is rounded,
- * or to formats with 8 bits of exponent such as bf16, and no accumulator is chosen. Then nobody
- * asks whether a number of the size of another's rounding error is zero, and products=auto may take
- * Winograd's algorithm. */
+ * or to formats that do (hu_format_keeps_range) without scales, and no accumulator is chosen. Then
+ * nobody asks whether a number of the size of another's rounding error is zero, and products=auto
+ * may take Winograd's algorithm. State of the optimizer must stand in the table already; what
+ * travels between workers is not looked at (hu_wire_formats_keep_range). */
 bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table *edges);
 
 /* Whether the scheme, of any phase, rounds a product before its bias: the graph then has biases as

@@ -206,10 +206,11 @@ const char *hu_plan_products_words(const hu_run *run, bool asked,
         snprintf(text, HU_PLAN_PRODUCTS_BYTES,
                  "products: Winograd's algorithm in %d of %d layers\n", found, products);
     else if (asked)
-        snprintf(text, HU_PLAN_PRODUCTS_BYTES,
-                 "products: own in all layers (Winograd's algorithm is for 3x3 convolutions in a "
-                 "precision with\nfloat32's range and 16 bits or more, without chosen "
-                 "accumulators)\n");
+        snprintf(
+            text, HU_PLAN_PRODUCTS_BYTES,
+            "products: own in all layers (Winograd's algorithm is for 3x3 convolutions where "
+            "all numbers, also\nbetween workers and of the optimizer, keep float32's range and "
+            "16 bits, without scales or chosen accumulators)\n");
     return text;
 }
 

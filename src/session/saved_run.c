@@ -20,6 +20,7 @@
 #include "session/options.h"
 #include "session/sounds.h"
 #include "session/unread_data.h"
+#include "train/wire_formats.h"
 
 /* Whether the data that are asked for now are spelled otherwise than those of the run. */
 static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
@@ -300,14 +301,21 @@ static hu_status open_checkpoint(const hu_config *config, const char *directory,
                    directory);
 }
 
-/* A run that is only looked at needs no workers. Passes stay of as many samples as a worker's. */
-static void drop_workers(hu_train_options *options) {
+/* A run that is only looked at needs no workers. Passes stay of as many samples as a worker's, and
+ * products as the formats on the wire had them chosen. */
+static hu_status drop_workers(hu_train_options *options) {
     int64_t workers = options->comm.options.workers;
-    if (workers == 0) return;
+    hu_status st = HU_OK;
+    bool keeps;
+    if (workers == 0) return HU_OK;
+    HU_TRY(hu_wire_formats_keep_range(&options->comm, &keeps));
+    if (options->run.products == HU_ENGINE_FASTEST && !keeps) options->run.products = HU_ENGINE_OWN;
     int64_t parts = options->batch / workers < options->accumulate ? options->batch
                                                                    : options->accumulate * workers;
     options->accumulate = parts;
     options->comm = (hu_train_comm){0};
+done:
+    return st;
 }
 
 hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_listener *listener,
@@ -316,7 +324,7 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
     hu_checkpoint *checkpoint = NULL;
     char warning[1024];
     HU_TRY(hu_saved_run_read(config, directory, listener, run));
-    drop_workers(&run->options);
+    HU_TRY(drop_workers(&run->options));
     HU_TRY(hu_trainer_create(&run->options, run->dataset, &run->trainer));
     if (!run->only_weights) HU_TRY(hu_sounds_tell(run->trainer, run->dataset, listener));
     HU_TRY(open_checkpoint(config, directory, &checkpoint, warning, sizeof warning));

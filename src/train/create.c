@@ -11,7 +11,6 @@
 #include "train/plateau.h"
 #include "train/prepare.h"
 #include "train/sized.h"
-#include "train/state_formats.h"
 #include "train/streams.h"
 #include "train/tensors.h"
 #include "train/trainer.h"
@@ -45,7 +44,6 @@ static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
     int64_t trained = trainer->weights.trained;
-    HU_TRY(hu_state_formats_write(trainer));
     HU_TRY(hu_turns_create(trainer));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
     HU_TRY(hu_workers_create(trainer));
@@ -109,10 +107,10 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0,
                           &trainer->walk));
     HU_TRY(hu_adapt_create(trainer));
+    HU_TRY(list_parameters(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(hu_sized_create(trainer));
     if (!options->run.is_plan) HU_TRY(hu_evaluation_room_create(trainer));
-    HU_TRY(list_parameters(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(hu_streams_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));

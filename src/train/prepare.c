@@ -5,6 +5,8 @@
 #include "layout/create.h"
 #include "precision/plan.h"
 #include "train/network.h"
+#include "train/state_formats.h"
+#include "train/wire_formats.h"
 
 hu_status hu_prepare_graph(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;
@@ -29,11 +31,18 @@ hu_status hu_write_edges(hu_trainer *trainer) {
     return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
 }
 
-/* Before the run is made: its products stay as they are planned. */
-static void choose_products(hu_trainer *trainer) {
-    hu_product_engine *products = &trainer->options.run.products;
-    bool may = hu_precision_keeps_range(&trainer->options.precision, &trainer->edges);
-    if (*products == HU_ENGINE_FASTEST && !may) *products = HU_ENGINE_OWN;
+/* Before the run is made, behind all that the edges tell of formats: its products stay as they are
+ * planned. */
+static hu_status choose_products(hu_trainer *trainer) {
+    hu_train_options *options = &trainer->options;
+    hu_status st = HU_OK;
+    bool may;
+    if (options->run.products != HU_ENGINE_FASTEST) return HU_OK;
+    HU_TRY(hu_wire_formats_keep_range(&options->comm, &may));
+    if (!may || !hu_precision_keeps_range(&options->precision, &trainer->edges))
+        options->run.products = HU_ENGINE_OWN;
+done:
+    return st;
 }
 
 hu_status hu_prepare_run(hu_trainer *trainer) {
@@ -43,7 +52,8 @@ hu_status hu_prepare_run(hu_trainer *trainer) {
     /* The edges are written before the run is made: they decide how large its buffers are. */
     HU_TRY(hu_edge_table_create(trainer->graph, &trainer->edges));
     HU_TRY(hu_write_edges(trainer));
-    choose_products(trainer);
+    HU_TRY(hu_state_formats_write(trainer));
+    HU_TRY(choose_products(trainer));
     run = options->run;
     run.batch = trainer->part;
     run.streams = options->batch;

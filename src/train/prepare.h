@@ -7,7 +7,8 @@
 hu_status hu_prepare_graph(hu_trainer *trainer);
 hu_status hu_prepare_loaders(hu_trainer *trainer);
 
-/* Edge table and run with its initial weights. */
+/* Edge table, the optimizer's formats in it, and run with its initial weights. The parameters must
+ * be listed. */
 hu_status hu_prepare_run(hu_trainer *trainer);
 
 /* Writes the precision into the edges. */

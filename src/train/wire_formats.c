@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "precision/epochs.h"
+#include "precision/plan.h"
 #include "tensor/quantizer.h"
 
 /* Characters of a phase: up to the comma behind which the next one begins; other commas belong to
@@ -68,5 +69,18 @@ done:
         hu_free(*phase);
         *phase = NULL;
     }
+    return st;
+}
+
+hu_status hu_wire_formats_keep_range(const hu_train_comm *comm, bool *keeps) {
+    hu_wire_phase *phase = NULL;
+    int32_t phases = 0;
+    hu_status st = HU_OK;
+    *keeps = true;
+    if (comm->options.workers == 0) return HU_OK;
+    HU_TRY(hu_wire_formats_parse(comm->formats, &phase, &phases));
+    for (int32_t p = 0; p < phases; p++) *keeps &= hu_format_keeps_range(&phase[p].format);
+done:
+    hu_free(phase);
     return st;
 }

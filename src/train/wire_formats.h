@@ -7,4 +7,8 @@
  * HU_ERR_PARSE, HU_ERR_ARGUMENT, and the errors of formats. */
 hu_status hu_wire_formats_parse(const char *text, hu_wire_phase **phase, int32_t *phases);
 
+/* Whether gradients on their way keep float32's range in all epochs: nothing travels, or in formats
+ * of which hu_format_keeps_range holds. Errors as above. */
+hu_status hu_wire_formats_keep_range(const hu_train_comm *comm, bool *keeps);
+
 #endif

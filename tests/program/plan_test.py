@@ -66,13 +66,16 @@ def layers(checks, cwd):
     found, _ = plan("model=resnet20", "run.products=onednn", "batch=4", cwd=cwd)
     named = [row["name"] for row in found["layers"] if row["forward_by"] and row["backward_by"]]
     checks.same(named, list(dense), "products by oneDNN have names")
-    by = {}
-    for precision in ("fp32", "hfp8", "bf16"):
-        found, _ = plan("model=resnet20", "products=auto", f"precision={precision}", "batch=4", cwd=cwd)
-        by[precision] = {row["name"] for row in found["layers"] if row["forward_by"] == "winograd" == row["backward_by"]}
     strided = {"layer2.0.conv1", "layer3.0.conv1"}
     threes = {name for name in dense if ".conv" in name and "shortcut" not in name} - strided
-    checks.same(by, {"fp32": threes, "hfp8": set(), "bf16": threes}, "products=auto: Winograd where it is allowed")
+    wide = (["fp32"], ["bf16"], ["tf32"], ["bf16", "optimizer.state=bf16"], ["bf16", "workers=2", "comm.format=bf16"])
+    narrow = (["hfp8"], ["bf16:scale=current"], ["bf16:scale=2^-16"], ["uniform16"], ["bf16", "optimizer.state=fp16"],
+              ["bf16", "optimizer.state=[\"conv1.*: fp16\"]"], ["bf16", "workers=2", "comm.format=e5m2"],
+              ["bf16", "workers=2", "comm.format=0: fp32, 3: e5m2"])
+    for words, expected in [(words, threes) for words in wide] + [(words, set()) for words in narrow]:
+        found, _ = plan("model=resnet20", "products=auto", f"precision={words[0]}", *words[1:], "batch=4", cwd=cwd)
+        by = {row["name"] for row in found["layers"] if row["forward_by"] == "winograd" == row["backward_by"]}
+        checks.same(by, expected, f"products=auto, {words}: Winograd where all keeps float32's range")
 
 
 def outputs(checks, cwd):
