@@ -147,6 +147,7 @@ hu_status hu_config_key_check(const hu_config_key *key, const hu_keys *node) {
     case HU_CONFIG_BOOL:
         return hu_keys_as_bool(node, &flag);
     case HU_CONFIG_CHOICE:
+        if (has_word(key->words, "on") && hu_keys_as_bool(node, &flag) == HU_OK) return HU_OK;
         if (!has_word(key->words, hu_keys_value(node)) || !*hu_keys_value(node))
             return outside(hu_keys_fail(node, "one of: %s", key->words));
         return HU_OK;

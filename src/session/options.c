@@ -251,6 +251,7 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
     const char *storage, *products, *recompute;
     int64_t threads;
+    bool recomputes;
     HU_TRY(set_number(config, "run.threads", omp_get_num_procs()));
     HU_TRY(hu_config_u64(config, "run.seed", &options->run.seed));
     HU_TRY(hu_config_i64(config, "run.threads", &threads));
@@ -261,7 +262,11 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_storage_mode_parse(storage, &options->run.storage));
     HU_TRY(hu_config_bool(config, "run.fuse", &options->run.fuse));
     HU_TRY(hu_config_text(config, "run.recompute", &recompute));
-    options->run.recompute = strcmp(recompute, "2") == 0 ? 2 : strcmp(recompute, "on") == 0;
+    options->run.recompute = 2;
+    if (strcmp(recompute, "2") != 0) {
+        HU_TRY(hu_config_bool(config, "run.recompute", &recomputes));
+        options->run.recompute = recomputes;
+    }
     HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
     HU_TRY(hu_config_text(config, "run.products", &products));
     if (strcmp(products, "onednn") == 0) options->run.products = HU_ENGINE_ONEDNN;

@@ -108,6 +108,10 @@ def outputs(checks, cwd):
     checks.same(rows["layer2.1.bn1"]["output_is"], "fused", "recompute=off: one reader")
 
     usual = found["memory_bytes"]["saved"]["packed"]
+    for word, level in (("true", True), ("no", False), ("1", True)):
+        found, _ = plan("model=resnet20", f"recompute={word}", "batch=4", cwd=cwd)
+        checks.same(found["recompute"], level, f"recompute={word}, as for other switches")
+
     found, rows = fates("precision=hfp8", "recompute=2")
     checks.same(found["recompute"], 2, "recompute=2")
     for name in ("layer2.0.relu2", "layer2.1.relu2"):
