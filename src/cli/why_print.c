@@ -176,6 +176,10 @@ static void print_closest(const hu_explaining *x) {
         puts("Nothing is rounded: every tensor is float32.");
         return;
     }
+    if (!c.is_counted) {
+        puts("Every recorded step was skipped, so none tells how near numbers came to an end.");
+        return;
+    }
     print_headroom(&c);
     if (c.underflow_tensor)
         printf("Lost most by underflow: %s (%s), %.3g %% of its nonzero numbers in %lld step%s up "

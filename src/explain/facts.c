@@ -260,6 +260,7 @@ hu_closest hu_fact_closest(const hu_explaining *x) {
             if (!x->why.rounds[record->format] || is_loss) continue;
             closest.rounds = true;
             if (row->skipped) continue;
+            closest.is_counted = true;
             closest.all_current &= has_current_scale(&x->why.quantizer[record->format]);
             compare_overflow(x, record, row->step, &closest);
             if (place == HU_NONE || hu_why_may_vanish(&x->why, place)) continue;

@@ -56,7 +56,8 @@ int64_t hu_fact_last_step(const hu_explaining *x);
  * nearest to the end of its format, and the one that lost the largest share by underflow. */
 typedef struct hu_closest {
     bool rounds;      /* some tensor is rounded */
-    bool all_current; /* and all that are have a scale from their own numbers (scale=current) */
+    bool is_counted;  /* and that in a step that was not skipped; below there is nothing else */
+    bool all_current; /* all that are have a scale from their own numbers (scale=current) */
     const char *overflow_tensor, *overflow_format; /* NULL: none */
     int32_t headroom;                              /* binades below the format's largest */
     int64_t overflow_step;

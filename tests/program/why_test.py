@@ -462,6 +462,10 @@ def nothing_died(checks, cwd):
         checks.same(lost in out, closest["underflow_tensor"] is not None, f"{precision}: {lost}: {out}")
     program.train(*CNN, *SMALL, "steps=0", "precision=fp16", cwd=cwd, run="none")
     checks.that("Nothing is rounded" not in call("why", "none", cwd=cwd)[1], "without steps nothing is known")
+    program.train(*CNN, *SMALL, "precision=fp16", "scaler=dynamic", "scaler.init=1e30", "scaler.backoff=0.9", "steps=2",
+                  cwd=cwd, run="skipped")
+    _, out, _ = call("why", "skipped", cwd=cwd)
+    checks.that("Every recorded step was skipped, " in out and "scale=current" not in out, f"nothing is claimed: {out}")
 
 
 def bad_folders(checks, cwd):
