@@ -261,6 +261,7 @@ static hu_status remember_data(const hu_config *config, const char *directory, h
 /* How samples are ordered and changed, which asks for lengths and pictures that nobody reads. */
 static void forget_order(hu_train_options *options) {
     options->augment = (hu_augment){0};
+    options->keep_order = true; /* an order takes room for every sample that the folder tells of */
     options->sorted_epochs = 0;
     options->buckets = NULL;
 }

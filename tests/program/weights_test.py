@@ -320,6 +320,13 @@ def weights_outlive_their_data(checks, cwd):
         if folder == "pets":
             code, out, err = program.call("predict", run, "elsewhere/cat/1.png", cwd=cwd)
             checks.that(code == 0 and " cat " in out and " dog " in out, f"classes have names: {out}{err}")
+            with open(f"{cwd}/{run}/progress.jsonl", "r+", encoding="utf-8") as file:
+                rows = file.read().replace('"train":6', '"train":4000000000')
+                checks.that("4000000000" in rows, f"the count of samples: {rows[:600]}")
+                file.seek(0)
+                file.write(rows)
+            limited = program.call("export", run, cwd=cwd, timeout=20)
+            checks.same(limited[0], 0, f"what a folder tells of its samples costs nothing: {limited[2]}")
             os.remove(f"{cwd}/{run}/progress.jsonl")
             refused(checks, cwd, 3, "no file or folder 'pets'", words=["export", run])
         os.rename(f"{cwd}/elsewhere", f"{cwd}/{folder}")
