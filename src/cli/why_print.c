@@ -84,7 +84,7 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
     /* Nothing in the graph makes such a tensor: it is loaded, drawn, or changed by updates. */
     case HU_CAUSE_GIVEN:
         if (hu_is_loaded(value))
-            puts("The data set has them.");
+            puts("The data are such, before anything is rounded.");
         else
             puts(death->step == 0 ? "The training began with such weights (see model.init)."
                                   : "The weights have become so by their updates.");
@@ -174,6 +174,9 @@ static void print_closest(const hu_explaining *x) {
     if (hu_fact_last_step(x) < 0) return;
     if (!c.rounds) {
         puts("Nothing is rounded: every tensor is float32.");
+        if (x->run.history->collapsed)
+            puts("That it learned nothing has other causes than formats: look at the learning "
+                 "rate, the number\nof updates and the data.");
         return;
     }
     if (!c.is_counted) {

@@ -33,7 +33,7 @@ static const layout layouts[] = {
      "  DIR/val/CLASS/*.jpg     to test with (or test/CLASS)\n"
      "or all in one, of which data.validation=0.2 draws a fifth of each class to test with:\n"
      "  DIR/CLASS/*.jpg\n",
-     "  halfulp train model=cnn-s data=folder:DIR data.validation=0.2 batch=16 epochs=20\n"
+     "  halfulp train model=cnn-s data=folder:DIR data.validation=0.2 batch=16 epochs=40\n"
      "  halfulp train model=shufflenet-v2 data=folder:DIR data.size=72 data.crop=64\n"
      "  halfulp predict RUN A.jpg FOLDER\n"},
     {"dense",

@@ -152,6 +152,20 @@ static void put_exit_codes(hu_page *page) {
                       "  130  interrupted; a training has saved where it was\n");
 }
 
+static void put_scales(hu_page *page) {
+    hu_page_put(page,
+                "Scales, behind a format: its numbers are multiplied by a power of two before they "
+                "are\nrounded, and divided by it afterwards, so that its range lies where the "
+                "numbers are.\n\n"
+                "  F:scale=current   each tensor's own, from its largest number, in every step\n"
+                "  F:scale=delayed   from the largest numbers of the steps before\n"
+                "  F:scale=bias      the exponent's bias is chosen by tensor instead\n"
+                "  F:scale=2^K       one power of two for good, such as e4m3:scale=2^4\n\n"
+                "current must see the whole tensor before its first number can be rounded: the "
+                "tensor stands\nin float32 between two loops then (plan says `waits`), which "
+                "costs memory and time.\nAll gradients by one factor: `halfulp help scaler`.\n");
+}
+
 /* In the order in which a reader of the help may ask. */
 static const hu_topic topics[] = {
     {"models", "networks by name", put_models},
@@ -159,6 +173,7 @@ static const hu_topic topics[] = {
     {"runs", "what a run's folder holds, and who reads it", hu_put_runs},
     {"formats", "number formats, named and of one's own", put_formats},
     {"precisions", "which tensors are rounded to what, in one word", put_precisions},
+    {"scale", "formats with a scale by tensor: F:scale=current", put_scales},
     {"tasks", "what is learned, with losses and metrics", put_tasks},
     {"losses", "losses by name", put_losses},
     {"optimizers", "updates by name", put_optimizers},

@@ -31,6 +31,7 @@ typedef struct outcome {
     double loss;
     size_t deaths;
     const char *verdict;
+    bool is_lost; /* collapsed: came to its end, and ended at guessing level */
 } outcome;
 
 /* ---- before ---- */
@@ -177,6 +178,8 @@ static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
     o->result = result;
     o->metric = hu_result_metric_of(result);
     o->loss = json_is_number(loss) ? json_number_value(loss) : (double)NAN;
+    if (json_object_get(result, "diverged")) o->loss = (double)NAN; /* of no step that was taken */
+    o->is_lost = x->run.history->collapsed != NULL;
     o->deaths = x->why.death_count;
     o->verdict = verdicts[x->why.verdict];
 }
@@ -210,8 +213,11 @@ static bool is_better(const outcome *after, const outcome *before) {
 
 static void print_outcome(const outcome *o) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
-    printf("  %s: %s %s, train loss %.4f, %s", o->folder, hu_metric_words(o->metric.metric, words),
-           hu_metric_text(o->metric.metric, o->metric.last, value), o->loss, o->verdict);
+    char loss[32] = "-";
+    if (!isnan(o->loss)) snprintf(loss, sizeof loss, "%.4f", o->loss);
+    printf("  %s: %s %s, train loss %s, %s", o->folder, hu_metric_words(o->metric.metric, words),
+           hu_metric_text(o->metric.metric, o->metric.last, value), loss, o->verdict);
+    if (o->is_lost) printf(", collapsed");
     if (o->deaths) printf(", %zu tensor%s lost much", o->deaths, o->deaths == 1 ? "" : "s");
     puts("");
 }
@@ -231,9 +237,13 @@ static hu_status tell(const outcome *before, const outcome *after, const hu_repa
         return hu_json_print(json_pack("{s:s, s:s, s:o, s:o, s:b}", "line", line, "metric",
                                        before->metric.metric->name, "before", outcome_json(before),
                                        "after", outcome_json(after), "helped", helped));
-    printf("%s %s:\n", line, helped ? "helped" : "did not help");
+    printf("%s %s:\n", line,
+           !helped          ? "did not help"
+           : after->is_lost ? "helped, but not enough"
+                            : "helped");
     print_outcome(before);
     print_outcome(after);
+    if (helped && after->is_lost) printf("next: halfulp why %s\n", after->folder);
     return HU_OK;
 }
 

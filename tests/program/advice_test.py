@@ -95,6 +95,18 @@ def tried(checks, cwd):
     checks.that(code == 0 and "train loss" in out and "runs/a-try2" in out, f"the second: {out}{err}")
 
 
+def not_enough(checks, cwd):
+    """A run that diverged has no loss; one that comes to its end and still guesses is not called repaired."""
+    call("train", "data=glyphs", "precision=e2m5", "steps=40", "threads=2", "run.dir=e", cwd=cwd)
+    code, out, err = call("why", "e", "try=1", cwd=cwd)
+    checks.that(code == 0 and "  e: accuracy -, train loss -, diverged" in out, f"before: {out} {err}")
+    with open(f"{cwd}/e-try1/result.json") as file:
+        is_lost = "collapsed" in json.load(file)
+    checks.same(("helped, but not enough:" in out, out.splitlines()[-1] == "next: halfulp why e-try1"),
+                (is_lost, is_lost), f"the verdict: {out}")
+    checks.that(is_lost, "the case is one that still guesses")
+
+
 def refused(checks, cwd):
     """What cannot be tried says why, and leaves everything as it was."""
     program.train(*SMALL, "steps=0", cwd=cwd, run="none")
@@ -184,4 +196,4 @@ def other_repairs(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(repaired, tried, refused, recorded, own_formats, other_repairs)
+    program.main(repaired, tried, not_enough, refused, recorded, own_formats, other_repairs)
