@@ -123,6 +123,14 @@ static bool any_collapsed(const hu_compare *compare, const hu_compare_mean *mean
     return false;
 }
 
+/* Whether any is low: the column and its meaning stand in the text then. */
+static bool any_low(const hu_compare *compare, const hu_compare_mean *means) {
+    enum { SHOWN = 2000 }; /* parts: three digits, and half of the last */
+    for (size_t i = 0; i < hu_keys_count(compare->precisions); i++)
+        if (means[i].low_ratio * SHOWN > 1.0) return true;
+    return false;
+}
+
 /* A row for each precision; columns that are zero in all of them are left out. */
 static hu_status add_means(const hu_compare *compare, const hu_compare_mean *means,
                            bool is_coloured, char **text) {
@@ -236,10 +244,10 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
     static const char notes[] =
         "mean +- standard deviation of the last evaluation over the seeds, and of each run's best "
         "one.\n~ no difference to the best that the noise of seeds, or of the test samples where "
-        "each has one seed, would not make (95 %).\nlow ratio: mean over the steps; aggregate: "
-        "all tensors of one batch in their formats, where it changes\nat the start > at the end "
-        "(mean over the steps); memory: arena, masters and optimizer; peak RSS: of the "
-        "whole\nprocess.\n";
+        "each has one seed, would not make (95 %).\naggregate: all tensors of one batch in "
+        "their formats, where it changes at the start > at the end\n(mean over the steps); memory: "
+        "arena, masters and optimizer; peak RSS: of the whole process.\n";
+    static const char low[] = "low ratio: mean over the steps.\n";
     static const char collapsed[] =
         "collapsed: stayed below half of its best (above twice, where lower is better), or ended "
         "where\nguessing does.\n";
@@ -254,17 +262,17 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
     HU_TRY(add_means(compare, means, is_coloured, &results));
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity = strlen(results) + strlen(ledgers) + strlen(seeds_note(compare)) +
-                      sizeof notes + sizeof collapsed + sizeof costs + sizeof words + 400 +
-                      (size_t)compare->count * 1500;
+                      sizeof notes + sizeof low + sizeof collapsed + sizeof costs + sizeof words +
+                      400 + (size_t)compare->count * 1500;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
-    int head =
-        snprintf(*text, capacity,
-                 "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
-                 "All rows are evaluated with %s weights.\n%s%s%s%s\nmemory by role in MiB (first "
-                 "seed)\n%s\n",
-                 results, hu_metric_words(hu_compare_metric(compare), words),
-                 hu_compare_weights(compare), notes, any_collapsed(compare, means) ? collapsed : "",
-                 seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
+    int head = snprintf(
+        *text, capacity,
+        "%s\n* on the front of %s against memory, by the last or by the best evaluations. "
+        "All rows are evaluated with %s weights.\n%s%s%s%s%s\nmemory by role in MiB (first "
+        "seed)\n%s\n",
+        results, hu_metric_words(hu_compare_metric(compare), words), hu_compare_weights(compare),
+        notes, any_low(compare, means) ? low : "", any_collapsed(compare, means) ? collapsed : "",
+        seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
     put_endings(compare, *text + head, capacity - (size_t)head);
 done:
     hu_free(means);

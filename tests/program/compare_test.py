@@ -296,6 +296,13 @@ def diverged(checks, cwd):
     checks.same(again, made, "a diverged row is finished")
 
 
+def without_zeros(checks, cwd):
+    """What no column stands for is not explained."""
+    for names, is_low in (("fp32", False), ("fp32,hfp8", True)):
+        out = program.call("compare", f"precision={names}", *TINY, "steps=2", f"run.dir=low{is_low}", cwd=cwd)[1]
+        checks.same(out.count("low ratio"), 2 * is_low, f"{names}: the column and its meaning: {out}")
+
+
 def bad(checks, cwd, words, code, *texts, folder=None):
     found, out, err = program.call("compare", *words, *TINY, "steps=2", cwd=cwd)
     checks.same(found, code, f"compare {words}: exit code ({err})")
@@ -378,4 +385,4 @@ def plan_files(checks, cwd):
 
 if __name__ == "__main__":
     program.main(rows_and_front, fair, one_seed, aggregate, no_single_run, plan_files, folder_by_itself, interrupted, killed, orphaned,
-                 diverged, bad_input, result_file)
+                 diverged, without_zeros, bad_input, result_file)
