@@ -130,4 +130,15 @@ def others_have_none(checks, cwd):
     checks.that("confusion" not in found, "no classes, no matrix")
 
 
-program.main(classes_are_told, mistakes_are_shown, others_have_none)
+def products_stay(checks, cwd):
+    """Without workers a run is judged by the products that their formats had chosen in the training."""
+    words = ["model=cnn-s", "data=glyphs", "data.limit=88", "data.test_limit=24", "batch=16", "steps=2", "eval.every=0"]
+    for number, (more, is_same) in enumerate(((["workers=2", "comm.format=e5m2"], True), (["workers=2"], False))):
+        losses = []
+        for products in ("own", "auto"):
+            program.train(*words, *more, f"products={products}", cwd=cwd, run=f"{products}{number}")
+            losses.append(json.loads(program.call("eval", f"{products}{number}", "--json", cwd=cwd)[1])["test_loss"])
+        checks.same(losses[0] == losses[1], is_same, f"{more}: {losses}")
+
+
+program.main(classes_are_told, mistakes_are_shown, others_have_none, products_stay)
