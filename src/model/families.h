@@ -9,7 +9,7 @@
 /* clang-format off */
 #define HU_MODEL_LIST(X) \
     X(cnn_s, "cnn-s", \
-      "three convolutions of 16, 32, 64 channels for small grey images", "classify", 0) \
+      "three convolutions of 16, 32, 64 channels for small images", "classify", 0) \
     X(resnet20, "resnet20", \
       "residual network, 3 stages of 3 blocks, 16-32-64 channels", "classify", 0) \
     X(resnet38, "resnet38", \
