@@ -6,7 +6,8 @@
 enum { MOST_CHANNELS = 4, MOST_FILTERS = 2 * HU_CONV_WIDTH };
 
 bool hu_conv_is_few(const hu_conv *c) {
-    return c->in_c <= MOST_CHANNELS && c->out_c % HU_CONV_WIDTH == 0 && c->dilation_w == 1;
+    return c->in_c <= MOST_CHANNELS && c->out_c % HU_CONV_WIDTH == 0 && c->dilation_h == 1 &&
+           c->dilation_w == 1;
 }
 
 /* Columns whose terms all lie inside a row of x. */
