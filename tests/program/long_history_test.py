@@ -44,7 +44,9 @@ def report(checks, cwd):
     checks.that(os.path.getsize(path) >= FILE_BYTES, "the history is long")
     code, err, long = peak("report", "run", cwd=cwd)
     checks.same((code, err), (0, b""), "report of a long run")
-    checks.that(long < short + MORE_MOST, f"{short / MIB:.1f} MiB of a short run, {long / MIB:.1f} MiB of a long one")
+    # Sanitizers keep for a while what was freed.
+    checks.that(program.sanitizer() or long < short + MORE_MOST,
+                f"{short / MIB:.1f} MiB of a short run, {long / MIB:.1f} MiB of a long one")
     with open(f"{cwd}/run/report.html") as file:
         page = file.read()
     for part in ("Losses over the steps", 'id="losses"', 'id="curves"'):
