@@ -135,18 +135,37 @@ static hu_status add_run(json_t *listing, const char *folder) {
     return st;
 }
 
+hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_listing_adder *add,
+                              json_t *listing) {
+    hu_status st = HU_OK;
+    for (uint32_t i = 0; i < names->count && st == HU_OK; i++) {
+        char *path = NULL;
+        st = hu_path_join(folder, names->name[i], &path);
+        if (st == HU_OK) st = add(listing, path);
+        hu_free(path);
+    }
+    return st;
+}
+
+hu_status hu_listing_collect(const char *folder, hu_listing_adder *add, json_t **listing) {
+    *listing = NULL;
+    json_t *made = json_array();
+    hu_status st =
+        made ? add(made, folder) : hu_fail(HU_ERR_MEMORY, "out of memory while listing runs");
+    if (st == HU_OK)
+        *listing = made;
+    else
+        json_decref(made);
+    return st;
+}
+
 /* The runs below a folder; the folder itself, where it is one. */
 static hu_status add_all(json_t *listing, const char *folder) {
     hu_status st = HU_OK;
     hu_names names = {0};
     char *path = NULL;
     HU_TRY(hu_runs_below(folder, &names));
-    for (uint32_t i = 0; i < names.count; i++) {
-        HU_TRY(hu_path_join(folder, names.name[i], &path));
-        HU_TRY(add_run(listing, path));
-        hu_free(path);
-        path = NULL;
-    }
+    HU_TRY(hu_listing_add_each(folder, &names, add_run, listing));
     HU_TRY(hu_path_join(folder, "config.resolved.yaml", &path));
     if (names.count == 0 && hu_file_exists(path)) HU_TRY(add_run(listing, folder));
 done:
@@ -159,17 +178,21 @@ hu_status hu_listing_read(const char *folder, json_t **listing) {
     *listing = NULL;
     if (!hu_file_exists(folder))
         return hu_fail(HU_ERR_MISSING, "%s: no such folder, expected one that runs are in", folder);
-    json_t *made = json_array();
-    hu_status st =
-        made ? add_all(made, folder) : hu_fail(HU_ERR_MEMORY, "out of memory while listing runs");
-    if (st == HU_OK)
-        *listing = made;
-    else
-        json_decref(made);
-    return st;
+    return hu_listing_collect(folder, add_all, listing);
 }
 
 /* ---- for people ---- */
+
+hu_status hu_listing_rows(const json_t *listing, const char *const *titles, int count,
+                          hu_listing_cells *cells, hu_table **table) {
+    hu_status st = hu_table_create(titles, count, table);
+    for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
+        st = cells(*table, json_array_get(listing, i));
+    if (st == HU_OK) return st;
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
 
 static const char *word(const json_t *run, const char *key) {
     const char *text = json_string_value(json_object_get(run, key));
@@ -257,11 +280,5 @@ hu_status hu_listing_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"run",  "name",  "model",  "precision",
                                          "data", "steps", "epochs", "metric",
                                          "best", "state", "started"};
-    hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, table);
-    for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
-        st = run_cells(*table, json_array_get(listing, i));
-    if (st == HU_OK) return st;
-    hu_table_free(*table);
-    *table = NULL;
-    return st;
+    return hu_listing_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
 }

@@ -2,6 +2,7 @@
 #ifndef HU_JOURNAL_LISTING_H
 #define HU_JOURNAL_LISTING_H
 #include "journal/follow.h"
+#include "journal/names.h"
 #include "show/json.h"
 #include "show/table.h"
 
@@ -24,6 +25,25 @@ hu_status hu_listing_groups(const char *folder, json_t **listing);
 
 /* The same for people. Owner frees with hu_table_free. */
 hu_status hu_listing_groups_table(const json_t *listing, hu_table **table);
+
+/* ---- what both lists are made by ---- */
+
+/* Adds what a folder is, or what it holds, to a list. */
+typedef hu_status hu_listing_adder(json_t *listing, const char *folder);
+
+/* The cells of one row. */
+typedef hu_status hu_listing_cells(hu_table *table, const json_t *row);
+
+/* A list of what add finds. Owner drops the reference; NULL on failure. HU_ERR_MEMORY, or add's. */
+hu_status hu_listing_collect(const char *folder, hu_listing_adder *add, json_t **listing);
+
+/* Adds the folders of these names in a folder. HU_ERR_MEMORY, or add's. */
+hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_listing_adder *add,
+                              json_t *listing);
+
+/* A table with a row for each element. Owner frees with hu_table_free; NULL on failure. */
+hu_status hu_listing_rows(const json_t *listing, const char *const *titles, int count,
+                          hu_listing_cells *cells, hu_table **table);
 
 /* Cells that both tables have. */
 hu_status hu_listing_state_cell(hu_table *table, const json_t *row);

@@ -127,33 +127,18 @@ static hu_status add_group(json_t *listing, const char *folder) {
 static hu_status add_all(json_t *listing, const char *folder) {
     hu_status st = HU_OK;
     hu_names names = {0};
-    char *path = NULL;
     bool is_run;
     HU_TRY(hu_run_folder_is(folder, &is_run));
     if (!is_run) HU_TRY(add_group(listing, folder));
     HU_TRY(hu_groups_below(folder, &names));
-    for (uint32_t i = 0; i < names.count; i++) {
-        HU_TRY(hu_path_join(folder, names.name[i], &path));
-        HU_TRY(add_group(listing, path));
-        hu_free(path);
-        path = NULL;
-    }
+    HU_TRY(hu_listing_add_each(folder, &names, add_group, listing));
 done:
     hu_names_free(&names);
-    hu_free(path);
     return st;
 }
 
 hu_status hu_listing_groups(const char *folder, json_t **listing) {
-    *listing = NULL;
-    json_t *made = json_array();
-    hu_status st =
-        made ? add_all(made, folder) : hu_fail(HU_ERR_MEMORY, "out of memory while listing runs");
-    if (st == HU_OK)
-        *listing = made;
-    else
-        json_decref(made);
-    return st;
+    return hu_listing_collect(folder, add_all, listing);
 }
 
 /* ---- for people ---- */
@@ -208,11 +193,5 @@ done:
 hu_status hu_listing_groups_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"folder", "kind", "rows",  "diverged",
                                          "failed", "best", "state", "started"};
-    hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, table);
-    for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
-        st = group_cells(*table, json_array_get(listing, i));
-    if (st == HU_OK) return st;
-    hu_table_free(*table);
-    *table = NULL;
-    return st;
+    return hu_listing_rows(listing, titles, sizeof titles / sizeof *titles, group_cells, table);
 }
