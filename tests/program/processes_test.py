@@ -229,13 +229,13 @@ def children(parent):
 
 
 def attacked(cwd, run, rank, sign, seconds):
-    """Exit code and words of a job whose rank gets a signal after so many seconds of training."""
-    job = subprocess.Popen(words(3, "train", *ENDLESS, "steps=100000", "run.checkpoint_every=1", "run.keep=3", "comm.timeout=3",
+    """Exit code and words of a job whose rank gets a signal so many seconds after its first checkpoint."""
+    job = subprocess.Popen(words(3, "train", *ENDLESS, "steps=100000", "run.checkpoint_every=1", "run.keep=3", "comm.timeout=8",
                                  f"run.dir={run}"),
                            cwd=cwd, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 60
-    while time.time() < deadline and not glob.glob(f"{cwd}/{run}/checkpoint/*.hulp"):
+    while time.time() < deadline and not glob.glob(f"{cwd}/{run}/checkpoint/step-*.hulp"):
         time.sleep(0.05)
     time.sleep(seconds)
     pids = children(job.pid)
