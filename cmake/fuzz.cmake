@@ -43,7 +43,7 @@ if(HALFULP_FUZZ)
   # Nor do the targets themselves tell of a parser, or what every failure calls: the words of a message, the nearest of
   # many names.
   set_source_files_properties(${fuzz_sources} tests/fuzz/harness.c
-    src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c
+    src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c src/base/keys.c
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
   # No parser calls a convolution: instrumented, clang takes ten minutes for them and not three seconds a file.
   file(GLOB fuzz_plain CONFIGURE_DEPENDS src/kernel/conv/*.c)

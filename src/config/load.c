@@ -168,10 +168,10 @@ static hu_status merge_map(hu_config *config, const char *name, const hu_keys *m
         char full[HU_CONFIG_NAME_BYTES];
         if (!*name && strcmp(hu_keys_name(node), evidence) == 0) continue;
         snprintf(full, sizeof full, "%s%s%s", name, *name ? "." : "", hu_keys_name(node));
-        bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP;
-        if (is_namespace(full) && is_map)
+        bool is_map = hu_keys_kind_of(node) == HU_KEYS_MAP, is_space = is_namespace(full);
+        if (is_space && is_map)
             st = merge_map(config, full, node, seen);
-        else if (is_namespace(full) && !is_key_of_its_own(full))
+        else if (is_space && !is_key_of_its_own(full))
             st = hu_keys_fail(node, "a map of the keys %s.*", full);
         else
             st = merge_pair(config, full, node, seen);
