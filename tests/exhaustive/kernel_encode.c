@@ -1,11 +1,11 @@
 /* Proof that rounding, counting and packing in one pass give the numbers, codes and counts of
  * rounder and packer.
  *   kernel_encode [--short] [FORMAT]                 FORMAT in any spelling
- * All formats of 8 bits that have a kernel, in every kind of specials and overflow. Long: all 2^32
- * inputs on every instruction set of this machine, twice: in ascending order, where a vector's
- * numbers are alike, and mixed. Short: a share of the blocks that changes with the format, and the
- * boundary inputs (boundary.h).
- * Prints one line per format and "N passed, M failed"; exit code 1 if M > 0. */
+ * All formats of 8 and of 16 bits that have a kernel, in every kind of specials and overflow. Long:
+ * all 2^32 inputs on every instruction set of this machine, twice: in ascending order, where a
+ * vector's numbers are alike, and mixed. Short: a share of the blocks that changes with the format,
+ * and the boundary inputs (boundary.h). Prints one line per format and "N passed, M failed"; exit
+ * code 1 if M > 0. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,14 +29,14 @@ typedef struct task {
 typedef struct room {
     size_t n;
     float x[BLOCK], y[BLOCK], wanted[BLOCK];
-    uint8_t codes[BLOCK], wanted_codes[BLOCK];
+    uint16_t codes[BLOCK], wanted_codes[BLOCK]; /* or bytes */
     hu_round_counts counts, wanted_counts;
 } room;
 
 static int differs(const task *t, const room *r, const float *y, int is_counted, const char *what,
                    uint32_t block) {
     if ((!y || memcmp(y, r->wanted, r->n * sizeof *y) == 0) &&
-        memcmp(r->codes, r->wanted_codes, r->n) == 0 &&
+        memcmp(r->codes, r->wanted_codes, hu_packer_bytes(&t->packer[0], r->n)) == 0 &&
         (!is_counted || memcmp(&r->counts, &r->wanted_counts, sizeof r->counts) == 0))
         return 0;
     printf("%s on %s: %s, block %x differs\n", t->name, hu_isa_name((hu_isa)t->isa), what, block);
@@ -131,17 +131,21 @@ static int prepare(task *t, const hu_format *format) {
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
         hu_cpu_set_isa((hu_isa)isa);
         if (hu_rounder_init(&t->rounder[isa], format, HU_ROUND_NEAREST_EVEN) != HU_OK) return 0;
-        if (hu_packer_init(&t->packer[isa], format, 8) != HU_OK) return 0;
+        int bits = (int)hu_format_bits(format);
+        if (hu_packer_init(&t->packer[isa], format, bits) != HU_OK) return 0;
     }
     return hu_encode_serves(&t->rounder[0], &t->packer[0]);
 }
 
-/* The customary bias, and that of FP(4,3,4)'s kind. */
+enum { CHOICES_8 = 7 * 24, CHOICES_16 = 8 * 24 };
+
+/* Of 8 bits, then of 16. The customary bias, and that of FP(4,3,4)'s kind. */
 static hu_format format_of(uint32_t choice) {
-    uint8_t e = (uint8_t)(1 + choice / 24);
+    uint32_t is_wide = choice >= CHOICES_8;
+    uint8_t e = (uint8_t)(1 + (is_wide ? choice - CHOICES_8 : choice) / 24);
     int32_t usual = (1 << (e - 1)) - 1;
     return (hu_format){.exp_bits = e,
-                       .man_bits = (uint8_t)(7 - e),
+                       .man_bits = (uint8_t)((is_wide ? 15 : 7) - e),
                        .bias = usual + (choice & 1 ? 4 : 0),
                        .specials = (uint8_t)(choice / 2 % 4),
                        .overflow = (uint8_t)(choice / 8 % 3),
@@ -149,7 +153,7 @@ static hu_format format_of(uint32_t choice) {
 }
 
 int main(int argc, char **argv) {
-    enum { CHOICES = 7 * 24 };
+    enum { CHOICES = CHOICES_8 + CHOICES_16 };
     static task t;
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0, passed = 0, failed = 0;
     hu_format only, format;

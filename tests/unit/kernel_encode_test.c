@@ -62,8 +62,10 @@ static void check(const hu_rounder *rounder, const hu_packer *packer, size_t fir
 
 static void one_pass_is_rounder_and_packer(void **state) {
     (void)state;
-    static const char *const names[] = {"e5m2",       "fp(4,3,4)", "e4m3fn", "e4m3fnuz",
-                                        "e4m3:sub=n", "e2m1",      "fp16",   "1/6/9/d"};
+    static const char *const names[] = {
+        "e5m2",    "fp(4,3,4)",  "e4m3fn",     "e4m3fnuz",  "e4m3:sub=n",
+        "e2m1",    "fp16",       "1/6/9/d",    "bf16",      "bf16:ovf=sat",
+        "1/6/9/n", "fp(5,10,3)", "fp(2,13,1)", "fp(7,8,10)"};
     static const size_t lengths[] = {0, 1, 63, 64, 255, 256, 257, 321, 1000, 4096, 5000, MOST - 1};
     for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
         hu_format format;
@@ -85,18 +87,23 @@ static void one_pass_is_rounder_and_packer(void **state) {
     }
 }
 
-/* The formats of hfp8 have kernels, those without -0 or subnormals and other modes have none. */
+/* The formats of hfp8 and the usual ones of 16 bits have kernels, those without -0 or subnormals,
+ * in wider codes and other modes have none. */
 static void kernels_serve_what_they_can(void **state) {
     (void)state;
     static const struct {
         const char *format;
         hu_rounding rounding;
-        int serves;
+        int code_bits, serves;
     } cases[] = {
-        {"e5m2", HU_ROUND_NEAREST_EVEN, 1},          {"fp(4,3,4)", HU_ROUND_NEAREST_EVEN, 1},
-        {"e4m3fn", HU_ROUND_NEAREST_EVEN, 1},        {"e5m2", HU_ROUND_STOCHASTIC, 0},
-        {"e4m3fnuz", HU_ROUND_NEAREST_EVEN, 0},      {"e4m3:sub=n", HU_ROUND_NEAREST_EVEN, 0},
-        {"e4m3fn:nan=nan", HU_ROUND_TOWARD_ZERO, 0},
+        {"e5m2", HU_ROUND_NEAREST_EVEN, 8, 1},          {"fp(4,3,4)", HU_ROUND_NEAREST_EVEN, 8, 1},
+        {"e4m3fn", HU_ROUND_NEAREST_EVEN, 8, 1},        {"e5m2", HU_ROUND_STOCHASTIC, 8, 0},
+        {"e5m2", HU_ROUND_NEAREST_EVEN, 16, 0},         {"e5m2", HU_ROUND_NEAREST_EVEN, 0, 0},
+        {"e4m3fnuz", HU_ROUND_NEAREST_EVEN, 8, 0},      {"e4m3:sub=n", HU_ROUND_NEAREST_EVEN, 8, 0},
+        {"e4m3fn:nan=nan", HU_ROUND_TOWARD_ZERO, 8, 0}, {"fp16", HU_ROUND_NEAREST_EVEN, 16, 1},
+        {"1/6/9/d", HU_ROUND_NEAREST_EVEN, 16, 1},      {"bf16", HU_ROUND_NEAREST_EVEN, 16, 1},
+        {"bf16", HU_ROUND_NEAREST_EVEN, 0, 0},          {"bf16", HU_ROUND_STOCHASTIC, 16, 0},
+        {"1/6/9/n", HU_ROUND_NEAREST_EVEN, 16, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hu_format format;
@@ -104,7 +111,7 @@ static void kernels_serve_what_they_can(void **state) {
         hu_packer packer;
         assert_int_equal(hu_format_parse(cases[i].format, &format), HU_OK);
         assert_int_equal(hu_rounder_init(&rounder, &format, cases[i].rounding), HU_OK);
-        assert_int_equal(hu_packer_init(&packer, &format, 8), HU_OK);
+        assert_int_equal(hu_packer_init(&packer, &format, cases[i].code_bits), HU_OK);
         assert_int_equal(hu_encode_serves(&rounder, &packer), cases[i].serves);
     }
 }

@@ -28,20 +28,23 @@ void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t 
 /* Where an overflow becomes NaN, its code must have a sign as that of a NaN that came in. */
 int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
     int is_nan = (rounder->overflow_value[0] & ~HU_F32_SIGN) > HU_F32_INFINITY;
-    return rounder->rounding == HU_ROUND_NEAREST_EVEN && rounder->route == HU_ROUTE_MAGIC &&
-           rounder->finish == HU_FINISH_PLAIN && packer->code_bits == 8 && packer->pack &&
-           packer->zero_sign && hu_format_bits(&packer->format) == 8 &&
+    int is_half = rounder->route == HU_ROUTE_ALIGNED && packer->code_bits == 16;
+    return rounder->rounding == HU_ROUND_NEAREST_EVEN &&
+           (rounder->route == HU_ROUTE_MAGIC || is_half) && rounder->finish == HU_FINISH_PLAIN &&
+           packer->code_bits != 0 && packer->pack && packer->zero_sign &&
+           (int)hu_format_bits(&packer->format) == packer->code_bits &&
            (packer->nan_sign || !is_nan) && hu_format_equal(&rounder->format, &packer->format);
 }
 
 #if defined(__x86_64__)
-hu_encode_fn hu_encode_8_avx512;
+hu_encode_fn hu_encode_8_avx512, hu_encode_16_avx512;
 
 /* The kernel for this instruction set, or NULL. Short arrays do not repay its preparation. */
 static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
     enum { SHORT = 256 };
     if (hu_cpu_isa() != HU_ISA_AVX512 || n < SHORT) return NULL;
-    return hu_encode_serves(rounder, packer) ? hu_encode_8_avx512 : NULL;
+    if (!hu_encode_serves(rounder, packer)) return NULL;
+    return packer->code_bits == 8 ? hu_encode_8_avx512 : hu_encode_16_avx512;
 }
 #else
 static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {

@@ -28,13 +28,14 @@ void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t 
                      float *y, void *codes, const hu_random_key *key, uint64_t first,
                      hu_round_counts *counts);
 
-/* True if kernels serve the two: codes of 8 bits of the rounder's own format, which has subnormals
- * and both zeros, to nearest-even by the route MAGIC. */
+/* True if kernels serve the two: codes of 8 or 16 bits of the rounder's own format, as wide as the
+ * codes, which has subnormals and both zeros, to nearest-even by the route MAGIC, of 16
+ * bits also by ALIGNED. */
 int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer);
 
 /* A kernel for these; n a multiple of HU_ENCODE_GROUP. */
 enum { HU_ENCODE_GROUP = 64 };
 typedef void hu_encode_fn(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                          const float *x, float *y, uint8_t *codes, hu_round_counts *counts);
+                          const float *x, float *y, void *codes, hu_round_counts *counts);
 
 #endif

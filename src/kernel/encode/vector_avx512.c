@@ -1,6 +1,7 @@
-/* Rounding by addition, counting and packing to 8 bits, with AVX-512 intrinsics. The sum |x| + C of
- * route MAGIC has the number of quanta in its last bits: the code is that number, and the binades
- * that k lies above emin in front of it. Same bits as rounder and packer. */
+/* Rounding by addition, counting and packing to 8 or 16 bits, with AVX-512 intrinsics. The sum |x|
+ * + C of route MAGIC has the number of quanta in its last bits: the code is that number, and the
+ * binades that k lies above emin in front of it. What is half of binary32, as bfloat16 is, takes
+ * its upper half (route ALIGNED). Same bits as rounder and packer. */
 #include <immintrin.h>
 #include <stdbool.h>
 
@@ -19,8 +20,8 @@ enum {
 /* The constants of rounder and packer, spread over lanes. */
 typedef struct constants {
     __m512i emin, lift, max, min_normal, infinity, overflow, overflow_code, nan_code, nan_sign;
-    __m512i code_base; /* of words: emin's exponent at the place of a code's */
-    __m512i exponent;  /* of bytes: the bits of a code's exponent */
+    __m512i code_base;           /* of words: emin's exponent at the place of a code's */
+    __m512i exponent, magnitude; /* of codes: their exponents' bits, all but the sign */
     __m512 threshold;
     __m128i drop;
 } constants;
@@ -38,14 +39,19 @@ HU_INLINE __m512i spread(uint32_t word) {
 /* Code of what overflows become, without its sign, as the packer gives it. */
 static uint32_t overflow_code(const hu_rounder *r, const hu_packer *p) {
     float value = hu_f32_of_bits(r->overflow_value[0] & ~HU_F32_SIGN);
-    uint8_t code;
+    union {
+        uint8_t of_8;
+        uint16_t of_16;
+    } code;
     hu_packer_pack(p, 1, &value, &code, NULL);
-    return code;
+    return p->code_bits == 8 ? code.of_8 : code.of_16;
 }
 
 /* Codes that replace others have the base of code_base, which is taken off later. */
 HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
-    uint32_t base = r->emin_bits >> r->drop;
+    int is_aligned = r->route == HU_ROUTE_ALIGNED;
+    uint32_t base = is_aligned ? 0 : r->emin_bits >> r->drop, sign = 1u << (p->code_bits - 1);
+    uint32_t twice = p->code_bits == 8 ? 0x01010101u : 0x00010001u; /* a code in all places */
     return (constants){.emin = spread(r->emin_bits),
                        .lift = spread(r->drop << 23),
                        .max = spread(r->max_bits),
@@ -56,7 +62,8 @@ HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
                        .nan_code = spread(p->nan_code + base),
                        .nan_sign = spread(p->nan_sign),
                        .code_base = _mm512_set1_epi16((short)base),
-                       .exponent = _mm512_set1_epi8((char)(0x80u - p->hidden)),
+                       .exponent = spread((sign - p->hidden) * twice),
+                       .magnitude = spread((sign - 1) * twice),
                        .threshold = _mm512_set1_ps(r->threshold),
                        .drop = _mm_cvtsi32_si128((int)r->drop)};
 }
@@ -71,11 +78,6 @@ HU_INLINE uint64_t ones(uint64_t bits) {
     return (uint64_t)__builtin_popcountll(bits);
 }
 
-/* 64 lanes of four vectors as bytes, with saturation, which sign bits survive. */
-HU_INLINE __m512i narrow_signed(const __m512i *v) {
-    return _mm512_packs_epi16(_mm512_packs_epi32(v[0], v[1]), _mm512_packs_epi32(v[2], v[3]));
-}
-
 /* Lower halves of the lanes of two vectors, as _mm512_packs_epi32 would order them. */
 HU_INLINE __m512i lower_halves(__m512i a, __m512i b) {
     const __m512i order = _mm512_setr_epi64(
@@ -84,15 +86,22 @@ HU_INLINE __m512i lower_halves(__m512i a, __m512i b) {
     return _mm512_permutex2var_epi16(a, order, b);
 }
 
-/* Codes of four vectors, whose lanes end in code plus code_base. */
+/* Codes of two vectors, whose lanes end in code plus code_base. */
 HU_INLINE __m512i narrow_codes(const constants *c, const __m512i *v) {
-    __m512i low = _mm512_sub_epi16(lower_halves(v[0], v[1]), c->code_base);
-    __m512i high = _mm512_sub_epi16(lower_halves(v[2], v[3]), c->code_base);
-    return _mm512_packus_epi16(low, high);
+    return _mm512_sub_epi16(lower_halves(v[0], v[1]), c->code_base);
 }
 
+/* Loops of their own: bits of a code, and by which route numbers are rounded. */
+typedef enum code_kind { BITS_8, BITS_16, HALF_OF_32 } code_kind;
+
 /* One vector of a group whose numbers are all within the largest finite one, rounded. */
-HU_INLINE __m512i round_lanes(const constants *c, __m512i u, __m512i *code) {
+HU_INLINE __m512i round_lanes(const constants *c, code_kind kind, __m512i u, __m512i *code) {
+    if (kind == HALF_OF_32) {
+        __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), spread(1));
+        __m512i sum = _mm512_add_epi32(_mm512_add_epi32(u, spread(0x7fff)), odd);
+        *code = _mm512_srli_epi32(sum, 16);
+        return _mm512_slli_epi32(*code, 16);
+    }
     __m512i k = _mm512_max_epu32(_mm512_and_si512(u, c->infinity), c->emin);
     __m512i lift = _mm512_add_epi32(k, c->lift);
     __m512 sum = _mm512_add_ps(_mm512_castsi512_ps(u), _mm512_castsi512_ps(lift));
@@ -106,6 +115,7 @@ HU_INLINE void replace(const constants *c, __m512i u, __m512i *x, __m512i *v, __
     __mmask16 over = _mm512_cmp_ps_mask(_mm512_castsi512_ps(u), c->threshold, _CMP_GE_OQ);
     __mmask16 nan = _mm512_cmpgt_epi32_mask(u, c->infinity);
     *v = _mm512_mask_mov_epi32(*v, over, c->overflow);
+    *v = _mm512_mask_or_epi32(*v, nan, u, spread(HU_F32_QUIET));
     *code = _mm512_mask_mov_epi32(*code, over, c->overflow_code);
     *code = _mm512_mask_mov_epi32(*code, nan, c->nan_code);
     *x = _mm512_mask_and_epi32(*x, nan, *x, c->nan_sign);
@@ -113,16 +123,29 @@ HU_INLINE void replace(const constants *c, __m512i u, __m512i *x, __m512i *v, __
     t->nan += ones(_cvtmask16_u32(nan));
 }
 
-/* Codes of a group with their signs, in the order that narrowing leaves. */
-HU_INLINE __m512i codes_of(const constants *c, const __m512i *x, const __m512i *code) {
-    const __m512i sign = _mm512_set1_epi8((char)0x80);
-    return _mm512_ternarylogic_epi32(narrow_codes(c, code), narrow_signed(x), sign, OR_AND);
+/* Codes of 8 bits of a group with their signs. Narrowing x saturates, which sign bits survive; it
+ * leaves the dwords 0 4 8 12, 1 5 9 13, ... */
+HU_INLINE void put_8(const constants *c, const __m512i *x, const __m512i *code, void *to,
+                     __m512i *codes) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i all = _mm512_packus_epi16(narrow_codes(c, code), narrow_codes(c, code + 2));
+    __m512i sign =
+        _mm512_packs_epi16(_mm512_packs_epi32(x[0], x[1]), _mm512_packs_epi32(x[2], x[3]));
+    codes[0] = _mm512_ternarylogic_epi32(all, sign, _mm512_set1_epi8((char)0x80), OR_AND);
+    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, codes[0]));
 }
 
-/* Narrowing leaves the dwords 0 4 8 12, 1 5 9 13, ... */
-HU_INLINE void put_codes(__m512i codes, uint8_t *to) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, codes));
+/* The same of 16 bits, in two vectors; narrowing leaves the quadwords 0 2 4 6, 1 3 5 7. */
+HU_INLINE void put_16(const constants *c, const __m512i *x, const __m512i *code, void *to,
+                      __m512i *codes) {
+    const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+    HU_UNROLL
+    for (int k = 0; k < 2; k++) {
+        __m512i sign = _mm512_packs_epi32(x[2 * k], x[2 * k + 1]);
+        codes[k] = _mm512_ternarylogic_epi32(narrow_codes(c, code + (ptrdiff_t)2 * k), sign,
+                                             _mm512_set1_epi16(INT16_MIN), OR_AND);
+        _mm512_storeu_si512((uint16_t *)to + 32 * k, _mm512_permutexvar_epi64(order, codes[k]));
+    }
 }
 
 /* Counts of what came in, magnitudes u. */
@@ -148,31 +171,39 @@ HU_INLINE void count_numbers(const constants *c, const __m512i *v, counters *t) 
     t->normal += ones(join(normal));
 }
 
+/* Codes of a group with one of these bits. */
+HU_INLINE uint64_t with_bits(code_kind kind, const __m512i *codes, __m512i wanted) {
+    if (kind == BITS_8) return ones(_cvtmask64_u64(_mm512_test_epi8_mask(codes[0], wanted)));
+    return ones(_cvtmask64_u64(_mm512_kunpackd(_mm512_test_epi16_mask(codes[0], wanted),
+                                               _mm512_test_epi16_mask(codes[1], wanted))));
+}
+
 /* The same by their codes: normal are those with a bit of the exponent. */
-HU_INLINE void count_codes(const constants *c, __m512i codes, counters *t) {
-    const __m512i magnitude = _mm512_set1_epi8(0x7f);
-    t->nonzero_before += ones(_cvtmask64_u64(_mm512_test_epi8_mask(codes, magnitude)));
-    t->normal += ones(_cvtmask64_u64(_mm512_test_epi8_mask(codes, c->exponent)));
+HU_INLINE void count_codes(const constants *c, code_kind kind, const __m512i *codes, counters *t) {
+    t->nonzero_before += with_bits(kind, codes, c->magnitude);
+    t->normal += with_bits(kind, codes, c->exponent);
 }
 
 /* One group x with the magnitudes u. is_calm: all of them are within the largest finite number; the
  * codes of others do not tell what they are. */
-HU_INLINE void encode_group(const constants *c, __m512i *x, const __m512i *u, float *y,
-                            uint8_t *codes, counters *t, bool is_calm) {
-    __m512i v[VECTORS], code[VECTORS];
+HU_INLINE void encode_group(const constants *c, code_kind kind, __m512i *x, const __m512i *u,
+                            float *y, void *codes, counters *t, bool is_calm) {
+    __m512i v[VECTORS], code[VECTORS], packed[2];
     count_inputs(u, t);
     HU_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         __m512i signed_x = x[k];
-        v[k] = round_lanes(c, u[k], &code[k]);
+        v[k] = round_lanes(c, kind, u[k], &code[k]);
         if (!is_calm) replace(c, u[k], &x[k], &v[k], &code[k], t);
         __m512i out = _mm512_ternarylogic_epi32(v[k], signed_x, spread(HU_F32_SIGN), OR_AND);
         if (y) _mm512_storeu_si512(y + (ptrdiff_t)16 * k, out);
     }
-    __m512i packed = codes_of(c, x, code);
-    put_codes(packed, codes);
+    if (kind == BITS_8)
+        put_8(c, x, code, codes, packed);
+    else
+        put_16(c, x, code, codes, packed);
     if (is_calm)
-        count_codes(c, packed, t);
+        count_codes(c, kind, packed, t);
     else
         count_numbers(c, v, t);
 }
@@ -187,9 +218,10 @@ HU_INLINE __m512i finite_top(const constants *c, const __m512i *u, __m512i top) 
     return top;
 }
 
-/* y: NULL where it is not wanted, a constant of each loop. */
-HU_INLINE void encode_all(const constants *c, size_t n, const float *x, float *y, uint8_t *codes,
-                          counters *t) {
+/* kind and y, NULL where it is not wanted, are constants of each loop. */
+HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const float *x, float *y,
+                          uint8_t *codes, counters *t) {
+    const size_t bytes = kind == BITS_8 ? 1 : 2;
     for (size_t i = 0; i < n; i += GROUP) {
         __m512i in[VECTORS], u[VECTORS];
         HU_UNROLL
@@ -201,25 +233,26 @@ HU_INLINE void encode_all(const constants *c, size_t n, const float *x, float *y
         float *to = y ? y + i : NULL;
         if (__builtin_expect(_mm512_cmpgt_epi32_mask(top, c->max) == 0, 1)) {
             t->top = _mm512_max_epu32(t->top, top);
-            encode_group(c, in, u, to, codes + i, t, true);
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, true);
         } else {
             t->top = finite_top(c, u, t->top);
-            encode_group(c, in, u, to, codes + i, t, false);
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, false);
         }
     }
 }
 
-hu_encode_fn hu_encode_8_avx512;
-void hu_encode_8_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                        const float *x, float *y, uint8_t *codes, hu_round_counts *counts) {
+HU_INLINE void encode_parts(code_kind kind, const hu_rounder *rounder, const hu_packer *packer,
+                            size_t n, const float *x, float *y, uint8_t *codes,
+                            hu_round_counts *counts) {
     const constants c = constants_of(rounder, packer);
     for (size_t at = 0; at < n; at += PART) {
         size_t count = n - at < PART ? n - at : PART;
+        uint8_t *to = codes + at * (kind == BITS_8 ? 1 : 2);
         counters t = {.under = spread(UINT32_MAX)};
         if (y)
-            encode_all(&c, count, x + at, y + at, codes + at, &t);
+            encode_all(&c, kind, count, x + at, y + at, to, &t);
         else
-            encode_all(&c, count, x + at, NULL, codes + at, &t);
+            encode_all(&c, kind, count, x + at, NULL, to, &t);
         const tally all = {.beyond = (uint32_t)t.beyond,
                            .nan = (uint32_t)t.nan,
                            .below = (uint32_t)(count - t.normal),
@@ -229,4 +262,19 @@ void hu_encode_8_avx512(const hu_rounder *rounder, const hu_packer *packer, size
                            .under = _mm512_reduce_min_epu32(t.under) - 1};
         add_tally(false, count, &all, 0, counts);
     }
+}
+
+hu_encode_fn hu_encode_8_avx512;
+void hu_encode_8_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                        const float *x, float *y, void *codes, hu_round_counts *counts) {
+    encode_parts(BITS_8, rounder, packer, n, x, y, codes, counts);
+}
+
+hu_encode_fn hu_encode_16_avx512;
+void hu_encode_16_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                         const float *x, float *y, void *codes, hu_round_counts *counts) {
+    if (rounder->route == HU_ROUTE_ALIGNED)
+        encode_parts(HALF_OF_32, rounder, packer, n, x, y, codes, counts);
+    else
+        encode_parts(BITS_16, rounder, packer, n, x, y, codes, counts);
 }

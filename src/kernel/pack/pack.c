@@ -70,7 +70,8 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 
 #if defined(__x86_64__)
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
-hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_vector_8_avx512;
+hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_vector_8_avx512,
+    hu_unpack_vector_16_avx512;
 
 /* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
  * half again as fast as the compilers' code for AVX-512. */
@@ -84,6 +85,8 @@ static void prefer_vector(hu_packer *packer, hu_isa isa) {
     } else if (packer->code_bits == 16) {
         packer->pack = hu_pack_vector_16_avx2;
         packer->unpack = hu_unpack_vector_16_avx2;
+        if (isa == HU_ISA_AVX512 && hu_format_bits(&packer->format) == 16)
+            packer->unpack = hu_unpack_vector_16_avx512;
     }
 }
 #else
