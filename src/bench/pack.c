@@ -34,7 +34,7 @@ static void encode_pass(const hu_rate_row *row, size_t first, size_t n, const vo
 
 /* One pass of one format. */
 static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bits,
-                         hu_rate_pass *pass) {
+                         hu_rate_pass *pass, hu_rate_data data) {
     hu_status st = HU_OK;
     hu_rate_row *row;
     HU_TRY(hu_rate_add_row(set, &row));
@@ -48,13 +48,13 @@ static hu_status add_row(hu_rate_set *set, const hu_format *format, int code_bit
     else
         snprintf(row->mode, sizeof row->mode, "%s dense", verb);
     row->pass = pass;
-    row->data = pass == unpack_pass ? HU_RATE_BITS : HU_RATE_GAUSSIAN;
+    row->data = data;
 done:
     return st;
 }
 
 /* Both directions, and rounding with packing, in the unit that a tensor of this format is stored
- * in. */
+ * in. Codes are read as a tensor has them, and every code as often. */
 static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
@@ -62,9 +62,10 @@ static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     if (hu_bench_is_uniform(name)) return hu_bench_pack_uniform(set, name);
     HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
-    HU_TRY(add_row(set, &format, unit, pack_pass));
-    HU_TRY(add_row(set, &format, unit, unpack_pass));
-    HU_TRY(add_row(set, &format, unit, encode_pass));
+    HU_TRY(add_row(set, &format, unit, pack_pass, HU_RATE_GAUSSIAN));
+    HU_TRY(add_row(set, &format, unit, unpack_pass, HU_RATE_PACKED));
+    HU_TRY(add_row(set, &format, unit, unpack_pass, HU_RATE_BITS));
+    HU_TRY(add_row(set, &format, unit, encode_pass, HU_RATE_GAUSSIAN));
 done:
     return st;
 }

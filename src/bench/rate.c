@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "kernel/encode/encode.h"
 #include "show/json.h"
 #include "show/table.h"
 
@@ -66,11 +67,25 @@ static void hold_codes(arrays *a, size_t n, const hu_rate_row *row) {
     a->held = HU_RATE_CODES;
 }
 
+static void hold_packed(arrays *a, size_t n, const hu_rate_row *row) {
+    hu_encode(&row->rounder, &row->packer, PATTERN, a->pattern[HU_RATE_GAUSSIAN], NULL, a->codes,
+              NULL, 0, NULL);
+    for (size_t at = 0; at < n; at += PATTERN) {
+        size_t count = n - at < PATTERN ? n - at : PATTERN;
+        memcpy((char *)a->x + hu_packer_bytes(&row->packer, at), a->codes,
+               hu_packer_bytes(&row->packer, count));
+    }
+    a->held = HU_RATE_PACKED;
+}
+
 /* The same place for all kinds of data: where an array lies has its effect too. */
 static void hold(arrays *a, size_t n, const hu_rate_row *row) {
     hu_rate_data data = row->data;
-    if (data == HU_RATE_CODES) {
-        hold_codes(a, n, row);
+    if (data == HU_RATE_CODES || data == HU_RATE_PACKED) {
+        if (data == HU_RATE_CODES)
+            hold_codes(a, n, row);
+        else
+            hold_packed(a, n, row);
         return;
     }
     if (a->held != (int)data) repeat(a->pattern[data], sizeof *a->x, n, a->x);
@@ -162,7 +177,7 @@ static double rate(const hu_rate_set *set, double seconds) {
 }
 
 static const char *data_name(hu_rate_data data) {
-    static const char *const names[] = {"gaussian", "bits", "codes"};
+    static const char *const names[] = {"gaussian", "bits", "packed", "codes"};
     return names[data];
 }
 

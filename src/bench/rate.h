@@ -13,9 +13,15 @@
 
 enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64, HU_RATE_COPIES = 4 };
 
-/* What an array holds: numbers; random bits, which are numbers of all exponents and any codes; or
- * the codes of the numbers as the row's wire makes them, then in both arrays. */
-typedef enum hu_rate_data { HU_RATE_GAUSSIAN, HU_RATE_BITS, HU_RATE_CODES } hu_rate_data;
+/* What an array holds: numbers; random bits, which are numbers of all exponents and any codes; the
+ * codes of the numbers as the row's packer makes them; or those of its wire, then in both arrays.
+ */
+typedef enum hu_rate_data {
+    HU_RATE_GAUSSIAN,
+    HU_RATE_BITS,
+    HU_RATE_PACKED,
+    HU_RATE_CODES
+} hu_rate_data;
 
 typedef struct hu_rate_row hu_rate_row;
 

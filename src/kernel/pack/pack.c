@@ -70,23 +70,25 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 
 #if defined(__x86_64__)
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
-hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_vector_8_avx512,
-    hu_unpack_vector_16_avx512;
+hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,
+    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512;
 
 /* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
- * half again as fast as the compilers' code for AVX-512. */
+ * half again as fast as the compilers' code for AVX-512; some read codes as wide as the format. */
 static void prefer_vector(hu_packer *packer, hu_isa isa) {
     if (isa < HU_ISA_AVX2 || !packer->pack || !packer->zero_sign) return;
+    int is_tight = (int)hu_format_bits(&packer->format) == packer->code_bits;
+    int is_wide = isa == HU_ISA_AVX512;
     if (packer->code_bits == 8) {
         packer->pack = hu_pack_vector_8_avx2;
         packer->unpack = hu_unpack_vector_8_avx2;
-        if (isa == HU_ISA_AVX512 && hu_format_bits(&packer->format) == 8)
-            packer->unpack = hu_unpack_vector_8_avx512;
+        if (is_tight)
+            packer->unpack = is_wide ? hu_unpack_vector_8_avx512 : hu_unpack_halves_8_avx2;
     } else if (packer->code_bits == 16) {
         packer->pack = hu_pack_vector_16_avx2;
         packer->unpack = hu_unpack_vector_16_avx2;
-        if (isa == HU_ISA_AVX512 && hu_format_bits(&packer->format) == 16)
-            packer->unpack = hu_unpack_vector_16_avx512;
+        if (is_tight)
+            packer->unpack = is_wide ? hu_unpack_halves_16_avx512 : hu_unpack_halves_16_avx2;
     }
 }
 #else

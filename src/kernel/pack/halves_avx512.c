@@ -17,7 +17,7 @@ typedef struct constants {
     __m128i drop, cut;   /* of the lower half, to the left; of the upper one, to the right */
 } constants;
 
-hu_unpack_fn hu_unpack_vector_16_avx512, hu_unpack_vector_16_avx2;
+hu_unpack_fn hu_unpack_halves_16_avx512, hu_unpack_vector_16_avx2;
 
 HU_INLINE __m512i spread(uint32_t half) {
     return _mm512_set1_epi16((short)half);
@@ -126,7 +126,7 @@ HU_INLINE void unpack_sized(const hu_packer *p, size_t n, const uint16_t *codes,
     }
 }
 
-void hu_unpack_vector_16_avx512(const hu_packer *p, size_t n, const void *codes, float *y) {
+void hu_unpack_halves_16_avx512(const hu_packer *p, size_t n, const void *codes, float *y) {
     size_t whole = n / CODES * CODES;
     int is_binary16 = p->rebias == (uint32_t)(126 - 14) << 23 && p->hidden == 1 << 10 &&
                       p->first_nan == 0x7c01 && p->code_max == 0x7bff && p->subnormal_mask;
