@@ -56,7 +56,43 @@ static void the_extremes_of_every_lane_are_found(void **state) {
         assert_int_equal(counts.zero, 1);
         assert_int_equal(counts.underflow, 1);
         x[high] = x[low] = 1.0f;
+        x[high] = 3.0f, x[low] = 0.25f; /* no overflow among them */
+        hu_round_counts_clear(&counts);
+        hu_rounder_run(&r, N, x, y, NULL, 0, &counts);
+        assert_int_equal(counts.max_exponent, 1);
+        assert_int_equal(counts.min_exponent, -2);
+        x[high] = x[low] = 1.0f;
     }
+}
+
+/* A large array is its parts, which go another way, with their counts: groups of ordinary numbers,
+ * groups with one that overflows, infinities and NaNs among them, and groups of all kinds. */
+static void every_kind_of_group_is_its_part(void **state) {
+    (void)state;
+    static const char *const names[] = {"1/6/9", "fp16", "bf16", "e4m3fn", "1/6/9/n", "e4m3fnuz"};
+    static const uint32_t rare[] = {0x7f800000, 0xff800001, 0x7fc00001, 0x7f7fffff, 0xff000000};
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t word = i * 2654435761u;
+        x[i] = hu_f32_of_bits(i / 4096 % 8 == 7 ? word : 0x3a000000u + (word & 0x85ffffff));
+        if (word % 1009 == 0) x[i] = hu_f32_of_bits(rare[word % 5]);
+        if (word % 13 == 0) x[i] = word & 64 ? 0.0f : -0.0f;
+    }
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+        for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+            hu_format format;
+            hu_rounder r;
+            hu_round_counts counts, wanted;
+            hu_cpu_set_isa((hu_isa)isa);
+            assert_int_equal(hu_format_parse(names[f], &format), HU_OK);
+            assert_int_equal(hu_rounder_init(&r, &format, HU_ROUND_NEAREST_EVEN), HU_OK);
+            hu_round_counts_clear(&counts), hu_round_counts_clear(&wanted);
+            hu_rounder_run(&r, N, x, y, NULL, 0, &counts);
+            for (size_t at = 0; at < N; at += ROUND_PART)
+                hu_rounder_run(&r, N - at < ROUND_PART ? N - at : ROUND_PART, x + at, z + at, NULL,
+                               at, &wanted);
+            assert_memory_equal(y, z, (size_t)N * sizeof *y);
+            assert_memory_equal(&counts, &wanted, sizeof counts);
+        }
 }
 
 /* The whole array is its parts, in modes that no store past the caches serves. */
@@ -118,6 +154,7 @@ static void encoded_arrays_are_rounded_and_packed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_extremes_of_every_lane_are_found),
+        cmocka_unit_test(every_kind_of_group_is_its_part),
         cmocka_unit_test(other_modes_are_their_parts),
         cmocka_unit_test(encoded_arrays_are_rounded_and_packed),
     };

@@ -260,7 +260,8 @@ static void minus_zero_becomes_the_one_zero_of_fnuz(void **state) {
 static void large_arrays_equal_their_parts(void **state) {
     (void)state;
     enum { N = (1 << 23) + 37, PART = 50000 };
-    static const char *const names[] = {"e5m2", "e4m3fn", "fp(4,3,4)", "e2m1", "fp16", "1/6/9/n"};
+    static const char *const names[] = {"e5m2", "e4m3fn",  "fp(4,3,4)", "e2m1",
+                                        "fp16", "1/6/9/n", "bf16"};
     block b = make_block(N), parts = make_block(N);
     for (size_t f = 0; f < sizeof names / sizeof names[0]; f++)
         for (int code_bits = 8; code_bits <= 16; code_bits += 8) {
@@ -328,6 +329,31 @@ static void large_arrays_may_begin_anywhere(void **state) {
     free_block(&b);
 }
 
+/* The same where codes are as wide as the format. */
+static void large_arrays_of_wide_formats_may_begin_anywhere(void **state) {
+    (void)state;
+    enum { N = (1 << 23) + 65 };
+    static const char *const names[] = {"fp16", "1/6/9", "bf16"};
+    block b = make_block(N + 1);
+    for (size_t i = 0; i < N; i++)
+        put_code(b.codes + 2, i, 16, (uint32_t)(i * 2654435761u) >> 7 & 0xffff);
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++)
+        for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+            hu_format format;
+            hu_packer p;
+            float value;
+            assert_int_equal(hu_format_parse(names[f], &format), HU_OK);
+            assert_int_equal(hu_packer_init_isa(&p, &format, 16, (hu_isa)isa), HU_OK);
+            hu_packer_unpack(&p, N, b.codes + 2, b.y + 1);
+            for (size_t i = 0; i < N; i += 61) {
+                uint32_t code = (uint32_t)(i * 2654435761u) >> 7 & 0xffff;
+                assert_int_equal(hu_format_decode(&format, code, &value), HU_OK);
+                assert_int_equal(hu_f32_bits(b.y[1 + i]), hu_f32_bits(value));
+            }
+        }
+    free_block(&b);
+}
+
 /* Widths that a message offers are those that hold the codes. */
 static void messages_name_the_widths_that_would_do(void **state) {
     (void)state;
@@ -368,6 +394,7 @@ int main(void) {
         cmocka_unit_test(values_without_a_code_are_replaced_and_counted),
         cmocka_unit_test(every_length_and_offset_is_exact),
         cmocka_unit_test(large_arrays_may_begin_anywhere),
+        cmocka_unit_test(large_arrays_of_wide_formats_may_begin_anywhere),
         cmocka_unit_test(large_arrays_equal_their_parts),
         cmocka_unit_test(dense_streams_of_every_width_come_back),
         cmocka_unit_test(every_code_of_every_format_comes_back),
