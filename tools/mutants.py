@@ -85,6 +85,8 @@ FILES = {
     "kernel/pack/halves_avx2.c": (["kernel/pack/halves_avx2.c"], "avx2", PACK),
     "kernel/pack/halves_avx512.c": (["kernel/pack/halves_avx512.c"], None, PACK),
     "kernel/encode/encode.c": (["kernel/encode/encode.c"], None, ENCODE),
+    "kernel/encode/vector.h": (["kernel/encode/vector_avx2.c"], "avx2", ENCODE),
+    "kernel/encode/parts.inc": (["kernel/encode/vector_avx2.c"], "avx2", ENCODE),
     "kernel/encode/vector_avx2.c": (["kernel/encode/vector_avx2.c"], "avx2", ENCODE),
     "kernel/encode/vector_avx512.c": (["kernel/encode/vector_avx512.c"], None, ENCODE),
     "tensor/storage.c": (["tensor/storage.c"], None, TENSOR),

@@ -37,15 +37,13 @@ int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
 }
 
 #if defined(__x86_64__)
-hu_encode_fn hu_encode_8_avx2, hu_encode_16_avx2, hu_encode_8_avx512, hu_encode_16_avx512;
+hu_encode_fn hu_encode_avx2, hu_encode_avx512;
 
 /* The kernel for this instruction set, or NULL. Short arrays do not repay its preparation. */
 static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
     enum { SHORT = 256 };
     if (hu_cpu_isa() < HU_ISA_AVX2 || n < SHORT || !hu_encode_serves(rounder, packer)) return NULL;
-    if (hu_cpu_isa() == HU_ISA_AVX2)
-        return packer->code_bits == 8 ? hu_encode_8_avx2 : hu_encode_16_avx2;
-    return packer->code_bits == 8 ? hu_encode_8_avx512 : hu_encode_16_avx512;
+    return hu_cpu_isa() == HU_ISA_AVX2 ? hu_encode_avx2 : hu_encode_avx512;
 }
 #else
 static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {

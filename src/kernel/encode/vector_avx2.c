@@ -2,17 +2,10 @@
  * vector_avx512.c, with codes that are whole lanes before they are narrowed. Same bits as rounder
  * and packer. */
 #include <immintrin.h>
-#include <stdbool.h>
 
-#include "base/bits.h"
-#include "kernel/encode/encode.h"
-#include "kernel/lane.h"
-#include "kernel/round/tally.h"
+#include "kernel/encode/vector.h"
 
-enum { VECTORS = 4, GROUP = 8 * VECTORS, PART = 1 << 20 };
-
-/* Loops of their own: bits of a code, and by which route numbers are rounded. */
-typedef enum code_kind { BITS_8, BITS_16, HALF_OF_32 } code_kind;
+enum { VECTORS = 4, GROUP = 8 * VECTORS };
 
 /* The constants of rounder and packer, spread over lanes. */
 typedef struct constants {
@@ -32,20 +25,8 @@ HU_INLINE __m256i spread(uint32_t word) {
     return _mm256_set1_epi32((int)word);
 }
 
-/* Code of what overflows become, without its sign, as the packer gives it. */
-static uint32_t overflow_code(const hu_rounder *r, const hu_packer *p) {
-    float value = hu_f32_of_bits(r->overflow_value[0] & ~HU_F32_SIGN);
-    union {
-        uint8_t of_8;
-        uint16_t of_16;
-    } code;
-    hu_packer_pack(p, 1, &value, &code, NULL);
-    return p->code_bits == 8 ? code.of_8 : code.of_16;
-}
-
 HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
     uint32_t sign = 1u << (p->code_bits - 1);
-    uint32_t twice = p->code_bits == 8 ? 0x01010101u : 0x00010001u; /* a code in all places */
     return (constants){.emin = spread(r->emin_bits),
                        .lift = spread(r->drop << 23),
                        .max = spread(r->max_bits),
@@ -55,9 +36,9 @@ HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
                        .overflow_code = spread(overflow_code(r, p)),
                        .nan_code = spread(p->nan_code),
                        .nan_sign = spread(p->nan_sign),
-                       .exponent = spread((sign - p->hidden) * twice),
-                       .magnitude = spread((sign - 1) * twice),
-                       .sign = spread(sign * twice),
+                       .exponent = spread(repeated(p, sign - p->hidden)),
+                       .magnitude = spread(repeated(p, sign - 1)),
+                       .sign = spread(repeated(p, sign)),
                        .threshold = _mm256_set1_ps(r->threshold),
                        .drop = _mm_cvtsi32_si128((int)r->drop)};
 }
@@ -217,7 +198,9 @@ HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const fl
     }
 }
 
-static tally tally_of(const counters *t) {
+/* count: of all, which lanes need not. */
+HU_INLINE tally tally_of(const counters *t, size_t count) {
+    (void)count;
     uint32_t zero_in[8], top[8], under[8];
     tally all = {.beyond = (uint32_t)t->beyond,
                  .nan = (uint32_t)t->nan,
@@ -236,34 +219,5 @@ static tally tally_of(const counters *t) {
     return all;
 }
 
-HU_INLINE void encode_parts(code_kind kind, const hu_rounder *rounder, const hu_packer *packer,
-                            size_t n, const float *x, float *y, uint8_t *codes,
-                            hu_round_counts *counts) {
-    const constants c = constants_of(rounder, packer);
-    for (size_t at = 0; at < n; at += PART) {
-        size_t count = n - at < PART ? n - at : PART;
-        uint8_t *to = codes + at * (kind == BITS_8 ? 1 : 2);
-        counters t = {.under = spread(UINT32_MAX)};
-        if (y)
-            encode_all(&c, kind, count, x + at, y + at, to, &t);
-        else
-            encode_all(&c, kind, count, x + at, NULL, to, &t);
-        const tally all = tally_of(&t);
-        add_tally(false, count, &all, 0, counts);
-    }
-}
-
-hu_encode_fn hu_encode_8_avx2;
-void hu_encode_8_avx2(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
-                      float *y, void *codes, hu_round_counts *counts) {
-    encode_parts(BITS_8, rounder, packer, n, x, y, codes, counts);
-}
-
-hu_encode_fn hu_encode_16_avx2;
-void hu_encode_16_avx2(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
-                       float *y, void *codes, hu_round_counts *counts) {
-    if (rounder->route == HU_ROUTE_ALIGNED)
-        encode_parts(HALF_OF_32, rounder, packer, n, x, y, codes, counts);
-    else
-        encode_parts(BITS_16, rounder, packer, n, x, y, codes, counts);
-}
+#define HU_ENCODE_NAME hu_encode_avx2
+#include "kernel/encode/parts.inc"

@@ -3,17 +3,12 @@
  * binades that k lies above emin in front of it. What is half of binary32, as bfloat16 is, takes
  * its upper half (route ALIGNED). Same bits as rounder and packer. */
 #include <immintrin.h>
-#include <stdbool.h>
 
-#include "base/bits.h"
-#include "kernel/encode/encode.h"
-#include "kernel/lane.h"
-#include "kernel/round/tally.h"
+#include "kernel/encode/vector.h"
 
 enum {
     VECTORS = 4,
     GROUP = 16 * VECTORS,
-    PART = 1 << 20,
     OR_AND = 0xf8 /* ternary logic: a | (b & c) */
 };
 
@@ -36,22 +31,10 @@ HU_INLINE __m512i spread(uint32_t word) {
     return _mm512_set1_epi32((int)word);
 }
 
-/* Code of what overflows become, without its sign, as the packer gives it. */
-static uint32_t overflow_code(const hu_rounder *r, const hu_packer *p) {
-    float value = hu_f32_of_bits(r->overflow_value[0] & ~HU_F32_SIGN);
-    union {
-        uint8_t of_8;
-        uint16_t of_16;
-    } code;
-    hu_packer_pack(p, 1, &value, &code, NULL);
-    return p->code_bits == 8 ? code.of_8 : code.of_16;
-}
-
 /* Codes that replace others have the base of code_base, which is taken off later. */
 HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
     int is_aligned = r->route == HU_ROUTE_ALIGNED;
     uint32_t base = is_aligned ? 0 : r->emin_bits >> r->drop, sign = 1u << (p->code_bits - 1);
-    uint32_t twice = p->code_bits == 8 ? 0x01010101u : 0x00010001u; /* a code in all places */
     return (constants){.emin = spread(r->emin_bits),
                        .lift = spread(r->drop << 23),
                        .max = spread(r->max_bits),
@@ -62,8 +45,8 @@ HU_INLINE constants constants_of(const hu_rounder *r, const hu_packer *p) {
                        .nan_code = spread(p->nan_code + base),
                        .nan_sign = spread(p->nan_sign),
                        .code_base = _mm512_set1_epi16((short)base),
-                       .exponent = spread((sign - p->hidden) * twice),
-                       .magnitude = spread((sign - 1) * twice),
+                       .exponent = spread(repeated(p, sign - p->hidden)),
+                       .magnitude = spread(repeated(p, sign - 1)),
                        .threshold = _mm512_set1_ps(r->threshold),
                        .drop = _mm_cvtsi32_si128((int)r->drop)};
 }
@@ -90,9 +73,6 @@ HU_INLINE __m512i lower_halves(__m512i a, __m512i b) {
 HU_INLINE __m512i narrow_codes(const constants *c, const __m512i *v) {
     return _mm512_sub_epi16(lower_halves(v[0], v[1]), c->code_base);
 }
-
-/* Loops of their own: bits of a code, and by which route numbers are rounded. */
-typedef enum code_kind { BITS_8, BITS_16, HALF_OF_32 } code_kind;
 
 /* One vector of a group whose numbers are all within the largest finite one, rounded. */
 HU_INLINE __m512i round_lanes(const constants *c, code_kind kind, __m512i u, __m512i *code) {
@@ -241,40 +221,15 @@ HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const fl
     }
 }
 
-HU_INLINE void encode_parts(code_kind kind, const hu_rounder *rounder, const hu_packer *packer,
-                            size_t n, const float *x, float *y, uint8_t *codes,
-                            hu_round_counts *counts) {
-    const constants c = constants_of(rounder, packer);
-    for (size_t at = 0; at < n; at += PART) {
-        size_t count = n - at < PART ? n - at : PART;
-        uint8_t *to = codes + at * (kind == BITS_8 ? 1 : 2);
-        counters t = {.under = spread(UINT32_MAX)};
-        if (y)
-            encode_all(&c, kind, count, x + at, y + at, to, &t);
-        else
-            encode_all(&c, kind, count, x + at, NULL, to, &t);
-        const tally all = {.beyond = (uint32_t)t.beyond,
-                           .nan = (uint32_t)t.nan,
-                           .below = (uint32_t)(count - t.normal),
-                           .zero_before = (uint32_t)(count - t.nonzero_before),
-                           .zero_in = (uint32_t)(count - t.nonzero_in),
-                           .top = _mm512_reduce_max_epu32(t.top),
-                           .under = _mm512_reduce_min_epu32(t.under) - 1};
-        add_tally(false, count, &all, 0, counts);
-    }
+HU_INLINE tally tally_of(const counters *t, size_t count) {
+    return (tally){.beyond = (uint32_t)t->beyond,
+                   .nan = (uint32_t)t->nan,
+                   .below = (uint32_t)(count - t->normal),
+                   .zero_before = (uint32_t)(count - t->nonzero_before),
+                   .zero_in = (uint32_t)(count - t->nonzero_in),
+                   .top = _mm512_reduce_max_epu32(t->top),
+                   .under = _mm512_reduce_min_epu32(t->under) - 1};
 }
 
-hu_encode_fn hu_encode_8_avx512;
-void hu_encode_8_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                        const float *x, float *y, void *codes, hu_round_counts *counts) {
-    encode_parts(BITS_8, rounder, packer, n, x, y, codes, counts);
-}
-
-hu_encode_fn hu_encode_16_avx512;
-void hu_encode_16_avx512(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                         const float *x, float *y, void *codes, hu_round_counts *counts) {
-    if (rounder->route == HU_ROUTE_ALIGNED)
-        encode_parts(HALF_OF_32, rounder, packer, n, x, y, codes, counts);
-    else
-        encode_parts(BITS_16, rounder, packer, n, x, y, codes, counts);
-}
+#define HU_ENCODE_NAME hu_encode_avx512
+#include "kernel/encode/parts.inc"
