@@ -113,6 +113,10 @@ static bool ends_in(const char *name, const char *const *endings) {
     return false;
 }
 
+bool hu_is_image_name(const char *name) {
+    return ends_in(name, of_images);
+}
+
 /* Most file systems say in the directory what an entry is; of links, and of others, it is asked. */
 static hu_status ask_kind(const char *directory, const struct dirent *entry, bool *is_folder) {
     char *path;

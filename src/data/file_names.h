@@ -24,6 +24,9 @@ long hu_file_names_find(const hu_file_names *names, const char *name);
 /* What pictures end in, in words. */
 #define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png, .webp"
 
+/* Whether a name ends as pictures do, in any case. */
+bool hu_is_image_name(const char *name);
+
 /* Names of the folders in a directory, or of the files that end as pictures do, or in .wav, in any
  * case; sorted byte by byte, without those that begin with a dot. HU_ERR_MISSING, HU_ERR_IO,
  * HU_ERR_MEMORY; the names are then empty. */

@@ -136,6 +136,20 @@ def files_are_looked_at(checks, cwd):
     checks.that("nowhere.png" in err and not out, err)
     code, _, err = program.call("predict", "run", "away", cwd=cwd)
     checks.that(code == 3 and "away: found neither a picture (.jpg" in err, f"{code} {err}")
+    whole = program.png(20, 16, (90, 80, 40))
+    program.put(cwd, "mixed/1.png", whole)
+    program.put(cwd, "mixed/2.png", whole[:60])
+    program.put(cwd, "mixed/3.JPG", b"no picture")
+    program.put(cwd, "mixed/4.png", whole)
+    code, out, err = program.call("predict", "run", "mixed", "--json", cwd=cwd)
+    made = json.loads(out)
+    checks.same((code, made["left_out"], [row["file"] for row in made["predictions"]]),
+                (3, 2, ["mixed/1.png", "mixed/4.png"]), "damaged pictures are left out")
+    lines = err.splitlines()
+    checks.that(lines[0].startswith("left out: mixed/2.png: damaged PNG") and lines[1].startswith("left out: mixed/3.JPG: "), err)
+    for given in (["mixed/2.png"], ["mixed/2.png", "mixed/3.JPG"]):
+        code, out, err = program.call("predict", "run", *given, cwd=cwd)
+        checks.that(code == 3 and not out and "halfulp: damaged file: " in err, f"nothing is left: {code} {err}")
     program.train(*program.TINY, "steps=1", cwd=cwd, run="ten")
     row = predictions(checks, cwd, "ten", wanted[1])[0]
     checks.same((len(row["top"]), row["file"]), (5, wanted[1]), "a run of another kind of coloured squares")
