@@ -171,13 +171,20 @@ static hu_status read_role(const hu_place *place, const json_t *text, hu_value_r
         name);
 }
 
+/* Of a value or a node; what has no name cannot be spoken of. */
+static hu_status read_name(const hu_place *place, const json_t *object, const char **name) {
+    hu_status st = hu_json_text(place, json_object_get(object, "name"), "name", name);
+    if (st == HU_OK && !**name) st = hu_place_fail(place, "name: found '', expected a name");
+    return st;
+}
+
 static hu_status read_value(const hu_place *place, const json_t *object, hu_graph *graph) {
     hu_status st = HU_OK;
     const char *name;
     hu_shape shape;
     hu_value_role role = HU_VALUE_INPUT;
     hu_value_id id;
-    HU_TRY(hu_json_text(place, json_object_get(object, "name"), "name", &name));
+    HU_TRY(read_name(place, object, &name));
     HU_TRY(read_role(place, json_object_get(object, "role"), &role));
     HU_TRY(read_shape(place, json_object_get(object, "shape"), &shape));
     st = hu_graph_add_value(graph, name, &shape, role, &id);
@@ -211,7 +218,7 @@ static hu_status read_node(const hu_place *place, const json_t *object, hu_graph
     const char *name, *op;
     hu_node_facts facts = {0};
     hu_value_id *in = NULL, *params = NULL, *out = NULL;
-    HU_TRY(hu_json_text(place, json_object_get(object, "name"), "name", &name));
+    HU_TRY(read_name(place, object, &name));
     HU_TRY(hu_json_text(place, json_object_get(object, "op"), "op", &op));
     const hu_op *found = hu_op_find(op);
     if (!found)

@@ -131,6 +131,10 @@ static void damaged_files_say_what_was_found(void **state) {
     refuses(
         "{\"values\": [{\"name\": \"x\", \"role\": \"input\", \"shape\": [1,1,1,1,1,1,1,1,1]}]}",
         HU_ERR_CORRUPT, "9 extents");
+    refuses("{\"values\": [{\"name\": \"\", \"role\": \"input\", \"shape\": [4]}]}", HU_ERR_CORRUPT,
+            "name: found '', expected a name");
+    refuses(VALUES "[{\"name\": \"\", \"op\": \"relu\", \"inputs\": []}]}", HU_ERR_CORRUPT,
+            "name: found ''");
     refuses(VALUES "[{\"name\": \"a\", \"op\": \"relu9\", \"inputs\": []}]}", HU_ERR_VERSION,
             "relu9");
     refuses(VALUES "[{\"name\": \"a\", \"op\": \"relu\", \"inputs\": [\"b\"], \"parameters\": [], "
