@@ -69,9 +69,13 @@ slice() {
     largest=$(find "$here/examples/$name" -type f -printf '%s\n' | sort -n | tail -1)
     if ((largest > most)); then most=$largest; fi
     if [[ -e tests/fuzz/$name.dict ]]; then options+=("-dict=tests/fuzz/$name.dict"); fi
+    # MiB of one allocation. A hundred bytes of WebP may say, and then take, 805 MB of pixels, which no size is refused.
+    local memory=256
+    if [[ $name == image ]]; then memory=1024; fi
     local good=0 TIMEFORMAT='%U %S'
     { time "$here/${name}_fuzz" "${options[@]}" -runs=$left -max_total_time="$seconds" \
-        -max_len=$most -timeout=60 -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 \
+        -max_len=$most -timeout=60 -rss_limit_mb=$((memory * 4)) -malloc_limit_mb="$memory" \
+        -print_final_stats=1 \
         -artifact_prefix="$here/found/$name-" "$here/corpus/$name" "$here/examples/$name" \
         >"$log" 2>&1; } 2>"$here/time" || good=1
     used=$(awk '{ print $1 + $2 }' "$here/time" | tail -1)
