@@ -15,7 +15,7 @@ while [[ ${1:-} == --* ]]; do
     case $1 in
     --until=*) until=${1#*=} ;;
     --coverage) coverage=1 ;;
-    *) set -- wrong ;;
+    *) set -- "$1" wrong ;; # which no number of seconds is
     esac
     shift
 done
