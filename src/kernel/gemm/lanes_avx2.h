@@ -61,7 +61,7 @@ HU_INLINE vec v_magnitude(vec x) {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff)));
 }
 HU_INLINE vec v_larger(vec a, vec b) {
-    return _mm256_max_ps(a, b);
+    return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b)));
 }
 HU_INLINE vec v_copysign(vec magnitude, vec sign) {
     return _mm256_or_ps(magnitude, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
