@@ -63,12 +63,22 @@ done:
     return st;
 }
 
+/* The shape that products without padding get. */
+static hu_gemm_kernel best_kernel(hu_mac mac) {
+    hu_gemm_kernel best = {0};
+    for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
+        hu_gemm_kernel kernel = hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST,
+                                                  (hu_gemm_shape)shape);
+        if (kernel.run && (!best.run || kernel.cost < best.cost)) best = kernel;
+    }
+    return best;
+}
+
 hu_status hu_bench_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
                         bool *is_there, hu_bench_tile_row *row) {
     tile_memory memory;
     hu_gemm_constants constants;
-    hu_gemm_kernel kernel =
-        hu_gemm_kernel_of(hu_cpu_isa(), accumulator->mac, HU_GEMM_F32, HU_GEMM_FAST, HU_GEMM_WIDE);
+    hu_gemm_kernel kernel = best_kernel(accumulator->mac);
     *is_there = kernel.run && kernel.rows * TERMS <= 2 * MOST_FLOATS &&
                 kernel.columns * TERMS <= 2 * MOST_FLOATS &&
                 kernel.rows * kernel.columns <= MOST_FLOATS;

@@ -88,6 +88,7 @@ typedef enum hu_gemm_shape {
 typedef struct hu_gemm_kernel {
     hu_gemm_kernel_fn *run; /* NULL: this combination does not exist */
     int rows, columns;
+    double cost; /* time of a multiply-accumulate beside that of the wide shape */
 } hu_gemm_kernel;
 
 /* R's constants of a valid accumulator (hu_accumulator_check); zeros for FMACS. */

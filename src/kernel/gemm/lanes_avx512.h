@@ -25,6 +25,13 @@
 #define KAHAN_CPD_WIDE 6, 2
 #define KAHAN_CPD_MIDDLE 0, 0
 #define KAHAN_CPD_NARROW 12, 1
+
+/* Times of a multiply-accumulate beside those of the wide shape: FMACS reads nearly two numbers for
+ * each in the narrow one; where rounding is most of the work, the broadcasts of that shape are
+ * operands of the instructions that need them, and it is the faster one unless each step multiplies
+ * twice to round to odd (measured). */
+#define HU_GEMM_MIDDLE_COST 1.0
+#define HU_GEMM_NARROW_COST(mode, is_odd) ((mode) == HU_MAC_FMACS ? 1.125 : (is_odd) ? 1.02 : 0.97)
 enum { HAS_MANY_REGISTERS = 1 };
 #define HU_GEMM_HAS_ODD 1
 

@@ -198,20 +198,26 @@ static double padded_area(const hu_gemm_plan *p) {
     return (double)(p->row_panels * p->rows) * (double)(p->column_panels * p->columns);
 }
 
+/* The kernel that most tiles of a shape will need: exact semantics round to odd where the
+ * instruction set can. */
+static hu_gemm_kernel usual_kernel(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape) {
+    hu_gemm_kernel odd = hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32_ODD, HU_GEMM_FULL, shape);
+    if (task->accumulator.semantics == HU_SEMANTICS_EXACT && odd.run) return odd;
+    return hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32, HU_GEMM_FULL, shape);
+}
+
 /* The shape whose padding costs least, by the time of one multiply-accumulate in each. Scratch for
  * all: which of them serves depends on m, and bytes must not. */
 hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
-    static const double costs[HU_GEMM_SHAPE_COUNT] = {1.0, 1.02, 1.125};
     hu_status st = HU_OK;
     double least_cost = 0;
     size_t bytes = 0;
     for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
         hu_gemm_plan candidate;
-        if (!hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32, HU_GEMM_FULL, (hu_gemm_shape)shape)
-                 .run)
-            continue;
+        hu_gemm_kernel kernel = usual_kernel(task, isa, (hu_gemm_shape)shape);
+        if (!kernel.run) continue;
         HU_TRY(make(task, isa, (hu_gemm_shape)shape, &candidate));
-        double cost = costs[shape] * padded_area(&candidate);
+        double cost = kernel.cost * padded_area(&candidate);
         if (bytes < candidate.bytes) bytes = candidate.bytes;
         if (shape > 0 && cost >= least_cost) continue;
         least_cost = cost;
