@@ -37,21 +37,38 @@ static hu_round_counts *b_counts(hu_gemm_worker *w) {
     return w->job->task->b.counts ? &w->b_counts : NULL;
 }
 
-/* Panel `panel` of a factor, `width` rows of it, in all runs of the stretch: run r becomes unit at
- * + r of `units`, each of `unit` floats, [terms of the run][width]; facts[at + r] become its facts.
- */
-static void pack_panel(const hu_gemm_job *job, const hu_source *source, int64_t panel, int width,
-                       const stretch *s, int64_t at, float *units, size_t unit,
-                       hu_panel_facts *facts, hu_round_counts *counts) {
-    const hu_gemm_plan *p = &job->plan;
-    for (int64_t k = 0; k < s->terms; k += p->run, at++) {
-        int64_t run = least(p->run, s->terms - k);
-        float *out = units + at * (int64_t)unit;
-        hu_source_pack(source, panel * width, width, s->first + k, run, out, counts);
-        if (job->needs_facts)
-            facts[at] =
-                source->has_facts ? source->facts : hu_gemm_measure(job, out, run, width, width);
+/* Where panels go: run r of panel p becomes unit at + p * runs + r of `units`, each of `unit`
+ * floats, [terms of the run][width]; its facts, if anybody needs them, facts[at + p * runs + r]. */
+typedef struct units {
+    float *panels;
+    hu_panel_facts *facts;
+    size_t unit;
+    int64_t at, runs;
+} units;
+
+/* `count` panels of a factor from number `panel` on, `width` rows of it each, in all runs of the
+ * stretch. */
+static void pack_panels(const hu_gemm_job *job, const hu_source *source, int64_t panel,
+                        int64_t count, int width, const stretch *s, const units *to,
+                        hu_round_counts *counts) {
+    int64_t step = to->runs * (int64_t)to->unit, length = job->plan.run, at = to->at;
+    for (int64_t k = 0; k < s->terms; k += length, at++) {
+        int64_t run = least(length, s->terms - k);
+        float *out = to->panels + at * (int64_t)to->unit;
+        hu_source_pack_side(source, panel * width, width, count, s->first + k, run, step, out,
+                            counts);
+        for (int64_t p = 0; p < count && job->needs_facts; p++)
+            to->facts[at + p * to->runs] =
+                source->has_facts ? source->facts
+                                  : hu_gemm_measure(job, out + p * step, run, width, width);
     }
+}
+
+/* Units of B from number `at` on; of a panel, `runs` lie one behind the other. */
+static units b_units(const hu_gemm_job *job, int64_t at, int64_t runs) {
+    const hu_gemm_plan *p = &job->plan;
+    return (units){hu_gemm_shared(job, p->b_panels), hu_gemm_shared(job, p->b_facts), p->b_unit, at,
+                   runs};
 }
 
 /* A thread's share of the column panels of B; unit j * runs + r is run r of panel j. */
@@ -59,9 +76,10 @@ static void pack_b(hu_gemm_worker *w, const stretch *s, int team) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
     int64_t end = part_of(p->column_panels, w->thread + 1, team);
-    for (int64_t j = part_of(p->column_panels, w->thread, team); j < end; j++)
-        pack_panel(job, &job->b, j, p->columns, s, j * p->runs, hu_gemm_shared(job, p->b_panels),
-                   p->b_unit, hu_gemm_shared(job, p->b_facts), b_counts(w));
+    for (int64_t j = part_of(p->column_panels, w->thread, team); j < end; j++) {
+        const units to = b_units(job, j * p->runs, p->runs);
+        pack_panels(job, &job->b, j, 1, p->columns, s, &to, b_counts(w));
+    }
 }
 
 /* Row panels `first` .. `end` - 1 into the units from number `at` on. */
@@ -70,9 +88,10 @@ static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t e
     const hu_gemm_plan *p = &job->plan;
     /* With B near every thread packs all of A for itself: only the first counts what it rounds. */
     hu_round_counts *counts = p->is_b_near && w->thread > 0 ? NULL : a_counts(w);
-    for (int64_t i = first; i < end; i++, at += p->runs)
-        pack_panel(job, &job->a, i, p->rows, s, at, hu_gemm_shared(job, p->a_panels), p->a_unit,
-                   hu_gemm_shared(job, p->a_facts), counts);
+    units to = {hu_gemm_shared(job, p->a_panels), hu_gemm_shared(job, p->a_facts), p->a_unit, at,
+                p->runs};
+    for (int64_t i = first; i < end; i++, to.at += p->runs)
+        pack_panels(job, &job->a, i, 1, p->rows, s, &to, counts);
 }
 
 /* A thread's share of the panels of A: blocks lie one behind the other, so all are one block. */
@@ -92,27 +111,42 @@ static int64_t phase_at(const hu_gemm_task *task, int64_t k) {
     return 0;
 }
 
-/* Unit of b_panels where a run of a column panel lies; packs it where that is not done yet. */
-static int64_t b_unit_of(hu_gemm_worker *w, const stretch *s, int64_t column_panel,
-                         const hu_gemm_run *run) {
+/* Column panels j .. j + count - 1 of a run, of the chunk at hand. */
+typedef struct group {
+    int64_t j, count;
+} group;
+
+/* The thread's own group of panels. */
+static void pack_near(hu_gemm_worker *w, const stretch *s, const group *g, const hu_gemm_run *run) {
     const hu_gemm_job *job = w->job;
     const hu_gemm_plan *p = &job->plan;
-    if (!p->is_b_near) return column_panel * p->runs + run->index;
-    stretch part = {.first = s->first + run->index * p->run, .terms = run->terms};
-    pack_panel(job, &job->b, w->first_column / p->columns + column_panel, p->columns, &part,
-               w->thread, hu_gemm_shared(job, p->b_panels), p->b_unit,
-               hu_gemm_shared(job, p->b_facts), b_counts(w));
-    return w->thread;
+    const stretch part = {.first = s->first + run->index * p->run, .terms = run->terms};
+    const units to = b_units(job, w->thread * p->group_panels, 1);
+    pack_panels(job, &job->b, w->first_column / p->columns + g->j, g->count, p->columns, &part, &to,
+                b_counts(w));
 }
 
-/* Asks for part `part` of `parts` of what packing a column panel will read, so that it comes while
- * a tile runs. */
-static void fetch_part(const hu_gemm_worker *w, const stretch *s, int64_t column_panel,
-                       const hu_gemm_run *run, int64_t part, int64_t parts) {
+/* Asks for part `part` of `parts` of what is packed next, so that it comes while a tile runs. */
+static void fetch_part(const hu_gemm_worker *w, const hu_gemm_span *next, int64_t part,
+                       int64_t parts) {
+    int64_t k = next->terms * part / parts, end = next->terms * (part + 1) / parts;
+    hu_source_fetch(&w->job->b, next->column, next->columns, next->first + k, end - k);
+}
+
+/* The tiles of a group, all panels of A for each column panel. next: what is packed behind them. */
+static void run_group(hu_gemm_worker *w, const group *g, const hu_gemm_span *next,
+                      const hu_gemm_run *run, int64_t row_panels) {
     const hu_gemm_plan *p = &w->job->plan;
-    int64_t k = run->terms * part / parts, end = run->terms * (part + 1) / parts;
-    hu_source_fetch(&w->job->b, w->first_column + column_panel * p->columns, p->columns,
-                    s->first + run->index * p->run + k, end - k);
+    int64_t parts = g->count * row_panels, part = 0;
+    for (int64_t j = g->j; j < g->j + g->count; j++) {
+        int64_t b_unit =
+            p->is_b_near ? w->thread * p->group_panels + j - g->j : j * p->runs + run->index;
+        w->is_b_wide = false;
+        for (int64_t i = 0; i < row_panels; i++, part++) {
+            if (p->is_b_near) fetch_part(w, next, part, parts);
+            hu_gemm_run_tile(w, i, j, b_unit, run);
+        }
+    }
 }
 
 /* All runs of a stretch, in order: the order of terms is part of the definition. Within a run a
@@ -126,14 +160,16 @@ static void run_tiles(hu_gemm_worker *w, const stretch *s, int64_t row_panels,
                            .phase = phase_at(w->job->task, s->first + k)};
         /* Panels as doubles belong to one run. */
         memset(w->is_wide, 0, (size_t)row_panels * sizeof *w->is_wide);
-        for (int64_t j = 0; j < column_panels; j++) {
-            int64_t b_unit = b_unit_of(w, s, j, &run);
-            w->is_b_wide = false;
-            for (int64_t i = 0; i < row_panels; i++) {
-                if (p->is_b_near && j + 1 < column_panels)
-                    fetch_part(w, s, j + 1, &run, i, row_panels);
-                hu_gemm_run_tile(w, i, j, b_unit, &run);
-            }
+        group g = {0, least(p->group_panels, column_panels)};
+        for (int64_t j; g.count > 0; g = (group){j, least(p->group_panels, column_panels - j)}) {
+            hu_gemm_span next = w->next;
+            j = g.j + g.count;
+            if (j < column_panels)
+                next = (hu_gemm_span){w->first_column + j * p->columns,
+                                      least(p->group_panels, column_panels - j) * p->columns,
+                                      s->first + k, run.terms};
+            if (p->is_b_near) pack_near(w, s, &g, &run);
+            run_group(w, &g, &next, &run, row_panels);
         }
     }
 }
@@ -194,14 +230,30 @@ static void meet(int team) {
     }
 }
 
+/* What a thread packs behind chunk `chunk` of its share first .. end - 1: the first group of the
+ * next chunk, or of its first one in the next stretch. A stretch with B near is one run. */
+static hu_gemm_span span_behind(const hu_gemm_job *job, const stretch *s, int64_t chunk,
+                                int64_t first, int64_t end) {
+    const hu_gemm_plan *p = &job->plan;
+    bool is_last = chunk + 1 == end;
+    int64_t panel = (is_last ? first : chunk + 1) * p->chunk_panels;
+    int64_t k = is_last ? s->first + s->terms : s->first;
+    return (hu_gemm_span){panel * p->columns,
+                          least(p->group_panels, p->column_panels - panel) * p->columns, k,
+                          least(s->terms, job->task->k - k)};
+}
+
 /* A thread's share of the chunks of the only block. */
 static void run_near(hu_gemm_worker *w, const stretch *s, int team) {
     const hu_gemm_plan *p = &w->job->plan;
-    int64_t chunk = part_of(p->chunks, w->thread, team);
+    int64_t first = part_of(p->chunks, w->thread, team);
     int64_t end = part_of(p->chunks, w->thread + 1, team);
-    if (chunk < end || w->thread == 0)
+    if (first < end || w->thread == 0)
         pack_a(w, s, 0, p->row_panels, w->thread * p->block_panels * p->runs);
-    for (; chunk < end; chunk++) run_block(w, s, 0, chunk, w->thread);
+    for (int64_t chunk = first; chunk < end; chunk++) {
+        w->next = span_behind(w->job, s, chunk, first, end);
+        run_block(w, s, 0, chunk, w->thread);
+    }
 }
 
 /* Blocks for whoever is free, when all of B's stretch is packed. */

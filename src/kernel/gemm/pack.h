@@ -35,6 +35,11 @@ typedef void hu_pack_rows_fn(const float *const *rows, int64_t ahead, int64_t ru
 typedef void hu_pack_columns_fn(const float *source, int64_t stride, int64_t run, int width,
                                 int valid, float *panel);
 
+/* `run` rows of panels * width floats, stride apart -> panels [run][width], `step` floats from one
+ * to the next: whole pieces of memory are read, in the order in which they lie. */
+typedef void hu_pack_side_fn(const float *source, int64_t stride, int64_t run, int width,
+                             int64_t panels, int64_t step, float *panel);
+
 /* Adds what a proof needs to know of x[n] to the facts. */
 typedef void hu_pack_measure_fn(size_t n, const float *x, hu_pack_facts *facts);
 
@@ -51,6 +56,7 @@ typedef void hu_pack_finish_fn(size_t n, const float *sum, const float *extra, c
 typedef struct hu_pack_set {
     hu_pack_rows_fn *rows;
     hu_pack_columns_fn *columns;
+    hu_pack_side_fn *side;
     hu_pack_measure_fn *measure;
     hu_pack_widen_fn *widen;
     hu_pack_finish_fn *finish;

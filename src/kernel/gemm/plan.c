@@ -15,7 +15,8 @@ enum {
     STRETCH_MAX = 1024,
     STEP = 8,
     STEP_MAX = 64,
-    B_FLOATS = 1 << 18
+    B_FLOATS = 1 << 18,
+    GROUP_FLOATS = 1 << 16 /* beside a block of A in the second cache */
 };
 
 static int64_t divide_up(int64_t value, int64_t by) {
@@ -115,6 +116,18 @@ static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
     p->chunks = divide_up(p->column_panels, p->chunk_panels);
 }
 
+/* Floats of the panels of a thread's group: of many where terms of B are rows of memory, which then
+ * are read in long pieces. Grows with the unit, hence with k, alone. */
+static int64_t group_floats(const hu_gemm_task *task, const hu_gemm_plan *p) {
+    int64_t unit = (int64_t)p->b_unit, most = CHUNK_COLUMNS / p->columns * unit;
+    if (!hu_source_is_side_by_side(&task->b)) return unit;
+    return most_of(unit, least(most, GROUP_FLOATS));
+}
+
+static void cut_groups(const hu_gemm_task *task, hu_gemm_plan *p) {
+    p->group_panels = least(group_floats(task, p) / (int64_t)p->b_unit, p->chunk_panels);
+}
+
 /* Scratch grows part by part; `fits` stays false after an overflow. */
 typedef struct layout {
     size_t bytes;
@@ -147,11 +160,14 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     int64_t threads = task->threads, blocks = threads == 1 ? 1 : least(p->blocks, 2 * threads);
     int64_t single = threads * least(p->row_panels, SINGLE_ROWS / p->rows);
     int64_t a_units = most_of(blocks * p->block_panels, single) * p->runs;
-    int64_t b_units = p->is_b_near ? threads : most_of(p->column_panels * p->runs, threads);
+    int64_t near = threads * group_floats(task, p), far = p->column_panels * p->runs;
+    int64_t near_units = threads * (CHUNK_COLUMNS / p->columns);
+    int64_t b_floats = p->is_b_near ? near : most_of(far * (int64_t)p->b_unit, near);
     p->a_images = place(l, 1, hu_source_image_floats(&task->a), sizeof(float));
     p->b_images = place(l, 1, hu_source_image_floats(&task->b), sizeof(float));
-    p->b_panels = place(l, b_units, p->b_unit, sizeof(float));
-    p->b_facts = place(l, b_units, 1, sizeof(hu_panel_facts));
+    p->b_panels = place(l, b_floats, 1, sizeof(float));
+    p->b_facts =
+        place(l, p->is_b_near ? near_units : most_of(far, near_units), 1, sizeof(hu_panel_facts));
     p->a_panels = place(l, a_units, p->a_unit, sizeof(float));
     p->a_facts = place(l, a_units, 1, sizeof(hu_panel_facts));
     p->extra_store = place(l, stored_elements(task, p), 1, sizeof(float));
@@ -183,6 +199,7 @@ static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
     choose_tile(task, isa, shape, plan);
     cut_tiles(task, plan);
     cut_terms(task, plan);
+    cut_groups(task, plan);
     place_shared(task, plan, &l);
     place_own(plan, &l);
     place(&l, task->threads - 1, plan->own_bytes, 1);

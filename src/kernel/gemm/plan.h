@@ -24,11 +24,12 @@ typedef struct hu_gemm_plan {
     int64_t row_panels, column_panels;
     int64_t block_panels, blocks; /* rows: panels of a block, number of blocks */
     int64_t chunk_panels, chunks; /* columns */
+    int64_t group_panels;         /* columns that are packed together */
     int64_t stretch, run;         /* terms, multiples of the block of FMAC-K where that is short */
     int64_t runs;                 /* of a stretch, at most */
     size_t a_unit, b_unit;        /* floats of a panel of one run */
     bool is_a_shared;             /* all of A's stretch is packed before any tile is run */
-    bool is_b_near; /* one block of rows: a panel of B is packed right before use, and A by every
+    bool is_b_near; /* one block of rows: a group of B is packed right before use, and A by every
                        thread for itself, so that they need not wait for each other */
     bool has_extra; /* the kernels' second state is used */
     bool has_two_states; /* sum and extra both rest between stretches */

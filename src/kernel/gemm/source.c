@@ -76,17 +76,23 @@ void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen) {
 
 /* ---- matrices ---- */
 
+bool hu_source_is_side_by_side(const hu_operand *operand) {
+    return !operand->patches && operand->inner == 0 && operand->stride == 1;
+}
+
 /* Terms a multiple of so many floats apart fall into a few sets of the caches, where they would
  * push each other out before they are read. */
-enum { CACHE_FOLD = 256 };
+enum { CACHE_FOLD = 256, CACHE_LINE = 16 };
 
-void hu_source_fetch(const hu_source *source, int64_t first, int width, int64_t k, int64_t run) {
+void hu_source_fetch(const hu_source *source, int64_t first, int64_t width, int64_t k,
+                     int64_t run) {
     const hu_operand *o = &source->operand;
-    bool is_far = !o->patches && o->inner == 0 && o->stride == 1 && o->k_stride % CACHE_FOLD != 0;
-    if (!is_far || first + width > source->rows) return;
+    bool is_far = hu_source_is_side_by_side(o) && o->k_stride % CACHE_FOLD != 0;
+    if (width > source->rows - first) width = source->rows - first;
+    if (!is_far) return;
     const float *data = o->data + first + k * o->k_stride;
     for (; run > 0; run--, data += o->k_stride) {
-        __builtin_prefetch(data);
-        __builtin_prefetch(data + width - 1);
+        for (int64_t i = 0; i < width; i += CACHE_LINE) __builtin_prefetch(data + i, 0, 2);
+        __builtin_prefetch(data + width - 1, 0, 2);
     }
 }

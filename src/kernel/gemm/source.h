@@ -42,8 +42,11 @@ void hu_source_use_images(hu_source *source, const float *images);
 void hu_source_measure_images(const hu_source *source, int part, int parts, hu_pack_facts *seen);
 void hu_source_use_facts(hu_source *source, const hu_pack_facts *seen);
 
+/* Whether rows lie side by side in every term: then panels are packed many at a time. */
+bool hu_source_is_side_by_side(const hu_operand *operand);
+
 /* Asks the caches for elements (first .. first+width-1, k .. k+run-1) where they lie far from each
  * other and packing would wait for them. */
-void hu_source_fetch(const hu_source *source, int64_t first, int width, int64_t k, int64_t run);
+void hu_source_fetch(const hu_source *source, int64_t first, int64_t width, int64_t k, int64_t run);
 
 #endif

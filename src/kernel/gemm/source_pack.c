@@ -67,3 +67,20 @@ void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k
         hu_source_pack_patches(source, first, width, valid, k, run, panel);
     if (source->is_rounded) round_panel(source, run, width, valid, panel, counts);
 }
+
+void hu_source_pack_side(const hu_source *source, int64_t first, int width, int64_t panels,
+                         int64_t k, int64_t run, int64_t step, float *panel,
+                         hu_round_counts *counts) {
+    const hu_operand *o = &source->operand;
+    int64_t whole = (source->rows - first) / width, p = 0;
+    if (whole > panels) whole = panels;
+    if (whole > 1 && hu_source_is_side_by_side(o)) {
+        source->pack->side(o->data + first + k * o->k_stride, o->k_stride, run, width, whole, step,
+                           panel);
+        for (; p < whole; p++)
+            if (source->is_rounded)
+                round_panel(source, run, width, width, panel + p * step, counts);
+    }
+    for (; p < panels; p++)
+        hu_source_pack(source, first + p * width, width, k, run, panel + p * step, counts);
+}

@@ -11,4 +11,10 @@
 void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k, int64_t run,
                     float *panel, hu_round_counts *counts);
 
+/* `panels` panels as of hu_source_pack, one after the other from row `first` on, `step` floats from
+ * one to the next: where rows lie side by side, each term of all panels is read at once. */
+void hu_source_pack_side(const hu_source *source, int64_t first, int width, int64_t panels,
+                         int64_t k, int64_t run, int64_t step, float *panel,
+                         hu_round_counts *counts);
+
 #endif

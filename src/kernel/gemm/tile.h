@@ -24,6 +24,11 @@ typedef struct hu_gemm_job {
     int64_t next;                 /* first tile job of the stretch that no thread has taken */
 } hu_gemm_job;
 
+/* Rows column .. column + columns - 1 of B, terms first .. first + terms - 1. */
+typedef struct hu_gemm_span {
+    int64_t column, columns, first, terms;
+} hu_gemm_span;
+
 /* Tiles side by side with their state. */
 typedef struct hu_gemm_worker {
     const hu_gemm_job *job;
@@ -36,6 +41,7 @@ typedef struct hu_gemm_worker {
     int64_t ld;
     hu_gemm_reach *reach;                           /* [block panels][chunk panels] */
     int64_t first_row, rows, first_column, columns; /* of the state at hand, without padding */
+    hu_gemm_span next; /* what the thread packs behind the chunk at hand, where B is near */
     hu_gemm_counts counts;
     hu_round_counts a_counts, b_counts; /* of packing */
     int thread;
