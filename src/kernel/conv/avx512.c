@@ -12,5 +12,6 @@ enum { LANES = 16, PLACES = 8 };
 #define HU_RECORD hu_conv_kernels_avx512
 #include "kernel/conv/body.inc"
 
+#define HU_HAS_16_LANES 1
 #define HU_WINOGRAD_RECORD hu_winograd_kernels_avx512
 #include "kernel/conv/winograd.inc"

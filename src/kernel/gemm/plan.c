@@ -116,12 +116,16 @@ static void cut_tiles(const hu_gemm_task *task, hu_gemm_plan *p) {
     p->chunks = divide_up(p->column_panels, p->chunk_panels);
 }
 
-/* Floats of the panels of a thread's group: of many where terms of B are rows of memory, which then
- * are read in long pieces. Grows with the unit, hence with k, alone. */
+/* Most panels of a group: many where terms of B are rows of memory, which then are read in long
+ * pieces. */
+static int64_t most_grouped(const hu_gemm_task *task, const hu_gemm_plan *p) {
+    return hu_source_is_side_by_side(&task->b) ? CHUNK_COLUMNS / p->columns : 1;
+}
+
+/* Floats of the panels of a thread's group. Grows with the unit, hence with k, alone. */
 static int64_t group_floats(const hu_gemm_task *task, const hu_gemm_plan *p) {
-    int64_t unit = (int64_t)p->b_unit, most = CHUNK_COLUMNS / p->columns * unit;
-    if (!hu_source_is_side_by_side(&task->b)) return unit;
-    return most_of(unit, least(most, GROUP_FLOATS));
+    int64_t unit = (int64_t)p->b_unit;
+    return most_of(unit, least(most_grouped(task, p) * unit, GROUP_FLOATS));
 }
 
 static void cut_groups(const hu_gemm_task *task, hu_gemm_plan *p) {
@@ -161,7 +165,7 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     int64_t single = threads * least(p->row_panels, SINGLE_ROWS / p->rows);
     int64_t a_units = most_of(blocks * p->block_panels, single) * p->runs;
     int64_t near = threads * group_floats(task, p), far = p->column_panels * p->runs;
-    int64_t near_units = threads * (CHUNK_COLUMNS / p->columns);
+    int64_t near_units = threads * most_grouped(task, p);
     int64_t b_floats = p->is_b_near ? near : most_of(far * (int64_t)p->b_unit, near);
     p->a_images = place(l, 1, hu_source_image_floats(&task->a), sizeof(float));
     p->b_images = place(l, 1, hu_source_image_floats(&task->b), sizeof(float));
