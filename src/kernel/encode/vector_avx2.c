@@ -15,9 +15,10 @@ typedef struct constants {
     __m128i drop;
 } constants;
 
-/* What was counted, in part by lanes. under: not less 1, as in tally. */
+/* What was counted, in part by lanes. plain: numbers of groups that are normal, which add to
+ * nothing else but the extremes. under: not less 1, as in tally. */
 typedef struct counters {
-    uint64_t beyond, nan, below, zero_before;
+    uint64_t plain, beyond, nan, below, zero_before;
     __m256i zero_in, top, under;
 } counters;
 
@@ -138,11 +139,12 @@ HU_INLINE uint64_t without_bits(code_kind kind, const __m256i *codes, __m256i bi
 
 /* One group x with the magnitudes u. is_calm: all of them are within the largest finite number; the
  * codes of others do not tell what they are, and those of normal numbers have a bit of the
- * exponent. */
+ * exponent. is_normal: none is below the smallest normal number, so that none becomes one that is.
+ */
 HU_INLINE void encode_group(const constants *c, code_kind kind, __m256i *x, const __m256i *u,
-                            float *y, void *codes, counters *t, bool is_calm) {
+                            float *y, void *codes, counters *t, bool is_calm, bool is_normal) {
     __m256i v[VECTORS], code[VECTORS], packed[2];
-    count_inputs(u, t);
+    if (!is_normal) count_inputs(u, t);
     HU_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         __m256i sign = _mm256_and_si256(x[k], spread(HU_F32_SIGN));
@@ -156,11 +158,11 @@ HU_INLINE void encode_group(const constants *c, code_kind kind, __m256i *x, cons
         put_8(c, x, code, codes, packed);
     else
         put_16(c, x, code, codes, packed);
-    if (is_calm) {
+    if (!is_calm) {
+        count_numbers(c, v, t);
+    } else if (!is_normal) {
         t->zero_before += without_bits(kind, packed, c->magnitude);
         t->below += without_bits(kind, packed, c->exponent);
-    } else {
-        count_numbers(c, v, t);
     }
 }
 
@@ -174,9 +176,10 @@ HU_INLINE __m256i finite_top(const constants *c, const __m256i *u, __m256i top) 
     return top;
 }
 
-/* kind and y, NULL where it is not wanted, are constants of each loop. */
-HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const float *x, float *y,
-                          uint8_t *codes, counters *t) {
+/* A block of groups. kind, looks_low (whether normal ones are looked for), and y, NULL where it is
+ * not wanted, are constants of each loop. */
+HU_INLINE void encode_block(const constants *c, code_kind kind, bool looks_low, size_t n,
+                            const float *x, float *y, uint8_t *codes, counters *t) {
     const size_t bytes = kind == BITS_8 ? 1 : 2;
     for (size_t i = 0; i < n; i += GROUP) {
         __m256i in[VECTORS], u[VECTORS];
@@ -186,15 +189,23 @@ HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const fl
             u[k] = _mm256_and_si256(in[k], spread(~HU_F32_SIGN));
         }
         __m256i top = _mm256_max_epu32(_mm256_max_epu32(u[0], u[1]), _mm256_max_epu32(u[2], u[3]));
+        __m256i low = _mm256_min_epu32(_mm256_min_epu32(u[0], u[1]), _mm256_min_epu32(u[2], u[3]));
         float *to = y ? y + i : NULL;
         __m256i large = _mm256_cmpgt_epi32(top, c->max);
-        if (__builtin_expect(_mm256_testz_si256(large, large), 1)) {
-            t->top = _mm256_max_epu32(t->top, top);
-            encode_group(c, kind, in, u, to, codes + i * bytes, t, true);
-        } else {
+        __m256i small = _mm256_cmpgt_epi32(c->min_normal, low);
+        if (__builtin_expect(!_mm256_testz_si256(large, large), 0)) {
             t->top = finite_top(c, u, t->top);
-            encode_group(c, kind, in, u, to, codes + i * bytes, t, false);
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, false, false);
+            continue;
         }
+        t->top = _mm256_max_epu32(t->top, top);
+        if (!looks_low || !_mm256_testz_si256(small, small)) {
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, true, false);
+            continue;
+        }
+        t->under = _mm256_min_epu32(t->under, low);
+        t->plain += GROUP;
+        encode_group(c, kind, in, u, to, codes + i * bytes, t, true, true);
     }
 }
 

@@ -21,9 +21,10 @@ typedef struct constants {
     __m128i drop;
 } constants;
 
-/* What was counted: by bits of masks, and in lanes. */
+/* What was counted: by bits of masks, and in lanes. plain: numbers of groups that are normal, which
+ * the others leave out. */
 typedef struct counters {
-    uint64_t beyond, nan, normal, nonzero_before, nonzero_in;
+    uint64_t plain, beyond, nan, normal, nonzero_before, nonzero_in;
     __m512i top, under; /* under: not less 1, as in tally */
 } counters;
 
@@ -165,11 +166,12 @@ HU_INLINE void count_codes(const constants *c, code_kind kind, const __m512i *co
 }
 
 /* One group x with the magnitudes u. is_calm: all of them are within the largest finite number; the
- * codes of others do not tell what they are. */
+ * codes of others do not tell what they are. is_normal: none is below the smallest normal number,
+ * so that none becomes one that is. */
 HU_INLINE void encode_group(const constants *c, code_kind kind, __m512i *x, const __m512i *u,
-                            float *y, void *codes, counters *t, bool is_calm) {
+                            float *y, void *codes, counters *t, bool is_calm, bool is_normal) {
     __m512i v[VECTORS], code[VECTORS], packed[2];
-    count_inputs(u, t);
+    if (!is_normal) count_inputs(u, t);
     HU_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         __m512i signed_x = x[k];
@@ -182,10 +184,10 @@ HU_INLINE void encode_group(const constants *c, code_kind kind, __m512i *x, cons
         put_8(c, x, code, codes, packed);
     else
         put_16(c, x, code, codes, packed);
-    if (is_calm)
-        count_codes(c, kind, packed, t);
-    else
+    if (!is_calm)
         count_numbers(c, v, t);
+    else if (!is_normal)
+        count_codes(c, kind, packed, t);
 }
 
 /* Largest finite magnitude of a group that has others. */
@@ -198,9 +200,10 @@ HU_INLINE __m512i finite_top(const constants *c, const __m512i *u, __m512i top) 
     return top;
 }
 
-/* kind and y, NULL where it is not wanted, are constants of each loop. */
-HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const float *x, float *y,
-                          uint8_t *codes, counters *t) {
+/* A block of groups. kind, looks_low (whether normal ones are looked for), and y, NULL where it is
+ * not wanted, are constants of each loop. */
+HU_INLINE void encode_block(const constants *c, code_kind kind, bool looks_low, size_t n,
+                            const float *x, float *y, uint8_t *codes, counters *t) {
     const size_t bytes = kind == BITS_8 ? 1 : 2;
     for (size_t i = 0; i < n; i += GROUP) {
         __m512i in[VECTORS], u[VECTORS];
@@ -210,23 +213,30 @@ HU_INLINE void encode_all(const constants *c, code_kind kind, size_t n, const fl
             u[k] = _mm512_and_si512(in[k], spread(~HU_F32_SIGN));
         }
         __m512i top = _mm512_max_epu32(_mm512_max_epu32(u[0], u[1]), _mm512_max_epu32(u[2], u[3]));
+        __m512i low = _mm512_min_epu32(_mm512_min_epu32(u[0], u[1]), _mm512_min_epu32(u[2], u[3]));
         float *to = y ? y + i : NULL;
-        if (__builtin_expect(_mm512_cmpgt_epi32_mask(top, c->max) == 0, 1)) {
-            t->top = _mm512_max_epu32(t->top, top);
-            encode_group(c, kind, in, u, to, codes + i * bytes, t, true);
-        } else {
+        if (__builtin_expect(_mm512_cmpgt_epi32_mask(top, c->max) != 0, 0)) {
             t->top = finite_top(c, u, t->top);
-            encode_group(c, kind, in, u, to, codes + i * bytes, t, false);
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, false, false);
+            continue;
         }
+        t->top = _mm512_max_epu32(t->top, top);
+        if (!looks_low || _mm512_cmplt_epi32_mask(low, c->min_normal) != 0) {
+            encode_group(c, kind, in, u, to, codes + i * bytes, t, true, false);
+            continue;
+        }
+        t->under = _mm512_min_epu32(t->under, low);
+        t->plain += GROUP;
+        encode_group(c, kind, in, u, to, codes + i * bytes, t, true, true);
     }
 }
 
 HU_INLINE tally tally_of(const counters *t, size_t count) {
     return (tally){.beyond = (uint32_t)t->beyond,
                    .nan = (uint32_t)t->nan,
-                   .below = (uint32_t)(count - t->normal),
-                   .zero_before = (uint32_t)(count - t->nonzero_before),
-                   .zero_in = (uint32_t)(count - t->nonzero_in),
+                   .below = (uint32_t)(count - t->plain - t->normal),
+                   .zero_before = (uint32_t)(count - t->plain - t->nonzero_before),
+                   .zero_in = (uint32_t)(count - t->plain - t->nonzero_in),
                    .top = _mm512_reduce_max_epu32(t->top),
                    .under = _mm512_reduce_min_epu32(t->under) - 1};
 }

@@ -9,8 +9,9 @@
 #include "base/bits.h"
 #include "kernel/lane.h"
 
-#define NO_INPUT (HU_F32_INFINITY - 1) /* infinities and NaNs less 1, and zero less 1, lie above   \
-                                        */
+#define NO_INPUT                                                                                   \
+    (HU_F32_INFINITY - 1) /* infinities and NaNs less 1, and zero less 1, lie above                \
+                           */
 
 /* Lane counters of one block; the contract's counters follow from them. */
 typedef struct tally {
@@ -22,6 +23,26 @@ typedef struct tally {
     uint32_t top;         /* largest finite input magnitude (bits) */
     uint32_t under;       /* bits of the smallest nonzero one, less 1; NO_INPUT or more: none */
 } tally;
+
+/* Whether a loop of groups looks for those that are normal, block by block. Where more than an
+ * eighth are not, nobody can tell which will be, and the look costs more than it saves: then it is
+ * left out for some blocks. What is counted does not depend on it. */
+typedef struct look {
+    int blocks_without;
+} look;
+
+enum { LOOK_GROUPS = 32, LOOK_WITHOUT = 15 }; /* groups of a block; blocks */
+
+HU_INLINE bool looks(look *l) {
+    if (l->blocks_without == 0) return true;
+    l->blocks_without--;
+    return false;
+}
+
+/* `mixed` of the `groups` groups of a block that was looked at were not normal. */
+HU_INLINE void have_looked(look *l, uint64_t mixed, size_t groups) {
+    if (mixed * 8 > groups) l->blocks_without = LOOK_WITHOUT;
+}
 
 HU_INLINE uint32_t at_most(uint32_t a, uint32_t b) {
     return a < b ? a : b;
