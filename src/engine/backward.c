@@ -50,8 +50,8 @@ static void fold_block(int64_t kept, int64_t step, int64_t n, const float *x, fl
 static void sum_dparam(const hu_run *run, uint32_t n, int64_t elements, const float *x, float *to) {
     enum { FEW = 32768 };
     int64_t step = run->exec[n].dparam_elements, partials = 1;
-    bool stacks = hu_stacks_partials(run, n);
-    if (hu_dparam_per_chunk(run, n)) partials = partials_of(run, n);
+    bool stacks = hu_stacks_partials(run, n), is_summed = stacks && run->options.threads > 1;
+    if (hu_dparam_per_chunk(run, n) && !is_summed) partials = partials_of(run, n);
     int threads = elements >= FEW ? run->options.threads : 1;
     if (partials == 1 && to == x) return;
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
@@ -133,57 +133,97 @@ static void store_dparams(hu_run *run, uint32_t n) {
         if (dparam[j]) store_dparam(run, n, j, dparam[j]);
 }
 
-/* The chunks of one partial parameter gradient, in order, by one thread. */
-static void backward_span(hu_run *run, uint32_t n, int64_t partial, hu_thread *thread) {
+/* The chunks of one partial parameter gradient, in order, by one thread. place: where the result
+ * lies among others. */
+static void backward_span(hu_run *run, uint32_t n, int64_t partial, int64_t place,
+                          hu_thread *thread) {
     int64_t span = run->exec[n].span, end = (partial + 1) * span;
     if (end > run->chunks) end = run->chunks;
     for (int64_t c = partial * span; c < end; c++) {
         hu_visit visit = hu_visit_begin(run, thread, n, HU_BACKWARD, c);
-        visit.partial = hu_region_stacks(run, n) ? hu_stacked(partial) : partial;
+        visit.partial = place;
         visit.adds = c > partial * span;
         hu_visit_backward(&visit);
     }
 }
 
-/* Partial result `partial` lies on the stack of node n: where it completes a subtree of the sum, it
- * is added to what lies below it, while both are in a cache. */
-static void add_stacked(const hu_run *run, uint32_t n, int64_t partial) {
-    int64_t elements = run->exec[n].dparam_elements, top = hu_stacked(partial);
+/* The partial result at one place is added to that at another, each element by one thread. */
+static void add_places(const hu_run *run, uint32_t n, int64_t to, int64_t from) {
+    enum { PART = 16384 };
+    int64_t elements = run->exec[n].dparam_elements;
     float *all = hu_buffer_data(run, run->exec[n].dpartial);
-    for (; partial % 2 == 1; partial /= 2, top--)
-        hu_fused()->add(elements, all + (top - 1) * elements, all + top * elements,
-                        all + (top - 1) * elements);
+    float *left = all + to * elements, *right = all + from * elements;
+#pragma omp parallel for num_threads(run->options.threads) schedule(static) if (elements > PART)
+    for (int64_t i = 0; i < elements; i += PART) {
+        int64_t count = elements - i < PART ? elements - i : PART;
+        hu_fused()->add(count, left + i, right + i, left + i);
+    }
 }
 
-/* All nodes that sum parameter gradients in the visits of region n. */
-static void add_all_stacked(const hu_run *run, uint32_t n, int64_t partial) {
+/* Of all nodes that sum parameter gradients in the visits of region n. */
+static void add_all_places(const hu_run *run, uint32_t n, int64_t to, int64_t from) {
     const hu_members *members = &run->exec[n].members[HU_BACKWARD];
     for (uint32_t k = 0; k < members->count; k++) {
         uint32_t m = members->node[k];
         bool is_own = m >= hu_region_first(run, n) && m <= hu_region_last(run, n);
         if (run->exec[m].dpartial == HU_NONE || !hu_dparam_per_chunk(run, m)) continue;
-        if (is_own || hu_sums_pulled(run, m, n)) add_stacked(run, m, partial);
+        if (is_own || hu_sums_pulled(run, m, n)) add_places(run, m, to, from);
     }
 }
 
-/* One thread leaves few partial results: it adds them as soon as the tree lets it. The last ones
- * are added where they are stored. */
+/* Places of partial results that are complete subtrees of their sum, from the first on. */
+typedef struct places {
+    int64_t at[HU_PARTIALS_MOST];
+    int count;
+} places;
+
+/* The lowest place that nobody has, which he has who asks. */
+static int64_t take_place(bool is_taken[HU_PARTIALS_MOST]) {
+    int64_t place = 0;
+    while (is_taken[place]) place++;
+    is_taken[place] = true;
+    return place;
+}
+
+/* The two last subtrees become one. */
+static void join_last(const hu_run *run, uint32_t n, places *stack,
+                      bool is_taken[HU_PARTIALS_MOST]) {
+    int64_t from = stack->at[--stack->count];
+    add_all_places(run, n, stack->at[stack->count - 1], from);
+    is_taken[from] = false;
+}
+
+/* Every thread makes a partial result, then all add what that completes of the tree; and at the end
+ * what is left, to the first place. One thread leaves that to where it is stored. */
 static void backward_stack(hu_run *run, uint32_t n, int64_t partials) {
-    for (int64_t p = 0; p < partials; p++) {
-        backward_span(run, n, p, &run->thread[0]);
-        if (p < partials - 1) add_all_stacked(run, n, p);
+    int threads = run->options.threads;
+    bool is_taken[HU_PARTIALS_MOST] = {false};
+    places stack = {.count = 0};
+    for (int64_t first = 0, made; first < partials; first += made) {
+        int64_t place[HU_PARTIALS_MOST];
+        made = partials - first < threads ? partials - first : threads;
+        for (int64_t i = 0; i < made; i++) place[i] = take_place(is_taken);
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+        for (int64_t i = 0; i < made; i++)
+            backward_span(run, n, first + i, place[i], &run->thread[hu_thread_number()]);
+        for (int64_t p = first; p < first + made; p++) {
+            bool is_left = threads == 1 && p == partials - 1;
+            stack.at[stack.count++] = place[p - first];
+            for (int64_t q = p; q % 2 == 1 && !is_left; q /= 2) join_last(run, n, &stack, is_taken);
+        }
     }
+    while (threads > 1 && stack.count > 1) join_last(run, n, &stack, is_taken);
 }
 
 static void backward_spans(hu_run *run, uint32_t n) {
     int64_t partials = partials_of(run, n);
-    if (hu_region_stacks(run, n)) {
+    if (run->exec[n].is_stacked) {
         backward_stack(run, n, partials);
         return;
     }
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t p = 0; p < partials; p++)
-        backward_span(run, n, p, &run->thread[hu_thread_number()]);
+        backward_span(run, n, p, p, &run->thread[hu_thread_number()]);
 }
 
 /* A chunk's call in a loop, whose terms are the rows of its steps: `before` of them came in earlier

@@ -22,14 +22,12 @@ static inline bool hu_sums_pulled(const hu_run *run, uint32_t node, uint32_t reg
 /* True if a region sums parameter gradients of one of its nodes in the order of the batch. */
 bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
 
-/* True if the partial parameter gradients of a region lie on a stack: one thread makes one after
- * the other, and adds what is complete of their tree; and whether those of a node do. */
-static inline bool hu_region_stacks(const hu_run *run, uint32_t region) {
-    return run->options.threads == 1 && !hu_region_sums_in_batch_order(run, region);
-}
+/* True if the partial parameter gradients of a node lie on a stack: every thread makes one, then
+ * what is complete of their tree is added before the next ones are made. So they take few places,
+ * of which one thread has no use for more, and large ones no room. */
 static inline bool hu_stacks_partials(const hu_run *run, uint32_t n) {
     uint32_t region = run->exec[n].backward_in;
-    return region != HU_NONE && hu_dparam_per_chunk(run, n) && hu_region_stacks(run, region);
+    return region != HU_NONE && hu_dparam_per_chunk(run, n) && run->exec[region].is_stacked;
 }
 
 /* Partial results on the stack below number `partial`: a subtree for each 1 of the number. */

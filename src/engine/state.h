@@ -42,6 +42,7 @@ typedef struct hu_exec {
     int64_t span;             /* chunks whose parameter gradients are added one after the other */
     uint64_t absent;          /* numbers of out[0] that the present pass has not (op/op.h) */
     bool sums_in_batch_order; /* parameter gradients by the op's accumulate (op/op.h) */
+    bool is_stacked; /* of a region: its partial parameter gradients lie on a stack (facts.h) */
 
     int kind;              /* index of its op in hu_op_table */
     bool is_lazy;          /* forward: runs in the visits of who reads its output */

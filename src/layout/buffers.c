@@ -130,12 +130,18 @@ static int64_t dparam_elements(const hu_run *run, uint32_t n) {
     return elements;
 }
 
+/* Bytes of one partial result of a region. */
+static int64_t partial_bytes(const hu_run *run, uint32_t n) {
+    int64_t elements = 0;
+    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
+        elements += dparam_elements(run, m);
+    return elements * (int64_t)sizeof(float);
+}
+
 /* The nodes of a loop have one, because their visits are the same. */
 int64_t hu_buffers_span(const hu_run *run, uint32_t n) {
-    int64_t bytes = 0, chunks = chunks_of(run);
+    int64_t bytes = partial_bytes(run, n), chunks = chunks_of(run);
     if (!hu_dparam_per_chunk(run, n) && !hu_loop_at(run, n)) return 1;
-    for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
-        bytes += dparam_elements(run, m) * (int64_t)sizeof(float);
     if (hu_region_sums_in_batch_order(run, n)) return 1;
     int64_t partials = bytes ? USUAL_PARTIAL_BYTES / bytes : HU_PARTIALS_MOST;
     if (partials > HU_PARTIALS_MOST) partials = HU_PARTIALS_MOST;
@@ -143,21 +149,38 @@ int64_t hu_buffers_span(const hu_run *run, uint32_t n) {
     return (chunks + partials - 1) / partials;
 }
 
-/* The most of so many partial results that lie on the stack at a time. */
-static int64_t most_stacked(int64_t partials) {
+/* Partial results that a region's chunks leave. */
+static int64_t partials_of(const hu_run *run, uint32_t n) {
+    int64_t span = hu_buffers_span(run, n);
+    return (chunks_of(run) + span - 1) / span;
+}
+
+/* Where several threads leave as many bytes as this, they wait for each other behind every partial
+ * result, lest all be kept. */
+static bool is_stacked(const hu_run *run, uint32_t region) {
+    enum { MANY_BYTES = 32 << 20 };
+    if (hu_region_sums_in_batch_order(run, region)) return false;
+    int64_t partials = partials_of(run, region), bytes = partials * partial_bytes(run, region);
+    return run->options.threads == 1 || bytes > MANY_BYTES;
+}
+
+/* The most of so many partial results that lie on the stack at a time: what is left of those
+ * before, and one of each thread. */
+static int64_t most_stacked(int64_t partials, int64_t threads) {
     int64_t most = 0;
-    for (int64_t p = 0; p < partials; p++)
-        if (hu_stacked(p) >= most) most = hu_stacked(p) + 1;
+    for (int64_t p = 0; p < partials; p += threads) {
+        int64_t made = partials - p < threads ? partials - p : threads;
+        if (hu_stacked(p) + made > most) most = hu_stacked(p) + made;
+    }
     return most;
 }
 
 static hu_status dparam_buffer(hu_run *run, uint32_t n) {
     hu_exec *exec = &run->exec[n];
-    int64_t chunks = chunks_of(run);
     exec->dparam_elements = dparam_elements(run, n);
     exec->span = hu_buffers_span(run, n);
-    int64_t partials = hu_dparam_per_chunk(run, n) ? (chunks + exec->span - 1) / exec->span : 1;
-    if (hu_stacks_partials(run, n)) partials = most_stacked(partials);
+    int64_t partials = hu_dparam_per_chunk(run, n) ? partials_of(run, n) : 1;
+    if (hu_stacks_partials(run, n)) partials = most_stacked(partials, run->options.threads);
     return hu_buffers_add(run, (size_t)(exec->dparam_elements * partials) * sizeof(float),
                           HU_BUFFER_SCRATCH, &exec->dpartial);
 }
@@ -219,6 +242,8 @@ hu_status hu_buffers_declare(hu_run *run) {
     hu_status st = HU_OK;
     HU_TRY(value_buffers(run));
     HU_TRY(gradient_buffers(run));
+    for (uint32_t n = 0; n < run->graph->node_count; n++)
+        run->exec[n].is_stacked = run->graph->node[n].needs_backward && is_stacked(run, n);
     for (uint32_t n = 0; n < run->graph->node_count; n++) HU_TRY(node_buffers(run, n));
     reserve_input(run);
 done:
