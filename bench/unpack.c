@@ -5,8 +5,9 @@
  *   build/bench-unpack [FORMAT]                     fp(4,3,4)
  *
  * The 3x3 layers of ResNet-20, 8 images of each, in three ways that take turns: all images are
- * unpacked, then the gradient is made; the same strip by strip (kernel/conv/strip.h), so that what
- * is unpacked stays near; and the gradient alone. One thread, processor time, best of all turns. */
+ * unpacked, then the gradient is made; the same image by image, or as many as a strip of the
+ * gradient has (kernel/conv/conv.h), so that what is unpacked stays near; and the gradient alone.
+ * One thread, processor time, best of all turns. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static const struct {
 typedef struct layer {
     hu_conv_plan *plan;
     const hu_packer *packer;
-    int64_t elements, strip; /* of an image; images */
+    int64_t elements, part; /* of an image; images at a time */
     size_t code_bytes;
     unsigned char *codes;
     float *x, *dy, *dw;
@@ -73,7 +74,7 @@ static layer make(int64_t side, int64_t channels, const hu_packer *packer) {
                           .dilation_w = 1};
     layer l = {.packer = packer,
                .elements = side * side * channels,
-               .strip = hu_conv_strip(&conv).images,
+               .part = hu_conv_strip(&conv).images,
                .code_bytes = packer->code_bits == 8 ? 1 : 2};
     size_t images = (size_t)(IMAGES * l.elements);
     must(hu_conv_plan_create(&conv, &l.plan));
@@ -114,7 +115,7 @@ static void measure(const layer *l, double best[WAYS]) {
         const unsigned char *codes = l->codes + first;
         for (int way = 0; way < WAYS; way++) {
             double begin = seconds();
-            gradient(l, way < 2 ? codes : NULL, way == 1 ? l->strip : IMAGES);
+            gradient(l, way < 2 ? codes : NULL, way == 1 ? l->part : IMAGES);
             double took = seconds() - begin;
             if (took < best[way]) best[way] = took;
         }
@@ -127,7 +128,7 @@ int main(int argc, char **argv) {
     double step[WAYS] = {0};
     must(hu_format_parse(argc > 1 ? argv[1] : "fp(4,3,4)", &format));
     must(hu_packer_init(&packer, &format, hu_format_bits(&format) <= 8 ? 8 : 16));
-    printf("layer       whole us  by strips us  alone us\n");
+    printf("layer       whole us  by images us  alone us\n");
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         layer l = make(layers[i].side, layers[i].channels, &packer);
         double best[WAYS];

@@ -148,7 +148,8 @@ typedef struct hu_gemm_task {
  * HU_ERR_MEMORY. k = 0 gives zeros (plus bias). */
 HU_API hu_status hu_gemm(const hu_gemm_task *task);
 
-/* Floats of carry, and bytes of scratch for a task of these extents, formats and threads. */
+/* Floats of carry, and bytes of scratch for a task of these extents, strides, formats and threads,
+ * whether it counts or not; of its pointers only patches are read. */
 HU_API size_t hu_gemm_carry_floats(int64_t m, int64_t n);
 HU_API hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
 

@@ -63,12 +63,12 @@ done:
     return st;
 }
 
-/* The shape that products without padding get. */
+/* The shape that products of f32fma get where none has padding. */
 static hu_gemm_kernel best_kernel(hu_mac mac) {
     hu_gemm_kernel best = {0};
     for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
-        hu_gemm_kernel kernel = hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST,
-                                                  (hu_gemm_shape)shape);
+        hu_gemm_kernel kernel =
+            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST, (hu_gemm_shape)shape);
         if (kernel.run && (!best.run || kernel.cost < best.cost)) best = kernel;
     }
     return best;

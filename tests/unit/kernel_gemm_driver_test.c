@@ -401,25 +401,22 @@ static void check_rounded_matrix(const char *accumulator, int64_t m, int64_t n, 
     hu_round_counts counts, wanted;
     float *a = numbers(m * k, 10), *b = numbers(k * n, 24), *rounded = numbers(k * n, 24);
     float *c = numbers(m * n, 24), *first = numbers(m * n, 24);
-    hu_gemm_task task = {.m = m,
-                         .n = n,
-                         .k = k,
-                         .a = {.data = a, .stride = k, .k_stride = 1},
-                         .b = {.data = b,
-                               .stride = 1,
-                               .k_stride = n,
-                               .format = &format,
-                               .counts = &counts},
-                         .accumulator = parsed(accumulator, HU_SEMANTICS_F32FMA),
-                         .c = first,
-                         .c_stride = n,
-                         .threads = threads};
+    hu_gemm_task task = {
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = {.data = a, .stride = k, .k_stride = 1},
+        .b = {.data = b, .stride = 1, .k_stride = n, .format = &format, .counts = &counts},
+        .accumulator = parsed(accumulator, HU_SEMANTICS_F32FMA),
+        .c = first,
+        .c_stride = n,
+        .threads = threads};
     hu_round_counts_clear(&counts);
     hu_round_counts_clear(&wanted);
     run(&task);
-    assert_int_equal(hu_round_f32((size_t)(k * n), b, rounded, &format, HU_ROUND_NEAREST_EVEN, NULL,
-                                  0, &wanted),
-                     HU_OK);
+    assert_int_equal(
+        hu_round_f32((size_t)(k * n), b, rounded, &format, HU_ROUND_NEAREST_EVEN, NULL, 0, &wanted),
+        HU_OK);
     task.b = (hu_operand){.data = rounded, .stride = 1, .k_stride = n};
     task.c = c;
     run(&task);
@@ -468,6 +465,61 @@ static void scratch_never_grows_when_extents_shrink(void **state) {
     check_scratch(task);
     task.accumulator = parsed("fmac8:1/6/9", HU_SEMANTICS_F32FMA);
     check_scratch(task);
+    task.accumulator = parsed("fmac:fp32", HU_SEMANTICS_F32FMA);
+    check_scratch(task);
+}
+
+/* Scratch is asked for by extents, strides, formats and threads: counts that come later change
+ * nothing. Nobody writes behind it. */
+static void check_asked(const char *accumulator, int64_t m, int64_t n, int64_t k, int threads,
+                        bool counts_sums, bool is_b_by_rows) {
+    enum { MARK = 64 };
+    float *a = numbers(m * k, 10), *b = numbers(k * n, 10), *c = numbers(m * n, 24);
+    hu_gemm_counts counts = {0};
+    hu_gemm_task task = {.m = m,
+                         .n = n,
+                         .k = k,
+                         .a = {.stride = k, .k_stride = 1},
+                         .b = {.stride = is_b_by_rows ? k : 1, .k_stride = is_b_by_rows ? 1 : n},
+                         .accumulator = parsed(accumulator, HU_SEMANTICS_F32FMA),
+                         .threads = threads};
+    size_t bytes;
+    void *block;
+    assert_int_equal(hu_gemm_scratch_bytes(&task, &bytes), HU_OK);
+    assert_int_equal(hu_alloc(bytes + MARK, &block), HU_OK);
+    memset((char *)block + bytes, 77, MARK);
+    task.a.data = a;
+    task.b.data = b;
+    task.c = c;
+    task.c_stride = n;
+    task.scratch = block;
+    if (counts_sums) task.counts = &counts;
+    run(&task);
+    for (int i = 0; i < MARK; i++)
+        if (((char *)block)[bytes + (size_t)i] != 77)
+            fail_msg("%s: %lld x %lld x %lld, %d threads: written behind the scratch", accumulator,
+                     (long long)m, (long long)n, (long long)k, threads);
+    assert_rows(accumulator, &task);
+    hu_free(block);
+    hu_free(a);
+    hu_free(b);
+    hu_free(c);
+}
+
+static void nobody_writes_behind_the_scratch(void **state) {
+    (void)state;
+    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+        hu_cpu_set_isa((hu_isa)isa);
+        for (int threads = 1; threads < 4; threads++)
+            for (int way = 0; way < 4; way++) {
+                check_asked("fmac8:1/6/9", 17, 1000, 330, threads, way & 1, way & 2);
+                check_asked("fmac8:1/6/9", 16, 64, 300, threads, way & 1, way & 2);
+                check_asked("fmac:fp32", 16, 64, 300, threads, way & 1, way & 2);
+                check_asked("fmac:fp32", 5, 256, 320, threads, way & 1, way & 2);
+                check_asked("kahan:1/6/9", 200, 70, 300, threads, way & 1, way & 2);
+            }
+    }
+    hu_cpu_set_isa(hu_cpu_isa_native());
 }
 
 /* Nobody writes outside the scratch that was asked for, and products run side by side. */
@@ -525,6 +577,7 @@ int main(void) {
         cmocka_unit_test(carried_weight_gradients_have_the_bits_of_one_call),
         cmocka_unit_test(rows_side_by_side_are_packed_together),
         cmocka_unit_test(scratch_never_grows_when_extents_shrink),
+        cmocka_unit_test(nobody_writes_behind_the_scratch),
         cmocka_unit_test(products_run_inside_a_team),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

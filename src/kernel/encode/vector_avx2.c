@@ -16,7 +16,7 @@ typedef struct constants {
 } constants;
 
 /* What was counted, in part by lanes. plain: numbers of groups that are normal, which add to
- * nothing else but the extremes. under: not less 1, as in tally. */
+ * nothing else but the extremes; for have_looked alone. under: not less 1, as in tally. */
 typedef struct counters {
     uint64_t plain, beyond, nan, below, zero_before;
     __m256i zero_in, top, under;

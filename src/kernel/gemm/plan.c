@@ -32,16 +32,18 @@ static int64_t most_of(int64_t a, int64_t b) {
 }
 
 /* R of an FMAC in float32's own format is what a fused multiply-add does: FMACS gives the same
- * bits, unless subnormal accumulators are to be counted. */
+ * bits. */
 static bool is_float32_fmac(const hu_gemm_task *task) {
     const hu_format *f = &task->accumulator.format;
-    return task->accumulator.mac == HU_MAC_FMAC && !task->counts && f->exp_bits == 8 &&
-           f->man_bits == 23 && f->bias == 127 && f->specials == HU_SPECIALS_IEEE &&
-           f->subnormals && f->overflow == HU_OVERFLOW_INF;
+    return task->accumulator.mac == HU_MAC_FMAC && f->exp_bits == 8 && f->man_bits == 23 &&
+           f->bias == 127 && f->specials == HU_SPECIALS_IEEE && f->subnormals &&
+           f->overflow == HU_OVERFLOW_INF;
 }
 
+/* FMACS counts no subnormal accumulators. */
 static hu_mac mac_of(const hu_gemm_task *task) {
-    return is_float32_fmac(task) ? HU_MAC_FMACS : task->accumulator.mac;
+    bool is_fmacs = is_float32_fmac(task) && !task->counts;
+    return is_fmacs ? HU_MAC_FMACS : task->accumulator.mac;
 }
 
 /* The tile of a shape: F32's extents, and how many of its columns an F64 kernel takes at once. */
@@ -196,10 +198,10 @@ static void place_own(hu_gemm_plan *p, layout *l) {
 }
 
 /* The plan with tiles of one shape. */
-static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape,
+static hu_status make(const hu_gemm_task *task, hu_isa isa, hu_mac mac, hu_gemm_shape shape,
                       hu_gemm_plan *plan) {
     layout l = {.fits = true};
-    *plan = (hu_gemm_plan){.mac = mac_of(task)};
+    *plan = (hu_gemm_plan){.mac = mac};
     choose_tile(task, isa, shape, plan);
     cut_tiles(task, plan);
     cut_terms(task, plan);
@@ -221,29 +223,43 @@ static double padded_area(const hu_gemm_plan *p) {
 
 /* The kernel that most tiles of a shape will need: exact semantics round to odd where the
  * instruction set can. */
-static hu_gemm_kernel usual_kernel(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shape) {
-    hu_gemm_kernel odd = hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32_ODD, HU_GEMM_FULL, shape);
+static hu_gemm_kernel usual_kernel(const hu_gemm_task *task, hu_isa isa, hu_mac mac,
+                                   hu_gemm_shape shape) {
+    hu_gemm_kernel odd = hu_gemm_kernel_of(isa, mac, HU_GEMM_F32_ODD, HU_GEMM_FULL, shape);
     if (task->accumulator.semantics == HU_SEMANTICS_EXACT && odd.run) return odd;
-    return hu_gemm_kernel_of(isa, mac_of(task), HU_GEMM_F32, HU_GEMM_FULL, shape);
+    return hu_gemm_kernel_of(isa, mac, HU_GEMM_F32, HU_GEMM_FULL, shape);
 }
 
-/* The shape whose padding costs least, by the time of one multiply-accumulate in each. Scratch for
- * all: which of them serves depends on m, and bytes must not. */
-hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+/* The shape whose padding costs least, by the time of one multiply-accumulate in each; *most: the
+ * bytes of the largest. */
+static hu_status choose_shape(const hu_gemm_task *task, hu_isa isa, hu_mac mac, hu_gemm_plan *plan,
+                              size_t *most) {
     hu_status st = HU_OK;
     double least_cost = 0;
-    size_t bytes = 0;
     for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
         hu_gemm_plan candidate;
-        hu_gemm_kernel kernel = usual_kernel(task, isa, (hu_gemm_shape)shape);
+        hu_gemm_kernel kernel = usual_kernel(task, isa, mac, (hu_gemm_shape)shape);
         if (!kernel.run) continue;
-        HU_TRY(make(task, isa, (hu_gemm_shape)shape, &candidate));
+        HU_TRY(make(task, isa, mac, (hu_gemm_shape)shape, &candidate));
         double cost = kernel.cost * padded_area(&candidate);
-        if (bytes < candidate.bytes) bytes = candidate.bytes;
+        if (*most < candidate.bytes) *most = candidate.bytes;
         if (shape > 0 && cost >= least_cost) continue;
         least_cost = cost;
         *plan = candidate;
     }
+done:
+    return st;
+}
+
+/* Scratch for every shape and for both ways to sum in float32: which of them serves depends on m
+ * and on whether sums are counted, and bytes must not. */
+hu_status hu_gemm_plan_make(const hu_gemm_task *task, hu_isa isa, hu_gemm_plan *plan) {
+    hu_status st = HU_OK;
+    size_t bytes = 0;
+    hu_gemm_plan other;
+    hu_mac mac = mac_of(task), second = mac == HU_MAC_FMACS ? HU_MAC_FMAC : HU_MAC_FMACS;
+    if (is_float32_fmac(task)) HU_TRY(choose_shape(task, isa, second, &other, &bytes));
+    HU_TRY(choose_shape(task, isa, mac, plan, &bytes));
     plan->bytes = bytes;
 done:
     return st;

@@ -87,6 +87,7 @@ enum { CACHE_FOLD = 256, CACHE_LINE = 16 };
 void hu_source_fetch(const hu_source *source, int64_t first, int64_t width, int64_t k,
                      int64_t run) {
     const hu_operand *o = &source->operand;
+    if (run <= 0) return;
     bool is_far = hu_source_is_side_by_side(o) && o->k_stride % CACHE_FOLD != 0;
     if (width > source->rows - first) width = source->rows - first;
     if (!is_far) return;

@@ -9,9 +9,8 @@
 #include "base/bits.h"
 #include "kernel/lane.h"
 
-#define NO_INPUT                                                                                   \
-    (HU_F32_INFINITY - 1) /* infinities and NaNs less 1, and zero less 1, lie above                \
-                           */
+/* Infinities and NaNs less 1, and zero less 1, lie above. */
+#define NO_INPUT (HU_F32_INFINITY - 1)
 
 /* Lane counters of one block; the contract's counters follow from them. */
 typedef struct tally {
