@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/error.h"
+#include "comparison.h"
+
 #include "base/memory.h"
 #include "base/rng.h"
 #include "product/heads.h"
@@ -24,18 +24,6 @@ enum { HEADS = 4, DEPTH = 32, SAMPLES = 32, CELLS = 128, GATES = 4 * CELLS, TURN
 
 /* Seconds that a turn takes, at least. */
 static const double turn = 0.02;
-
-static void must(hu_status st) {
-    if (st == HU_OK) return;
-    fprintf(stderr, "%s\n", hu_last_error());
-    exit(1);
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static float *drawn(int64_t count, uint64_t stream) {
     const hu_random_key key = {1, stream, 0};

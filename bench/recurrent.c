@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/error.h"
+#include "comparison.h"
+
 #include "base/memory.h"
 #include "base/rng.h"
 #include "engine/pass.h"
@@ -37,18 +37,6 @@ typedef struct shape {
 
 /* The layers of the small language models: 32 streams of 32 words, and of 20 with a projection. */
 static const shape shapes[] = {{32, 32, 128, 128, 0}, {20, 32, 128, 256, 128}};
-
-static void must(hu_status st) {
-    if (st == HU_OK) return;
-    fprintf(stderr, "%s\n", hu_last_error());
-    exit(1);
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static float *floats(int64_t count) {
     void *block;

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <halfulp/format.h>
 
-#include "base/error.h"
+#include "comparison.h"
+
 #include "base/memory.h"
 #include "kernel/conv/conv.h"
 #include "kernel/pack/pack.h"
@@ -37,18 +37,6 @@ typedef struct layer {
     float *x, *dy, *dw;
     void *scratch;
 } layer;
-
-static void must(hu_status st) {
-    if (st == HU_OK) return;
-    fprintf(stderr, "%s\n", hu_last_error());
-    exit(1);
-}
-
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *room(size_t bytes) {
     void *block;
