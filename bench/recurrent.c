@@ -74,7 +74,11 @@ static void fill(void *context, uint32_t field, int64_t first, int64_t count, fl
 }
 
 static void open_loop(const shape *s, loop_net *n) {
-    const hu_recurrent_form form = {"rnn", "_l0", s->hidden, s->projection, HU_NONE};
+    const hu_recurrent_form form = {.layer = "rnn",
+                                    .suffix = "_l0",
+                                    .hidden = s->hidden,
+                                    .projection = s->projection,
+                                    .lengths = HU_NONE};
     const hu_recurrent_state start = {HU_NONE, HU_NONE};
     const hu_shape x = {2, {s->steps, s->in}}, y = {2, {s->steps, out_of(s)}};
     const hu_run_options options = {
