@@ -1,5 +1,6 @@
 #include "base/decimal.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,4 +26,166 @@ const char *hu_decimal_text(double value, char *text) {
     while (hu_f64_bits(strtod(text, NULL)) != hu_f64_bits(value) && ++digits <= MOST);
     trim_exponent(text);
     return text;
+}
+
+/* ---- texts as numbers ---- */
+
+/* Digits that count one by one; whether others behind them are zero is all that matters of those.
+ * Numbers of 2^+-HU_WIDE_EXPONENT have at most 1,234 decimal places before or behind the point. */
+enum { DIGITS_MOST = 800, PLACES_MOST = 1234, LIMB_BITS = 32 };
+
+/* DIGITS_MOST hexadecimal digits, or decimal ones shifted up for a division by 10^(PLACES_MOST +
+ * DIGITS_MOST), whose logarithm is below 6,757. */
+enum { LIMBS = (DIGITS_MOST * 4 + 6757 + 3 * 64) / LIMB_BITS };
+
+/* A natural number, least significant limb first, and whether less than 1 was cut off it. */
+typedef struct whole {
+    uint32_t limb[LIMBS];
+    int count;
+    bool is_cut;
+} whole;
+
+static void multiply_add(whole *w, uint32_t factor, uint32_t addend) {
+    uint64_t carry = addend;
+    for (int i = 0; i < w->count; i++) {
+        carry += (uint64_t)w->limb[i] * factor;
+        w->limb[i] = (uint32_t)carry;
+        carry >>= LIMB_BITS;
+    }
+    if (carry != 0) w->limb[w->count++] = (uint32_t)carry;
+}
+
+/* The floor of a floor is the floor of the whole quotient, so divisors may come one by one. */
+static void divide(whole *w, uint32_t divisor) {
+    uint64_t rest = 0;
+    for (int i = w->count; i-- > 0;) {
+        rest = rest << LIMB_BITS | w->limb[i];
+        w->limb[i] = (uint32_t)(rest / divisor);
+        rest %= divisor;
+    }
+    while (w->count > 0 && w->limb[w->count - 1] == 0) w->count--;
+    w->is_cut |= rest != 0;
+}
+
+static void shift_limbs(whole *w, int limbs) {
+    memmove(w->limb + limbs, w->limb, (size_t)w->count * sizeof *w->limb);
+    memset(w->limb, 0, (size_t)limbs * sizeof *w->limb);
+    w->count += limbs;
+}
+
+/* Times 10^power, in steps that fit a limb. */
+static void scale_up(whole *w, int power) {
+    for (; power >= 9; power -= 9) multiply_add(w, 1000000000u, 0);
+    for (; power > 0; power--) multiply_add(w, 10, 0);
+}
+
+/* Divided by 10^power; gives the limbs that it was shifted up before, so that 64 bits and more are
+ * left: 10^power is below 2^(3.33 power). */
+static int scale_down(whole *w, int power) {
+    int limbs = (power * 333 / 100 + 1 + 64) / LIMB_BITS + 1;
+    shift_limbs(w, limbs);
+    for (; power >= 9; power -= 9) divide(w, 1000000000u);
+    for (; power > 0; power--) divide(w, 10);
+    return limbs;
+}
+
+/* The 64 bits below the top one, the last of them 1 if anything is below: w 2^exponent. w > 0. */
+static hu_wide wide_of(const whole *w, int exponent) {
+    int top = w->count * LIMB_BITS - 1 - __builtin_clz(w->limb[w->count - 1]);
+    hu_wide number = {.exponent = top + exponent};
+    bool is_cut = w->is_cut;
+    for (int i = w->count; i-- > 0;) {
+        int place = i * LIMB_BITS + 63 - top; /* of the limb's last bit in the significand */
+        if (place >= 0)
+            number.significand |= (uint64_t)w->limb[i] << place;
+        else if (place > -LIMB_BITS) {
+            number.significand |= w->limb[i] >> -place;
+            is_cut |= w->limb[i] << (LIMB_BITS + place) != 0;
+        } else
+            is_cut |= w->limb[i] != 0;
+    }
+    number.significand |= is_cut;
+    return number;
+}
+
+/* A text in its parts: digits 0.d1d2d3... base^lead, and a factor 2^power. */
+typedef struct spelled {
+    whole digits;
+    int taken;      /* digits in there, from the first that is not zero */
+    int64_t lead;   /* places of digits before the point, from that digit on */
+    int64_t factor; /* exponent as written: of 10, or of 2 */
+    bool is_hexadecimal;
+} spelled;
+
+static int digit_value(char c, bool is_hexadecimal) {
+    if (isdigit((unsigned char)c)) return c - '0';
+    return is_hexadecimal && isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+}
+
+/* Digits and at most one point; NULL without a digit, else what stands behind them. */
+static const char *read_digits(const char *at, spelled *s) {
+    bool has_digit = false, is_behind = false;
+    for (int value;; at++) {
+        if (*at == '.' && !is_behind) {
+            is_behind = true;
+            continue;
+        }
+        if ((value = digit_value(*at, s->is_hexadecimal)) < 0) return has_digit ? at : NULL;
+        has_digit = true;
+        bool counts = s->taken > 0 || value != 0;
+        if (counts != is_behind) s->lead += counts ? 1 : -1;
+        if (!counts) continue;
+        if (s->taken == DIGITS_MOST) {
+            s->digits.is_cut |= value != 0;
+            continue;
+        }
+        multiply_add(&s->digits, s->is_hexadecimal ? 16 : 10, (uint32_t)value);
+        s->taken++;
+    }
+}
+
+/* Numbers beyond this stay there: no text has so many digits that they could bring it back. */
+static const char *read_exponent(const char *at, int64_t *exponent) {
+    const int64_t most = INT64_MAX / 16;
+    bool is_negative = *at == '-';
+    if (*at == '-' || *at == '+') at++;
+    if (!isdigit((unsigned char)*at)) return NULL;
+    for (; isdigit((unsigned char)*at); at++)
+        if (*exponent < most / 10) *exponent = *exponent * 10 + (*at - '0');
+    if (is_negative) *exponent = -*exponent;
+    return at;
+}
+
+/* 2^+-HU_WIDE_EXPONENT and beyond, without the sign. */
+static hu_wide at_the_end(bool is_large) {
+    return (hu_wide){.exponent = is_large ? HU_WIDE_EXPONENT : -HU_WIDE_EXPONENT,
+                     .significand = (uint64_t)1 << 63 | 1};
+}
+
+static hu_wide wide_of_spelled(spelled *s) {
+    int64_t lead = s->is_hexadecimal ? 4 * s->lead + s->factor : s->lead + s->factor;
+    int64_t most = s->is_hexadecimal ? HU_WIDE_EXPONENT : PLACES_MOST;
+    if (s->taken == 0) return (hu_wide){0};
+    if (lead > most || lead < -most) return at_the_end(lead > 0);
+    if (s->is_hexadecimal) return wide_of(&s->digits, (int)lead - 4 * s->taken);
+    int power = (int)lead - s->taken, limbs = 0;
+    if (power >= 0)
+        scale_up(&s->digits, power);
+    else
+        limbs = scale_down(&s->digits, -power);
+    return wide_of(&s->digits, -limbs * LIMB_BITS);
+}
+
+bool hu_wide_read(const char *text, hu_wide *number) {
+    spelled s = {0};
+    bool is_negative = *text == '-';
+    const char *at = text + (*text == '-' || *text == '+');
+    s.is_hexadecimal = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
+    at = read_digits(s.is_hexadecimal ? at + 2 : at, &s);
+    if (at && tolower((unsigned char)*at) == (s.is_hexadecimal ? 'p' : 'e'))
+        at = read_exponent(at + 1, &s.factor);
+    if (!at || *at) return false;
+    *number = wide_of_spelled(&s);
+    number->is_negative = is_negative;
+    return true;
 }

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "cli/fmt_block.h"
 #include "cli/verb.h"
+#include "format/text.h"
 #include "report/formats.h"
 #include "report/recorded_tensor.h"
 #include "show/stdout.h"
@@ -62,15 +63,6 @@ static hu_status bad_line(uint64_t line, const char *text, const char *expected)
                    text, expected);
 }
 
-/* A number as C writes it; hexadecimal ones are exact. */
-static hu_status read_number(const char *text, uint64_t line, float *value) {
-    char *end;
-    *value = strtof(text, &end);
-    if (end == text || *end)
-        return bad_line(line, text, "a decimal or hexadecimal number, inf or nan");
-    return HU_OK;
-}
-
 /* Nine digits give every float32 back. */
 static void write_number(float value) {
     if (isnan(value))
@@ -106,11 +98,10 @@ static hu_status decode_line(const stream_job *job, uint64_t line, const char *t
 static hu_status treat_line(const stream_job *job, uint64_t line, const char *text) {
     if (job->is_decoding) return decode_line(job, line, text);
     float value;
-    hu_status st = read_number(text, line, &value);
-    if (st != HU_OK) return st;
     uint32_t word =
         job->rounding == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
-    value = hu_format_round(&job->format, job->rounding, value, word);
+    hu_status st = hu_format_round_text(&job->format, job->rounding, text, word, &value);
+    if (st != HU_OK) return hu_fail_within(st, "stdin:%llu: ", (unsigned long long)line);
     if (job->is_encoding) return write_code(job, line, value);
     write_number(value);
     return HU_OK;
@@ -327,7 +318,8 @@ const hu_verb hu_verb_fmt = {
         "  --list          all named formats and block formats\n"
         "  --table         all codes of formats of up to 8 bits, with class and value\n"
         "                  (--json as JSON; --csv as lines of format, code, bits, class, value)\n"
-        "  --round[=MODE]  numbers on stdin, one a line, rounded; MODE: rne rna rz ru rd rodd sr\n"
+        "  --round[=MODE]  numbers on stdin, one a line, decimal or as C's hexadecimal floats,\n"
+        "                  rounded once, with all their digits; MODE: rne rna rz ru rd rodd sr\n"
         "                  (sr draws from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
         "  --decode        hexadecimal codes on stdin as numbers\n\n"

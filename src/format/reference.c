@@ -3,62 +3,78 @@
  */
 #include <halfulp/format.h>
 
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "format/text.h"
 #include "format/value.h"
 
-/* |x| = significand 2^(exponent-23) with 2^23 <= significand < 2^24. bits: finite, nonzero. */
-static uint32_t normalised(uint32_t bits, int *exponent) {
+/* bits: finite, nonzero magnitude of a float32. */
+static hu_wide wide_of_bits(uint32_t bits, bool is_negative) {
+    enum { BEHIND = 63 - 23 }; /* bits of the wide significand that a float32 lacks */
     uint32_t significand = bits & 0x7FFFFFu;
-    if (bits >> 23 != 0) {
-        *exponent = (int)(bits >> 23) - 127;
-        return significand | 1u << 23;
+    int exponent = (int)(bits >> 23) - 127, up = 0;
+    if (bits >> 23 == 0) {
+        up = __builtin_clz(significand) - 8;
+        exponent = -126 - up;
+    } else {
+        significand |= 1u << 23;
     }
-    int up = __builtin_clz(significand) - 8;
-    *exponent = -126 - up;
-    return significand << up;
+    return (hu_wide){is_negative, exponent, (uint64_t)significand << (up + BEHIND)};
 }
 
-/* random_word / 2^32 < rest / 2^shift, without leaving 64 bits; shift >= 1, rest < 2^24.
- * From shift = 57 on the right side is below 2^-33 and counts as 0. */
-static int stochastic_up(uint64_t rest, int shift, uint32_t random_word) {
-    if (shift > 56) return 0;
-    if (shift <= 32) return (uint64_t)random_word << shift < rest << 32;
-    return (uint64_t)random_word << (shift - 32) < rest;
+/* |x| = (whole + fraction 2^-64) quanta. */
+typedef struct quanta {
+    uint64_t whole, fraction;
+} quanta;
+
+/* significand 2^-shift; shift >= 1. What is below the last bit of the fraction makes that 1: it is
+ * compared with multiples of 2^-33 alone. */
+static quanta cut(uint64_t significand, int shift) {
+    if (shift < 64) return (quanta){significand >> shift, significand << (64 - shift)};
+    if (shift == 64) return (quanta){0, significand};
+    if (shift >= 128) return (quanta){0, 1};
+    uint64_t lost = significand << (128 - shift);
+    return (quanta){0, significand >> (shift - 64) | (lost != 0)};
 }
 
-/* What to add to the integer n = floor(q), where q = n + rest/2^shift, 0 < rest < 2^shift. */
-static int increment(hu_rounding rounding, int is_negative, uint64_t n, uint64_t rest, int shift,
-                     uint32_t random_word) {
-    uint64_t half = (uint64_t)1 << (shift - 1);
+/* random_word / 2^32 < fraction, one below 2^-33 counting as 0. */
+static bool stochastic_up(uint64_t fraction, uint32_t random_word) {
+    return fraction >> 31 != 0 && (uint64_t)random_word << 32 < fraction;
+}
+
+/* What to add to the whole quanta where the fraction is not 0. */
+static int increment(hu_rounding rounding, bool is_negative, quanta q, uint32_t random_word) {
+    const uint64_t half = (uint64_t)1 << 63;
     switch (rounding) {
     case HU_ROUND_NEAREST_EVEN:
-        return rest > half || (rest == half && (n & 1) != 0);
+        return q.fraction > half || (q.fraction == half && (q.whole & 1) != 0);
     case HU_ROUND_NEAREST_AWAY:
-        return rest >= half;
+        return q.fraction >= half;
     case HU_ROUND_UP:
         return !is_negative;
     case HU_ROUND_DOWN:
         return is_negative;
     case HU_ROUND_TO_ODD:
-        return (n & 1) == 0;
+        return (q.whole & 1) == 0;
     case HU_ROUND_STOCHASTIC:
-        return stochastic_up(rest, shift, random_word);
+        return stochastic_up(q.fraction, random_word);
     default: /* HU_ROUND_TOWARD_ZERO */
         return 0;
     }
 }
 
 /* Magnitude code, on the scale that goes on beyond the largest finite code. */
-static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, uint32_t bits,
-                             int is_negative, uint32_t random_word) {
-    int exponent, emin = hu_format_emin(format);
-    uint64_t significand = normalised(bits, &exponent);
-    int place = exponent > emin ? exponent : emin, man_bits = hu_format_grid_bits(format, exponent);
-    int shift = 23 - man_bits + (place - exponent);
-    if (shift > 60) shift = 60; /* rest < 2^24 is as far below half and 2^-33 there */
-    uint64_t n = significand >> shift, rest = significand - (n << shift);
-    if (rest != 0 && increment(rounding, is_negative, n, rest, shift, random_word)) n++;
+static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, const hu_wide *x,
+                             uint32_t random_word) {
+    int emin = hu_format_emin(format), place = x->exponent > emin ? x->exponent : emin;
+    int man_bits = hu_format_grid_bits(format, x->exponent);
+    quanta q = cut(x->significand, 63 - man_bits + (place - x->exponent));
+    if (q.fraction != 0) q.whole += (uint64_t)increment(rounding, x->is_negative, q, random_word);
     return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) +
-           (n << (format->man_bits - man_bits));
+           (q.whole << (format->man_bits - man_bits));
 }
 
 /* What overflow gives, without its sign. */
@@ -75,18 +91,19 @@ static uint32_t overflow_bits(const hu_format *format) {
 
 /* IEEE 754-2019, 7.4: modes that round toward zero on this side stay at the largest finite number.
  */
-static int rounds_inward(hu_rounding rounding, int is_negative) {
+static bool rounds_inward(hu_rounding rounding, bool is_negative) {
     return rounding == HU_ROUND_TOWARD_ZERO || rounding == HU_ROUND_TO_ODD ||
            (rounding == HU_ROUND_UP && is_negative) || (rounding == HU_ROUND_DOWN && !is_negative);
 }
 
-/* bits: finite and nonzero magnitude. */
-static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, uint32_t bits,
-                             int is_negative, uint32_t random_word) {
-    uint64_t code = rounded_code(format, rounding, bits, is_negative, random_word);
+/* Without its sign. */
+static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, const hu_wide *x,
+                             uint32_t random_word) {
+    if (x->significand == 0) return 0;
+    uint64_t code = rounded_code(format, rounding, x, random_word);
     uint32_t code_max = hu_format_code_max(format);
     if (code > code_max) {
-        if (!rounds_inward(rounding, is_negative)) return overflow_bits(format);
+        if (!rounds_inward(rounding, x->is_negative)) return overflow_bits(format);
         code = code_max;
     }
     /* Flushing comes after rounding: what rounds up to the smallest normal number stays. */
@@ -94,16 +111,40 @@ static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, uint
     return hu_format_magnitude_bits(format, (uint32_t)code);
 }
 
+static float with_sign(const hu_format *format, bool is_negative, uint32_t magnitude) {
+    if (format->specials == HU_SPECIALS_FNUZ && magnitude == 0) is_negative = false;
+    return hu_f32_of_bits((is_negative ? HU_F32_SIGN : 0) | magnitude);
+}
+
 float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                       uint32_t random_word) {
     uint32_t bits = hu_f32_bits(x) & ~HU_F32_SIGN, sign = hu_f32_bits(x) & HU_F32_SIGN;
-    uint32_t result = 0;
+    bool is_negative = sign != 0;
     if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)
         return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
-    if (bits >= HU_F32_INFINITY)
-        result = overflow_bits(format);
-    else if (bits != 0)
-        result = rounded_bits(format, rounding, bits, sign != 0, random_word);
-    if (format->specials == HU_SPECIALS_FNUZ && result == 0) sign = 0;
-    return hu_f32_of_bits(sign | result);
+    if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format));
+    const hu_wide wide = bits != 0 ? wide_of_bits(bits, is_negative) : (hu_wide){is_negative, 0, 0};
+    return hu_format_round_wide(format, rounding, &wide, random_word);
+}
+
+float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
+                           uint32_t random_word) {
+    return with_sign(format, x->is_negative, rounded_bits(format, rounding, x, random_word));
+}
+
+hu_status hu_format_round_text(const hu_format *format, hu_rounding rounding, const char *text,
+                               uint32_t random_word, float *y) {
+    hu_wide number;
+    char *end;
+    if (hu_wide_read(text, &number)) {
+        *y = hu_format_round_wide(format, rounding, &number, random_word);
+        return HU_OK;
+    }
+    /* What is left are infinities and NaNs, which float32 has. */
+    *y = strtof(text, &end);
+    if (end == text || *end || isfinite(*y))
+        return hu_fail(HU_ERR_PARSE,
+                       "found '%.60s', expected a decimal or hexadecimal number, inf or nan", text);
+    *y = hu_format_round(format, rounding, *y, random_word);
+    return HU_OK;
 }

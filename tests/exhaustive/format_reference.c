@@ -1,6 +1,7 @@
-/* The integer reference against MPFR (all modes) and against F16C (fp16), and bf16 against the
- * truncation of bit patterns. Long form: 2^24 inputs per format of a list, 2^17 for each of the 168
- * formats of 2 to 8 exponent and 0 to 23 fraction bits, all 2^32 against F16C in four modes;
+/* The integer reference against MPFR (all modes; numbers that are texts too) and against F16C
+ * (fp16), and bf16 against the truncation of bit patterns. Long form: 2^24 inputs per format of a
+ * list, 2^17 for each of the 168 formats of 2 to 8 exponent and 0 to 23 fraction bits, all 2^32
+ * against F16C in four modes;
  * --short: 2^16, 2^10 and 2^22. */
 #include <halfulp/format.h>
 
@@ -9,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "format/text.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
@@ -55,11 +59,13 @@ typedef struct oracle {
     mpfr_t r;       /* scratch */
 } oracle;
 
-static void oracle_open(oracle *o, const hu_format *format, const char *name) {
+/* precision: bits of every number, enough for all of them to be exact. */
+static void oracle_open(oracle *o, const hu_format *format, const char *name,
+                        mpfr_prec_t precision) {
     o->name = name;
     o->format = *format;
     o->emin = 1 - o->format.bias;
-    mpfr_inits2(64, o->largest, o->x, o->q, o->n, o->r, (mpfr_ptr)NULL);
+    mpfr_inits2(precision, o->largest, o->x, o->q, o->n, o->r, (mpfr_ptr)NULL);
     /* (2 - 2^-m) 2^emax, one step less for FN */
     int m = o->format.man_bits;
     int top_field = (1 << o->format.exp_bits) - (o->format.specials == HU_SPECIALS_IEEE ? 2 : 1);
@@ -121,10 +127,9 @@ static int stays_finite(hu_rounding mode, int is_negative) {
            mode == (is_negative ? HU_ROUND_UP : HU_ROUND_DOWN);
 }
 
-/* Magnitude of the rounded finite nonzero x. */
-static float rounded_magnitude(oracle *o, float x, hu_rounding mode, uint32_t word) {
-    int is_negative = signbit(x) != 0, m = o->format.man_bits;
-    mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
+/* Magnitude of the rounded finite nonzero number whose magnitude is o->x. */
+static float rounded_magnitude(oracle *o, int is_negative, hu_rounding mode, uint32_t word) {
+    int m = o->format.man_bits;
     long exponent = mpfr_get_exp(o->x) - 1;
     long place = exponent > o->emin ? exponent : o->emin;
     /* Whole multiples of the smallest normal number below it. */
@@ -138,16 +143,22 @@ static float rounded_magnitude(oracle *o, float x, hu_rounding mode, uint32_t wo
     return mpfr_get_flt(o->n, MPFR_RNDN);
 }
 
+static float signed_result(const oracle *o, bool is_negative, float magnitude) {
+    if (magnitude == 0.0f && o->format.specials == HU_SPECIALS_FNUZ) return 0.0f;
+    return float_of(bits_of(magnitude) | (is_negative ? 0x80000000u : 0));
+}
+
 static float oracle_round(oracle *o, float x, hu_rounding mode, uint32_t word) {
     float magnitude = 0.0f;
     bool overflows = isnan(x) && o->format.nan == HU_NAN_OVERFLOWS;
     if (isnan(x) && !overflows) return float_of(bits_of(x) | 0x00400000u);
     if (isinf(x) || overflows)
         magnitude = beyond(o);
-    else if (x != 0.0f)
-        magnitude = rounded_magnitude(o, x, mode, word);
-    if (magnitude == 0.0f && o->format.specials == HU_SPECIALS_FNUZ) return 0.0f;
-    return float_of(bits_of(magnitude) | (bits_of(x) & 0x80000000u));
+    else if (x != 0.0f) {
+        mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
+        magnitude = rounded_magnitude(o, signbit(x) != 0, mode, word);
+    }
+    return signed_result(o, signbit(x) != 0, magnitude);
 }
 
 /* Input i: multiples of a prime modulo 2^32; three of four are moved to the grid of midpoints
@@ -169,7 +180,7 @@ static uint32_t input_pattern(const hu_format *format, uint64_t i) {
 
 static void check_format(const hu_format *format, const char *name, uint64_t inputs) {
     oracle o;
-    oracle_open(&o, format, name);
+    oracle_open(&o, format, name, 64);
     for (uint64_t i = 0; i < inputs; i++) {
         uint32_t bits = input_pattern(format, i);
         /* every eighth word is small: it decides for fractions far below one place */
@@ -184,14 +195,129 @@ static void check_format(const hu_format *format, const char *name, uint64_t inp
     oracle_close(&o);
 }
 
-static void check_named(const char *name, uint64_t inputs) {
+/* ---- numbers as texts ---- */
+
+/* Texts have at most 250 digits and the least place 10^-320, boundaries the least bit 2^-190: two
+ * that differ do so by more than 2^-1300 of themselves. */
+enum { TEXT_BYTES = 512, TEXT_BITS = 3000, DIGITS_BEHIND = 199 };
+
+static uint64_t text_state = 88172645463325252u;
+
+/* xorshift64 (Marsaglia 2003). */
+static uint64_t next_word(void) {
+    text_state ^= text_state << 13;
+    text_state ^= text_state >> 7;
+    text_state ^= text_state << 17;
+    return text_state;
+}
+
+/* Digits as many as a number of 1 to 40, a point among them, an exponent. */
+static void random_decimal(char *text) {
+    int digits = 1 + (int)(next_word() % 40), point = (int)(next_word() % 40);
+    char *at = text;
+    for (int i = 0; i < digits; i++) {
+        if (i == point) *at++ = '.';
+        *at++ = (char)('0' + next_word() % 10);
+    }
+    sprintf(at, "%c%d", next_word() & 1 ? 'e' : 'E', (int)(next_word() % 120) - 60);
+}
+
+static void random_hexadecimal(char *text) {
+    sprintf(text, "0X%x.%016llx%08xp%+d", (unsigned)(next_word() % 16),
+            (unsigned long long)next_word(), (unsigned)next_word(), (int)(next_word() % 340) - 170);
+}
+
+/* A number at which results change: the middle of two numbers of the format, or, of one of few
+ * mantissa bits, where the draw `word` decides. */
+static double boundary(const hu_format *format, uint32_t word) {
+    int m = format->man_bits, emin = 1 - format->bias;
+    uint64_t n = next_word() >> 1 & ((2ull << m) - 1);
+    int step = emin - m + (int)(next_word() % (1u << format->exp_bits));
+    if (m > 20 || next_word() & 1) return ldexp((double)(2 * n + 1), step - 1);
+    return ldexp((double)(n << 32 | word), step - 32);
+}
+
+/* The boundary written in full, or a unit of its last digit, 10^-199 of it, above or below. */
+static void near_boundary(const hu_format *format, uint32_t word, char *text) {
+    char exponent[16];
+    sprintf(text, "%.*e", DIGITS_BEHIND, boundary(format, word));
+    char *end = strchr(text, 'e');
+    strcpy(exponent, end);
+    switch (next_word() % 3) {
+    case 0:
+        end[-1] = '1'; /* all digits are written: the last is 0 */
+        break;
+    case 1:
+        for (char *at = end - 1; at >= text; at--) {
+            if (*at == '.') continue;
+            if (*at != '0') {
+                --*at;
+                break;
+            }
+            *at = '9';
+        }
+        break;
+    }
+    strcpy(end, exponent);
+}
+
+static void make_text(const hu_format *format, uint32_t word, char *text) {
+    bool is_negative = next_word() & 1;
+    if (is_negative) *text++ = '-';
+    switch (next_word() % 4) {
+    case 0:
+        random_decimal(text);
+        break;
+    case 1:
+        random_hexadecimal(text);
+        break;
+    default:
+        near_boundary(format, word, text);
+    }
+}
+
+/* A text in all modes. */
+static void check_text(oracle *o, const char *text, uint32_t word) {
+    bool is_negative = *text == '-';
+    for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
+        float result = NAN, expected = 0.0f;
+        mpfr_set_str(o->x, text + is_negative, 0, MPFR_RNDN);
+        if (mpfr_zero_p(o->x) == 0)
+            expected = rounded_magnitude(o, is_negative, (hu_rounding)mode, word);
+        expected = signed_result(o, is_negative, expected);
+        hu_status st = hu_format_round_text(&o->format, (hu_rounding)mode, text, word, &result);
+        if (st == HU_OK && bits_of(result) == bits_of(expected)) {
+            passed++;
+        } else if (failed++ < SHOWN_FAILURES) {
+            printf("%s %s: '%s', word 0x%08x: found %a, expected %a\n", o->name,
+                   hu_rounding_name((hu_rounding)mode), text, word, (double)result,
+                   (double)expected);
+        }
+    }
+}
+
+static void check_texts(const hu_format *format, const char *name, uint64_t inputs) {
+    oracle o;
+    oracle_open(&o, format, name, TEXT_BITS);
+    for (uint64_t i = 0; i < inputs; i++) {
+        char text[TEXT_BYTES];
+        uint32_t word = (uint32_t)next_word() >> (i % 8 == 7 ? 30 : 0);
+        make_text(format, word, text);
+        check_text(&o, text, word);
+    }
+    oracle_close(&o);
+}
+
+static void check_named(const char *name, uint64_t inputs, uint64_t texts) {
     hu_format format;
     if (hu_format_parse(name, &format) != HU_OK) {
         printf("%s: %s\n", name, hu_last_error());
         failed++;
     }
     check_format(&format, name, inputs);
-    printf("%s: %llu inputs in %d modes\n", name, (unsigned long long)inputs, HU_ROUND_COUNT);
+    check_texts(&format, name, texts);
+    printf("%s: %llu inputs and %llu texts in %d modes\n", name, (unsigned long long)inputs,
+           (unsigned long long)texts, HU_ROUND_COUNT);
 }
 
 static void check_space(uint64_t inputs) {
@@ -202,6 +328,7 @@ static void check_space(uint64_t inputs) {
             format.bias = (1 << (e - 1)) - 1;
             hu_format_print(&format, name, sizeof name);
             check_format(&format, name, inputs);
+            check_texts(&format, name, inputs / 64);
         }
     printf("168 formats: %llu inputs each in %d modes\n", (unsigned long long)inputs,
            HU_ROUND_COUNT);
@@ -353,7 +480,8 @@ int main(int argc, char **argv) {
                                         "fp(4,3,4):sub=nearest:ovf=nan:nan=ovf"};
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
     uint64_t inputs = (uint64_t)1 << (is_short ? 16 : 24);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) check_named(names[i], inputs);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_named(names[i], inputs, inputs >> 6);
     check_space((uint64_t)1 << (is_short ? 10 : 17));
     check_bf16_codes();
 #if defined(__x86_64__)

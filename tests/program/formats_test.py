@@ -96,6 +96,20 @@ def said(checks, cwd):
         checks.same((done.returncode, "stdin is not read" in done.stderr), (0, told), f"stdin {data!r} {flags}")
 
 
+def once(checks, cwd):
+    """Numbers on stdin are rounded as they are written, not by way of float32."""
+    for name, flags, text, expected in (
+            ("fp16", ["--round=rz"], "0.99999999999 1e39 -1e99999", "0.999511719 65504 -65504"),
+            ("fp16", ["--round=ru"], "1.00000000000001 1e-50 -1e-50", "1.00097656 5.96046448e-08 -0"),
+            ("fp16", ["--round"], "65519.9999 65520 nan -inf", "65504 inf nan -inf"),
+            ("e4m3fn", ["--round"], "431.99999999999994 464.00000001 464", "416 nan 448"),
+            ("e4m3fn", ["--encode"], "431.99999999999994 464.00000001 464", "0x7d 0x7f 0x7e"),
+            ("e4m3fn", ["--encode", "--round=ru"], "1e-300 0x1.0000000000000000001p3", "0x01 0x51")):
+        done = subprocess.run([program.HALFULP, "fmt", name, *flags], input=text.replace(" ", "\n") + "\n",
+                              capture_output=True, text=True, cwd=cwd)
+        checks.same(done.stdout.split(), expected.split(), f"{name} {flags}: {text}: {done.stderr}")
+
+
 def pictures(checks, cwd):
     names = ["e4m3fn", "e2m1", "fp16", "e5m2:ovf=sat", "1/6/9/n:sub=nearest"]
     for end in ("svg", "html"):
@@ -137,4 +151,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, said, pictures, tensor)
+program.main(tables, side_by_side, said, once, pictures, tensor)

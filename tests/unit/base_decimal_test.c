@@ -1,6 +1,7 @@
 /* Decimals of the fewest digits. */
 #include <float.h>
 #include <math.h>
+#include <mpfr.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,8 +68,83 @@ static void no_digit_is_too_much(void **state) {
     }
 }
 
+/* ---- texts as numbers ---- */
+
+static void assert_wide(const char *text, int exponent, uint64_t significand) {
+    hu_wide found = {0};
+    assert_true(hu_wide_read(text, &found));
+    if (found.exponent != exponent || found.significand != significand)
+        fail_msg("%s: found %016llx 2^%d, expected %016llx 2^%d", text,
+                 (unsigned long long)found.significand, found.exponent - 63,
+                 (unsigned long long)significand, exponent - 63);
+    assert_int_equal(found.is_negative, text[0] == '-');
+}
+
+static void texts_lose_nothing_in_silence(void **state) {
+    const uint64_t one = (uint64_t)1 << 63;
+    char text[3000];
+    (void)state;
+    assert_wide("-0", 0, 0);
+    assert_wide("0e9999999999999999999999", 0, 0);
+    assert_wide("1", 0, one);
+    assert_wide("-0.5", -1, one);
+    assert_wide("0x1p-4096", -4096, one);
+    assert_wide("18446744073709551615", 63, UINT64_MAX);
+    assert_wide("18446744073709551616", 64, one);
+    assert_wide("18446744073709551617", 64, one | 1);
+    assert_wide("0x1.00000000000000000000000000000001", 0, one | 1);
+    assert_wide("1e400", 1328, UINT64_C(0xda763fc8cb9ff9e5));
+    assert_wide("1e5000", HU_WIDE_EXPONENT, one | 1);
+    assert_wide("-1e-5000", -HU_WIDE_EXPONENT, one | 1);
+    /* 1 and 2,900 zeros, with an exponent that takes them back; then a digit at their end. */
+    memset(text, '0', sizeof text);
+    text[0] = '1';
+    strcpy(text + 2900, "e-2899");
+    assert_wide(text, 0, one);
+    strcpy(text + 2899, "1e-2899");
+    assert_wide(text, 0, one | 1);
+    memset(text, '0', sizeof text);
+    text[1] = '.';
+    strcpy(text + 2900, "1E+2899");
+    assert_wide(text, 0, one);
+}
+
+/* 64 bits toward zero, and the last one set where MPFR says that something was cut off. */
+static void texts_are_what_mpfr_makes_of_them(void **state) {
+    enum { NUMBERS = 20000, PRECISION = 6000 };
+    uint64_t word = 88172645463325252u;
+    mpfr_t exact, cut;
+    (void)state;
+    mpfr_init2(exact, PRECISION);
+    mpfr_init2(cut, 64);
+    for (int i = 0; i < NUMBERS; i++) {
+        char text[128];
+        hu_wide found;
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        int power = (int)(word % 700) - 350, digits = (int)(word >> 32) % 19;
+        if (i % 4 == 0)
+            snprintf(text, sizeof text, "0x%llx.%llxp%d", (unsigned long long)word,
+                     (unsigned long long)(word * 7), power);
+        else
+            snprintf(text, sizeof text, "%.*s.%llu%lluE%d", digits, "1234567890123456789",
+                     (unsigned long long)word, (unsigned long long)(word * 7), power);
+        assert_true(hu_wide_read(text, &found));
+        mpfr_set_str(exact, text, 0, MPFR_RNDN);
+        int is_cut = mpfr_set(cut, exact, MPFR_RNDZ) != 0;
+        assert_int_equal(found.exponent, mpfr_get_exp(cut) - 1);
+        mpfr_mul_2si(cut, cut, 64 - mpfr_get_exp(cut), MPFR_RNDN);
+        assert_true(found.significand == (mpfr_get_ui(cut, MPFR_RNDZ) | (uint64_t)is_cut));
+    }
+    mpfr_clears(exact, cut, (mpfr_ptr)NULL);
+    mpfr_free_cache();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_ones_are_short),
-                                       cmocka_unit_test(no_digit_is_too_much)};
+                                       cmocka_unit_test(no_digit_is_too_much),
+                                       cmocka_unit_test(texts_lose_nothing_in_silence),
+                                       cmocka_unit_test(texts_are_what_mpfr_makes_of_them)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

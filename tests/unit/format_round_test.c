@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "format/text.h"
+
 static hu_format parsed(const char *text) {
     hu_format format;
     if (hu_format_parse(text, &format) != HU_OK) fail_msg("'%s': %s", text, hu_last_error());
@@ -303,6 +305,82 @@ static void stochastic_rounding_goes_up_iff_u_is_below_r(void **state) {
     assert_bits("exact", 1.25f, hu_format_round(&e5m2, SR, 1.25f, 0), 1.25f);
 }
 
+/* The number as written is rounded, not the float32 next to it. */
+static void texts_are_rounded_once(void **state) {
+    (void)state;
+    static const struct {
+        const char *format;
+        hu_rounding rounding;
+        const char *text;
+        float expected;
+    } cases[] = {
+        {"fp16", RZ, "0.99999999999", 0.99951171875f},
+        {"fp16", RU, "1.00000000000001", 1.0009765625f},
+        {"fp16", RU, "1e-50", 0x1p-24f},
+        {"fp16", RD, "-1e-50", -0x1p-24f},
+        {"fp16", RODD, "1e-999999999999999999999", 0x1p-24f},
+        {"fp16", RNE, "-1e-50", -0.0f},
+        {"fp16", RZ, "1e39", 65504.0f},
+        {"fp16", RZ, "-1e99999999999999999999", -65504.0f},
+        {"fp16", RNE, "1e39", INFINITY},
+        {"fp16", RZ, "inf", INFINITY},
+        {"fp16", RNE, "65519.9999", 65504.0f},
+        {"fp16", RNE, "65519.99999999999999999999999999999999999999999999", 65504.0f},
+        {"fp16", RNE, "65520", INFINITY},
+        {"e4m3fn", RNE, "431.99999999999994", 416.0f},
+        {"e4m3fn", RNE, "432", 448.0f},
+        {"e4m3fn", RNE, "464", 448.0f},
+        {"e4m3fn", RNE, "464.00000001", NAN},
+        {"e4m3fn", RNE, "-0x1.d00000000000000000001p8", -NAN},
+        {"fp32", RU, "1.00000000000001", 1.0f + 0x1p-23f},
+        {"fp32", RNE, "0x1.000001p0", 1.0f},
+        {"fp32", RNE, "0x1.00000100000000000000000000000001p0", 1.0f + 0x1p-23f},
+        {"fp32", RNE, "7.006492321624085354618e-46", 0.0f}, /* below 2^-150 */
+        {"fp32", RNE, "7.006492321624085354619e-46", 0x1p-149f},
+        {"fp32", RD, "3.4028236e38", 0x1.fffffep127f},
+        {"e3m0", RNE, "1.4999999999999999999999", 1.0f},
+        {"e2m1", RNE, "000000000000.2500000000000000000000001", 0.5f},
+        {"e2m1", RNE, "+.25", 0.0f},
+        {"e2m1", RNE, "25E-2", 0.0f},
+        {"e4m3fnuz", RZ, "-1e-50", 0.0f},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        hu_format f = parsed(cases[i].format);
+        float expected = cases[i].expected, y;
+        if (isnan(expected))
+            expected = float_of(0x7FC00000u | (cases[i].text[0] == '-' ? 0x80000000u : 0));
+        assert_int_equal(hu_format_round_text(&f, cases[i].rounding, cases[i].text, 0, &y), HU_OK);
+        if (bits_of(y) != bits_of(expected))
+            fail_msg("%s %s '%s': found %a, expected %a", cases[i].format,
+                     hu_rounding_name(cases[i].rounding), cases[i].text, (double)y,
+                     (double)expected);
+    }
+    static const char *const none[] = {"",    "1e",   "e1",  "0x",   ".",     "1.2.3",       "1,5",
+                                       "-",   "0x1p", "1 2", "1e+",  "infin", "nano",        "0xg",
+                                       "--1", "1f",   "0b1", "1e5x", "+-1",   "\xef\xbc\x91"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        hu_format f = parsed("fp16");
+        float y;
+        assert_int_equal(hu_format_round_text(&f, RNE, none[i], 0, &y), HU_ERR_PARSE);
+    }
+}
+
+/* r between two draws: 1 + 2^-10 (2^31 + 1/2) 2^-32 lies beyond what float32 tells apart. */
+static void texts_are_drawn_by_their_whole_fraction(void **state) {
+    (void)state;
+    hu_format f = parsed("fp16");
+    static const char text[] = "0x1.00200000002p0";
+    float y;
+    assert_int_equal(hu_format_round_text(&f, SR, text, 0x80000000u, &y), HU_OK);
+    assert_bits("above the draw", 1.0f, y, 1.0f + 0x1p-10f);
+    assert_int_equal(hu_format_round_text(&f, SR, text, 0x80000001u, &y), HU_OK);
+    assert_bits("below the draw", 1.0f, y, 1.0f);
+    assert_int_equal(hu_format_round_text(&f, SR, "0x1.0000000000100000000001p0", 0, &y), HU_OK);
+    assert_bits("r is below 2^-33", 1.0f, y, 1.0f);
+    assert_int_equal(hu_format_round_text(&f, SR, "0x1.000000000020p0", 0, &y), HU_OK);
+    assert_bits("r is 2^-33", 1.0f, y, 1.0f + 0x1p-10f);
+}
+
 /* Value of a magnitude code on the scale that goes on beyond the largest finite code; exact. */
 static double value_on_scale(const hu_format *format, uint32_t code) {
     int m = format->man_bits, field = (int)(code >> m);
@@ -525,6 +603,8 @@ int main(void) {
         cmocka_unit_test(flushing_comes_after_rounding),
         cmocka_unit_test(nan_keeps_sign_and_payload_and_becomes_quiet),
         cmocka_unit_test(stochastic_rounding_goes_up_iff_u_is_below_r),
+        cmocka_unit_test(texts_are_rounded_once),
+        cmocka_unit_test(texts_are_drawn_by_their_whole_fraction),
         cmocka_unit_test(members_of_every_small_format_stay),
         cmocka_unit_test(every_midpoint_of_every_small_format_goes_to_the_rule),
         cmocka_unit_test(rounding_is_monotone_odd_and_idempotent),
