@@ -35,8 +35,8 @@ static bool is_kept(const hu_value_info *value) {
 /* ---- out ---- */
 
 /* block: all values in the layout of the file, each at its offset; scratch likewise. */
-static hu_status fill_block(hu_trainer *trainer, const hu_export_options *options, float *block,
-                            float *scratch) {
+static hu_status fill_block(hu_trainer *trainer, const hu_export_options *options,
+                            const hu_weight_views *views, float *block, float *scratch) {
     const hu_graph *graph = trainer->graph;
     hu_run *run = trainer->run;
     if (options->rounded) hu_run_round_parameters(run, (uint64_t)trainer->progress.step, false);
@@ -46,18 +46,21 @@ static hu_status fill_block(hu_trainer *trainer, const hu_export_options *option
                        unencodable);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!is_kept(&graph->value[v])) continue;
-        hu_weight_view view = hu_weight_view_of(graph, v, options->layout);
+        hu_weight_view view;
+        hu_status st = hu_weight_view_create(views, v, &view);
         int64_t offset = trainer->weights.offset[v];
         const float *values = hu_weights_of(&trainer->weights, v);
         if (options->rounded) values = hu_run_rounded_parameter(run, v, scratch + offset);
-        hu_weight_turn_out(&view, values, block + offset);
+        if (st == HU_OK) hu_weight_turn_out(&view, values, block + offset);
+        hu_weight_view_free(&view);
+        if (st != HU_OK) return st;
     }
     return HU_OK;
 }
 
 static hu_status write_block(const hu_trainer *trainer, const char *path,
-                             const hu_export_options *options, const float *block,
-                             hu_export_report *report) {
+                             const hu_export_options *options, const hu_weight_views *views,
+                             const float *block, hu_export_report *report) {
     const hu_graph *graph = trainer->graph;
     hu_status st;
     char step[32];
@@ -78,8 +81,7 @@ static hu_status write_block(const hu_trainer *trainer, const char *path,
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (!is_kept(&graph->value[v])) continue;
         tensors[report->tensors++] = (hu_safetensor_source){
-            graph->value[v].name, hu_weight_view_of(graph, v, options->layout).shape,
-            block + trainer->weights.offset[v]};
+            graph->value[v].name, hu_weight_shape(views, v), block + trainer->weights.offset[v]};
     }
     report->elements = trainer->weights.elements;
     st = hu_safetensors_write(path, tensors, report->tensors, metadata + first,
@@ -93,18 +95,21 @@ hu_status hu_trainer_export(hu_trainer *trainer, const char *path, const hu_expo
                             hu_export_report *report) {
     hu_status st;
     void *block = NULL, *scratch = NULL;
+    hu_weight_views *views = NULL;
     size_t elements = (size_t)trainer->weights.elements;
     if (options->averaged && !trainer->average.mean)
         return hu_fail(HU_ERR_ARGUMENT, "weights: found average, expected master or rounded: "
                                         "the run was trained without optimizer.average");
+    HU_TRY(hu_weight_views_create(trainer->graph, options->layout, &views));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(options->rounded ? elements : 0, sizeof(float), &scratch));
     if (options->averaged) hu_average_exchange(trainer);
-    st = fill_block(trainer, options, block, scratch);
+    st = fill_block(trainer, options, views, block, scratch);
     if (options->averaged) hu_average_exchange(trainer);
     if (st != HU_OK) goto done;
-    HU_TRY(write_block(trainer, path, options, block, report));
+    HU_TRY(write_block(trainer, path, options, views, block, report));
 done:
+    hu_weight_views_free(views);
     hu_free(block);
     hu_free(scratch);
     return st;
@@ -139,6 +144,7 @@ typedef struct weight_import {
     const char *path;
     hu_safetensors *file;
     hu_weight_layout layout;
+    hu_weight_views *views;
     const char **ours, **theirs; /* names for nearest ones */
     size_t ours_count, theirs_count;
     misfit missing, unexpected, shapes;
@@ -161,7 +167,7 @@ static void check_value(const hu_graph *graph, hu_value_id v, weight_import *in)
     char nearest[256], found[176], expected[176];
     const hu_value_info *value = &graph->value[v];
     const hu_safetensor *tensor = hu_safetensors_find(in->file, value->name);
-    hu_shape shape = hu_weight_view_of(graph, v, in->layout).shape;
+    hu_shape shape = hu_weight_shape(in->views, v);
     if (!tensor && value->role == HU_VALUE_PARAMETER) {
         hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
         add_misfit(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name,
@@ -240,8 +246,11 @@ static hu_status read_block(const hu_trainer *trainer, const weight_import *in, 
                                "%s: tensor '%s': found %g at element %zu, expected finite float32 "
                                "numbers",
                                in->path, value->name, (double)scratch[i], i);
-        hu_weight_view view = hu_weight_view_of(graph, v, in->layout);
-        hu_weight_turn_in(&view, scratch, block + trainer->weights.offset[v]);
+        hu_weight_view view;
+        st = hu_weight_view_create(in->views, v, &view);
+        if (st == HU_OK) hu_weight_turn_in(&view, scratch, block + trainer->weights.offset[v]);
+        hu_weight_view_free(&view);
+        if (st != HU_OK) return st;
     }
     return HU_OK;
 }
@@ -271,6 +280,7 @@ hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
     size_t elements = (size_t)trainer->weights.elements;
     HU_TRY(hu_safetensors_open(path, &in.file));
     HU_TRY(read_layout(&in));
+    HU_TRY(hu_weight_views_create(trainer->graph, in.layout, &in.views));
     HU_TRY(list_names(trainer->graph, &in));
     HU_TRY(check_fit(trainer, &in));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
@@ -280,6 +290,7 @@ hu_status hu_trainer_import(hu_trainer *trainer, const char *path) {
     HU_TRY(take_block(trainer, path, block));
 done:
     hu_safetensors_free(in.file);
+    hu_weight_views_free(in.views);
     hu_free(in.ours);
     hu_free(in.theirs);
     hu_free(block);
@@ -290,19 +301,27 @@ done:
 hu_status hu_trainer_start_check(hu_trainer *trainer, const char *salt) {
     hu_status st;
     void *block = NULL, *scratch = NULL;
+    hu_weight_views *views = NULL;
     const hu_graph *graph = trainer->graph;
     size_t elements = (size_t)trainer->weights.elements;
+    HU_TRY(hu_weight_views_create(graph, HU_WEIGHTS_TORCH, &views));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &block));
     HU_TRY(hu_alloc_array(elements, sizeof(float), &scratch));
     memcpy(block, trainer->weights.block, elements * sizeof(float));
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
-        hu_weight_view view = hu_weight_view_of(graph, v, HU_WEIGHTS_TORCH);
-        hu_check_start_fill(graph, v, &view.shape, salt, scratch);
-        hu_weight_turn_in(&view, scratch, (float *)block + trainer->weights.offset[v]);
+        hu_weight_view view;
+        hu_shape shape = hu_weight_shape(views, v);
+        hu_check_start_fill(graph, v, &shape, salt, scratch);
+        st = hu_weight_view_create(views, v, &view);
+        if (st == HU_OK)
+            hu_weight_turn_in(&view, scratch, (float *)block + trainer->weights.offset[v]);
+        hu_weight_view_free(&view);
+        if (st != HU_OK) goto done;
     }
     HU_TRY(take_block(trainer, "init=check", block));
 done:
+    hu_weight_views_free(views);
     hu_free(block);
     hu_free(scratch);
     return st;
