@@ -8,10 +8,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "report/own_range.h"
+#include "report/roles.h"
 #include "show/chart.h"
 #include "show/html.h"
 
-enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120, NAME_BYTES = 128 };
+enum { MAX_RUNS_SHOWN = 8, MAX_RIDGES = 120 };
 
 static const char *const candidates[HU_RIDGE_CANDIDATES] = {"fp16", "1/6/9", "e5m2", "e4m3fn"};
 
@@ -26,47 +27,57 @@ static bool parse_format(const char *text, hu_format *format) {
     return hu_format_parse(text, format) == HU_OK;
 }
 
-double hu_report_bits(const char *format) {
-    char text[128];
-    hu_format parsed;
-    if (strcmp(format, "float32") == 0) return 32.0;
-    snprintf(text, sizeof text, "%.120s", format);
-    char *scale = strstr(text, ":scale");
-    /* A scale of the whole tensor costs nothing per number. */
-    if (scale) *scale = '\0';
-    if (parse_format(text, &parsed)) return hu_format_bits(&parsed);
-    /* Block formats: bits of an element, and 8 bits of scale shared by 32 elements (nvfp4: 16). */
-    if (strncmp(text, "mxfp8", 5) == 0 || strcmp(text, "mxint8") == 0) return 8.25;
-    if (strncmp(text, "mxfp6", 5) == 0) return 6.25;
-    if (strncmp(text, "mxfp4", 5) == 0) return 4.25;
-    return strcmp(text, "nvfp4") == 0 ? 4.5 : 0.0;
-}
-
 /* --- roles -------------------------------------------------------------------------------------*/
 
-enum { ACT, ACT_GRAD, WEIGHT, WEIGHT_GRAD, ROLES };
-static const char *const role_ends[ROLES] = {".out", ".out.grad", ".weight", ".weight.grad"};
-static const char *const role_names[ROLES] = {"activations", "gradients of activations", "weights",
-                                              "gradients of weights"};
+/* The roles, and what a run without a graph has: all tensors together. */
+enum { TOGETHER = HU_REPORT_ROLES, PANELS };
+static const char *const panel_names[PANELS] = {
+    "activations",          "gradients of activations", "weights",
+    "gradients of weights", "state of the optimizer",   "tensors"};
 
-static bool ends_with(const char *text, const char *end) {
-    size_t length = strlen(text), more = strlen(end);
-    return length >= more && strcmp(text + length - more, end) == 0;
+/* The panel that a recorded tensor is drawn in, PANELS: none. */
+static int panel_of(const hu_report_run *run, const hu_tensor_exponents *tensor) {
+    int role = hu_report_role(run, tensor->tensor);
+    if (tensor->exponents.elements == 0 || hu_report_is_vector(run, tensor->tensor)) return PANELS;
+    if (!run->graph) return TOGETHER;
+    return role < HU_REPORT_ROLES ? role : PANELS;
 }
 
-/* Activations and weights; biases are many, small and alike. -1: not shown. */
-static int role_of(const char *name) {
-    if (strcmp(name, "input") == 0) return ACT;
-    for (int role = ROLES - 1; role >= 0; role--)
-        if (ends_with(name, role_ends[role])) return role;
-    return -1;
-}
-
-/* The tensor's name without what its panel says already. */
-static void short_name(const char *full, int role, char *name, size_t capacity) {
-    size_t length = strlen(full);
-    if (ends_with(full, role_ends[role])) length -= strlen(role_ends[role]);
-    snprintf(name, capacity, "%.*s", (int)length, full);
+/* What is in no panel of the last recorded step, and why. */
+static void put_left_out(hu_page *page, const hu_report_run *run) {
+    const hu_history *history = run->history;
+    const hu_histogram_record *last = &history->histograms[history->histogram_count - 1];
+    uint32_t vectors = 0, empty = 0, unknown = 0;
+    char text[400];
+    for (uint32_t i = 0; i < last->count; i++) {
+        uint32_t tensor = last->tensor[i].tensor;
+        if (panel_of(run, &last->tensor[i]) < PANELS) continue;
+        if (last->tensor[i].exponents.elements == 0)
+            empty++;
+        else if (hu_report_is_vector(run, tensor))
+            vectors++;
+        else
+            unknown++;
+    }
+    if (vectors + empty + unknown == 0) return;
+    int used =
+        snprintf(text, sizeof text, "Of the %u recorded tensors %u are not drawn:", last->count,
+                 vectors + empty + unknown);
+    const struct {
+        uint32_t count;
+        const char *what;
+    } kinds[] = {{vectors, "parameters of one dimension (biases, norms) or gradients of such"},
+                 {empty, "without numbers in that step"},
+                 {unknown, "not in graph.json"}};
+    const char *between = " ";
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        if (kinds[k].count == 0) continue;
+        used += snprintf(text + used, sizeof text - (size_t)used, "%s%u %s", between,
+                         kinds[k].count, kinds[k].what);
+        between = ", ";
+    }
+    snprintf(text + used, sizeof text - (size_t)used, ". histograms.jsonl has them all.");
+    hu_html_note(page, text);
 }
 
 /* --- one panel ---------------------------------------------------------------------------------*/
@@ -91,11 +102,11 @@ static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tens
 typedef struct panel {
     int64_t step;
     hu_chart_ridge *ridge;
-    char (*names)[NAME_BYTES];
+    char (*names)[HU_LABEL_BYTES];
     size_t count, left_out;
 } panel;
 
-static hu_status make_panel(const hu_report_run *run, const hu_histogram_record *record, int role,
+static hu_status make_panel(const hu_report_run *run, const hu_histogram_record *record, int wanted,
                             panel *p) {
     hu_status st;
     *p = (panel){.step = record->step};
@@ -103,12 +114,11 @@ static hu_status make_panel(const hu_report_run *run, const hu_histogram_record 
     HU_TRY(HU_NEW_ARRAY(&p->names, MAX_RIDGES));
     for (uint32_t i = 0; i < record->count; i++) {
         const hu_tensor_exponents *tensor = &record->tensor[i];
-        if (role_of(run->history->tensors.name[tensor->tensor]) != role) continue;
-        if (tensor->exponents.elements == 0) continue;
+        if (panel_of(run, tensor) != wanted) continue;
         p->left_out += p->count == MAX_RIDGES;
         if (p->count == MAX_RIDGES) continue;
         char *name = p->names[p->count];
-        short_name(run->history->tensors.name[tensor->tensor], role, name, NAME_BYTES);
+        hu_report_label(run, tensor->tensor, name);
         make_ridge(run, tensor, record->step, name, &p->ridge[p->count++]);
     }
 done:
@@ -117,8 +127,8 @@ done:
 
 static void draw_panel(hu_page *page, const panel *p, const hu_ridge_heads *heads, int role) {
     char label[300];
-    snprintf(label, sizeof label, "%c%s, step %lld", role_names[role][0] - 'a' + 'A',
-             role_names[role] + 1, (long long)p->step);
+    snprintf(label, sizeof label, "%c%s, step %lld", panel_names[role][0] - 'a' + 'A',
+             panel_names[role] + 1, (long long)p->step);
     hu_html_panel(page, label);
     hu_chart_ridges(page, p->ridge, p->count, heads, role, label);
     snprintf(label, sizeof label, "%zu more tensors are in histograms.jsonl.", p->left_out);
@@ -172,8 +182,7 @@ static bool has_both(const hu_page *page, const hu_report_run *run, const budget
     const hu_history *history = run->history;
     const hu_histogram_record *last = &history->histograms[history->histogram_count - 1];
     size_t ridges = 0;
-    for (uint32_t i = 0; i < last->count; i++)
-        ridges += role_of(history->tensors.name[last->tensor[i].tensor]) >= 0;
+    for (uint32_t i = 0; i < last->count; i++) ridges += panel_of(run, &last->tensor[i]) < PANELS;
     return history->histogram_count > 1 &&
            (b->runs == 1 || page->out.size - b->start + 2 * RIDGE_BYTES * ridges <= MOST_BYTES);
 }
@@ -181,8 +190,9 @@ static bool has_both(const hu_page *page, const hu_report_run *run, const budget
 static void put(hu_page *page, const hu_report_run *run, const void *context) {
     bool both = has_both(page, run, context);
     hu_html_panels(page);
-    for (int role = 0; role < ROLES; role++) put_role(page, run, role, both ? 2 : 1);
+    for (int role = 0; role < PANELS; role++) put_role(page, run, role, both ? 2 : 1);
     hu_html_panels_end(page);
+    put_left_out(page, run);
     if (!both && run->history->histogram_count > 1)
         hu_html_note(page, "The last recorded step alone: halfulp report RUN has the first, too.");
 }
@@ -193,7 +203,7 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
     const hu_report_part part = {
         .id = "exponents",
         .title = "Where the numbers are",
-        .text = "Exponents of every tensor's numbers before rounding, each ridge as high as its "
+        .text = "Exponents of the tensors' numbers before rounding, each ridge as high as its "
                 "fullest binade, in the first and in the last step of which there are any. "
                 "Shaded: what the tensor's own format holds, at the place where "
                 "its scale laid it, if it has one; lighter where only subnormal numbers are left; "

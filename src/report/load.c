@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "journal/folder.h"
 #include "journal/runs.h"
-#include "report/report.h"
+#include "report/roles.h"
 #include "show/json.h"
 
 enum { MAX_RUNS = 10000 };
@@ -59,6 +59,8 @@ static void read_files(hu_report_run *run) {
     if (run->history->warning[0]) add_missing(run, run->history->warning, "");
     if (!run->history->plan) add_missing(run, "no plan.json", "no groups");
     if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
+    if (hu_report_find_tensors(run) != HU_OK)
+        add_missing(run, "no roles of tensors, no groups", hu_last_error());
 }
 
 /* What the result names; of a training that has not ended, what its graph.json does. */
@@ -170,6 +172,8 @@ void hu_report_free(hu_report *report) {
         hu_keys_free(run->config);
         json_decref(run->result);
         hu_history_free(run->history);
+        hu_graph_free(run->graph);
+        hu_free(run->tensor);
     }
     hu_names_free(&report->folders);
     hu_free(report->run);

@@ -15,16 +15,20 @@
 
 enum { TIP_BYTES = 320 };
 
-/* r of "demote:R...+promote", 1 of uniform and hfp8 with promotion; NaN: another precision. */
-static double ratio_of(const char *precision) {
-    static const char demote[] = "demote:";
-    double r;
-    if (!strstr(precision, "+promote")) return (double)NAN;
-    if (strcmp(precision, "uniform+promote") == 0 || strcmp(precision, "hfp8+promote") == 0)
-        return 1.0;
-    bool is_demotion = strncmp(precision, demote, sizeof demote - 1) == 0;
-    if (!is_demotion || sscanf(precision + sizeof demote - 1, "%lf", &r) != 1) return (double)NAN;
-    return r;
+/* What share was demoted: r of "demote:R...+promote", all of uniform; NaN: another precision, or a
+ * share of memory. */
+static double ratio_of(const char *text) {
+    hu_precision precision;
+    double ratio = (double)NAN;
+    if (hu_precision_parse(text, &precision) != HU_OK) return ratio;
+    const hu_assignment *assignment = &precision.assignment;
+    if (precision.promotes &&
+        (assignment->kind == &hu_assignment_uniform || assignment->kind == &hu_assignment_hfp8))
+        ratio = 1.0;
+    if (precision.promotes && assignment->kind == &hu_assignment_demote && !assignment->by_memory)
+        ratio = assignment->target;
+    hu_precision_free(&precision);
+    return ratio;
 }
 
 /* Bits of the widest high candidate; NaN if the run's keys do not tell. */

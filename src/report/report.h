@@ -6,6 +6,7 @@
 
 #include "base/keys.h"
 #include "data/file_names.h"
+#include "graph/walk.h"
 #include "journal/history.h"
 #include "journal/names.h"
 #include "journal/result.h"
@@ -29,6 +30,9 @@ typedef struct hu_report_run {
     const hu_metric *metric; /* of its results */
     char loss[80];           /* "nll of classify": what its training loss is */
     hu_history *history;
+    hu_graph *graph; /* NULL: the folder has none that can be read */
+    hu_tensor
+        *tensor; /* [history->tensors.count] what each is in the graph; value HU_NONE: nothing */
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;
 
@@ -146,8 +150,5 @@ void hu_report_left_out(hu_page *page, const hu_report *report);
 
 /* The range of a format as log2 of its thresholds. name: borrowed by the range. */
 hu_chart_range hu_report_range(const char *name, const hu_format *format);
-
-/* Bits of a number in a format as the files name it; 32 for float32, 0 if it is not known. */
-double hu_report_bits(const char *format);
 
 #endif

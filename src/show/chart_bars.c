@@ -27,7 +27,7 @@ static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
         /* Below a twentieth of a pixel nothing would be seen. */
         if (to - from < 0.05) continue;
         hu_area_class((int)i, name, sizeof name);
-        snprintf(tip, sizeof tip, "%.80s: %.80s %.2f %s", bar->label, part[i], bar->part[i], unit);
+        snprintf(tip, sizeof tip, "%.80s: %.80s %.3g %s", bar->label, part[i], bar->part[i], unit);
         hu_svg_rect(page, from, y + LABEL, to - from, BAR, name, tip);
     }
     hu_svg_format(page, hu_scale_at(x, total) + 7, y + LABEL + 12, "tick", "%.1f", total);

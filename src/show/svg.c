@@ -175,20 +175,40 @@ double hu_svg_text_width(const char *text) {
 
 enum { REST = 11 }; /* pixels of the sign for the rest */
 
+/* What is shown of a text, with the whole of it as tip where it is cut. */
+static void cut_text(hu_page *page, double x, double y, const char *class_name, const char *shown,
+                     const char *whole) {
+    char a[PLACE_BYTES], b[PLACE_BYTES];
+    hu_page_put(page, "<text x=\"%s\" y=\"%s\" class=\"%s\">", place(x, a), place(y, b),
+                class_name);
+    hu_page_text(page, shown);
+    hu_page_put(page, "<title>");
+    hu_page_text(page, whole);
+    hu_page_put(page, "</title></text>\n");
+}
+
 void hu_svg_text_begin(hu_page *page, double x, double y, const char *class_name, const char *text,
                        double width) {
     char shown[TEXT_BYTES], whole[TEXT_BYTES + 4];
+    if (hu_svg_text_width(text) <= width) {
+        hu_svg_text(page, x, y, class_name, text);
+        return;
+    }
     snprintf(shown, sizeof shown, "%s", text);
-    bool is_cut = hu_svg_text_width(shown) > width;
-    while (is_cut && shown[0] && hu_svg_text_width(shown) > width - REST)
-        shown[strlen(shown) - 1] = '\0';
-    snprintf(whole, sizeof whole, "%s%s", shown, is_cut ? "…" : "");
-    hu_svg_text(page, x, y, class_name, whole);
+    while (shown[0] && hu_svg_text_width(shown) > width - REST) shown[strlen(shown) - 1] = '\0';
+    snprintf(whole, sizeof whole, "%s…", shown);
+    cut_text(page, x, y, class_name, whole, text);
 }
 
 void hu_svg_text_tail(hu_page *page, double x, double y, const char *class_name, const char *text,
                       double width) {
-    bool is_cut = hu_svg_text_width(text) > width;
-    while (is_cut && *text && hu_svg_text_width(text) > width - REST) text++;
-    hu_svg_format(page, x, y, class_name, "%s%s", is_cut ? "…" : "", text);
+    char shown[TEXT_BYTES];
+    const char *tail = text;
+    if (hu_svg_text_width(text) <= width) {
+        hu_svg_text(page, x, y, class_name, text);
+        return;
+    }
+    while (*tail && hu_svg_text_width(tail) > width - REST) tail++;
+    snprintf(shown, sizeof shown, "…%s", tail);
+    cut_text(page, x, y, class_name, shown, text);
 }
