@@ -10,6 +10,7 @@
 #include "explain/listed.h"
 #include "explain/repair_told.h"
 #include "explain/verdict.h"
+#include "explain/why_json.h"
 #include "explain/wire.h"
 #include "show/stdout.h"
 #include "sweep/try.h"
@@ -42,7 +43,7 @@ static hu_status open_run(const hu_config *config, hu_explaining *x) {
     HU_TRY(hu_config_text(config, "bench.format", &formats));
     HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
                               &x->run));
-    HU_TRY(hu_why_create(x->run.history, &x->run.walk, &x->why));
+    HU_TRY(hu_why_create(&x->run, &x->why));
 done:
     return st;
 }
@@ -132,7 +133,8 @@ const hu_verb hu_verb_why = {
         "squares and the loss has not fallen by a fifth. Else the one that came closest. Tells\n"
         "whether it made the loss itself or got it, and which of the formats of format= would "
         "have\n"
-        "held its numbers. TENSOR asks for another one; a GLOB lists what became of all that it\n"
+        "held its numbers. Of a product's output the accumulator is asked first (accumulator=).\n"
+        "TENSOR asks for another one; a GLOB lists what became of all that it\n"
         "names ('*.wire': gradients between workers, as sent; '*.momentum', '*.squares': state of "
         "the\n"
         "optimizer that optimizer.state= packs).\n"

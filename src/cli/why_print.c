@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "cli/why_print.h"
+#include "explain/closest.h"
 #include "explain/followed.h"
 #include "explain/loss_words.h"
 #include "explain/state_words.h"
+#include "explain/sums.h"
+#include "explain/sums_words.h"
 #include "explain/wire_words.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
@@ -14,12 +17,18 @@ static double percent(uint64_t count, uint64_t elements) {
     return elements ? 100.0 * (double)count / (double)elements : 0.0;
 }
 
-/* Whether the text is a format of single numbers, which has a range. */
+/* Whether the text is a format of single numbers, which has a range, or an accumulator of sums in
+ * one. */
 static bool number_format(const char *text, hu_format *format) {
     hu_quantizer quantizer;
-    if (hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return false;
-    *format = quantizer.format;
-    return quantizer.kind == HU_QUANTIZER_FLOAT;
+    hu_accumulator accumulator;
+    if (hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK) {
+        *format = quantizer.format;
+        return quantizer.kind == HU_QUANTIZER_FLOAT;
+    }
+    if (hu_accumulator_parse(text, &accumulator) != HU_OK) return false;
+    *format = accumulator.format;
+    return hu_adder_may_vanish(&accumulator); /* else its sums are float32's */
 }
 
 /* The range of a tensor's format, in numbers and powers of two. */
@@ -144,54 +153,83 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
         print_wire(x, death->place, death);
         return;
     }
+    char sums[HU_SUMS_WORDS_BYTES];
+    fputs(hu_sums_death_words(x, death, sums), stdout);
     /* Other formats of the tensor do not help these. */
-    if (death->sums || death->kind == HU_DEATH_LOST || death->kind == HU_DEATH_EVALUATION) return;
+    if (hu_sums_suspected(death) || death->kind == HU_DEATH_LOST ||
+        death->kind == HU_DEATH_EVALUATION)
+        return;
     print_fits(x, death);
     fputs(hu_state_words(x, death, state), stdout);
 }
 
+/* Numbers of a scale of few bits end, too: E4M3FN's least is rounded to from 2^-10 on, and a scale
+ * of 448 is that of the largest block. */
+static void print_scales(const hu_closest *c) {
+    if (c->number_scales)
+        printf("Scales of blocks end, too: a block of %s whose largest number is below 1/458752 of "
+               "the tensor's\nbecomes zero.\n",
+               c->number_scales);
+}
+
 /* Largest numbers against the ends of the formats. */
-static void print_headroom(const hu_closest *closest) {
-    hu_closest c = *closest;
-    if (!c.overflow_tensor) {
-        puts(c.all_current
+static void print_headroom(const hu_closest *c) {
+    if (c->overflow_tensor) {
+        int binades = (int)(c->headroom < 0 ? -c->headroom : c->headroom);
+        printf("Closest to overflow: %s (%s), whose largest number was %d %s %s the largest of its "
+               "format (by step %lld).\n",
+               c->overflow_tensor, c->overflow_format, binades, binades == 1 ? "binade" : "binades",
+               c->headroom < 0 ? "above" : "below", (long long)c->overflow_step);
+    } else if (c->rounds_own || c->rounds_state) {
+        puts(c->all_current
                  ? "Every tensor has a scale of its own (scale=current), so nothing is too "
                    "large for its format."
                  : "Every format is scaled to its numbers, so none ends at a fixed one.");
-        return;
     }
-    int binades = (int)(c.headroom < 0 ? -c.headroom : c.headroom);
-    printf(
-        "Closest to overflow: %s (%s), whose largest number was %d %s %s the largest of its format "
-        "(by step %lld).\n",
-        c.overflow_tensor, c.overflow_format, binades, binades == 1 ? "binade" : "binades",
-        c.headroom < 0 ? "above" : "below", (long long)c.overflow_step);
+    if (c->wire_scaling)
+        printf("What workers send is scaled to the end of its format (scaling=%s).\n",
+               c->wire_scaling);
+    print_scales(c);
 }
 
-/* For a run in which nothing died: how near it came. */
-static void print_closest(const hu_explaining *x) {
-    hu_closest c = hu_fact_closest(x);
-    if (hu_fact_last_step(x) < 0) return;
-    if (!c.rounds) {
-        puts("Nothing is rounded: every tensor is float32.");
-        if (x->run.history->collapsed)
-            puts("That it learned nothing has other causes than formats: look at the learning "
-                 "rate, the number\nof updates and the data.");
-        return;
-    }
-    if (!c.is_counted) {
+static void print_loss(const char *how, const hu_closest_loss *loss, const char *of) {
+    if (loss->tensor)
+        printf("Lost most by %s: %s (%s), %.3g %% of its %s in %lld step%s up to %lld.\n", how,
+               loss->tensor, loss->format, 100.0 * loss->share, of, (long long)loss->steps,
+               loss->steps == 1 ? "" : "s", (long long)loss->step);
+}
+
+/* Rounded tensors. */
+static void print_tensors(const hu_closest *c) {
+    if (!c->is_counted) {
         puts("Every recorded step was skipped, so none tells how near numbers came to an end.");
         return;
     }
-    print_headroom(&c);
-    if (c.underflow_tensor)
-        printf("Lost most by underflow: %s (%s), %.3g %% of its nonzero numbers in %lld step%s up "
-               "to %lld.\n",
-               c.underflow_tensor, c.underflow_format, 100.0 * c.underflow_share,
-               (long long)c.underflow_steps, c.underflow_steps == 1 ? "" : "s",
-               (long long)c.underflow_step);
-    else
-        puts("No number became zero by rounding.");
+    print_headroom(c);
+    print_loss("saturation", &c->saturation, "numbers");
+    print_loss("underflow", &c->underflow, "nonzero numbers");
+    if (!c->underflow.tensor) puts("No number became zero by rounding.");
+    print_loss("updates that changed nothing", &c->updates, "updates");
+}
+
+/* For a run in which nothing died: how near it came. Rounded is more than tensors of the network.
+ */
+static void print_closest(const hu_explaining *x) {
+    char beside[HU_BESIDE_BYTES], sums[HU_SUMS_WORDS_BYTES];
+    hu_closest c = hu_closest_find(x);
+    if (hu_fact_last_step(x) < 0) return;
+    hu_closest_beside(x, &c, beside);
+    if (!c.rounds_own && beside[0])
+        printf("Every tensor of the network is float32. Rounded are: %s.\n", beside);
+    else if (!c.rounds_own)
+        puts("Nothing is rounded: every tensor is float32.");
+    if (c.rounds) print_tensors(&c);
+    fputs(hu_sums_run_words(x, sums), stdout);
+    if (!x->run.history->collapsed || c.rounds_own) return;
+    puts(beside[0]
+             ? "Whether that is why it learned nothing, the same training without it tells."
+             : "That it learned nothing has other causes than formats: look at the learning rate, "
+               "the number\nof updates and the data.");
 }
 
 /* Deaths beside the one that was explained, the worst first. Those that only got its zeros are told
@@ -203,7 +241,8 @@ static void print_others(const hu_explaining *x) {
     int shown = 0, more = 0;
     for (size_t d = 0; d < x->why.death_count; d++) {
         const hu_death *death = &x->why.deaths[d];
-        if (death->place == x->why.death.place && death->kind == x->why.death.kind) continue;
+        bool is_same = death->kind == x->why.death.kind || (death->sums && x->why.death.sums);
+        if (death->place == x->why.death.place && is_same) continue;
         if (hu_followed_only(&x->why, death)) continue;
         if (shown == SHOWN) {
             more++;

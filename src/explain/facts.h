@@ -4,7 +4,6 @@
 
 #include "explain/opened.h"
 #include "explain/why.h"
-#include "show/json.h"
 
 typedef struct hu_explaining {
     hu_opened_run run;
@@ -52,22 +51,4 @@ const char *hu_fact_state_rule(const hu_explaining *x, const hu_death *death, ch
 /* Steps that the records reach. */
 int64_t hu_fact_last_step(const hu_explaining *x);
 
-/* The rounded tensors nearest to a death in the whole run: the one whose largest number came
- * nearest to the end of its format, and the one that lost the largest share by underflow. */
-typedef struct hu_closest {
-    bool rounds;      /* some tensor is rounded */
-    bool is_counted;  /* and that in a step that was not skipped; below there is nothing else */
-    bool all_current; /* all that are have a scale from their own numbers (scale=current) */
-    const char *overflow_tensor, *overflow_format; /* NULL: none */
-    int32_t headroom;                              /* binades below the format's largest */
-    int64_t overflow_step;
-    const char *underflow_tensor, *underflow_format;
-    double underflow_share; /* of the numbers that were not zero before, in the steps of a row */
-    int64_t underflow_step, underflow_steps; /* the last of these, and how many they are */
-} hu_closest;
-hu_closest hu_fact_closest(const hu_explaining *x);
-
-/* The whole as JSON; NULL if out of memory. asked: place of the tensor that the user named, or
- * HU_NONE. New reference. */
-json_t *hu_why_json(const hu_explaining *x, uint32_t asked);
 #endif

@@ -11,8 +11,26 @@ static double percent(uint64_t count, uint64_t elements) {
     return elements ? 100.0 * (double)count / (double)elements : 0.0;
 }
 
+/* What the tensor became that the sums are. */
+static void tell_output(const hu_explaining *x, const hu_death *death, char *text) {
+    char name[HU_TENSOR_NAME_BYTES];
+    size_t used = strlen(text);
+    hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
+    if (!condition.record) return;
+    const hu_round_counts *c = &condition.record->counts;
+    const hu_numerics_record *row = hu_why_row(x->run.history, death->step);
+    if (!row || row->steps != 1) return;
+    uint64_t lost = hu_why_nonfinite(&x->why, condition.record) ? c->overflow + c->nan : 0;
+    bool is_zero = condition.kind == HU_DEATH_ZERO;
+    if (lost || is_zero)
+        snprintf(text + used, HU_LOSS_WORDS_BYTES - used, "; %llu of the %llu numbers of %s are %s",
+                 (unsigned long long)(lost ? lost : c->zero), (unsigned long long)c->elements,
+                 hu_fact_name(x, death->place, name), lost ? "infinite or NaN" : "zero");
+}
+
 /* Of the accumulators of a product. */
-static void tell_sums(const hu_death *death, const char *format, char text[HU_LOSS_WORDS_BYTES]) {
+static void tell_sums(const hu_explaining *x, const hu_death *death, const char *format,
+                      char text[HU_LOSS_WORDS_BYTES]) {
     double share = 100.0 * hu_sums_share(death->sums, death->kind);
     const char *words = death->kind == HU_DEATH_SUMS_SATURATED
                             ? "of its sums are too large for the accumulator"
@@ -21,6 +39,7 @@ static void tell_sums(const hu_death *death, const char *format, char text[HU_LO
                             : "of the terms changed nothing, though they were not zero: too small "
                               "beside the sum in the accumulator";
     snprintf(text, HU_LOSS_WORDS_BYTES, "%.3g %% %s %.80s", share, words, format);
+    tell_output(x, death, text);
 }
 
 /* Of the numbers that were not zero before: zeros cannot be lost. Where a row adds up several
@@ -49,8 +68,8 @@ static void tell_underflow(const hu_death *death, const hu_round_counts *c, cons
 }
 
 /* What of how many numbers; empty for deaths of no kind. */
-static void tell_kind(const hu_death *death, const hu_round_counts *c, const char *format,
-                      char text[HU_LOSS_WORDS_BYTES]) {
+static void tell_kind(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
+                      const char *format, char text[HU_LOSS_WORDS_BYTES]) {
     enum { ROOM = HU_LOSS_WORDS_BYTES };
     unsigned long long n = c->elements, lost = c->overflow;
     double overflow = percent(c->overflow, n);
@@ -60,13 +79,13 @@ static void tell_kind(const hu_death *death, const hu_round_counts *c, const cha
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are NaN", percent(c->nan, n), n);
         break;
     case HU_DEATH_INFINITY:
-        snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite: beyond float32, 2^128",
-                 overflow, n);
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite%s", overflow, n,
+                 death->adder ? "" : ": beyond float32, 2^128");
         break;
     case HU_DEATH_OVERFLOW:
-        snprintf(text, ROOM,
-                 "%.3g %% of its %llu numbers are too large for %.80s and became infinite or NaN",
-                 overflow, n, format);
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are %s %.80s%s", overflow, n,
+                 death->adder ? "infinite or NaN in" : "too large for", format,
+                 death->adder ? "" : " and became infinite or NaN");
         break;
     case HU_DEATH_SATURATION:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are too large for %.80s", overflow, n,
@@ -95,7 +114,7 @@ static void tell_kind(const hu_death *death, const hu_round_counts *c, const cha
     case HU_DEATH_SUMS_SATURATED:
     case HU_DEATH_SUMS_FLUSHED:
     case HU_DEATH_SUMS_STALLED:
-        tell_sums(death, format, text);
+        tell_sums(x, death, format, text);
         break;
     default:
         break;
@@ -105,7 +124,7 @@ static void tell_kind(const hu_death *death, const hu_round_counts *c, const cha
 const char *hu_loss_words(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
                           const char *format, char text[HU_LOSS_WORDS_BYTES]) {
     char magnitudes[HU_MAGNITUDES_BYTES];
-    tell_kind(death, c, format, text);
+    tell_kind(x, death, c, format, text);
     size_t used = strlen(text);
     if (c->nan && death->kind != HU_DEATH_NAN)
         snprintf(text + used, HU_LOSS_WORDS_BYTES - used, ", %llu are NaN",

@@ -39,11 +39,13 @@ hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_
     if (has_kind(run->history, run->graph, HU_TENSOR_SQUARES)) more |= HU_WALK_SQUARES;
     HU_TRY(hu_walk_create(run->graph, more, &run->walk));
     HU_TRY(read_config(run));
+    HU_TRY(hu_adders_read(run->config, &run->walk, &run->adders));
 done:
     return st;
 }
 
 void hu_opened_run_close(hu_opened_run *run) {
+    hu_adders_free(&run->adders);
     hu_walk_free(&run->walk);
     hu_keys_free(run->config);
     hu_graph_free(run->graph);

@@ -3,6 +3,7 @@
 #ifndef HU_EXPLAIN_OPENED_H
 #define HU_EXPLAIN_OPENED_H
 #include "base/keys.h"
+#include "explain/adders.h"
 #include "explain/candidates.h"
 #include "graph/walk.h"
 #include "journal/history.h"
@@ -13,7 +14,8 @@ typedef struct hu_opened_run {
     hu_graph *graph;
     hu_walk walk;
     hu_candidates candidates;
-    hu_keys *config; /* resolved; NULL: the folder has none that can be read */
+    hu_adders adders; /* of the configuration: none where it cannot be read */
+    hu_keys *config;  /* resolved; NULL: the folder has none that can be read */
 } hu_opened_run;
 
 /* Reads the folder. formats: as for hu_candidates_parse. Errors of hu_history_read, hu_graph_read

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/closest.h"
 #include "explain/harm.h"
+#include "explain/sums.h"
 #include "show/json.h"
 
 const char *hu_repair_line(const hu_repair_option *option, char *text) {
@@ -23,6 +25,7 @@ const char *hu_repair_line(const hu_repair_option *option, char *text) {
 /* Whether the numbers died where no format has a part in it. */
 static const char *beyond_formats(const hu_explaining *x) {
     const hu_death *death = &x->why.death;
+    if (hu_sums_suspected(death)) return NULL;
     if (death->kind == HU_DEATH_UPDATE)
         return "No other format helps: the update itself was too large. A lower learning rate "
                "(lr=) may.";
@@ -39,24 +42,50 @@ static bool has_own_trouble(const hu_why *why) {
     return !why->trains_well && hu_why_steps_done(why->history) >= HU_STEPS_TO_TELL;
 }
 
-const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice) {
+/* What no advice was tried on, as the end of a sentence about tensors. */
+static const char *tell_beside(const hu_explaining *x, const char *sentence, char *text) {
+    char beside[HU_BESIDE_BYTES];
+    hu_closest closest = hu_closest_find(x);
+    if (hu_closest_beside(x, &closest, beside)[0] == '\0') return sentence;
+    snprintf(text, HU_REASON_BYTES, "%s Not among what was tried: %s.", sentence, beside);
+    return text;
+}
+
+/* Whether float32 would not train either is known only where nothing else is rounded. */
+static const char *own_trouble(const hu_explaining *x, char *text) {
+    char beside[HU_BESIDE_BYTES];
+    hu_closest closest = hu_closest_find(x);
+    if (hu_closest_beside(x, &closest, beside)[0] == '\0')
+        return "The loss has hardly fallen, but not for rounding: no tensor loses more than trains "
+               "as float32 does. float32 itself may not train so; another learning rate (lr=), a "
+               "warm-up (lr.warmup=) or another seed may.";
+    snprintf(text, HU_REASON_BYTES,
+             "The loss has hardly fallen, but no tensor of the network loses more than trains as "
+             "float32 does. What else is rounded may be why: %s. Or float32 itself does not train "
+             "so; another learning rate (lr=), a warm-up (lr.warmup=) or another seed may.",
+             beside);
+    return text;
+}
+
+const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice,
+                             char text[HU_REASON_BYTES]) {
     bool is_hurt = x->why.verdict != HU_VERDICT_FINE;
     if (advice->count > 0) return NULL;
     const char *beyond = is_hurt ? beyond_formats(x) : NULL;
     if (beyond) return beyond;
     if (advice->before.score > 1.0)
         return "None of the formats and loss scales tried halves the largest error.";
-    if (!is_hurt && has_own_trouble(&x->why))
-        return "The loss has hardly fallen, but not for rounding: no tensor loses more than trains "
-               "as float32 does. float32 itself may not train so; another learning rate (lr=), a "
-               "warm-up (lr.warmup=) or another seed may.";
+    if (!is_hurt && has_own_trouble(&x->why)) return own_trouble(x, text);
     if (!is_hurt) return NULL;
     if (advice->recorded.count == 0)
-        return "No tensor is rounded: neither another format nor a loss scale helps. A lower "
-               "learning rate (lr=) may.";
+        return tell_beside(x,
+                           "No tensor of the network is rounded: neither another format nor a loss "
+                           "scale helps. A lower learning rate (lr=) may.",
+                           text);
     if (advice->recorded.histograms == 0)
         return "Nothing was tried: the run recorded no histograms (run.histogram_every=).";
-    return "What the run recorded shows no loss that another format or loss scale mends.";
+    return tell_beside(
+        x, "What the run recorded shows no loss that another format or loss scale mends.", text);
 }
 
 /* ---- JSON ---- */
@@ -88,7 +117,8 @@ static json_t *option_json(const hu_explaining *x, const hu_repair *advice,
 
 json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice) {
     json_t *options = json_array();
-    const char *reason = hu_repair_reason(x, advice);
+    char text[HU_REASON_BYTES];
+    const char *reason = hu_repair_reason(x, advice, text);
     for (int o = 0; o < advice->count; o++)
         json_array_append_new(options, option_json(x, advice, &advice->option[o]));
     return json_pack("{s:I, s:I, s:o, s:o, s:o}", "histograms",
@@ -138,7 +168,8 @@ static void write_others(const hu_setup *setup, FILE *file) {
 
 void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file) {
     char line[HU_REPAIR_LINE_BYTES];
-    const char *reason = hu_repair_reason(x, advice);
+    char text[HU_REASON_BYTES];
+    const char *reason = hu_repair_reason(x, advice, text);
     if (reason) fprintf(file, "\n%s\n", reason);
     if (advice->count == 0) return;
     /* What died is told above; a run that trains can lose to many small errors, too. */
@@ -146,9 +177,12 @@ void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file
         fputs("\nBut rounding errors are larger than what trains as float32 does.\n", file);
     else
         fputs("\n", file);
-    fprintf(file, "To try, by the recorded numbers of all %u rounded tensors in %lld step%s",
-            (unsigned)advice->recorded.count, (long long)advice->recorded.histograms,
-            advice->recorded.histograms == 1 ? "" : "s");
+    if (advice->recorded.count == 0)
+        fputs("To try", file);
+    else
+        fprintf(file, "To try, by the recorded numbers of all %u rounded tensors in %lld step%s",
+                (unsigned)advice->recorded.count, (long long)advice->recorded.histograms,
+                advice->recorded.histograms == 1 ? "" : "s");
     fputs(advice->is_partial ? " (none mends it all):\n" : ":\n", file);
     for (int o = 0; o < advice->count; o++) {
         fprintf(file, "  %d. %s\n", o + 1, hu_repair_line(&advice->option[o], line));

@@ -2,12 +2,16 @@
 #ifndef HU_EXPLAIN_REPAIR_TOLD_H
 #define HU_EXPLAIN_REPAIR_TOLD_H
 #include "explain/facts.h"
+#include "show/json.h"
 #include <stdio.h>
 
 #include "explain/repair.h"
 
-/* Why there is no option, as a sentence; NULL: there is one, or nothing is to be repaired. */
-const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice);
+/* Why there is no option, as sentences; NULL: there is one, or nothing is to be repaired. Gives
+ * text or one that is valid for ever. */
+enum { HU_REASON_BYTES = 768 };
+const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice,
+                             char text[HU_REASON_BYTES]);
 
 /* The words of an option as a shell takes them: "scaler=dynamic scaler.init=512". text: room for
  * HU_REPAIR_LINE_BYTES. Gives text. */

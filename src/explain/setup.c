@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "explain/deaths.h"
+#include "explain/sums.h"
 
 static const char *text_of(const hu_opened_run *run, const char *key) {
     const hu_keys *node = hu_keys_find(run->config, key);
@@ -65,7 +66,8 @@ hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_re
     read_precision(recorded, setup);
     setup->needs_masters =
         strcmp(text_of(run, "precision.master"), "off") == 0 && hu_deaths_lose_updates(why);
-    setup->needs_accumulator = hu_deaths_fail_sums(why);
+    setup->needs_accumulator =
+        hu_deaths_fail_sums(why) || hu_sums_suspected(&why->death) || hu_sums_suspected(&why->end);
     read_scaler(run, setup);
     return HU_OK;
 }

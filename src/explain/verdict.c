@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "explain/deaths.h"
 #include "explain/followed.h"
+#include "explain/sums.h"
 
 /* ---- names ---- */
 
@@ -208,9 +209,17 @@ static hu_death_cause cause_of(const hu_why *why, const hu_death *death) {
     return death->sums && cause == HU_CAUSE_NOT_COUNTED ? HU_CAUSE_MADE_HERE : cause;
 }
 
-hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *why) {
+/* Who made it; and the accumulator before its tensor, where it did. */
+static void finish(const hu_why *why, hu_death *death) {
+    if (death->place == HU_NONE) return;
+    death->cause = cause_of(why, death);
+    hu_sums_suspect(why, death);
+}
+
+hu_status hu_why_create(const hu_opened_run *run, hu_why *why) {
     hu_status st = HU_OK;
-    *why = (hu_why){.history = history, .walk = walk};
+    const hu_history *history = run->history;
+    *why = (hu_why){.history = history, .walk = &run->walk, .adders = &run->adders};
     HU_TRY(make_lists(why));
     HU_TRY(read_formats(why));
     find_names(why);
@@ -218,8 +227,8 @@ hu_status hu_why_create(const hu_history *history, const hu_walk *walk, hu_why *
         why->skipped += history->numerics[r].skipped;
     HU_TRY(hu_deaths_find(why));
     find_death(why);
-    if (why->death.place != HU_NONE) why->death.cause = cause_of(why, &why->death);
-    if (why->end.place != HU_NONE) why->end.cause = cause_of(why, &why->end);
+    finish(why, &why->death);
+    finish(why, &why->end);
     HU_TRY(hu_followed_find(why));
 done:
     if (st != HU_OK) hu_why_free(why);

@@ -7,6 +7,7 @@
  */
 #ifndef HU_EXPLAIN_WHY_H
 #define HU_EXPLAIN_WHY_H
+#include "explain/adders.h"
 #include "graph/walk.h"
 #include "journal/history.h"
 
@@ -60,8 +61,10 @@ typedef struct hu_death {
                                       history, as sums */
     const hu_product_record *sums; /* accumulators of which it is told, in its first step; NULL: it
                                       is of the tensor's own numbers */
-    int64_t last, steps; /* the last step in which it held, and in how many; 0: not known */
-    double share;        /* of the numbers that could be lost, in the steps in which it held */
+    const hu_adder *adder; /* the accumulator that made the numbers, or may have: then nothing was
+                              counted of it in that step; NULL. Borrowed: from the run */
+    int64_t last, steps;   /* the last step in which it held, and in how many; 0: not known */
+    double share;          /* of the numbers that could be lost, in the steps in which it held */
     double lasted;   /* of the steps from the first on in which the tensor was counted: the share
                         in which it held */
     double behind;   /* of all tensors: the share that is made of it */
@@ -72,6 +75,7 @@ typedef struct hu_death {
 typedef struct hu_why {
     const hu_history *history; /* borrowed */
     const hu_walk *walk;       /* borrowed */
+    const hu_adders *adders;   /* borrowed */
     uint32_t *place;           /* [history->tensors.count] in the walk, HU_NONE: of no tensor */
     uint32_t *tensor;          /* [walk->count] number of the name, HU_NAMES_NONE */
     bool *saturates;           /* [history->formats.count] overflow is no infinity or NaN */

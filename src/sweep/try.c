@@ -62,7 +62,8 @@ done:
 }
 
 static hu_status check_option(const hu_explaining *x, const hu_repair *repair, int64_t number) {
-    const char *reason = hu_repair_reason(x, repair);
+    char text[HU_REASON_BYTES];
+    const char *reason = hu_repair_reason(x, repair, text);
     if (number <= repair->count) return HU_OK;
     if (repair->count == 0)
         return hu_fail(HU_ERR_ARGUMENT, "try=%lld: there is nothing to try. %s", (long long)number,
@@ -190,7 +191,7 @@ static hu_status read_repaired(const char *folder, outcome *o) {
     hu_explaining x = {0};
     json_t *result = NULL;
     HU_TRY(hu_opened_run_read(folder, "fp16", &x.run));
-    HU_TRY(hu_why_create(x.run.history, &x.run.walk, &x.why));
+    HU_TRY(hu_why_create(&x.run, &x.why));
     HU_TRY(hu_result_read(folder, &result));
     take_outcome(&x, result, o);
 done:

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/record.h"
+#include "graph/made.h"
 #include "train/workers.h"
 
 /* Targets that a loss cannot use: class numbers that are none, boxes without an area, or numbers
@@ -33,9 +34,25 @@ static bool master_is_finite(const hu_trainer *trainer, hu_value_id v) {
     return counts.overflow + counts.nan == 0;
 }
 
+/* ", summed in fmac:e4m3" where a product makes the tensor with an accumulator of its own, which is
+ * to be asked before its format. */
+static void describe_sums(const hu_trainer *trainer, hu_tensor tensor, char *text, size_t bytes) {
+    enum { ROOM = 16, ACCUMULATOR_BYTES = 96 };
+    hu_made_by made[ROOM];
+    char name[ACCUMULATOR_BYTES];
+    uint32_t count = hu_made_by_products(trainer->graph, tensor, ROOM, made);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < count && i < ROOM && text[0] == '\0'; i++) {
+        const hu_accumulation *sums = &trainer->edges.products[made[i].node].accumulation;
+        if (!sums->chosen[made[i].role]) continue;
+        hu_accumulator_print(&sums->accumulator[made[i].role], name, sizeof name);
+        snprintf(text, bytes, ", summed in %s", name);
+    }
+}
+
 /* Tensor, format and counts: what a user needs to choose another format. */
 static void describe(hu_trainer *trainer, hu_tensor tensor, const hu_round_counts *counts) {
-    char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES];
+    char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES], sums[128];
     const hu_quantizer *quantizer = hu_tensor_quantizer(trainer->graph, &trainer->edges, tensor);
     hu_tensor_name(trainer->graph, tensor, name);
     bool is_weight = tensor.kind == HU_TENSOR_VALUE &&
@@ -46,9 +63,10 @@ static void describe(hu_trainer *trainer, hu_tensor tensor, const hu_round_count
         return;
     }
     hu_quantizer_print(quantizer, format, sizeof format);
+    describe_sums(trainer, tensor, sums, sizeof sums);
     snprintf(trainer->culprit, sizeof trainer->culprit,
-             "non-finite numbers first in %s (%s: %llu overflows, %llu NaNs of %llu)", name, format,
-             (unsigned long long)counts->overflow, (unsigned long long)counts->nan,
+             "non-finite numbers first in %s (%s%s: %llu overflows, %llu NaNs of %llu)", name,
+             format, sums, (unsigned long long)counts->overflow, (unsigned long long)counts->nan,
              (unsigned long long)counts->elements);
 }
 

@@ -111,7 +111,7 @@ PLANTED = {
     "loss scale too large": (R20 + ["precision=fp16", "scaler=constant", "scaler.init=1e30"],
                              "log_softmax.out.grad", {"overflow"}, "produced"),
     "accumulator overflows": (CNN + [f"accumulator.rules=[\"conv2.forward: fmac:{OVER}\"]"],
-                              "conv2.out", {"infinity"}, "produced"),
+                              "conv2.forward", {"sums saturated"}, "produced"),
     "fire module": (["model=squeezenet", "model.width=0.25", rule("fire3.squeeze.bn.out", OVER)],
                     "fire3.squeeze.bn.out", {"overflow"}, "produced"),
 }
