@@ -68,7 +68,7 @@ done:
     return st;
 }
 
-/* data.buckets as numbers; owner frees. A plan has no samples to put into them. */
+/* data.buckets as numbers; owner frees. A plan has no samples to put into them or to sort. */
 static hu_status read_buckets(const hu_train_options *options, int64_t **bound, size_t *count) {
     hu_status st = HU_OK;
     *count = options->buckets && !options->run.is_plan ? hu_keys_count(options->buckets) : 0;
@@ -86,7 +86,7 @@ static hu_status create_train_loader(hu_trainer *trainer, hu_loader_settings set
     int64_t *bound = NULL;
     HU_TRY(read_buckets(options, &bound, &settings.bucket_count));
     settings.shuffle = !options->keep_order;
-    settings.sorted_epochs = options->sorted_epochs;
+    settings.sorted_epochs = options->run.is_plan ? 0 : options->sorted_epochs;
     settings.buckets = bound;
     settings.batch = options->batch;
     settings.augment = options->augment;
