@@ -71,7 +71,7 @@ foreach(source ${program_tests})
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
 endforeach()
 
-foreach(test memory faults crash damage) # their long forms
+foreach(test memory faults crash damage documents) # their long forms
   add_test(NAME ${test}_exhaustive CONFIGURATIONS exhaustive
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/program/${test}_test.py exhaustive)
   set_tests_properties(${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400
