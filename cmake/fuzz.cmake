@@ -20,7 +20,7 @@ set(fuzz_files_precision precision/names.c precision/epochs.c tensor/quantizer.c
 set(fuzz_files_safetensors store/safetensors_header.c store/safetensors.c)
 set(fuzz_files_schedule train/schedule.c)
 set(fuzz_files_tensorboard show/tensorboard.c)
-set(fuzz_files_wav sound/wav.c)
+set(fuzz_files_sound sound/decode.c)
 set(fuzz_files_words data/vocabulary.c data/transcripts.c)
 set(fuzz_files_yaml config/yaml.c base/keys_print.c)
 
@@ -30,7 +30,7 @@ set(fuzz_rooms_config config)
 set(fuzz_rooms_format format)
 set(fuzz_rooms_gzip base)
 set(fuzz_rooms_plan config)
-set(fuzz_rooms_wav sound)
+set(fuzz_rooms_sound sound)
 set(fuzz_rooms_yaml config)
 
 if(HALFULP_FUZZ)

@@ -5,7 +5,7 @@ find_package(OpenMP COMPONENTS C)
 find_package(PkgConfig)
 if(PkgConfig_FOUND)
   foreach(package XXHASH:libxxhash ZLIB:zlib JPEG:libturbojpeg PNG:libpng WEBP:libwebp EXPAT:expat
-                  UTF8PROC:libutf8proc YAML:yaml-0.1 JANSSON:jansson
+                  UTF8PROC:libutf8proc SNDFILE:sndfile SAMPLERATE:samplerate YAML:yaml-0.1 JANSSON:jansson
                   PROTOBUF_C:libprotobuf-c ISAL:libisal)
     string(REPLACE ":" ";" package ${package})
     list(GET package 0 name)

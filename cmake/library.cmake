@@ -7,7 +7,7 @@ set(objects $<TARGET_OBJECTS:halfulp-schema>)
 foreach(room ${library_rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
 endforeach()
-set(library_packages XXHASH ZLIB JPEG PNG WEBP EXPAT UTF8PROC YAML JANSSON PROTOBUF_C ISAL)
+set(library_packages XXHASH ZLIB JPEG PNG WEBP EXPAT UTF8PROC SNDFILE SAMPLERATE YAML JANSSON PROTOBUF_C ISAL)
 list(TRANSFORM library_packages PREPEND PkgConfig:: OUTPUT_VARIABLE library_targets)
 
 # The version script keeps private what is not marked HU_API, also in the objects of others.

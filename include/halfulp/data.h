@@ -92,6 +92,14 @@ typedef struct hu_split {
                                   those of its first ragged field, or all have as many */
 } hu_split;
 
+/* What is told of the sounds of a half. */
+typedef struct hu_sounds_told {
+    int64_t cut;       /* longer than a sample: their end is not heard */
+    int64_t resampled; /* from another rate than the data set's */
+    int64_t silent;    /* nowhere louder than a ten-thousandth of full scale */
+    int64_t left_out;  /* other files beside them */
+} hu_sounds_told;
+
 /* A data set, in the type of its fields: in memory, or read from its files while it is used. */
 typedef struct hu_dataset {
     char *name; /* the spec it was opened by */
@@ -112,8 +120,7 @@ typedef struct hu_dataset {
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
                             samples: too long, or with an empty line */
-    int64_t
-        cut[2]; /* sounds of these files that are longer than a sample: their end is not heard */
+    hu_sounds_told sounds[2]; /* of the training and the test files that are sounds */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
                         they are never shuffled */
 } hu_dataset;
@@ -221,7 +228,9 @@ typedef struct hu_image_choice {
     int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
     int64_t
-        frames; /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
+        frames;   /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
+    int64_t rate; /* of speech: moments of a second, to which sounds are resampled; 0: those of the
+                     first training sound */
     hu_text_choice text; /* of text */
     hu_data_known known;
 
@@ -252,8 +261,8 @@ typedef struct hu_image_choice {
  * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/pairs.c), not
  * a seed. Test samples are whole pictures of one size
  *
- *   speech:DIR  DIR/train/NAME.wav and the same of test (or val), 16 bit PCM of one channel and
- * one rate, with DIR/train/transcripts.txt: NAME, a tab and what is said. Without such a file names
+ *   speech:DIR  DIR/train/NAME.wav (or .flac, .ogg and others) and the same of test (or val), of
+ * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said. Without such a file names
  * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
  * spectrogram (sound/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
  * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z

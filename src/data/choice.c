@@ -97,6 +97,8 @@ hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *c,
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
     HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",
                       (long long)c->frames));
+    HU_TRY(check_wish(name, kind->takes_frames || !c->rate, "speech:DIR", "data.rate=%lld",
+                      (long long)c->rate));
     HU_TRY(check_text(kind, &c->text, name));
     st = check_sizes(kind, c, name);
 done:

@@ -156,9 +156,11 @@ static const hu_data_kind kinds[] = {
      .open_images = hu_pairs_open},
     {.name = "speech",
      .usage = "speech:DIR",
-     .help = "sounds DIR/train/NAME.wav and the same of test or val, with what is said in them in "
-             "transcripts.txt beside them; see data.frames",
-     .advice = "the folder must hold train and test (or val) with .wav files",
+     .help = "sounds DIR/train/NAME.wav (.flac, .ogg, ...) and the same of test or val, with what "
+             "is said in them in "
+             "transcripts.txt beside them; see data.frames and data.rate",
+     .advice =
+         "the folder must hold train and test (or val) with .wav files (.flac, .ogg, .aiff, .mp3)",
      .fields = "features length",
      .has_directory = true,
      .needs_directory = true,

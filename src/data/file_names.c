@@ -101,7 +101,8 @@ hu_status hu_test_half(const char *directory, const char **half) {
 }
 
 static const char *const of_images[] = {".jpg", ".jpeg", ".png", ".webp", NULL};
-static const char *const of_sounds[] = {".wav", NULL};
+static const char *const of_sounds[] = {".wav", ".flac", ".ogg", ".oga", ".opus",
+                                        ".aif", ".aiff", ".mp3", NULL};
 
 /* A name that is nothing but an ending is no file of that kind. */
 static bool ends_in(const char *name, const char *const *endings) {
@@ -115,6 +116,10 @@ static bool ends_in(const char *name, const char *const *endings) {
 
 bool hu_is_image_name(const char *name) {
     return ends_in(name, of_images);
+}
+
+bool hu_is_sound_name(const char *name) {
+    return ends_in(name, of_sounds);
 }
 
 /* Most file systems say in the directory what an entry is; of links, and of others, it is asked. */
@@ -132,9 +137,13 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
 static hu_status add_entry(const char *directory, const struct dirent *entry,
                            const char *const *endings, hu_file_names *names) {
     bool is_folder;
-    if (entry->d_name[0] == '.' || (endings && !ends_in(entry->d_name, endings))) return HU_OK;
+    if (entry->d_name[0] == '.') return HU_OK;
     hu_status st = ask_kind(directory, entry, &is_folder);
     if (st != HU_OK || is_folder == (endings != NULL)) return st;
+    if (endings && !ends_in(entry->d_name, endings)) {
+        names->others++;
+        return HU_OK;
+    }
     return add(names, entry->d_name);
 }
 

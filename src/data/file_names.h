@@ -12,6 +12,7 @@ typedef struct hu_file_names {
     size_t count;
     char *text; /* private: each name with its final zero; NULL: the text of another list */
     size_t bytes, capacity;
+    size_t others; /* files beside those of the kind that was sought, without hidden ones */
 } hu_file_names;
 
 /* A list of its own of the same names, whose text is borrowed: valid as long as from. */
@@ -24,10 +25,14 @@ long hu_file_names_find(const hu_file_names *names, const char *name);
 /* What pictures end in, in words. */
 #define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png, .webp"
 
-/* Whether a name ends as pictures do, in any case. */
-bool hu_is_image_name(const char *name);
+/* The same of sounds. */
+#define HU_SOUND_ENDINGS ".wav, .flac, .ogg, .oga, .opus, .aif, .aiff, .mp3"
 
-/* Names of the folders in a directory, or of the files that end as pictures do, or in .wav, in any
+/* Whether a name ends as pictures, or sounds, do, in any case. */
+bool hu_is_image_name(const char *name);
+bool hu_is_sound_name(const char *name);
+
+/* Names of the folders in a directory, or of the files that end as pictures, or sounds, do in any
  * case; sorted byte by byte, without those that begin with a dot. HU_ERR_MISSING, HU_ERR_IO,
  * HU_ERR_MEMORY; the names are then empty. */
 hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names);

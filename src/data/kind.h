@@ -20,7 +20,7 @@ typedef struct hu_data_kind {
     bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
     bool takes_parts;                                            /* its area, classes and parts */
     bool takes_pairs;                                            /* its scale and crops */
-    bool takes_frames;                                           /* its frames */
+    bool takes_frames;                                           /* its frames and rate */
     bool takes_text;                                             /* its text */
     bool reads_bytes;                                            /* where no unit is asked for */
     bool takes_parallel;                                         /* its text's languages */

@@ -1,5 +1,5 @@
-/* speech:DIR - sounds DIR/train/NAME.wav and DIR/test/NAME.wav (or val) with what is said in them:
- * rows of a spectrogram, their number, and the characters of the text. */
+/* speech:DIR - sounds DIR/train/NAME.wav and DIR/test/NAME.wav (or val; of any kind) with what is
+ * said in them: rows of a spectrogram, their number, and the characters of the text. */
 #include <string.h>
 
 #include "base/error.h"
@@ -11,9 +11,8 @@
 #include "data/kind.h"
 #include "data/reader.h"
 #include "data/row_fields.h"
+#include "data/sound_read.h"
 #include "data/transcripts.h"
-#include "sound/spectrogram.h"
-#include "sound/wav.h"
 
 enum { FEATURES, LENGTH, LABEL, FIELDS };
 enum { USUAL_FRAMES = 160 };
@@ -42,7 +41,8 @@ static hu_status open_half(const char *directory, const char *name, int64_t limi
     HU_TRY(hu_path_join(directory, name, &half->folder));
     HU_TRY(hu_file_names_of_sounds(half->folder, &half->names));
     if (half->names.count == 0)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no sound (.wav)", half->folder));
+        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no sound (%s) in it, and %zu other files",
+                       half->folder, HU_SOUND_ENDINGS, half->names.others));
     HU_TRY(hu_transcripts_read(half->folder, &half->names, may_lack, &half->said));
     half->used = hu_limited((int64_t)half->names.count, limit);
 done:
@@ -118,60 +118,24 @@ bool hu_speech_available(const hu_data_kind *kind, const char *directory) {
 
 /* ---- sounds ---- */
 
-/* Owner frees wav->sample, also on failure. */
-static hu_status read_sound(const speech_half *half, int64_t index, hu_wav *wav) {
-    char *path = NULL;
-    uint8_t *data = NULL;
-    size_t bytes;
-    hu_status st;
-    *wav = (hu_wav){0};
-    HU_TRY(path_of(half->folder, half->names.name[index], &path));
-    HU_TRY(hu_file_read_plain(path, HU_WAV_FILE_MAX, &data, &bytes));
-    HU_TRY(hu_wav_decode(path, data, bytes, wav));
-done:
-    hu_free(data);
-    hu_free(path);
-    return st;
-}
-
-/* HU_ERR_CORRUPT: found, which begins with the sound's name, and the rate that was expected. */
-static hu_status refuse_rate(const speech_half *half, int64_t i, int64_t rate, int64_t expected,
-                             const char *why) {
-    char *path = NULL;
-    hu_status st = path_of(half->folder, half->names.name[i], &path);
-    if (st == HU_OK)
-        st = hu_fail(HU_ERR_CORRUPT, "%s: found %lld samples a second, expected %lld as %s has",
-                     path, (long long)rate, (long long)expected, why);
-    hu_free(path);
-    return st;
-}
-
 /* Where the rows of a half go. */
 typedef struct filling {
     const speech_half *half;
-    const char *first; /* the sound that has the rate of all */
     const hu_spectrum *spectrum;
-    int64_t most;         /* frames */
-    float *rows;          /* [used, most, bins] */
-    int32_t *frames;      /* [used] */
-    _Atomic int64_t *cut; /* sounds that have more */
+    int64_t most;    /* frames */
+    float *rows;     /* [used, most, bins] */
+    int32_t *frames; /* [used] */
+    hu_sound_counts *counts;
 } filling;
 
 static hu_status fill_rows(void *context, int64_t i) {
     const filling *f = context;
-    const hu_spectrum *spectrum = f->spectrum;
-    hu_wav wav;
-    hu_status st;
-    HU_TRY(read_sound(f->half, i, &wav));
-    if (wav.rate != spectrum->rate)
-        HU_TRY(refuse_rate(f->half, i, wav.rate, spectrum->rate, f->first));
-    int64_t frames = hu_spectrum_frames(spectrum, wav.count);
-    *f->cut += frames > f->most;
-    f->frames[i] = (int32_t)(frames < f->most ? frames : f->most);
-    st = hu_spectrum_rows(spectrum, wav.sample, wav.count, f->most,
-                          f->rows + i * f->most * spectrum->bins);
-done:
-    hu_free(wav.sample);
+    char *path;
+    hu_status st = path_of(f->half->folder, f->half->names.name[i], &path);
+    if (st == HU_OK)
+        st = hu_sound_rows(path, f->spectrum, f->most, f->rows + i * f->most * f->spectrum->bins,
+                           f->frames + i, f->counts);
+    hu_free(path);
     return st;
 }
 
@@ -207,21 +171,15 @@ static bool knows_alphabet(const hu_data_known *known) {
     return known->classes > 0 && known->class_names && !known->class_names[0];
 }
 
-/* The rate of the first sound is that of all: of training, or one that has the frequencies which a
- * model knows. *first: its name. */
-static hu_status make_spectrum(const speech_half *half, const hu_data_known *known, char **first,
+/* Of the training sounds, or of those that a model is to hear. */
+static hu_status make_spectrum(const speech_half *half, const hu_image_choice *choice,
                                hu_spectrum *spectrum) {
-    enum { RATE_OF_BIN = 100 }; /* windows of 20 ms have rate / 100 + 1 of them */
-    hu_wav wav = {0};
-    hu_status st;
-    HU_TRY(path_of(half->folder, half->names.name[0], first));
-    HU_TRY(read_sound(half, 0, &wav));
-    st = hu_spectrum_create(wav.rate, spectrum);
-    if (st == HU_ERR_ARGUMENT) st = hu_fail(HU_ERR_CORRUPT, "%s: %s", *first, hu_last_error());
-    if (st == HU_OK && known->only_test && knows_alphabet(known) && spectrum->bins != known->width)
-        st = refuse_rate(half, 0, wav.rate, RATE_OF_BIN * (known->width - 1), "the run");
-done:
-    hu_free(wav.sample);
+    const hu_data_known *known = &choice->known;
+    char *first;
+    hu_status st = path_of(half->folder, half->names.name[0], &first);
+    if (st == HU_OK)
+        st = hu_sound_spectrum(first, choice, known->only_test && knows_alphabet(known), spectrum);
+    hu_free(first);
     return st;
 }
 
@@ -261,13 +219,13 @@ static hu_status set_longest(const speech_half *train, const speech_half *test,
 typedef struct speech_facts {
     const hu_spectrum *spectrum;
     const hu_alphabet *alphabet;
-    const char *first, *whose; /* sound with the rate of all; what a character is missing from */
+    const char *whose; /* what a character is missing from */
 } speech_facts;
 
 /* A half in memory. */
 static hu_status fill_half(const speech_half *half, const speech_facts *facts,
-                           const hu_field *field, void **owned, int64_t *cut, hu_split *split) {
-    _Atomic int64_t longer = 0;
+                           const hu_field *field, void **owned, hu_sound_counts *counts,
+                           hu_split *split) {
     int64_t most = field[FEATURES].extent[0], letters = field[LABEL].extent[0];
     int64_t bins = facts->spectrum->bins;
     size_t used = (size_t)half->used;
@@ -276,9 +234,8 @@ static hu_status fill_half(const speech_half *half, const speech_facts *facts,
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[FRAMES]));
     HU_TRY(hu_alloc_array(used, (size_t)letters * sizeof(int32_t), &owned[NUMBERS]));
     HU_TRY(hu_alloc_array(used, sizeof(int32_t), &owned[CHARACTERS]));
-    filling f = {half, facts->first, facts->spectrum, most, owned[ROWS], owned[FRAMES], &longer};
+    filling f = {half, facts->spectrum, most, owned[ROWS], owned[FRAMES], counts};
     HU_TRY(hu_data_each(half->used, fill_rows, &f));
-    *cut = longer;
     HU_TRY(spell_half(half, facts->alphabet, facts->whose, letters, owned[NUMBERS],
                       owned[CHARACTERS]));
     *split = (hu_split){.field = split->field,
@@ -289,17 +246,29 @@ done:
     return st;
 }
 
+/* What is told of a half: 0 training, 1 testing. */
+static void tell(const speech_half *half, const hu_sound_counts *counts, int number,
+                 hu_dataset *dataset) {
+    dataset->sounds[number] =
+        (hu_sounds_told){.cut = counts->cut,
+                         .resampled = counts->resampled,
+                         .silent = counts->silent,
+                         .left_out = (int64_t)half->names.others - (half->said.block != NULL)};
+}
+
 /* Both halves, or the test half for both. */
 static hu_status fill_halves(speech_half *train, speech_half *test, bool only_test,
                              const speech_facts *facts, hu_dataset *dataset) {
     hu_status st = HU_OK;
+    hu_sound_counts of_train = {0}, of_test = {0};
     if (!only_test) {
-        HU_TRY(fill_half(train, facts, dataset->field, dataset->owned, &dataset->cut[0],
-                         &dataset->train));
+        HU_TRY(fill_half(train, facts, dataset->field, dataset->owned, &of_train, &dataset->train));
+        tell(train, &of_train, 0, dataset);
         HU_TRY(give_files(train, &dataset->train));
     }
     HU_TRY(fill_half(test, facts, hu_dataset_fields(dataset, HU_HALF_TEST),
-                     dataset->owned + OWNED_OF_HALF, &dataset->cut[1], &dataset->test));
+                     dataset->owned + OWNED_OF_HALF, &of_test, &dataset->test));
+    tell(test, &of_test, 1, dataset);
     dataset->lacks_truth = !test->said.text[0];
     if (only_test) dataset->train = dataset->test;
     st = give_files(test, &dataset->test);
@@ -313,22 +282,20 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
     speech_half train = {0}, test = {0};
     hu_spectrum spectrum = {0};
     hu_alphabet alphabet = {0};
-    char *first = NULL;
     hu_status st;
     if (!known->only_test) HU_TRY(open_half(directory, "train", limits->train, false, &train));
     HU_TRY(open_test(directory, limits->test, known, &test));
-    HU_TRY(make_spectrum(known->only_test ? &test : &train, known, &first, &spectrum));
+    HU_TRY(make_spectrum(known->only_test ? &test : &train, choice, &spectrum));
     HU_TRY(set_classes(&train, known, &alphabet, dataset));
     /* The longest text follows. */
     hu_sound_fields(choice->frames > 0 ? choice->frames : USUAL_FRAMES, spectrum.bins, 0,
                     dataset->class_name_count, dataset);
     HU_TRY(set_longest(&train, &test, known, dataset));
-    const speech_facts facts = {&spectrum, &alphabet, first,
+    const speech_facts facts = {&spectrum, &alphabet,
                                 knows_alphabet(known) ? "the alphabet of the run lacks"
                                                       : "no text of the training sounds has"};
     HU_TRY(fill_halves(&train, &test, known->only_test, &facts, dataset));
 done:
-    hu_free(first);
     hu_alphabet_free(&alphabet);
     hu_spectrum_free(&spectrum);
     close_half(&train);

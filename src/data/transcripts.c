@@ -9,7 +9,6 @@
 #include "base/keys.h"
 #include "base/memory.h"
 
-enum { ENDING = sizeof ".wav" - 1 };
 #define FILE_MOST ((size_t)1 << 30)
 
 static const char file_name[] = "transcripts.txt";
@@ -31,7 +30,8 @@ static hu_status list_sounds(const hu_file_names *names, sound **list) {
     hu_status st = HU_NEW_ARRAY(list, names->count);
     if (st != HU_OK) return st;
     for (size_t i = 0; i < names->count; i++)
-        (*list)[i] = (sound){names->name[i], strlen(names->name[i]) - ENDING, i};
+        (*list)[i] =
+            (sound){names->name[i], (size_t)(strrchr(names->name[i], '.') - names->name[i]), i};
     if (names->count > 0) qsort(*list, names->count, sizeof **list, compare);
     return HU_OK;
 }
@@ -59,7 +59,8 @@ static hu_status take_line(const char *path, size_t number, char *line, const so
     if (!found || text[found->index])
         return hu_fail(HU_ERR_CORRUPT, "%s: line %zu: found '%.*s', %s", path, number,
                        (int)wanted.length, line,
-                       found ? "which has its text already" : "expected a .wav beside the file");
+                       found ? "which has its text already"
+                             : "expected the name of a sound beside the file, without its ending");
     make_small(tab + 1);
     text[found->index] = tab + 1;
     return HU_OK;
@@ -72,6 +73,12 @@ static hu_status take_lines(const char *path, char *block, const hu_file_names *
     hu_status st;
     size_t number = 0;
     HU_TRY(list_sounds(names, &list));
+    for (size_t i = 1; i < names->count; i++)
+        if (compare(&list[i - 1], &list[i]) == 0)
+            HU_TRY(hu_fail(HU_ERR_CORRUPT,
+                           "%s: found %s and %s beside it, expected names that differ before their "
+                           "endings",
+                           path, names->name[list[i - 1].index], names->name[list[i].index]));
     for (char *line = block; *line;) {
         char *end = line + strcspn(line, "\n"), *next = *end ? end + 1 : end;
         *end = '\0';

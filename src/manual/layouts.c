@@ -52,7 +52,7 @@ static const layout layouts[] = {
      "  DIR/test/*.png    to test with (or val), all of one size\n",
      "  halfulp train model=pan-s data=pairs:DIR data.scale=4\n"},
     {"speech",
-     "  DIR/train/NAME.wav          16 bit, one channel\n"
+     "  DIR/train/NAME.wav          or .flac, .ogg and others\n"
      "  DIR/train/transcripts.txt   a line for each: NAME, a tab, what is said\n"
      "  DIR/test/...                the same to test with (or val)\n",
      "  halfulp train model=ds2-s data=speech:DIR\n"},

@@ -29,9 +29,9 @@ static hu_status add_folder(hu_given_files *files, const char *folder) {
     }
     if (names.count == 0)
         HU_TRY(hu_fail(HU_ERR_MISSING,
-                       "%s: found neither a picture (%s) nor a sound (.wav), expected some in the "
+                       "%s: found neither a picture (%s) nor a sound (%s), expected some in the "
                        "folder itself; data=folder:DIR judges pictures in folders of classes",
-                       folder, HU_IMAGE_ENDINGS));
+                       folder, HU_IMAGE_ENDINGS, HU_SOUND_ENDINGS));
     for (size_t i = 0; i < names.count; i++) HU_TRY(add(files, folder, names.name[i]));
 done:
     hu_file_names_free(&names);

@@ -9,7 +9,7 @@ typedef struct hu_given_files {
 } hu_given_files;
 
 /* The subjects of a command from number first on: a file stands for itself, a folder for its
- * pictures (of their usual endings) or, where it has none, for its sounds (.wav), sorted by name.
+ * pictures (of their usual endings) or, where it has none, for its sounds, sorted by name.
  * HU_ERR_MISSING where a folder has neither, HU_ERR_IO, HU_ERR_MEMORY. Whether files are there and
  * sound is found out by who reads them. Owner frees with hu_given_files_free, also on failure. */
 hu_status hu_given_files_read(const hu_config *config, int first, hu_given_files *files);

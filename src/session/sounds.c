@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/file_names.h"
 #include "sound/ctc.h"
 #include "task/lengths.h"
 
@@ -34,18 +35,39 @@ done:
     return st;
 }
 
+/* What of the files was not taken as it is. */
+static void tell_files(const hu_sounds_told *told, int64_t count, const char *name,
+                       const hu_listener *listener) {
+    if (told->left_out > 0)
+        hu_listener_tell(listener,
+                         "note: %lld files beside the %s sounds are left out: their names do not "
+                         "end in " HU_SOUND_ENDINGS,
+                         (long long)told->left_out, name);
+    if (told->resampled > 0)
+        hu_listener_tell(listener,
+                         "note: %lld of %lld %s sounds are resampled from another rate (data.rate)",
+                         (long long)told->resampled, (long long)count, name);
+    if (told->silent > 0)
+        hu_listener_tell(listener,
+                         "note: %lld of %lld %s sounds are silent: nothing in them is louder than "
+                         "a ten-thousandth of full scale",
+                         (long long)told->silent, (long long)count, name);
+}
+
 static hu_status tell_half(const sounds *s, hu_half half, const hu_listener *listener) {
     bool is_test = half == HU_HALF_TEST;
     const hu_split *split = is_test ? &s->dataset->test : &s->dataset->train;
     const char *name = is_test ? "test" : "training";
-    int64_t cut = s->dataset->cut[is_test], impossible;
+    const hu_sounds_told *told = &s->dataset->sounds[is_test];
+    int64_t impossible;
     hu_status st = count_short(s, half, &impossible);
     if (st != HU_OK) return st;
-    if (cut > 0)
+    tell_files(told, split->count, name, listener);
+    if (told->cut > 0)
         hu_listener_tell(listener,
                          "note: %lld of %lld %s sounds are longer than a sample (data.frames), and "
                          "are cut",
-                         (long long)cut, (long long)split->count, name);
+                         (long long)told->cut, (long long)split->count, name);
     if (impossible > 0)
         hu_listener_tell(listener,
                          "note: %lld of %lld %s sounds are too short for what is said in them, and "

@@ -10,7 +10,7 @@
 enum { WINDOWS_A_SECOND = 50, HOPS_A_SECOND = 100, LEAST_RATE = 200, MOST_RATE = 1 << 20 };
 
 /* Behind logarithm and deviation, so that silence is finite. */
-static const double least_power = 1e-6, least_deviation = 1e-3, full_scale = 32768.0;
+static const double least_power = 1e-6, least_deviation = 1e-3;
 
 /* cos and sin of 2 pi n k / window; the sine is the cosine three quarters of a turn on. */
 static void fill_tables(hu_spectrum *s) {
@@ -25,12 +25,16 @@ static void fill_tables(hu_spectrum *s) {
     }
 }
 
+int64_t hu_spectrum_bins(int64_t rate) {
+    return rate / WINDOWS_A_SECOND / 2 + 1;
+}
+
 hu_status hu_spectrum_create(int64_t rate, hu_spectrum *spectrum) {
     hu_status st;
     *spectrum = (hu_spectrum){.rate = rate,
                               .window = rate / WINDOWS_A_SECOND,
                               .hop = rate / HOPS_A_SECOND,
-                              .bins = rate / WINDOWS_A_SECOND / 2 + 1};
+                              .bins = hu_spectrum_bins(rate)};
     if (rate < LEAST_RATE || rate > MOST_RATE)
         return hu_fail(HU_ERR_ARGUMENT, "found sound of %lld samples a second, expected %d to %d",
                        (long long)rate, LEAST_RATE, MOST_RATE);
@@ -56,21 +60,21 @@ int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples) {
 
 /* x [bins] of one window of there samples, behind which zeros follow; imaginary [bins] is scratch.
  * The inner loop runs over the bins: each sum keeps the order of the samples. */
-static void window_row(const hu_spectrum *s, const int16_t *sample, int64_t there,
-                       double *imaginary, double *x) {
+static void window_row(const hu_spectrum *s, const double *sample, int64_t there, double *imaginary,
+                       double *x) {
     int64_t bins = s->bins, count = there < s->window ? there : s->window;
     memset(x, 0, (size_t)bins * sizeof *x);
     memset(imaginary, 0, (size_t)bins * sizeof *imaginary);
     for (int64_t n = 0; n < count; n++) {
         const double *cosine = s->cosine + n * bins, *sine = s->sine + n * bins;
-        double value = s->shape[n] * (double)sample[n];
+        double value = s->shape[n] * sample[n];
         for (int64_t k = 0; k < bins; k++) {
             x[k] += value * cosine[k];
             imaginary[k] += value * sine[k];
         }
     }
     for (int64_t k = 0; k < bins; k++) {
-        double power = (x[k] * x[k] + imaginary[k] * imaginary[k]) / (full_scale * full_scale);
+        double power = x[k] * x[k] + imaginary[k] * imaginary[k];
         x[k] = hu_log(power + least_power);
     }
 }
@@ -84,7 +88,7 @@ static void moments(const double *x, int64_t n, double *mean, double *deviation)
     *deviation = sqrt(squares / (double)n);
 }
 
-hu_status hu_spectrum_rows(const hu_spectrum *spectrum, const int16_t *sample, int64_t count,
+hu_status hu_spectrum_rows(const hu_spectrum *spectrum, const double *sample, int64_t count,
                            int64_t most, float *rows) {
     int64_t frames = hu_spectrum_frames(spectrum, count), bins = spectrum->bins;
     int64_t written = frames < most ? frames : most;

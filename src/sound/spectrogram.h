@@ -15,6 +15,9 @@ typedef struct hu_spectrum {
     double *cosine, *sine; /* [window, bins] of 2 pi n k / window */
 } hu_spectrum;
 
+/* Frequencies at a rate. */
+int64_t hu_spectrum_bins(int64_t rate);
+
 /* rate: samples of a second, 200 to 2^20, else HU_ERR_ARGUMENT; HU_ERR_MEMORY. Owner frees with
  * hu_spectrum_free, also on failure. */
 hu_status hu_spectrum_create(int64_t rate, hu_spectrum *spectrum);
@@ -24,16 +27,16 @@ void hu_spectrum_free(hu_spectrum *spectrum);
  * samples than a window, behind which zeros are then taken. */
 int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples);
 
-/* x = log(P + 1e-6) of the power P = |DFT|^2 / 32768^2 of each window, then (x - mean) / (deviation
+/* x = log(P + 1e-6) of the power P = |DFT|^2 of each window, then (x - mean) / (deviation
  * + 1e-3) over all frames and bins of the clip, of which the first ones are written. In double,
  * sums in index order, one rounding: the same bits everywhere.
  *
- *   sample  [count], count at least 1
+ *   sample  [count] from -1 to 1, count at least 1
  *   most    frames to write
  *   rows    [min(frames, most), bins]
  *
  * HU_ERR_MEMORY. Proof: tests/unit/sound_spectrogram_test.c. */
-hu_status hu_spectrum_rows(const hu_spectrum *spectrum, const int16_t *sample, int64_t count,
+hu_status hu_spectrum_rows(const hu_spectrum *spectrum, const double *sample, int64_t count,
                            int64_t most, float *rows);
 
 #endif

@@ -18,6 +18,8 @@ CONFINED = {
     r"png\.h": ["data/image_png.c", "data/image_map.c", "data/image_write.c"],
     r"expat\.h": ["data/voc.c"],
     r"utf8proc\.h": ["data/sentences.c"],
+    r"sndfile\.h": ["sound/decode.c"],
+    r"samplerate\.h": ["sound/resample.c"],
     r"yaml\.h": ["config/yaml.c"],
     r"mpi\.h": ["comm/mpi.c"],
     r"jansson\.h": ["show/json.h"],

@@ -97,7 +97,7 @@ static void rows_are_filled_up_with_zeros(void **state) {
     static const hu_image_choice twenty = {.frames = FRAMES};
     static float rows[3 * FRAMES * BINS], expected[14 * BINS];
     float length[3], label[15];
-    static int16_t sample[1200];
+    static double sample[1200];
     hu_dataset *d = open_with(&twenty, NULL);
     hu_loader *loader;
     hu_loader_settings settings = {.seed = 1};
@@ -106,7 +106,7 @@ static void rows_are_filled_up_with_zeros(void **state) {
     hu_loader_fill(loader, FEATURES, HU_READ_PLAIN, 0, 3, rows);
     hu_loader_fill(loader, LENGTH, HU_READ_PLAIN, 0, 3, length);
     hu_loader_fill(loader, LABEL, HU_READ_PLAIN, 0, 3, label);
-    for (int i = 0; i < 1200; i++) sample[i] = (int16_t)(8000 * sin(0.6 * (double)i));
+    for (int i = 0; i < 1200; i++) sample[i] = (int16_t)(8000 * sin(0.6 * (double)i)) / 32768.0;
     assert_int_equal(hu_spectrum_create(8000, &s), HU_OK);
     assert_int_equal(hu_spectrum_rows(&s, sample, 1200, FRAMES, expected), HU_OK);
     assert_memory_equal(rows + 2 * FRAMES * BINS, expected, sizeof expected);
@@ -154,7 +154,7 @@ static void wrong_transcripts_are_named(void **state) {
         {"0_ann_1\ta\n3_bob_0\tb\n", "transcripts.txt: found no line for 9_ann_0.wav"},
         {"0_ann_1\ta\n0_ann_1\tb\n", "line 2: found '0_ann_1', which has its text already"},
         {"0_ann_1\ta\n\n", "line 2: found no tab"},
-        {"0_ann\ta\n", "line 1: found '0_ann', expected a .wav beside the file"},
+        {"0_ann\ta\n", "line 1: found '0_ann', expected the name of a sound beside"},
         {"0_ann_1\t\xff\n", "line 1, byte 9: found 0xff, expected UTF-8"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         put_text("train/transcripts.txt", table[i][0]);
@@ -164,25 +164,56 @@ static void wrong_transcripts_are_named(void **state) {
     refuse(HU_ERR_CORRUPT, "offset 8: found a zero byte, expected text");
 }
 
+/* One rate for all: that of the first sound, or another one. What is left out, resampled or silent
+ * is counted. */
+static void sounds_of_other_rates_are_resampled(void **state) {
+    (void)state;
+    static const hu_image_choice sixteen = {.rate = 16000};
+    static const int32_t frames[] = {4, 4, 14};
+    put_tone("train/3_bob_0.WAV", 16000, 900, 0.1);
+    put_tone("train/9_ann_0.wav", 8000, 1200, 0.0); /* sin 0 */
+    put_text("train/8_ann_0.m4a", "ftyp");
+    hu_dataset *d = open_with(NULL, NULL);
+    assert_int_equal(d->field[FEATURES].extent[1], BINS);
+    assert_memory_equal(d->train.rows[LENGTH], frames, sizeof frames);
+    assert_true(d->sounds[0].resampled == 1 && d->sounds[0].silent == 1);
+    assert_true(d->sounds[0].left_out == 1 && d->sounds[1].left_out == 0);
+    assert_true(d->sounds[1].resampled == 0 && d->sounds[1].silent == 0);
+    hu_dataset_close(d);
+    d = open_with(&sixteen, NULL);
+    assert_int_equal(d->field[FEATURES].extent[1], 161);
+    assert_memory_equal(d->train.rows[LENGTH], frames, sizeof frames);
+    assert_true(d->sounds[0].resampled == 2 && d->sounds[1].resampled == 1);
+    hu_dataset_close(d);
+}
+
+static void names_that_differ_in_their_endings_alone_are_refused(void **state) {
+    (void)state;
+    put_tone("train/0_ann_1.flac", 8000, 400, 0.2);
+    put_text("train/transcripts.txt", "0_ann_1\ta\n3_bob_0\tb\n9_ann_0\tc\n");
+    refuse(HU_ERR_CORRUPT, "and 0_ann_1.");
+}
+
 static void wrong_files_are_named(void **state) {
     (void)state;
-    put_tone("train/3_bob_0.WAV", 16000, 900, 0.1);
-    refuse(HU_ERR_CORRUPT, "train/3_bob_0.WAV: found 16000 samples a second, expected 8000 as");
     put_text("train/3_bob_0.WAV", "RIFF");
-    refuse(HU_ERR_CORRUPT, "train/3_bob_0.WAV: found 4 bytes of another kind");
+    refuse(HU_ERR_CORRUPT, "train/3_bob_0.WAV: found 4 bytes that are no sound");
     unlink(at("train/3_bob_0.WAV"));
     put_tone("train/x_bob_0.wav", 8000, 900, 0.1);
     refuse(HU_ERR_CORRUPT, "found x_bob_0.wav and no transcripts.txt");
     unlink(at("train/x_bob_0.wav"));
     unlink(at("val/1_eve_0.wav"));
-    refuse(HU_ERR_CORRUPT, "val: found no sound (.wav)");
+    refuse(HU_ERR_CORRUPT, "val: found no sound (.wav, .flac, .ogg");
     rmdir(at("val"));
-    refuse(HU_ERR_MISSING, "the folder must hold train and test (or val) with .wav files");
+    refuse(HU_ERR_MISSING, "the folder must hold train and test (or val) with .wav files (.flac");
     static const hu_image_choice cropped = {.crop = 3};
     refuse_data(spec(), &cropped, HU_ERR_ARGUMENT, "found data.crop=3, expected none");
     static const hu_image_choice framed = {.frames = 3};
     refuse_data("glyphs", &framed, HU_ERR_ARGUMENT,
                 "found data.frames=3, expected none: it can be chosen of speech:DIR only");
+    static const hu_image_choice fast = {.rate = 8000};
+    refuse_data("glyphs", &fast, HU_ERR_ARGUMENT,
+                "found data.rate=8000, expected none: it can be chosen of speech:DIR only");
 }
 
 /* ---- what a model knows ---- */
@@ -227,8 +258,13 @@ static void a_model_has_its_own_alphabet(void **state) {
     assert_true(d->lacks_truth);
     hu_dataset_close(d);
     put_tone("val/x.wav", 16000, 900, 0.1);
-    refuse_data(spec(), &choice, HU_ERR_CORRUPT,
-                "val/x.wav: found 16000 samples a second, expected 8000 as the run has");
+    d = open_with(&choice, NULL); /* resampled to the rate of the run */
+    assert_true(d->sounds[1].resampled == 1 && d->test.length[FEATURES][0] == 4);
+    hu_dataset_close(d);
+    hu_image_choice faster = choice;
+    faster.rate = 16000;
+    refuse_data(spec(), &faster, HU_ERR_ARGUMENT,
+                "data.rate: found 16000, expected 8000 or another rate of 81 frequencies");
     hu_free(names);
     assert_int_equal(hu_alphabet_read(at("none.txt"), &again, &classes), HU_OK);
     assert_null(again);
@@ -348,6 +384,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(rows_are_filled_up_with_zeros, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(transcripts_are_spelled, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_transcripts_are_named, make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(sounds_of_other_rates_are_resampled, make_tree,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(names_that_differ_in_their_endings_alone_are_refused,
+                                        make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_files_are_named, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(a_model_has_its_own_alphabet, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(files_are_heard, make_tree, remove_folder),
