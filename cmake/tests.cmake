@@ -47,7 +47,7 @@ foreach(source ${proofs})
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
 endforeach()
 
-# Preloaded into the program by memory_test.py and faults_test.py; the sanitizers have allocators of their own.
+# Preloaded into the program by memory_test.py, faults_test.py and unknown_test.py; the sanitizers have allocators of their own.
 function(halfulp_preload name source test)
   add_custom_target(${test})
   if(NOT HALFULP_SANITIZERS)
@@ -61,6 +61,7 @@ function(halfulp_preload name source test)
 endfunction()
 halfulp_preload(fail-memory tests/faults/fail_memory.c program_memory_test)
 halfulp_preload(fail-files tests/faults/fail_files.c program_faults_test)
+halfulp_preload(back-clock tests/faults/back_clock.c program_unknown_test)
 add_custom_target(program_lookup_test DEPENDS program_faults_test) # takes the same library
 
 file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)

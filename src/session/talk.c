@@ -49,10 +49,13 @@ void hu_talk_close(hu_talk *talk) {
     *talk = (hu_talk){0};
 }
 
-/* Seconds that are left if the rest goes as what this process has done, evaluations too. */
+/* Seconds that are left if the rest goes as what this process has done, evaluations too; NaN where
+ * nothing was done, or in no time that the clock tells. */
 static double left_of(const hu_talk *talk, int64_t done) {
-    double one = (hu_seconds_now() - talk->began) / (double)(done - talk->first);
-    return done > talk->first ? one * (double)(talk->steps - done) : (double)NAN;
+    double all = hu_seconds_now() - talk->began;
+    bool is_known = done > talk->first && (all > 0.0 || done >= talk->steps);
+    return is_known ? all / (double)(done - talk->first) * (double)(talk->steps - done)
+                    : (double)NAN;
 }
 
 /* News for whoever shows a live line. */
