@@ -12,6 +12,7 @@
 #include "journal/result.h"
 #include "show/colour.h"
 #include "show/duration.h"
+#include "show/fixed.h"
 
 /* When the last line was printed. One training at a time prints, so that one copy will do. */
 static double last; /* seconds */
@@ -52,13 +53,13 @@ static bool is_due(bool is_last) {
 static void print_step(void *context, const hu_step_news *news) {
     const hu_step_report *report = news->report;
     int64_t done = report->step + 1;
-    char words[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES], loss[HU_FIXED_BYTES];
     (void)context;
     if (!is_due(done == news->steps)) return;
     double per_epoch = (double)news->per_epoch;
-    fprintf(stderr, "\r\033[Kstep %lld/%lld  epoch %.1f/%.4g  loss %.4f", (long long)done,
+    fprintf(stderr, "\r\033[Kstep %lld/%lld  epoch %.1f/%.4g  loss %s", (long long)done,
             (long long)news->steps, (double)done / per_epoch, (double)news->steps / per_epoch,
-            report->loss);
+            hu_fixed_text(report->loss, 4, loss));
     fputs(hu_listener_turns(report, words), stderr);
     if (!isnan(report->metric))
         fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),

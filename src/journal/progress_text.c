@@ -9,6 +9,7 @@
 
 #include "journal/result.h"
 #include "show/duration.h"
+#include "show/fixed.h"
 #include "show/table.h"
 
 /* Lines that grow in a room of HU_PROGRESS_TEXT_BYTES; what does not fit is cut off. */
@@ -121,10 +122,12 @@ static void put_start(lines *l, const json_t *row) {
 static void put_turns(lines *l, const json_t *row) {
     static const char prefix[] = "loss_";
     const char *key, *before = " (last step: ";
+    char number[HU_FIXED_BYTES];
     const json_t *value;
     json_object_foreach((json_t *)(uintptr_t)row, key, value) {
         if (strncmp(key, prefix, sizeof prefix - 1) != 0) continue;
-        put(l, "%s%s %.4f", before, key + sizeof prefix - 1, json_number_value(value));
+        double loss = json_is_number(value) ? json_number_value(value) : (double)NAN;
+        put(l, "%s%s %s", before, key + sizeof prefix - 1, hu_fixed_text(loss, 4, number));
         before = ", ";
     }
     if (*before == ',') put(l, ")");
@@ -132,13 +135,13 @@ static void put_turns(lines *l, const json_t *row) {
 
 /* What a line of an epoch and one inside of it have in common behind their beginnings. */
 static void put_state(lines *l, const json_t *row) {
-    char span[HU_DURATION_BYTES];
+    char span[HU_DURATION_BYTES], number[HU_FIXED_BYTES];
     long long lost = whole(row, "tensors_lost");
-    put(l, "  loss %.4f", hu_json_real(row, "loss"));
+    put(l, "  loss %s", hu_fixed_text(hu_json_real(row, "loss"), 4, number));
     put_turns(l, row);
     put_metric(l, "  ", row, "metric");
-    put(l, "  lr %.4g  %.0f %s/s  %s left", hu_json_real(row, "lr"),
-        hu_json_real(row, "per_second"), word(row, "counted"),
+    put(l, "  lr %.4g  %s %s/s  %s left", hu_json_real(row, "lr"),
+        hu_fixed_text(hu_json_real(row, "per_second"), 0, number), word(row, "counted"),
         hu_duration_text(hu_json_real(row, "left_seconds"), span));
     if (lost > 0) put(l, "  %lld tensor%s in trouble", lost, lost > 1 ? "s" : "");
     if (whole(row, "skipped") > 0) put(l, "  %lld skipped", whole(row, "skipped"));

@@ -27,6 +27,13 @@ static double rate_of(const json_t *result) {
     return isnan(tokens) ? hu_json_real(result, "images_per_second") : tokens;
 }
 
+/* A run whose last epoch has no loss has none. */
+static void add_loss(double loss, hu_summary *s) {
+    if (isnan(loss)) return;
+    s->loss += loss;
+    s->with_loss++;
+}
+
 static void add_run(const hu_report_run *run, hu_summary *s) {
     const json_t *result = run->result;
     hu_result_metric test = hu_result_metric_of(result);
@@ -50,7 +57,7 @@ static void add_run(const hu_report_run *run, hu_summary *s) {
     hu_spread_add(&s->best_spread, test.best);
     s->least = fmin(s->least, test.last);
     s->most = fmax(s->most, test.last);
-    s->loss += hu_json_real(result, "train_loss");
+    add_loss(hu_json_real(result, "train_loss"), s);
     s->training_cost += hu_json_real(result, "bits.relative_training_cost");
     s->inference_cost += hu_json_real(result, "bits.relative_inference_cost");
     s->training_bitops += hu_json_real(result, "bits.training_bitops");
@@ -63,12 +70,13 @@ static void divide(hu_summary *s) {
     double *of_ended[] = {
         &s->low_ratio, &s->aggregate_start, &s->aggregate, &s->aggregate_mean, &s->rss,
         &s->rate,      &s->promoted,        &s->skipped};
-    double *of_done[] = {&s->loss, &s->training_cost, &s->inference_cost, &s->training_bitops,
+    double *of_done[] = {&s->training_cost, &s->inference_cost, &s->training_bitops,
                          &s->inference_bitops};
     for (size_t i = 0; i < sizeof of_ended / sizeof *of_ended; i++)
         *of_ended[i] = s->ended ? *of_ended[i] / s->ended : (double)NAN;
     for (size_t i = 0; i < sizeof of_done / sizeof *of_done; i++)
         *of_done[i] = s->done ? *of_done[i] / s->done : (double)NAN;
+    s->loss = s->with_loss ? s->loss / s->with_loss : (double)NAN;
     s->value = hu_spread_mean(&s->last_spread);
     s->deviation = hu_spread_deviation(&s->last_spread);
     s->best = hu_spread_mean(&s->best_spread);

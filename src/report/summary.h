@@ -20,7 +20,8 @@ typedef struct hu_summary {
     double deviation, best_deviation;
     hu_spread last_spread, best_spread;
     double low_ratio, aggregate_start, aggregate, aggregate_mean, memory, rss, rate, promoted,
-        skipped, loss;
+        skipped, loss; /* loss: of those with_loss; NaN: there are none */
+    int with_loss;
     double training_cost, inference_cost; /* shares; NaN: no schedule of bits */
     double training_bitops, inference_bitops;
     bool is_front[HU_FRONTS];

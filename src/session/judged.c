@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "session/class_facts.h"
+#include "show/fixed.h"
 
 static const char *const part_names[] = {
     [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
@@ -119,7 +120,7 @@ done:
 const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
                            char line[HU_JUDGED_LINE_BYTES]) {
     const hu_task *task = hu_trainer_task(run->trainer);
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], loss[HU_FIXED_BYTES];
     const size_t most = HU_JUDGED_LINE_BYTES;
     size_t used = (size_t)snprintf(line, most, "step %lld:", (long long)run->step);
     for (int m = 0; task->metric[m] && used < most; m++)
@@ -127,7 +128,8 @@ const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
                                  hu_metric_words(task->metric[m], words),
                                  hu_metric_text(task->metric[m], made->metrics[m], value));
     if (used < most)
-        snprintf(line + used, most - used, " %s loss %.4f  (%s weights)", made->part, made->loss,
+        snprintf(line + used, most - used, " %s loss %s  (%s weights)", made->part,
+                 hu_fixed_text(made->loss, 4, loss),
                  run->options.eval_masters ? "master" : "rounded");
     return line;
 }

@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "show/fixed.h"
 
 const char *hu_listener_turns(const hu_step_report *report, char *text) {
     size_t used = 0;
     text[0] = '\0';
+    char loss[HU_FIXED_BYTES];
     for (int t = 0; report->turns > 1 && t < report->turns && used < HU_METRIC_TEXT_BYTES; t++)
-        used += (size_t)snprintf(text + used, HU_METRIC_TEXT_BYTES - used, "%s%s %.4f%s",
-                                 t > 0 ? ", " : " (", report->turn[t].name, report->turn[t].loss,
+        used += (size_t)snprintf(text + used, HU_METRIC_TEXT_BYTES - used, "%s%s %s%s",
+                                 t > 0 ? ", " : " (", report->turn[t].name,
+                                 hu_fixed_text(report->turn[t].loss, 4, loss),
                                  t + 1 < report->turns ? "" : ")");
     return text;
 }
@@ -29,8 +32,11 @@ void hu_listener_tell(const hu_listener *listener, const char *format, ...) {
 }
 
 const char *hu_listener_rate(double samples, double places, const char *counted, char *text) {
-    int length = snprintf(text, HU_METRIC_TEXT_BYTES, "%.0f %s/s", places, counted);
+    char number[HU_FIXED_BYTES];
+    int length = snprintf(text, HU_METRIC_TEXT_BYTES, "%.40s %s/s",
+                          hu_fixed_text(places, 0, number), counted);
     if (strcmp(counted, "images") != 0)
-        snprintf(text + length, HU_METRIC_TEXT_BYTES - (size_t)length, ", %.1f samples/s", samples);
+        snprintf(text + length, HU_METRIC_TEXT_BYTES - (size_t)length, ", %.40s samples/s",
+                 hu_fixed_text(samples, 1, number));
     return text;
 }

@@ -1,5 +1,6 @@
 #include "train/begin.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -58,7 +59,7 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
            (size_t)other->weights.elements * sizeof *other->weights.block);
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
     hu_average_take(trainer, other);
-    trainer->progress = (hu_train_progress){.last_metric_step = -1};
+    trainer->progress = (hu_train_progress){.last_metric_step = -1, .last_epoch_loss = (double)NAN};
     hu_plateau_begin(trainer);
     hu_patience_begin(trainer);
 done:

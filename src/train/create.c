@@ -1,4 +1,5 @@
 /* Making a trainer and ending it. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -91,6 +92,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->dataset = dataset;
     trainer->loaded_epoch = -1;
     trainer->progress.last_metric_step = -1;
+    trainer->progress.last_epoch_loss = (double)NAN;
     hu_plateau_begin(trainer);
     hu_patience_begin(trainer);
     /* Parts of equal size but for the last one, which may be smaller. */

@@ -98,7 +98,8 @@ typedef struct hu_train_progress {
      * half a sample; and units of the first loss (samples, or rows that count). */
     double epoch_loss;
     int64_t epoch_units;
-    double last_epoch_loss; /* mean over the units of the latest epoch that were seen so far */
+    double last_epoch_loss; /* mean over the units of the latest epoch that were seen so far; NaN:
+                               none was, as where all of its steps were skipped */
     double ratio_sum;       /* low-precision ratio, summed over steps */
     double last_metric, best_metric; /* the task's first metric, on the samples that it is
                                         followed by: those held out if there are any, else test */

@@ -110,6 +110,7 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
     if (in_epoch == 0) {
         trainer->progress.epoch_loss = 0.0;
         trainer->progress.epoch_units = 0;
+        trainer->progress.last_epoch_loss = (double)NAN;
         hu_carried_clear(trainer->run);
     }
     if (trainer->loaded_epoch != report->epoch) {
