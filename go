@@ -14,7 +14,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 needed=(gcc cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev librandom123-dev
         libxxhash-dev zlib1g-dev libturbojpeg0-dev libpng-dev libwebp-dev libexpat1-dev libutf8proc-dev
         libsndfile1-dev libsamplerate0-dev
-        libprotobuf-c-dev protobuf-c-compiler libisal-dev)
+        libprotobuf-c-dev protobuf-c-compiler libisal-dev librsvg2-dev)
 for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)
 for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)

@@ -7,9 +7,12 @@ set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS halfulp-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS halfulp-shared halfulp-static EXPORT halfulp
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(mpi ${HALFULP_MPIS}) # where comm/load.c looks for them
+foreach(mpi ${HALFULP_MPIS}) # where base/module.c looks for them
   install(TARGETS halfulp-${mpi} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/halfulp)
 endforeach()
+if(TARGET halfulp-drawn)
+  install(TARGETS halfulp-drawn LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/halfulp)
+endif()
 install(DIRECTORY include/halfulp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/halfulp)
 

@@ -18,7 +18,8 @@ function(halfulp_room name)
   else()
     list(FILTER sources EXCLUDE REGEX "avx(2|512)\\.c$")
   endif()
-  list(FILTER sources EXCLUDE REGEX "/comm/mpi\\.c$") # modules of their own: mpi.cmake
+  # Modules of their own: mpi.cmake, drawn.cmake.
+  list(FILTER sources EXCLUDE REGEX "/(comm/mpi|report/drawn)\\.c$")
   if(sources)
     add_library(halfulp-${name} STATIC ${sources})
     target_link_libraries(halfulp-${name} PUBLIC halfulp-options)
@@ -47,7 +48,7 @@ target_include_directories(halfulp-schema SYSTEM PUBLIC ${schema})
 target_compile_options(halfulp-schema PRIVATE -fvisibility=hidden)
 target_link_libraries(halfulp-schema PUBLIC PkgConfig::PROTOBUF_C)
 # From the ground floor up; rooms on one storey do not see each other.
-halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)
+halfulp_room(base LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB ${CMAKE_DL_LIBS})
 halfulp_room(format BELOW base)
 halfulp_room(box BELOW base)
 halfulp_room(sound BELOW base LIBRARIES PkgConfig::SNDFILE PkgConfig::SAMPLERATE)
@@ -60,10 +61,10 @@ halfulp_room(config BELOW base LIBRARIES PkgConfig::YAML)
 halfulp_room(product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
 halfulp_room(op BELOW product tensor kernel box sound base)
 halfulp_room(store BELOW tensor base)
-halfulp_room(comm BELOW tensor kernel format base LIBRARIES ${CMAKE_DL_LIBS})
+halfulp_room(comm BELOW tensor kernel format base)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_FULL_BINDIR}
            OUTPUT_VARIABLE libraries_from_program)
-set_source_files_properties(src/comm/load.c PROPERTIES COMPILE_DEFINITIONS
+set_source_files_properties(src/base/module.c PROPERTIES COMPILE_DEFINITIONS
   HALFULP_MODULES_FROM_PROGRAM="${libraries_from_program}/halfulp")
 halfulp_room(graph BELOW store op product tensor kernel format base)
 halfulp_room(precision BELOW graph)

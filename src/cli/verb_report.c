@@ -47,11 +47,13 @@ static hu_status run_report(hu_config *config, int *exit_code) {
     hu_status st;
     hu_report report = {0};
     char *path = NULL;
+    const char *section;
     (void)exit_code;
     for (int i = 0; i < hu_config_subjects(config); i++)
         HU_TRY(hu_report_add(&report, hu_config_subject(config, i)));
     HU_TRY(path_of(config, &path));
-    HU_TRY(hu_report_page(&report, path));
+    HU_TRY(hu_config_text(config, "out.section", &section));
+    HU_TRY(hu_report_file(&report, path, section));
     HU_TRY(print(config, &report, path));
 done:
     hu_free(path);
@@ -61,12 +63,12 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const report_keys[] = {"out.file", NULL};
+static const char *const report_keys[] = {"out.file", "out.section", NULL};
 
 const hu_verb hu_verb_report = {
     .name = "report",
     .help = "one page of pictures and tables from run folders",
-    .usage = "RUN... [out=FILE.html] [--json]",
+    .usage = "RUN... [out=FILE] [section=NAME[:N]] [--json]",
     .details =
         "RUN is the folder of a run, or of a compare or demo, of which all runs are taken. The "
         "page\n"
@@ -74,12 +76,17 @@ const hu_verb hu_verb_report = {
         "with\n"
         "skipped steps and promotions, exponent histograms and what formats would lose of them,\n"
         "bits of the groups, memory by role, results and settings. Default: RUN/report.html, or\n"
-        "report.html here for several. Also -o FILE.html.\n",
+        "report.html here for several. out=FILE.svg, .pdf (a page for each section) and .png are\n"
+        "its pictures, in fixed colours, as papers want them; section=curves those of one section "
+        "of\n"
+        "the page, section=exponents:2 its second picture. out=FILE.csv and .tex are the table of\n"
+        "results with means and deviations over the seeds. Also -o FILE.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = MAX_SUBJECTS,
     .keys = report_keys,
     .examples = {{"report RUN", "the page RUN/report.html again"},
-                 {"report RUN out=FILE.html", "under another name"}},
+                 {"report RUN out=FILE.pdf section=curves", "its curves as a figure"},
+                 {"report RUN out=FILE.tex", "its results as a table of LaTeX"}},
     .run = run_report,
 };

@@ -1,17 +1,14 @@
-/* dladdr is no part of POSIX. */
-#define _GNU_SOURCE 1
 #include "comm/load.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/module.h"
 #include "base/nearest.h"
 
-enum { PATH_BYTES = 4096, VARIABLES = 3 };
+enum { VARIABLES = 3 };
 
 /* A module halfulp-<name>.so, and what its launchers put into the environment. */
 typedef struct module {
@@ -59,47 +56,12 @@ static hu_status check_name(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "transport '%.100s': expected one of %s", name, nearest);
 }
 
-/* Folder of the program or library that this code is in. */
-static void own_folder(char *folder, size_t capacity) {
-    Dl_info info = {0};
-    const char *file = dladdr((const void *)modules, &info) != 0 ? info.dli_fname : NULL;
-    char *real = file ? realpath(strchr(file, '/') ? file : "/proc/self/exe", NULL) : NULL;
-    snprintf(folder, capacity, "%s", real ? real : ".");
-    char *slash = strrchr(folder, '/');
-    if (slash) *slash = '\0';
-    free(real);
-}
-
-/* Where a module may lie, seen from there: in a build, in an installation, from its library. */
-static const char *const places[] = {".", HALFULP_MODULES_FROM_PROGRAM, "halfulp"};
-
-/* A module that lies nowhere is looked for in the paths of the system last. */
-static void find(const char *name, const char *folder, char *path) {
-    for (size_t p = 0; p < sizeof places / sizeof *places; p++) {
-        int length = snprintf(path, PATH_BYTES, "%s/%s/halfulp-%s.so", folder, places[p], name);
-        if (length < PATH_BYTES && hu_file_exists(path)) return;
-    }
-    path[0] = '\0';
-}
-
-/* The libraries of an MPI look for each other's symbols: RTLD_GLOBAL. It is never closed: MPI
- * leaves threads and handlers behind. */
+/* It is never closed: MPI leaves threads and handlers behind. */
 static hu_status load(const char *name, hu_transport_open_function **open_module) {
-    char folder[PATH_BYTES / 2], path[PATH_BYTES];
-    own_folder(folder, sizeof folder);
-    find(name, folder, path);
-    if (!*path)
-        return hu_fail(HU_ERR_UNSUPPORTED,
-                       "transport %s: found no halfulp-%s.so in %s, %s/%s or %s/%s; expected a "
-                       "build that found the compiler wrapper of that MPI",
-                       name, name, folder, folder, places[1], folder, places[2]);
-    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    void *symbol = handle ? dlsym(handle, HU_TRANSPORT_OPEN) : NULL;
-    if (!symbol)
-        return hu_fail(HU_ERR_UNSUPPORTED, "transport %s: cannot load %s: %s", name, path,
-                       dlerror());
-    memcpy(open_module, &symbol, sizeof symbol);
-    return HU_OK;
+    char what[120];
+    snprintf(what, sizeof what, "transport %.100s", name);
+    return hu_module_load(name, HU_TRANSPORT_OPEN, what,
+                          "a build that found the compiler wrapper of that MPI", open_module);
 }
 
 hu_status hu_transport_open(const char *name, hu_transport **transport) {

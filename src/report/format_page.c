@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "report/figure.h"
 #include "report/formats.h"
 #include "report/report.h"
 #include "show/html.h"
@@ -273,44 +275,51 @@ static void make_title(const drawing *d, char *text, size_t capacity) {
                                  d->named[i].typed);
 }
 
-static hu_status make_text(const drawing *d, const hu_formats_sample *sample, bool is_picture,
-                           char **text) {
+static hu_status make_html(const drawing *d, const hu_formats_sample *sample, const char *title,
+                           const char *path) {
     hu_page page = {0};
-    char title[512];
-    make_title(d, title, sizeof title);
-    if (is_picture)
-        hu_picture_begin(&page);
-    else
-        hu_html_begin(&page, title, "Number formats");
-    hu_status st = draw_all(&page, d, sample);
-    if (st != HU_OK) {
-        hu_page_free(&page);
-        return st;
-    }
-    if (is_picture) return hu_picture_finish(&page, title, text);
+    char *text = NULL;
+    hu_status st;
+    hu_html_begin(&page, title, "Number formats");
+    HU_TRY(draw_all(&page, d, sample));
     hu_html_end(&page, "Made by halfulp " HALFULP_VERSION ".");
-    return hu_page_finish(&page, text);
+    HU_TRY(hu_page_finish(&page, &text));
+    HU_TRY(hu_file_replace(path, text, strlen(text)));
+done:
+    hu_page_free(&page);
+    hu_free(text);
+    return st;
 }
 
-static bool ends_with(const char *path, const char *end) {
-    size_t length = strlen(path), more = strlen(end);
-    return length > more && strcmp(path + length - more, end) == 0;
+static hu_status make_figure(const drawing *d, const hu_formats_sample *sample, const char *title,
+                             hu_figure_form form, const char *path) {
+    hu_page page = {0};
+    hu_figures figures = {0};
+    hu_status st;
+    hu_picture_begin(&page);
+    HU_TRY(draw_all(&page, d, sample));
+    HU_TRY(hu_figures_add(&figures, &page, title));
+    HU_TRY(hu_figures_write(&figures, form, path));
+done:
+    hu_page_free(&page);
+    hu_figures_free(&figures);
+    return st;
 }
 
 hu_status hu_formats_page(const hu_named_format *named, int count, const hu_formats_sample *sample,
                           const char *path) {
-    char *text = NULL;
-    bool is_picture = ends_with(path, ".svg");
+    enum { HTML, HTM, SVG, PDF, PNG };
+    static const char *const endings[] = {"html", "htm", "svg", "pdf", "png", NULL};
+    char title[512];
+    int ending;
     const drawing d = make_drawing(named, count);
-    hu_status st;
-    if (!is_picture && !ends_with(path, ".html") && !ends_with(path, ".htm"))
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "%s: found a picture of another kind, expected .svg or "
-                       ".html",
+    hu_status st = hu_ending_find(path, endings, &ending);
+    if (st != HU_OK) return st;
+    make_title(&d, title, sizeof title);
+    if (ending < SVG) return make_html(&d, sample, title, path);
+    return make_figure(&d, sample, title,
+                       ending == SVG   ? HU_FIGURE_SVG
+                       : ending == PDF ? HU_FIGURE_PDF
+                                       : HU_FIGURE_PNG,
                        path);
-    HU_TRY(make_text(&d, sample, is_picture, &text));
-    HU_TRY(hu_file_replace(path, text, strlen(text)));
-done:
-    hu_free(text);
-    return st;
 }

@@ -64,8 +64,8 @@ typedef struct hu_formats_sample {
 double hu_format_error_at(const hu_format *format, double x);
 
 /* Draws the formats: their numbers on a line, the error against the magnitude, significant bits of
- * every binade, and what they lose of a sample (NULL: none). PATH.svg is one picture, PATH.html a
- * page without scripts; HU_ERR_ARGUMENT for other ends. */
+ * every binade, and what they lose of a sample (NULL: none). PATH.svg, .pdf and .png are one
+ * picture, PATH.html a page without scripts; HU_ERR_ARGUMENT for other ends. */
 hu_status hu_formats_page(const hu_named_format *named, int count, const hu_formats_sample *sample,
                           const char *path);
 

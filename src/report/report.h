@@ -66,6 +66,16 @@ void hu_report_free(hu_report *report);
 /* Numbers the runs and writes the whole page to a file. */
 hu_status hu_report_page(hu_report *report, const char *path);
 
+/* The same as the ending of the path says: .html (or none), pictures as .svg, .pdf and .png, the
+ * table of runs as .csv and .tex. section: of a picture file, "all", the id of a section of the
+ * page or "ID:N", the Nth chart of it. HU_ERR_ARGUMENT for another ending, naming these;
+ * HU_ERR_UNKNOWN for another section; HU_ERR_MISSING: the runs have no such picture. */
+hu_status hu_report_file(hu_report *report, const char *path, const char *section);
+
+/* The precisions of a numbered report as rows: means and deviations over their seeds. */
+hu_status hu_report_csv(const hu_report *report, const char *path);
+hu_status hu_report_tex(const hu_report *report, const char *title, const char *path);
+
 /* Report of the folder's own runs, written to FOLDER/report.html. */
 hu_status hu_report_write(const char *folder);
 

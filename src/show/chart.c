@@ -38,6 +38,7 @@ static void draw_sample(hu_page *page, const hu_legend_item *item, int kind, dou
 static void draw_inside(hu_page *page, const hu_legend_item *item, size_t count, int kind) {
     enum { ROW = 19, SAMPLE = 38, GAP = 16 };
     double x = 0.0;
+    hu_svg_put_titles(page);
     for (size_t i = 0; i < count; i++) {
         double width = SAMPLE + hu_svg_text_width(item[i].name) + GAP;
         if (x > 0.0 && x + width > HU_CHART_WIDTH) page->bottom += ROW, x = 0.0;

@@ -1,6 +1,7 @@
 /* show/html.c - the frame of a page. One file without scripts, fonts or pictures from elsewhere. */
 #include "show/html.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "show/svg.h"
@@ -11,12 +12,6 @@ static void element(hu_page *page, const char *tag, const char *class_name, cons
                 *class_name ? "\"" : "");
     hu_page_text(page, text);
     hu_page_put(page, "</%s>\n", tag);
-}
-
-/* A piece of a page is bounded (page.c): the style sheet goes line by line. */
-void hu_html_put_style(hu_page *page) {
-    for (const char *part = hu_html_style; *part; part += strcspn(part, "\n") + 1)
-        hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
 }
 
 /* Style and title first: the page needs nothing from elsewhere. */
@@ -38,29 +33,39 @@ void hu_html_end(hu_page *page, const char *maker) {
     hu_page_put(page, "</main>\n</body>\n</html>\n");
 }
 
+/* A tag of a page; a picture that is a file of its own has none. */
+static void put_tag(hu_page *page, const char *tag) {
+    if (!page->is_picture) hu_page_put(page, "%s\n", tag);
+}
+
+enum { SECTION, FOLD, CHART };
+
+/* Titles of a picture wait for a chart: not everything that has one has charts. */
+static void wait(hu_page *page, int level, const char *title) {
+    snprintf(page->waiting[level], sizeof page->waiting[level], "%s", title);
+    for (int below = level + 1; below < HU_PAGE_LEVELS; below++) page->waiting[below][0] = '\0';
+}
+
 void hu_html_section(hu_page *page, const char *id, const char *title, const char *lead) {
+    if (page->is_picture) {
+        wait(page, SECTION, page->is_untitled ? "" : title);
+        return;
+    }
     hu_page_put(page, "<section id=\"%s\">\n", id);
     element(page, "h2", "", title);
     if (*lead) element(page, "p", "lead", lead);
 }
 
 void hu_html_section_end(hu_page *page) {
-    hu_page_put(page, "</section>\n");
+    put_tag(page, "</section>");
+    if (page->is_picture) wait(page, SECTION, "");
 }
 
 void hu_html_heading(hu_page *page, const char *title) {
-    enum { HEADING = 30 };
-    if (page->is_picture) {
-        page->bottom += HEADING;
-        hu_svg_text(page, 0.0, page->bottom - 12.0, "heading", title);
-        return;
-    }
-    element(page, "h3", "", title);
-}
-
-/* A tag of a page; a picture that is a file of its own has none. */
-static void put_tag(hu_page *page, const char *tag) {
-    if (!page->is_picture) hu_page_put(page, "%s\n", tag);
+    if (page->is_picture)
+        wait(page, CHART, title);
+    else
+        element(page, "h3", "", title);
 }
 
 void hu_html_panels(hu_page *page) {
@@ -86,20 +91,27 @@ void hu_html_paragraph(hu_page *page, const char *text) {
 }
 
 void hu_html_note(hu_page *page, const char *text) {
+    if (page->is_picture) return;
     element(page, "p", "note", text);
 }
 
 void hu_html_details(hu_page *page, const char *summary, bool is_open) {
+    if (page->is_picture) {
+        wait(page, FOLD, summary);
+        return;
+    }
     hu_page_put(page, "<details%s>\n", is_open ? " open=\"open\"" : "");
     element(page, "summary", "", summary);
 }
 
 void hu_html_details_end(hu_page *page) {
-    hu_page_put(page, "</details>\n");
+    put_tag(page, "</details>");
+    if (page->is_picture) wait(page, FOLD, "");
 }
 
 /* The first `texts` columns are texts, the others numbers, on the right. */
 void hu_html_table(hu_page *page, const char *const *titles, size_t columns, size_t texts) {
+    if (page->is_picture) return;
     enum { NARROW = 3 }; /* columns that fit on a phone as they are */
     bool is_wide = columns > NARROW;
     page->titles = is_wide ? titles : NULL;
@@ -115,12 +127,14 @@ void hu_html_table(hu_page *page, const char *const *titles, size_t columns, siz
 }
 
 void hu_html_row(hu_page *page, bool is_strong) {
+    if (page->is_picture) return;
     page->column = 0;
     hu_page_put(page, "<tr%s>", is_strong ? " class=\"strong\"" : "");
 }
 
 /* Begins a cell; where a phone shows each row as a list, the title of its column stands there. */
 static void begin_cell(hu_page *page, const char *class_name) {
+    if (page->is_picture) return;
     size_t column = page->column++;
     hu_page_put(page, "<td%s", class_name);
     if (page->titles && column > 0 && column < page->columns) {
@@ -136,16 +150,19 @@ void hu_html_cell(hu_page *page, bool is_number) {
 }
 
 void hu_html_cell_end(hu_page *page) {
+    if (page->is_picture) return;
     hu_page_put(page, "</td>");
 }
 
 void hu_html_text(hu_page *page, const char *text) {
+    if (page->is_picture) return;
     begin_cell(page, "");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
 }
 
 void hu_html_link(hu_page *page, const char *target, const char *text) {
+    if (page->is_picture) return;
     begin_cell(page, "");
     hu_page_put(page, "<a href=\"");
     hu_page_text(page, target);
@@ -155,16 +172,19 @@ void hu_html_link(hu_page *page, const char *target, const char *text) {
 }
 
 void hu_html_number(hu_page *page, const char *text) {
+    if (page->is_picture) return;
     begin_cell(page, " class=\"n\"");
     hu_page_text(page, text);
     hu_page_put(page, "</td>");
 }
 
 void hu_html_row_end(hu_page *page) {
+    if (page->is_picture) return;
     hu_page_put(page, "</tr>\n");
 }
 
 void hu_html_table_end(hu_page *page) {
+    if (page->is_picture) return;
     page->titles = NULL;
     hu_page_put(page, "</tbody>\n</table></div>\n");
 }
@@ -200,6 +220,7 @@ bool hu_html_png_extents(const uint8_t *data, size_t bytes, int64_t extent[3]) {
 
 /* What is shown as large as it is may be smoothed: screens with finer pixels enlarge it again. */
 void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t bytes) {
+    if (page->is_picture) return;
     enum { LARGER = 2, ROOM = 1020 };
     int64_t extent[3];
     if (!hu_html_png_extents(data, bytes, extent)) return;
@@ -215,26 +236,31 @@ void hu_html_png(hu_page *page, const char *label, const uint8_t *data, size_t b
 }
 
 static void put_swatch(hu_page *page, const uint8_t rgb[3], const char *name) {
+    if (page->is_picture) return;
     hu_page_put(page, "<span class=\"swatch\" style=\"background:#%02x%02x%02x\"></span>", rgb[0],
                 rgb[1], rgb[2]);
     hu_page_text(page, name);
 }
 
 void hu_html_colours(hu_page *page) {
+    if (page->is_picture) return;
     hu_page_put(page, "<ul class=\"legend\">\n");
 }
 
 void hu_html_colour(hu_page *page, const uint8_t rgb[3], const char *name) {
+    if (page->is_picture) return;
     hu_page_put(page, "<li>");
     put_swatch(page, rgb, name);
     hu_page_put(page, "</li>\n");
 }
 
 void hu_html_colours_end(hu_page *page) {
+    if (page->is_picture) return;
     hu_page_put(page, "</ul>\n");
 }
 
 void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name) {
+    if (page->is_picture) return;
     begin_cell(page, "");
     put_swatch(page, rgb, name);
     hu_page_put(page, "</td>");

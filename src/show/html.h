@@ -17,15 +17,15 @@ void hu_html_end(hu_page *page, const char *maker);
 void hu_html_section(hu_page *page, const char *id, const char *title, const char *lead);
 void hu_html_section_end(hu_page *page);
 
-/* A smaller heading; a paragraph; a note about what is missing. Of these a picture that is a file
- * of its own has the headings. */
+/* A smaller heading; a paragraph; a note about what is missing. A picture that is a file of its own
+ * has no words, tables and photographs, but the titles and headings of what it has charts of. */
 void hu_html_heading(hu_page *page, const char *title);
 void hu_html_paragraph(hu_page *page, const char *text);
 void hu_html_note(hu_page *page, const char *text);
 
 /* Pictures side by side where the window has room, below each other elsewhere: begin, each as a
  * panel with its heading (NULL: none), legend and chart, end. One alone stands beside the words of
- * its section. A picture that is a file of its own has the headings alone. */
+ * its section. */
 void hu_html_panels(hu_page *page);
 void hu_html_panels_end(hu_page *page);
 void hu_html_panel(hu_page *page, const char *title);
@@ -69,8 +69,13 @@ void hu_html_colour(hu_page *page, const uint8_t rgb[3], const char *name);
 void hu_html_colours_end(hu_page *page);
 void hu_html_colour_text(hu_page *page, const uint8_t rgb[3], const char *name);
 
-/* The style sheet, which the pictures of a page need; and the same into a page. */
-extern const char hu_html_style[];
+/* The style sheet of a page, whose colours follow the reader's light or dark scheme; that of a
+ * picture which is a file of its own, whose colours are fixed, light ones, as programs that know no
+ * var() want them. */
 void hu_html_put_style(hu_page *page);
+void hu_html_put_fixed_style(hu_page *page);
+
+/* A colour of the light palette by its name ("bg"). */
+const char *hu_html_light(const char *name, size_t length);
 
 #endif

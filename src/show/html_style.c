@@ -1,18 +1,35 @@
 /* The report's style sheet. The eight series colours are told apart with the common kinds of colour
  * blindness (hues after Okabe and Ito), in a darker set for light pages and a lighter one for dark
  * pages; marks and dashes tell series apart as well. One line of it has fewer than 2,000 bytes. */
+#include <string.h>
+
 #include "show/html.h"
 
-const char hu_html_style[] =
-    ":root{--bg:#fff;--ink:#1b1f24;--soft:#5b6570;--faint:#e3e6ea;--panel:#f6f7f9;--warn:#8a5300;"
-    "--c0:#0b62a4;--c1:#c4500a;--c2:#00795c;--c3:#a23a7c;--c4:#8f6a00;--c5:#2d8fc4;--c6:#6b4a32;"
-    "--c7:#5d6670;--lost:#c4280a;--normal:#d5e6d9;--sub:#ecf3e4;--h0:#e8f1fa;--h1:#cfe1f3;"
-    "--h2:#a9cbe8;--h3:#7bafd9;--h4:#4a8cc4;--h5:#2a69a6;--h6:#123f73;--hd:#fff;--hl:#1b1f24}\n"
-    "@media (prefers-color-scheme:dark){:root{--bg:#14171b;--ink:#e7eaee;--soft:#9aa5b1;"
-    "--faint:#2b3138;--panel:#1c2026;--warn:#f0b860;--c0:#62b2f0;--c1:#ff8f52;--c2:#3fcaa0;"
-    "--c3:#e590c6;--c4:#e6b840;--c5:#9adcff;--c6:#d1a582;--c7:#aab2bb;--lost:#ff6b4a;"
-    "--normal:#22402f;--sub:#2c3522;--h0:#1d2b3a;--h1:#1f3a54;--h2:#22507a;--h3:#2d6ca3;"
-    "--h4:#4d90c8;--h5:#86bae2;--h6:#c9e2f7;--hd:#10161d;--hl:#e7eaee}}\n"
+/* What var(--NAME) is on light and on dark pages. */
+typedef struct colour {
+    const char *name, *light, *dark;
+} colour;
+
+static const colour palette[] = {
+    {"bg", "#fff", "#14171b"},       {"ink", "#1b1f24", "#e7eaee"},
+    {"soft", "#5b6570", "#9aa5b1"},  {"faint", "#e3e6ea", "#2b3138"},
+    {"panel", "#f6f7f9", "#1c2026"}, {"warn", "#8a5300", "#f0b860"},
+    {"c0", "#0b62a4", "#62b2f0"},    {"c1", "#c4500a", "#ff8f52"},
+    {"c2", "#00795c", "#3fcaa0"},    {"c3", "#a23a7c", "#e590c6"},
+    {"c4", "#8f6a00", "#e6b840"},    {"c5", "#2d8fc4", "#9adcff"},
+    {"c6", "#6b4a32", "#d1a582"},    {"c7", "#5d6670", "#aab2bb"},
+    {"lost", "#c4280a", "#ff6b4a"},  {"normal", "#d5e6d9", "#22402f"},
+    {"sub", "#ecf3e4", "#2c3522"},   {"h0", "#e8f1fa", "#1d2b3a"},
+    {"h1", "#cfe1f3", "#1f3a54"},    {"h2", "#a9cbe8", "#22507a"},
+    {"h3", "#7bafd9", "#2d6ca3"},    {"h4", "#4a8cc4", "#4d90c8"},
+    {"h5", "#2a69a6", "#86bae2"},    {"h6", "#123f73", "#c9e2f7"},
+    {"hd", "#fff", "#10161d"},       {"hl", "#1b1f24", "#e7eaee"},
+};
+enum { COLOURS = sizeof palette / sizeof *palette };
+
+/* ---- rules ---- */
+
+static const char of_pages[] =
     "*{box-sizing:border-box}\n"
     "body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"
     "'Segoe UI','Noto Sans','DejaVu Sans',sans-serif;-webkit-text-size-adjust:100%}\n"
@@ -48,27 +65,32 @@ const char hu_html_style[] =
     "border:1px solid var(--soft);vertical-align:-.08em}.legend .swatch{margin-right:0}\n"
     "img{display:block;max-width:100%;height:auto;margin:.6rem 0}"
     "img.pixels{image-rendering:pixelated}\n"
+    "code{overflow-wrap:anywhere}\n"
+    "svg .name{paint-order:stroke;stroke:var(--bg);stroke-width:2.5px;stroke-linejoin:round}\n";
+
+/* Of pictures, on pages and as files of their own: class selectors, no nesting and no functions but
+ * var(--NAME), which every reader of SVG knows when it stands there as a colour. */
+static const char of_drawings[] =
     "svg text{font-size:12px;fill:var(--ink)}svg .tick{fill:var(--soft);font-size:11.5px;"
     "font-variant-numeric:tabular-nums}svg .title{fill:var(--soft);font-size:12px}\n"
-    "svg .name{paint-order:stroke;stroke:var(--bg);stroke-width:2.5px;stroke-linejoin:round}"
     "svg .end{text-anchor:end}svg .middle{text-anchor:middle}svg .strong{font-weight:650}svg "
-    ".heading{font-size:15px;font-weight:600}\n"
+    ".heading{font-size:15px;font-weight:600}svg .large{font-size:18px}\n"
     ".grid{stroke:var(--faint);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}\n"
     ".front{fill:none;stroke:var(--soft);stroke-width:1.5;stroke-dasharray:5 4}\n"
-    ".c0{--c:var(--c0)}.c1{--c:var(--c1)}.c2{--c:var(--c2)}.c3{--c:var(--c3)}"
-    ".c4{--c:var(--c4)}.c5{--c:var(--c5)}.c6{--c:var(--c6)}.c7{--c:var(--c7)}\n"
-    ".mark{fill:var(--c);stroke:var(--bg);stroke-width:1}.absent{opacity:.75}\n"
-    ".range{stroke:var(--c);stroke-width:2;opacity:.45}\n"
-    ".line{fill:none;stroke:var(--c);stroke-width:1.8;stroke-linejoin:round}"
-    ".raw{fill:none;stroke:var(--c);stroke-width:1;opacity:.25}\n"
+    ".c0{color:var(--c0)}.c1{color:var(--c1)}.c2{color:var(--c2)}.c3{color:var(--c3)}"
+    ".c4{color:var(--c4)}.c5{color:var(--c5)}.c6{color:var(--c6)}.c7{color:var(--c7)}\n"
+    ".mark{fill:currentColor;stroke:var(--bg);stroke-width:1}.absent{opacity:.75}\n"
+    ".range{stroke:currentColor;stroke-width:2;opacity:.45}\n"
+    ".line{fill:none;stroke:currentColor;stroke-width:1.8;stroke-linejoin:round}"
+    ".raw{fill:none;stroke:currentColor;stroke-width:1;opacity:.25}\n"
     ".d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}"
     "svg .mark{stroke-dasharray:none}\n"
-    ".skip{fill:var(--c)}.area{fill:var(--c);stroke:var(--bg);stroke-width:.75}"
+    ".skip{fill:currentColor}.area{fill:currentColor;stroke:var(--bg);stroke-width:.75}"
     ".area.o1{opacity:.6}.area.o2{opacity:.35}\n"
-    ".number{stroke:var(--c);stroke-width:1}.number.sub{opacity:.55}"
-    ".band{fill:var(--c);opacity:.75}.band.sub{opacity:.4}\n"
+    ".number{stroke:currentColor;stroke-width:1}.number.sub{opacity:.55}"
+    ".band{fill:currentColor;opacity:.75}.band.sub{opacity:.4}\n"
     ".normal{fill:var(--normal)}.subnormal{fill:var(--sub)}\n"
-    ".ridge{fill:var(--c);fill-opacity:.5;stroke:var(--c);stroke-width:1}"
+    ".ridge{fill:currentColor;fill-opacity:.5;stroke:currentColor;stroke-width:1}"
     ".lostpart{fill:var(--lost);fill-opacity:.75;stroke:var(--lost);stroke-width:1}\n"
     "svg .lost0{fill:var(--soft);opacity:.7}svg .lost1{fill:var(--soft)}svg .lost2{"
     "fill:var(--warn)}svg .lost3{fill:var(--lost);font-weight:650}"
@@ -78,8 +100,10 @@ const char hu_html_style[] =
     ".h4{fill:var(--h4)}.h5{fill:var(--h5)}.h6{fill:var(--h6)}"
     "svg .bits{font-size:11px;fill:var(--hl);pointer-events:none}svg .bits.dark{fill:var(--hd)}\n"
     ".strip{fill:var(--panel)}svg .range,svg "
-    ".cap{stroke-dasharray:none}.cap{stroke:var(--c);stroke-width:2;opacity:.45}code{overflow-wrap:"
-    "anywhere}\n"
+    ".cap{stroke-dasharray:none}.cap{stroke:currentColor;stroke-width:2;opacity:.45}\n";
+
+/* Of pages as well, behind those of pictures: what they change on narrow windows. */
+static const char of_windows[] =
     /* A picture alone stands to the right of its section's words, in a fold of its own heading and
      * legend: the rows of a grid, of which the last takes what the words leave. */
     "@media (min-width:1100px){section:has(>.panels>:only-child){display:grid;"
@@ -103,3 +127,46 @@ const char hu_html_style[] =
     "font-size:12.5px}svg .tick,svg .bits,svg .lost0,svg .lost1,svg .lost2,svg .lost3{"
     "font-size:12px}}\n"
     "@media print{.scroll{overflow:visible}section{break-inside:avoid}}\n";
+
+/* ---- writing ---- */
+
+static void put_palette(hu_page *page, bool is_dark) {
+    hu_page_put(page, ":root{");
+    for (size_t i = 0; i < COLOURS; i++)
+        hu_page_put(page, "--%s:%s%s", palette[i].name,
+                    is_dark ? palette[i].dark : palette[i].light, i + 1 < COLOURS ? ";" : "}");
+}
+
+/* A piece of a page is bounded (page.c): a style sheet goes line by line. */
+static void put_lines(hu_page *page, const char *style) {
+    for (const char *part = style; *part; part += strcspn(part, "\n") + 1)
+        hu_page_put(page, "%.*s\n", (int)strcspn(part, "\n"), part);
+}
+
+void hu_html_put_style(hu_page *page) {
+    put_palette(page, false);
+    hu_page_put(page, "\n@media (prefers-color-scheme:dark){");
+    put_palette(page, true);
+    hu_page_put(page, "}\n");
+    put_lines(page, of_pages);
+    put_lines(page, of_drawings);
+    put_lines(page, of_windows);
+}
+
+const char *hu_html_light(const char *name, size_t length) {
+    for (size_t i = 0; i < COLOURS; i++)
+        if (strlen(palette[i].name) == length && strncmp(palette[i].name, name, length) == 0)
+            return palette[i].light;
+    return "#000";
+}
+
+void hu_html_put_fixed_style(hu_page *page) {
+    static const char begin[] = "var(--";
+    const char *at = of_drawings;
+    for (const char *found; (found = strstr(at, begin)); at = strchr(found, ')') + 1) {
+        const char *name = found + sizeof begin - 1;
+        hu_page_put(page, "%.*s%s", (int)(found - at), at,
+                    hu_html_light(name, (size_t)(strchr(name, ')') - name)));
+    }
+    hu_page_put(page, "%s", at);
+}

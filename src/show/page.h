@@ -6,12 +6,20 @@
 
 #include "base/bytes.h"
 
+enum { HU_PAGE_LEVELS = 3, HU_PAGE_TITLE = 200 };
+
 /* Starts as {0}. */
 typedef struct hu_page {
     hu_byte_writer out;
     hu_status status;
     bool is_picture; /* one SVG file, whose charts stand below each other (show/picture.h) */
     double bottom;   /* of what it has so far, in pixels */
+    char waiting[HU_PAGE_LEVELS][HU_PAGE_TITLE]; /* titles that the next chart of a picture brings:
+                                                    of the section, of a run, of the chart */
+    bool is_untitled;                            /* a picture without the titles of sections */
+    int chart, only; /* of a picture: charts so far; the one that it has, 0: all */
+    size_t kept;     /* bytes and height of the charts that it has */
+    double kept_bottom;
     const char *const *titles; /* [columns] of a wide table that is being written; NULL: none */
     size_t columns, column;    /* column: the next cell's */
 } hu_page;

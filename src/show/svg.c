@@ -15,8 +15,20 @@ static const char *place(double value, char text[PLACE_BYTES]) {
     return strcmp(text, "-0") == 0 ? "0" : text;
 }
 
+void hu_svg_put_titles(hu_page *page) {
+    enum { HEADING = 30 };
+    static const char *const class_names[HU_PAGE_LEVELS] = {"heading large", "heading", "heading"};
+    for (int level = 0; level < HU_PAGE_LEVELS; level++) {
+        if (!page->waiting[level][0]) continue;
+        page->bottom += HEADING;
+        hu_svg_text(page, 0.0, page->bottom - 12.0, class_names[level], page->waiting[level]);
+        page->waiting[level][0] = '\0';
+    }
+}
+
 void hu_svg_begin(hu_page *page, double width, double height, const char *label) {
     if (page->is_picture) {
+        hu_svg_put_titles(page);
         hu_page_put(page, "<g transform=\"translate(0 %.0f)\" role=\"img\" aria-label=\"",
                     page->bottom);
         hu_page_text(page, label);
@@ -32,8 +44,21 @@ void hu_svg_begin(hu_page *page, double width, double height, const char *label)
     hu_page_put(page, "\">\n");
 }
 
+/* The chart that ends, and its legend in front of it, are kept or forgotten. */
+static void end_chart(hu_page *page) {
+    page->chart++;
+    if (page->only == 0 || page->chart == page->only) {
+        page->kept = page->out.size;
+        page->kept_bottom = page->bottom;
+    } else {
+        page->out.size = page->kept;
+        page->bottom = page->kept_bottom;
+    }
+}
+
 void hu_svg_end(hu_page *page) {
     hu_page_put(page, page->is_picture ? "</g>\n" : "</svg></div>\n");
+    if (page->is_picture) end_chart(page);
 }
 
 void hu_svg_group(hu_page *page, const char *class_name) {

@@ -7,6 +7,10 @@
 
 #include "show/page.h"
 
+/* The titles that wait for a chart (page.h), where a picture is a file of its own; hu_svg_begin
+ * does it, too. */
+void hu_svg_put_titles(hu_page *page);
+
 /* Opens a picture that grows and shrinks with the page; label: what it shows, for those who cannot
  * see it. Ends with hu_svg_end. */
 void hu_svg_begin(hu_page *page, double width, double height, const char *label);

@@ -203,7 +203,7 @@ class Fmt(unittest.TestCase):
                       ["e5m2", "--list"], ["e5m2", "--decode", "--round"], [],
                       ["--list", "--table"], ["e5m2", "--csv", "--json"], ["e5m2", "--csv", "--round"],
                       ["e5m2", "fp16", "--round"], ["e5m2", "out=x.html", "tensor=fc.out"],
-                      ["e5m2", "out=x.pdf"], ["fp16", "--table"]]:
+                      ["e5m2", "out=x.gif"], ["fp16", "--table"]]:
             self.assertEqual(run("fmt", *words)[0], 2, words)
 
 

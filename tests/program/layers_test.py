@@ -25,6 +25,7 @@ CONFINED = {
     r"jansson\.h": ["show/json.h"],
     r"mpfr\.h": [],
     r"Random123/.*": ["base/rng.c"],
+    r"librsvg/.*|cairo.*\.h": ["report/drawn.c"],
     r"isa-l.*\.h|.*\.pb-c\.h|protobuf-c.*": ["show/tensorboard.c"],
 }
 

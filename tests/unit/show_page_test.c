@@ -57,12 +57,23 @@ static void test_a_failure_is_kept(void **state) {
     assert_null(found);
 }
 
-static void test_the_style_sheet_fits_line_by_line(void **state) {
+static void test_style_sheets_are_whole(void **state) {
+    hu_page page = {0}, picture = {0};
+    char *of_page, *of_picture;
     (void)state;
-    for (const char *line = hu_html_style; *line; line += strcspn(line, "\n") + 1) {
-        assert_true(strcspn(line, "\n") < 2000);
-        assert_non_null(strchr(line, '\n'));
-    }
+    hu_html_put_style(&page);
+    hu_html_put_fixed_style(&picture);
+    assert_int_equal(hu_page_finish(&page, &of_page), HU_OK);
+    assert_int_equal(hu_page_finish(&picture, &of_picture), HU_OK);
+    assert_non_null(strstr(of_page, "@media (prefers-color-scheme:dark){:root{--bg:"));
+    assert_non_null(strstr(of_page, ".mark{fill:currentColor;stroke:var(--bg)"));
+    assert_non_null(strstr(of_picture, ".mark{fill:currentColor;stroke:#fff"));
+    assert_non_null(strstr(of_picture, ".c0{color:#0b62a4}"));
+    assert_null(strstr(of_picture, "var("));
+    assert_null(strstr(of_picture, "@media"));
+    assert_string_equal(hu_html_light("c0", 2), "#0b62a4");
+    hu_free(of_page);
+    hu_free(of_picture);
 }
 
 static void test_powers_are_raised(void **state) {
@@ -77,10 +88,8 @@ static void test_powers_are_raised(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts_are_escaped),
-        cmocka_unit_test(test_an_attribute_stays_inside),
-        cmocka_unit_test(test_a_failure_is_kept),
-        cmocka_unit_test(test_the_style_sheet_fits_line_by_line),
+        cmocka_unit_test(test_texts_are_escaped), cmocka_unit_test(test_an_attribute_stays_inside),
+        cmocka_unit_test(test_a_failure_is_kept), cmocka_unit_test(test_style_sheets_are_whole),
         cmocka_unit_test(test_powers_are_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
