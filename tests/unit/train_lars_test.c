@@ -59,14 +59,26 @@ static void read_gradients(fixture *f, const reference *r, float factor) {
     }
 }
 
-/* Squares in runs of 4,096, as docs/numerics.md says. */
-static double norm(const float *x, int64_t n) {
-    double total = 0;
+/* Squares in runs of 4,096, as docs/numerics.md says; each is added to total. */
+static void add_squares(const float *x, int64_t n, double *total) {
     for (int64_t first = 0; first < n; first += 4096) {
         double sum = 0;
         for (int64_t i = first; i < n && i < first + 4096; i++) sum += (double)x[i] * (double)x[i];
-        total += sum;
+        *total += sum;
     }
+}
+
+static double norm(const float *x, int64_t n) {
+    double total = 0;
+    add_squares(x, n, &total);
+    return sqrt(total);
+}
+
+/* The norm of all gradients: parameters by name. */
+static double norm_of_all(const fixture *f, const reference *r) {
+    double total = 0;
+    for (uint32_t p = 0; p < f->trainer->parameter_count; p++)
+        add_squares(r->g + offset_of(f, p), value_of(f, p)->elements, &total);
     return sqrt(total);
 }
 
@@ -119,6 +131,7 @@ static void test_reference(void **state) {
             hu_step_report report = step(&f);
             assert_false(report.skipped);
             read_gradients(&f, &r, inverse);
+            assert_true(report.gradient_norm == norm_of_all(&f, &r));
             step_reference(&f, &r, report.lr);
             assert_memory_equal(r.w, f.trainer->weights.block,
                                 (size_t)f.trainer->weights.trained * sizeof(float));
