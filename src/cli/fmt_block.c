@@ -26,6 +26,21 @@ static double bits_per_element(const hu_block_format *block) {
     return (double)hu_format_bits(&block->element) + 8.0 / block->length;
 }
 
+/* The power of two of a block's scale. */
+static void print_power(const hu_block_format *block, const hu_format_limits *limits) {
+    static const char *const of_largest[] = {
+        [HU_BLOCK_FLOOR] = "floor(log2 of the block's largest magnitude)",
+        [HU_BLOCK_CEIL] = "ceil(log2 of the block's largest magnitude)",
+        [HU_BLOCK_EVEN] = "floor(log2 of the largest magnitude, rounded as an element)"};
+    printf("scale         ue8m0: 2^k, k = ");
+    if (block->power == HU_BLOCK_RCEIL)
+        printf("ceil(log2(the block's largest magnitude / %.9g))", limits->max_finite);
+    else
+        printf("%s - %d", of_largest[block->power], limits->emax);
+    printf(", at least -127%s\n",
+           block->power == HU_BLOCK_FLOOR ? "; :scale=ceil, rceil or even: another power" : "");
+}
+
 hu_status hu_fmt_block_print(const hu_block_format *block) {
     char element[NAME_BYTES];
     hu_format_limits limits = hu_format_limits_of(&block->element);
@@ -37,10 +52,7 @@ hu_status hu_fmt_block_print(const hu_block_format *block) {
     printf("block         %d elements along the last extent, a shorter one at the end of a line\n",
            block->length);
     if (block->scale == HU_BLOCK_SCALE_E8M0)
-        printf(
-            "scale         ue8m0: 2^k, k = floor(log2 of the block's largest magnitude) - %d, at "
-            "least -127\n",
-            limits.emax);
+        print_power(block, &limits);
     else
         printf("scale         e4m3fn: the block's largest magnitude / (%.9g x tensor scale)\n",
                limits.max_finite);
@@ -51,9 +63,11 @@ hu_status hu_fmt_block_print(const hu_block_format *block) {
 }
 
 json_t *hu_fmt_block_json(const hu_block_format *block, json_t *element) {
-    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:s, s:o}", "name", block->name, "description",
+    bool is_power = block->scale == HU_BLOCK_SCALE_E8M0;
+    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:s, s:s, s:o}", "name", block->name, "description",
                      block->description, "element", element, "block_length", block->length, "scale",
-                     scale_name(block), "tensor_scale",
+                     scale_name(block), "scale_rounding",
+                     is_power ? hu_block_power_name(block->power) : "nearest", "tensor_scale",
                      has_tensor_scale(block) ? "float32" : "none", "bits_per_element",
                      hu_json_number(bits_per_element(block)));
 }

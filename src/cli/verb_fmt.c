@@ -1,8 +1,5 @@
 /* halfulp fmt: what a number format can hold, and numbers through it. */
-#include <ctype.h>
-#include <errno.h>
 #include <halfulp/format.h>
-#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +9,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/rng.h"
 #include "cli/fmt_block.h"
+#include "cli/fmt_stream.h"
 #include "cli/verb.h"
-#include "format/text.h"
 #include "report/formats.h"
 #include "report/recorded_tensor.h"
 #include "show/stdout.h"
-
-enum { LINE_BYTES = 512 };
 
 /* All named formats, then the block formats. */
 static hu_status print_list(void) {
@@ -48,102 +42,6 @@ static hu_status print_list_json(void) {
         json_array_append_new(rows, row);
     }
     return hu_json_print(json_pack("{s:o, s:o}", "formats", rows, "block_formats", blocks));
-}
-
-/* How the numbers of stdin are treated. */
-typedef struct stream_job {
-    hu_format format;
-    hu_rounding rounding;
-    bool is_decoding, is_encoding;
-    hu_random_key random; /* word i serves line i + 1 */
-} stream_job;
-
-static hu_status bad_line(uint64_t line, const char *text, const char *expected) {
-    return hu_fail(HU_ERR_PARSE, "stdin:%llu: found '%.60s', expected %s", (unsigned long long)line,
-                   text, expected);
-}
-
-/* Nine digits give every float32 back. */
-static void write_number(float value) {
-    if (isnan(value))
-        puts("nan");
-    else
-        printf("%.9g\n", (double)value);
-}
-
-/* As many hexadecimal digits as the format's bits need. */
-static hu_status write_code(const stream_job *job, uint64_t line, float value) {
-    uint32_t code;
-    hu_status st = hu_format_encode(&job->format, value, &code);
-    if (st != HU_OK) return hu_fail_within(st, "stdin:%llu: ", (unsigned long long)line);
-    printf("0x%0*x\n", (int)(hu_format_bits(&job->format) + 3) / 4, code);
-    return HU_OK;
-}
-
-/* A code to its number; codes beyond the format's bits are errors. */
-static hu_status decode_line(const stream_job *job, uint64_t line, const char *text) {
-    char *end;
-    errno = 0;
-    unsigned long long code = strtoull(text, &end, 16);
-    if (!isxdigit((unsigned char)*text) || end == text || *end || errno || code > UINT32_MAX)
-        return bad_line(line, text, "a hexadecimal code");
-    float value;
-    hu_status st = hu_format_decode(&job->format, (uint32_t)code, &value);
-    if (st != HU_OK) return hu_fail_within(HU_ERR_PARSE, "stdin:%llu: ", (unsigned long long)line);
-    write_number(value);
-    return HU_OK;
-}
-
-/* One line of stdin: a code, or a number that is rounded and maybe encoded. */
-static hu_status treat_line(const stream_job *job, uint64_t line, const char *text) {
-    if (job->is_decoding) return decode_line(job, line, text);
-    float value;
-    uint32_t word =
-        job->rounding == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
-    hu_status st = hu_format_round_text(&job->format, job->rounding, text, word, &value);
-    if (st != HU_OK) return hu_fail_within(st, "stdin:%llu: ", (unsigned long long)line);
-    if (job->is_encoding) return write_code(job, line, value);
-    write_number(value);
-    return HU_OK;
-}
-
-/* Cuts blanks and the line end off; NULL if the line is too long for the buffer. */
-static char *trimmed(char *line) {
-    size_t length = strlen(line);
-    if (length == LINE_BYTES - 1 && line[length - 1] != '\n') return NULL;
-    while (length > 0 && isspace((unsigned char)line[length - 1])) line[--length] = 0;
-    return line + strspn(line, " \t");
-}
-
-/* Line by line: the first bad one ends the stream, with its number in the message. */
-static hu_status treat_stream(const stream_job *job) {
-    char buffer[LINE_BYTES];
-    for (uint64_t line = 1; fgets(buffer, sizeof buffer, stdin); line++) {
-        char *text = trimmed(buffer);
-        hu_status st = text ? treat_line(job, line, text)
-                            : bad_line(line, buffer, "a line of less than 511 characters");
-        if (st != HU_OK) return st;
-    }
-    if (ferror(stdin)) return hu_fail(HU_ERR_IO, "stdin: %s", strerror(errno));
-    return HU_OK;
-}
-
-/* What the flags ask for; --decode stands alone. */
-static hu_status run_stream(const hu_config *config, const hu_format *format) {
-    const char *mode = NULL;
-    stream_job job = {.format = *format, .rounding = HU_ROUND_NEAREST_EVEN};
-    hu_status st;
-    hu_config_flag(config, "round", &mode);
-    job.is_encoding = hu_config_flag(config, "encode", NULL);
-    job.is_decoding = hu_config_flag(config, "decode", NULL);
-    if (job.is_decoding && (job.is_encoding || hu_config_flag(config, "round", NULL)))
-        return hu_fail(HU_ERR_ARGUMENT, "found --decode with --encode or --round, expected one");
-    if (mode) HU_TRY(hu_rounding_parse(mode, &job.rounding));
-    HU_TRY(hu_config_u64(config, "seed", &job.random.seed));
-    job.random.stream = hu_stream_id("fmt", "");
-    st = treat_stream(&job);
-done:
-    return st;
 }
 
 /* ---- pictures ---- */
@@ -279,12 +177,7 @@ static hu_status run_fmt(hu_config *config, int *exit_code) {
     if (has_flag(config, "list"))
         return has_flag(config, "json") ? print_list_json() : print_list();
     HU_TRY(read_formats(config, named, &count));
-    if (is_stream && named->is_element)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "found a stream of numbers for %s, expected a format without blocks, such "
-                       "as its elements'",
-                       named->typed);
-    if (is_stream) return run_stream(config, &named->format);
+    if (is_stream) return hu_fmt_stream(config, named);
     HU_TRY(show(config, named, count));
     if (has_waiting_numbers())
         fprintf(stderr, "note: stdin is not read: --round, --encode or --decode pass its numbers "
@@ -305,7 +198,8 @@ const hu_verb hu_verb_fmt = {
     .usage = "NAME... [--json | --table | --csv | --round[=MODE] | --encode | --decode] "
              "[out=FILE.html] | --list [--json]",
     .details =
-        "NAME: a named format (--list), or a block format, or E exponent and M mantissa bits as\n"
+        "NAME: a named format (--list), or a block format (an MX one also with\n"
+        "      :scale=floor|ceil|rceil|even behind it), or E exponent and M mantissa bits as\n"
         "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
         "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n|nearest\n"
         "               (subnormals, none: flushed, none: to zero or the smallest normal number)\n"
@@ -322,6 +216,8 @@ const hu_verb hu_verb_fmt = {
         "                  rounded once, with all their digits; MODE: rne rna rz ru rd rodd sr\n"
         "                  (sr draws from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
+        "                  Block formats cut the numbers into blocks in their order, and print\n"
+        "                  the code of an element, that of its scale, and the tensor's scale\n"
         "  --decode        hexadecimal codes on stdin as numbers\n\n"
         "Several formats stand side by side. out=FILE.html or out=FILE.svg draws them: their\n"
         "numbers on a line, the error against the magnitude, bits of precision per binade; with\n"

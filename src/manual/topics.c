@@ -78,7 +78,9 @@ static void put_formats(hu_page *page) {
               "of up to 16. Blocks and uniformB never have any.\n\n");
     for (uint32_t i = 0; (name = hu_format_named(i, NULL, &help)) != NULL; i++)
         put_row(page, name, help ? help : "");
-    hu_page_put(page, "\nin blocks with a scale each:\n");
+    hu_page_put(
+        page,
+        "\nin blocks with a scale each (mx...:scale=ceil, rceil or even: not rounded down):\n");
     for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++)
         hu_page_put(page, "  %s\n", block->name);
 }

@@ -174,14 +174,26 @@ static hu_status unknown(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
 
-/* The format of the elements is kept beside the blocks: widths are asked of it. */
+/* The format of the elements is kept beside the blocks: widths are asked of it. A scale behind the
+ * name says how that of the blocks is rounded. */
 static hu_status read_block(const char *text, const parts *p, hu_quantizer *quantizer) {
-    if (p->has_scale)
+    char name[2 * HU_QUANTIZER_BYTES];
+    quantizer->kind = HU_QUANTIZER_BLOCK;
+    if (p->has_scale && quantizer->block->scale != HU_BLOCK_SCALE_E8M0)
         return hu_fail(HU_ERR_PARSE,
                        "format '%s', column %d: found a scale, expected none: the blocks of %s "
                        "have their own",
                        text, p->column, quantizer->block->name);
-    quantizer->kind = HU_QUANTIZER_BLOCK;
+    if (p->has_scale) {
+        const char *known = quantizer->block->name;
+        snprintf(name, sizeof name, "%s:scale=%s", known, p->scale);
+        quantizer->block = hu_block_format_find(name);
+        if (!quantizer->block)
+            return hu_fail(HU_ERR_PARSE,
+                           "format '%s', column %d: found '%.20s', expected floor, ceil, rceil or "
+                           "even: the blocks of %s have their own scale, a power of two",
+                           text, p->column, p->scale, known);
+    }
     quantizer->format = quantizer->block->element;
     return HU_OK;
 }

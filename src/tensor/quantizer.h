@@ -1,7 +1,8 @@
 /* tensor/quantizer.h - how the numbers of one edge are rounded: not at all, to a format, in
  * blocks, or to uniform integers.
  *
- * Text: FORMAT [MODE]. FORMAT is a block format (mxfp8, nvfp4, ...); uniformB, the 2^B evenly
+ * Text: FORMAT [MODE]. FORMAT is a block format (nvfp4, mxfp8, ..., an MX format also with
+ * :scale=floor|ceil|rceil|even, hu_block_power); uniformB, the 2^B evenly
  * spaced numbers between the tensor's ends (B = 2..16, modes rne and sr), which may be followed by
  * one of
  *

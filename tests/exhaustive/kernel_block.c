@@ -16,6 +16,19 @@
 enum { ROW = 4096, MOST_BYTES = 5 * ROW };
 static const hu_random_key key = {21, 32, 43};
 
+/* Every block format, those with another power of their scale behind the usual ones. */
+static const hu_block_format *format_at(size_t i) {
+    size_t usual = 0;
+    while (hu_block_format_at(usual)) usual++;
+    if (i < usual) return hu_block_format_at(i);
+    for (int power = 1; power < HU_BLOCK_POWERS; power++)
+        for (size_t f = 0; f < usual; f++) {
+            const hu_block_format *format = hu_block_format_with(f, (hu_block_power)power);
+            if (format && i-- == usual) return format;
+        }
+    return NULL;
+}
+
 typedef struct task {
     const hu_block_format *format;
     hu_rounding rounding;
@@ -105,7 +118,7 @@ int main(int argc, char **argv) {
     const char *only = argc > first ? argv[first] : NULL;
     const char *mode = argc > first + 1 ? argv[first + 1] : NULL;
     static task t;
-    for (size_t f = 0; (t.format = hu_block_format_at(f)) != NULL; f++) {
+    for (size_t f = 0; (t.format = format_at(f)) != NULL; f++) {
         if (only && strcmp(only, t.format->name) != 0) continue;
         for (int r = 0; r < HU_ROUND_COUNT; r++) {
             t.rounding = (hu_rounding)r;

@@ -110,6 +110,47 @@ def once(checks, cwd):
         checks.same(done.stdout.split(), expected.split(), f"{name} {flags}: {text}: {done.stderr}")
 
 
+def stream(checks, name, flags, numbers, cwd):
+    done = subprocess.run([program.HALFULP, "fmt", name, *flags], input="\n".join(numbers) + "\n", capture_output=True,
+                          text=True, cwd=cwd)
+    checks.same((done.returncode, done.stderr), (0, ""), f"{name} {flags}")
+    return done.stdout.split("\n")[:-1]
+
+
+def mx_scale(largest, rule):
+    """Of E4M3 elements, by the words of OCP MX 1.0 and torchao."""
+    fraction, exponent = math.frexp(largest)  # fraction 1/2 .. 1
+    k = exponent - 1 - 8
+    up = {"floor": False, "ceil": fraction > 0.5, "rceil": fraction > 448 / 512, "even": fraction >= 1 - 2.0 ** -5}
+    return k + up[rule]
+
+
+def blocks(checks, cwd):
+    """Numbers through block formats: each block has its scale, whose rounding is asked for."""
+    value = {code: decode(code, *FORMATS["e4m3fn"])[1] for code in range(256)}
+    finite = sorted(x for x in value.values() if math.isfinite(x))
+    numbers = [(-1) ** i * (1 + i * 37 % 101 / 101) * 2.0 ** (i // 32 * 3 - i % 5) for i in range(100)]
+    numbers[0], numbers[40] = 957.0, -1.984375
+    texts = [repr(x) for x in numbers]
+    for rule in ("floor", "ceil", "rceil", "even"):
+        name = "mxfp8" if rule == "floor" else f"mxfp8:scale={rule}"
+        rounded = stream(checks, name, ["--round"], texts, cwd)
+        codes = [line.split() for line in stream(checks, name, ["--encode"], texts, cwd)]
+        for i, x in enumerate(numbers):
+            k = mx_scale(max(abs(y) for y in numbers[i // 32 * 32:][:32]), rule)
+            nearest = min(finite, key=lambda y, u=x / 2.0 ** k: abs(y - u)) * 2.0 ** k
+            checks.same((float(rounded[i]), int(codes[i][1], 16)), (nearest, k + 127), f"{name}: {x}")
+            checks.same(value[int(codes[i][0], 16)] * 2.0 ** k, nearest, f"{name}: code of {x}")
+    checks.same(stream(checks, "mxfp8:scale=rceil", ["--round"], ["957"], cwd), ["960"], "rounded up nothing saturates")
+    checks.same(stream(checks, "mxfp4", ["--round"], ["4", "2.5000000001", "2.5", "-nan"][:3], cwd), ["4", "3", "2"],
+                "as it is written")
+    checks.same(len({line.split()[2] for line in stream(checks, "nvfp4", ["--encode"], texts, cwd)}), 1, "one tensor")
+    checks.same(stream(checks, "nvfp4", ["--round"], ["2688", "448", "-6", "200"], cwd), ["2688", "448", "-0", "224"],
+                "nvfp4")
+    checks.same(json.loads(fmt(checks, "mxfp4:scale=ceil", "--json", cwd=cwd)[0])["scale_rounding"], "ceil", "JSON")
+    checks.that("expected floor, ceil" in fmt(checks, "mxfp4:scale=up", cwd=cwd, code=2)[1], "which scales there are")
+
+
 def pictures(checks, cwd):
     names = ["e4m3fn", "e2m1", "fp16", "e5m2:ovf=sat", "1/6/9/n:sub=nearest"]
     for end in ("svg", "html"):
@@ -151,4 +192,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, said, once, pictures, tensor)
+program.main(tables, side_by_side, said, once, blocks, pictures, tensor)

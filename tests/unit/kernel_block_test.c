@@ -18,6 +18,19 @@
 enum { MOST = 4096, GUARD = 32 };
 static const hu_random_key key = {3, 5, 7};
 
+/* Every block format, those with another power of their scale behind the usual ones. */
+static const hu_block_format *format_at(size_t i) {
+    size_t usual = 0;
+    while (hu_block_format_at(usual)) usual++;
+    if (i < usual) return hu_block_format_at(i);
+    for (int power = 1; power < HU_BLOCK_POWERS; power++)
+        for (size_t f = 0; f < usual; f++) {
+            const hu_block_format *format = hu_block_format_with(f, (hu_block_power)power);
+            if (format && i-- == usual) return format;
+        }
+    return NULL;
+}
+
 typedef struct expected {
     float y[MOST];
     uint8_t codes[MOST], scales[MOST];
@@ -123,10 +136,10 @@ static void test_all_short_inputs(void **state) {
                                     0x3FFF, 0x40E0, 0x43E1, 0x477F, 0x7EFF, 0x7F00, 0x7F60, 0x7F7F};
     (void)state;
     float x[MOST];
-    for (size_t f = 0; hu_block_format_at(f); f++)
+    for (size_t f = 0; format_at(f); f++)
         for (size_t t = 0; t < sizeof tops / sizeof *tops; t++) {
             hu_rounding rounding = (hu_rounding)((f + t) % HU_ROUND_COUNT);
-            int length = hu_block_format_at(f)->length;
+            int length = format_at(f)->length;
             uint32_t next = 0, end = 2 * ((uint32_t)tops[t] + 1);
             while (next < end) {
                 for (int i = 0; i < MOST; i++) {
@@ -136,7 +149,7 @@ static void test_all_short_inputs(void **state) {
                     x[i] = hu_f32_of_bits(u << 16 | (u & 1 ? 0xFFFF : 0));
                     if (i % length == 0) x[i] = hu_f32_of_bits(u << 16 | 0xFFFF);
                 }
-                check_row(hu_block_format_at(f), rounding, MOST, MOST, x);
+                check_row(format_at(f), rounding, MOST, MOST, x);
             }
         }
 }
@@ -145,13 +158,13 @@ static void test_every_mode_and_size(void **state) {
     static const int spreads[] = {2, 9, 30, 140};
     (void)state;
     float x[MOST];
-    for (size_t f = 0; hu_block_format_at(f); f++)
+    for (size_t f = 0; format_at(f); f++)
         for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
             for (size_t s = 0; s < sizeof spreads / sizeof *spreads; s++) {
                 fill(x, MOST, spreads[s], 17 * f + s);
                 for (int i = 0; i < MOST; i++)
                     if (!isfinite(x[i])) x[i] = 0x1p127f;
-                check_row(hu_block_format_at(f), (hu_rounding)mode, MOST, MOST, x);
+                check_row(format_at(f), (hu_rounding)mode, MOST, MOST, x);
             }
 }
 
@@ -160,21 +173,21 @@ static void test_lines(void **state) {
     (void)state;
     float x[MOST];
     fill(x, MOST, 6, 99);
-    for (size_t f = 0; hu_block_format_at(f); f++)
+    for (size_t f = 0; format_at(f); f++)
         for (int64_t line = 1; line <= 70; line++) {
             int64_t lines = line % 4 == 0 ? MOST / line : 5;
-            check_row(hu_block_format_at(f), line % 2 ? HU_ROUND_NEAREST_EVEN : HU_ROUND_STOCHASTIC,
+            check_row(format_at(f), line % 2 ? HU_ROUND_NEAREST_EVEN : HU_ROUND_STOCHASTIC,
                       lines * line, line, x);
         }
-    for (size_t f = 0; hu_block_format_at(f); f++)
-        check_row(hu_block_format_at(f), HU_ROUND_NEAREST_EVEN, 3 * 1029, 1029, x);
+    for (size_t f = 0; format_at(f); f++)
+        check_row(format_at(f), HU_ROUND_NEAREST_EVEN, 3 * 1029, 1029, x);
 }
 
 static void test_blocks_without_numbers(void **state) {
     (void)state;
-    for (size_t f = 0; hu_block_format_at(f); f++)
+    for (size_t f = 0; format_at(f); f++)
         for (size_t special = 0; special < 4; special++) {
-            const hu_block_format *format = hu_block_format_at(f);
+            const hu_block_format *format = format_at(f);
             float x[96], y[96];
             hu_blocker b;
             hu_round_counts counts;
@@ -203,12 +216,23 @@ static void test_blocks_without_numbers(void **state) {
         }
 }
 
+/* k of the scale for a largest magnitude a, in double, which has room for all of it. */
+static int power_of(const hu_block_format *format, float a) {
+    hu_format_limits limits = hu_format_limits_of(&format->element);
+    int m = format->element.man_bits, k = ilogbf(a) - limits.emax;
+    double step = ldexp(1, ilogbf(a) - m);
+    if (format->power == HU_BLOCK_CEIL) k = (int)ceil(log2((double)a)) - limits.emax;
+    if (format->power == HU_BLOCK_RCEIL) k = (int)ceil(log2((double)a / limits.max_finite));
+    if (format->power == HU_BLOCK_EVEN) k = ilogb(round((double)a / step) * step) - limits.emax;
+    return k < -127 ? -127 : k > 127 - limits.emax ? 127 - limits.emax : k;
+}
+
 /* The counts of an MX block are those of the plain kernel for the format with a moved bias. */
 static void test_counts(void **state) {
     (void)state;
     float x[MOST], y[MOST];
-    for (size_t f = 0; hu_block_format_at(f); f++) {
-        const hu_block_format *format = hu_block_format_at(f);
+    for (size_t f = 0; format_at(f); f++) {
+        const hu_block_format *format = format_at(f);
         if (hu_block_needs_tensor_scale(format)) continue;
         for (int spread = 1; spread < 60; spread += 9) {
             hu_round_counts wanted, counts;
@@ -218,8 +242,8 @@ static void test_counts(void **state) {
             hu_round_counts_clear(&counts);
             for (int i = 0; i < MOST; i += format->length) {
                 uint32_t top = hu_top_f32((size_t)format->length, x + i);
-                int k = ilogbf(hu_f32_of_bits(top)) - hu_format_limits_of(&format->element).emax;
-                hu_format scaled = hu_format_scaled(&format->element, k < -127 ? -127 : k);
+                int k = power_of(format, hu_f32_of_bits(top));
+                hu_format scaled = hu_format_scaled(&format->element, k);
                 assert_int_equal(hu_round_f32((size_t)format->length, x + i, y, &scaled,
                                               HU_ROUND_NEAREST_EVEN, NULL, 0, &wanted),
                                  HU_OK);
@@ -273,6 +297,12 @@ static void test_known_blocks(void **state) {
          {127, 0xC0, 0, 0},
          127},
         {"mxint8", {-127.0f, 3, 1.5f, 0.5f}, {-127, 3, 2, 0}, {0x81, 3, 2, 0}, 133},
+        {"mxfp8:scale=floor", {957, 448, 1, 0}, {896, 448, 1, 0}, {0x7E, 0x76, 0x30, 0}, 128},
+        {"mxfp8:scale=rceil", {957, 448, 1, 0}, {960, 448, 1, 0}, {0x77, 0x6E, 0x28, 0}, 129},
+        {"mxfp8:scale=rceil", {448, 1, 1, 0}, {448, 1, 1, 0}, {0x7E, 0x38, 0x38, 0}, 127},
+        {"mxfp8:scale=ceil", {448, 1, 1, 0}, {448, 1, 1, 0}, {0x76, 0x30, 0x30, 0}, 128},
+        {"mxfp4:scale=even", {7, 1, 3, 0}, {8, 1, 3, 0}, {6, 1, 3, 0}, 128},
+        {"mxfp4:scale=even", {6.99f, 1, 3, 0}, {6, 1, 3, 0}, {7, 2, 5, 0}, 127},
         {"nvfp4", {2688, 448, -6, 200}, {2688, 448, -0.0f, 224}, {7, 2, 8, 1}, 0x7E},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -288,6 +318,28 @@ static void test_known_blocks(void **state) {
                          (double)y[i], codes[i], (double)rows[r].y[i], rows[r].codes[i]);
         assert_int_equal(scale, rows[r].scale);
         check_row(format, HU_ROUND_NEAREST_EVEN, 4, 4, rows[r].x);
+    }
+}
+
+/* RCEIL by float32 operations as torchao and TransformerEngine have it: y = a (1 / largest), and
+ * the power above y unless y is one. Every significand, for the elements that these know. */
+static void test_rceil_is_that_of_others(void **state) {
+    static const char *const names[] = {"mxfp8:scale=rceil", "mxfp8e5m2:scale=rceil",
+                                        "mxfp6e3m2:scale=rceil", "mxfp6e2m3:scale=rceil",
+                                        "mxfp4:scale=rceil"};
+    (void)state;
+    for (size_t f = 0; f < sizeof names / sizeof *names; f++) {
+        const hu_block_format *format = hu_block_format_find(names[f]);
+        float inverse = 1.0f / (float)hu_format_limits_of(&format->element).max_finite;
+        for (uint32_t fraction = 0; fraction < 1u << 23; fraction += fraction % 64 == 5 ? 59 : 1) {
+            uint32_t bits = 130u << 23 | fraction, u = hu_f32_bits(hu_f32_of_bits(bits) * inverse);
+            int k = (int)(u >> 23) - 127 + ((u & 0x7FFFFFu) != 0);
+            uint8_t scale, code;
+            float x = hu_f32_of_bits(bits), y;
+            hu_block_reference(format, HU_ROUND_NEAREST_EVEN, 1, 1, &x, NULL, &y, &code, &scale);
+            if (scale != k + 127)
+                fail_msg("%s %a: %d, expected %d", names[f], (double)x, scale, k + 127);
+        }
     }
 }
 
@@ -358,11 +410,17 @@ static void test_top(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_blocks),           cmocka_unit_test(test_all_short_inputs),
-        cmocka_unit_test(test_every_mode_and_size),    cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_blocks_without_numbers), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_vanished_blocks),        cmocka_unit_test(test_tensor_scales),
-        cmocka_unit_test(test_scaled_rounding),        cmocka_unit_test(test_top),
+        cmocka_unit_test(test_known_blocks),
+        cmocka_unit_test(test_rceil_is_that_of_others),
+        cmocka_unit_test(test_all_short_inputs),
+        cmocka_unit_test(test_every_mode_and_size),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_blocks_without_numbers),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_vanished_blocks),
+        cmocka_unit_test(test_tensor_scales),
+        cmocka_unit_test(test_scaled_rounding),
+        cmocka_unit_test(test_top),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

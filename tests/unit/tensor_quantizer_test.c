@@ -33,6 +33,10 @@ static void test_print(void **state) {
         {"e4m3fn:bias=11:scale=2^4", "e4m3fn"},
         {"MXFP8 sr", "mxfp8"},
         {"mxfp8e4m3", "mxfp8e4m3"},
+        {"mxfp8:scale=floor", "mxfp8"},
+        {"MXFP4:Scale=RCEIL sr", "mxfp4:scale=rceil"},
+        {"mxint8:scale=even", "mxint8:scale=even"},
+        {"mxfp6e2m3:scale=ceil", "mxfp6e2m3:scale=ceil"},
         {"nvfp4", "nvfp4"},
         {"uniform8", "uniform8"},
         {"Uniform2:Channel sr", "uniform2:channel"},
@@ -70,6 +74,10 @@ static void test_meaning(void **state) {
     hu_quantizer a = parsed("mxfp8"), b = parsed("mxfp8e4m3"), c = parsed("mxfp8e5m2");
     assert_true(hu_quantizer_same_numbers(&a, &b));
     assert_false(hu_quantizer_same_numbers(&a, &c));
+    a = parsed("mxfp8:scale=ceil");
+    assert_false(hu_quantizer_same_numbers(&a, &b));
+    b = parsed("mxfp8e4m3:scale=ceil rd");
+    assert_true(hu_quantizer_same_numbers(&a, &b));
     a = parsed("e5m2:scale=current");
     b = parsed("e5m2:ovf=sat");
     c = parsed("e5m2:scale=current sr");
@@ -231,7 +239,8 @@ static void test_columns(void **state) {
         {"e5m2:scale=2^300", "column 12: scale 2^300: bias"},
         {"e5m2:scale=2^-300", "column 12: scale 2^-300: bias"},
         {"fp32:scale=bias", "column 12: found a scale"},
-        {"mxfp8:scale=bias", "column 13: found a scale, expected none: the blocks of mxfp8"},
+        {"mxfp8:scale=bias", "column 13: found 'bias', expected floor, ceil, rceil or even"},
+        {"nvfp4:scale=ceil", "column 13: found a scale, expected none: the blocks of nvfp4"},
         {"uniform4:scale=bias", "column 16: found a scale"},
         {"uniform4:running2", "column 10: found 'running2'"},
         {"e5m2:scale=bias:scale=", "format 'e5m2:scale=bias:scale=': 'scale=' is given twice"},

@@ -14,14 +14,41 @@
         .exp_bits = (e), .man_bits = (m), .specials = HU_SPECIALS_##specials_, .subnormals = 1,    \
         .overflow = HU_OVERFLOW_SAT, .bias = (bias_)                                               \
     }
+/* One list for each power: a row's name says which, unless it is the usual one. */
+static const hu_block_format table[HU_BLOCK_POWERS][16] = {
 #define HU_BLOCK(name, element, length, scale, description)                                        \
-    {name, description, element, length, HU_BLOCK_SCALE_##scale},
-static const hu_block_format table[] = {
+    {name, description, element, length, HU_BLOCK_SCALE_##scale, HU_BLOCK_FLOOR},
+    {
+#include "kernel/block/block.list"
+    },
+#undef HU_BLOCK
+#define HU_BLOCK(name, element, length, scale, description)                                        \
+    {name ":scale=ceil", description, element, length, HU_BLOCK_SCALE_##scale, HU_BLOCK_CEIL},
+    {
+#include "kernel/block/block.list"
+    },
+#undef HU_BLOCK
+#define HU_BLOCK(name, element, length, scale, description)                                        \
+    {name ":scale=rceil", description, element, length, HU_BLOCK_SCALE_##scale, HU_BLOCK_RCEIL},
+    {
+#include "kernel/block/block.list"
+    },
+#undef HU_BLOCK
+#define HU_BLOCK(name, element, length, scale, description)                                        \
+    {name ":scale=even", description, element, length, HU_BLOCK_SCALE_##scale, HU_BLOCK_EVEN},
+    {
+#include "kernel/block/block.list"
+    },
+#undef HU_BLOCK
+};
+#undef F
+#define HU_BLOCK(...) +1
+enum {
+    TABLE_COUNT = 0
 #include "kernel/block/block.list"
 };
 #undef HU_BLOCK
-#undef F
-enum { TABLE_COUNT = sizeof table / sizeof *table };
+_Static_assert(TABLE_COUNT <= 16, "rows of the table");
 
 /* Elements of a piece: a multiple of 8, so that dense pieces end at whole bytes. */
 enum { PIECE = 1024 };
@@ -29,18 +56,45 @@ enum { PIECE = 1024 };
 extern const hu_block_kernels HU_OF_ISA(hu_block_kernels);
 static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {HU_AT_ISA(hu_block_kernels)};
 
+const char *hu_block_power_name(hu_block_power power) {
+    static const char *const names[] = {[HU_BLOCK_FLOOR] = "floor",
+                                        [HU_BLOCK_CEIL] = "ceil",
+                                        [HU_BLOCK_RCEIL] = "rceil",
+                                        [HU_BLOCK_EVEN] = "even"};
+    return names[power];
+}
+
 const hu_block_format *hu_block_format_at(size_t index) {
-    return index < TABLE_COUNT ? &table[index] : NULL;
+    return index < TABLE_COUNT ? &table[HU_BLOCK_FLOOR][index] : NULL;
+}
+
+const hu_block_format *hu_block_format_with(size_t index, hu_block_power power) {
+    if (index >= TABLE_COUNT || table[power][index].scale != HU_BLOCK_SCALE_E8M0) return NULL;
+    return &table[power][index];
+}
+
+/* The usual power may be named, too. */
+static int is_name(const hu_block_format *format, const char *name) {
+    size_t length = strlen(format->name);
+    if (strcasecmp(format->name, name) == 0) return 1;
+    return format->scale == HU_BLOCK_SCALE_E8M0 && format->power == HU_BLOCK_FLOOR &&
+           strncasecmp(format->name, name, length) == 0 &&
+           strcasecmp(name + length, ":scale=floor") == 0;
 }
 
 const hu_block_format *hu_block_format_find(const char *name) {
-    for (size_t i = 0; i < TABLE_COUNT; i++)
-        if (strcasecmp(table[i].name, name) == 0) return &table[i];
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        if (is_name(hu_block_format_at(i), name)) return hu_block_format_at(i);
+        for (int power = 0; power < HU_BLOCK_POWERS; power++) {
+            const hu_block_format *format = hu_block_format_with(i, (hu_block_power)power);
+            if (format && is_name(format, name)) return format;
+        }
+    }
     return NULL;
 }
 
 int hu_block_format_equal(const hu_block_format *a, const hu_block_format *b) {
-    return a->length == b->length && a->scale == b->scale &&
+    return a->length == b->length && a->scale == b->scale && a->power == b->power &&
            hu_format_equal(&a->element, &b->element);
 }
 
@@ -108,6 +162,23 @@ static hu_status set_sizes(hu_blocker *b, int64_t row_elements, int64_t line) {
     return HU_OK;
 }
 
+/* The largest significand of a, one at bit 23, with which k = floor(log2 a) - emax. */
+static uint32_t top_limit_of(const hu_block_format *format) {
+    const uint32_t one = 1u << 23;
+    uint32_t most =
+        hu_format_magnitude_bits(&format->element, hu_format_code_max(&format->element));
+    switch (format->power) {
+    case HU_BLOCK_CEIL:
+        return one;
+    case HU_BLOCK_RCEIL:
+        return (most & (one - 1)) | one;
+    case HU_BLOCK_EVEN: /* half a unit of the last bit below 2 */
+        return 2 * one - (1u << (22 - format->element.man_bits)) - 1;
+    default:
+        return 2 * one - 1;
+    }
+}
+
 hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format,
                               hu_rounding rounding, int64_t row_elements, int64_t line,
                               hu_isa isa) {
@@ -116,6 +187,7 @@ hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format
     blocker->format = format;
     blocker->kernels = kernels[isa];
     blocker->emax = hu_format_limits_of(&format->element).emax;
+    blocker->top_limit = top_limit_of(format);
     blocker->is_integer = format->element.specials == HU_SPECIALS_FNUZ;
     HU_TRY(hu_rounder_init(&blocker->rounder, &format->element, rounding));
     HU_TRY(hu_packer_init_isa(&blocker->packer, &format->element, 8, isa));
@@ -132,12 +204,17 @@ hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu
 }
 
 /* Scale codes of blocks from the bits of their largest magnitudes, tops[blocks]. MX: the code of
- * 2^k is k + 127 = (floor(log2 a) + 127) - emax, and the sum is the exponent field of a. A
- * subnormal a has the field 0, so that k is raised to -127. */
+ * 2^k is k + 127 = (floor(log2 a) + 127) - emax, and the sum is the exponent field of a, raised by
+ * 1 where its significand is above the limit. A subnormal a has the field 0 and its significand
+ * at twice its fraction: below 2^-127 it is above no limit. */
 static void power_codes(const hu_blocker *b, size_t blocks, const uint32_t *tops, uint8_t *codes) {
+    const int32_t most = 254 - b->emax;
     for (size_t i = 0; i < blocks; i++) {
-        int32_t code = (int32_t)(tops[i] >> 23) - b->emax;
-        codes[i] = tops[i] >= HU_F32_INFINITY ? 255 : (uint8_t)(code < 0 ? 0 : code);
+        uint32_t field = tops[i] >> 23, fraction = tops[i] & 0x7FFFFFu;
+        uint32_t significand = field ? fraction | 1u << 23 : 2 * fraction;
+        int32_t code = (int32_t)(field + (significand > b->top_limit)) - b->emax;
+        code = code < 0 ? 0 : code > most ? most : code;
+        codes[i] = tops[i] >= HU_F32_INFINITY ? 255 : (uint8_t)code;
     }
 }
 

@@ -3,9 +3,10 @@
  * Rows (samples) are lines of `line` elements; every line is cut into blocks of `length` elements,
  * the last of a line may be shorter. With a = largest magnitude of a block, exactly:
  *
- *   E8M0 (MX): scale X = 2^k, k = floor(log2 a) - emax of the element format, raised to -127 if it
- *   is below (a = 0 too), code k + 127. Elements p = element format's rounding of v / X (exact),
- *   saturating; value p X (exact).
+ *   E8M0 (MX): scale X = 2^k, k = l - emax of the element format with l as hu_block_power says
+ *   (usually floor(log2 a)), raised to -127 if it is below (a = 0 too) and at most 127 - emax, so
+ *   that all values are float32 numbers; code k + 127. Elements p = element format's rounding of v
+ * / X (exact), saturating; value p X (exact).
  *
  *   E4M3 (NVFP4): tensor scale s = max(a_tensor / 2688, 2^-126), 1 if a_tensor = 0, with a_tensor
  *   the largest finite magnitude of the tensor; block scale c = E4M3FN rounding, nearest-even and
@@ -31,19 +32,37 @@ enum { HU_BLOCK_MOST = 32 }; /* longest block */
 /* What a block's scale is: a power of two, or a number of E4M3FN under a scale of the tensor. */
 typedef enum hu_block_scale { HU_BLOCK_SCALE_E8M0, HU_BLOCK_SCALE_E4M3 } hu_block_scale;
 
-/* One row of block.list. */
+/* How the power of two of an E8M0 scale is found. Source: FLOOR OCP MX 1.0, section 6.3; the others
+ * as torchao's ScaleCalculationMode has them, RCEIL with the exact quotient. */
+typedef enum hu_block_power {
+    HU_BLOCK_FLOOR, /* l = floor(log2 a): elements of up to 2^(emax+1), which saturate */
+    HU_BLOCK_CEIL,  /* l = ceil(log2 a) */
+    HU_BLOCK_RCEIL, /* the least k with a <= 2^k times the largest element: nothing saturates */
+    HU_BLOCK_EVEN, /* l = floor(log2 a') with a rounded to the element's mantissa bits, ties away */
+    HU_BLOCK_POWERS
+} hu_block_power;
+
+/* One row of block.list; with each hu_block_power, those of E8M0 scales. */
 typedef struct hu_block_format {
-    const char *name;
+    const char *name; /* "mxfp8", "mxfp8:scale=ceil", ... */
     const char *description;
     hu_format element; /* saturating */
     int length;
     hu_block_scale scale;
+    hu_block_power power; /* E8M0 only */
 } hu_block_format;
 
-/* Row index of block.list, NULL behind the last. Borrowed: valid for ever. */
+/* Row index of block.list with the usual power, NULL behind the last. Borrowed: valid for ever. */
 const hu_block_format *hu_block_format_at(size_t index);
 
-/* By name, whose case is ignored; NULL if there is none. Borrowed: valid for ever. */
+/* The same row with another power; NULL if its scale is no power of two. */
+const hu_block_format *hu_block_format_with(size_t index, hu_block_power power);
+
+/* "floor", "ceil", "rceil", "even". */
+const char *hu_block_power_name(hu_block_power power);
+
+/* By name, whose case is ignored, "NAME:scale=POWER" too; NULL if there is none. Borrowed: valid
+ * for ever. */
 const hu_block_format *hu_block_format_find(const char *name);
 
 /* True if the numbers and codes of both are the same. */
@@ -110,6 +129,7 @@ struct hu_blocker {
     hu_packer scale_packer;
     float scale_value[256]; /* of the scale's codes */
     int32_t emax;           /* of the element format */
+    uint32_t top_limit;     /* 24-bit significands above it raise the power of an E8M0 scale */
     int is_integer;         /* element codes are two's complement */
     int64_t line;           /* elements */
     int64_t row_elements, row_blocks, line_blocks;

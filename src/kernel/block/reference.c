@@ -25,17 +25,43 @@ static uint32_t largest_bits(size_t n, const float *x) {
     return top;
 }
 
-/* floor(log2) of a magnitude; 0 and binary32's subnormals: some number below -126. */
-static int floor_log2(uint32_t bits) {
-    return (int)(bits >> 23) - 127;
+/* a = significand 2^(exponent - 23) with the leading one at bit 23; bits > 0. */
+static uint32_t split(uint32_t bits, int *exponent) {
+    if (bits >> 23) {
+        *exponent = (int)(bits >> 23) - 127;
+        return (bits & 0x7FFFFFu) | 1u << 23;
+    }
+    int up = __builtin_clz(bits) - 8;
+    *exponent = -126 - up;
+    return bits << up;
+}
+
+/* k of the scale 2^k for a largest magnitude a, in the words of hu_block_power. */
+static int power_of(const hu_block_format *format, uint32_t top) {
+    const hu_format *element = &format->element;
+    uint32_t most = hu_format_magnitude_bits(element, hu_format_code_max(element));
+    int floor_log2, emax, m = element->man_bits;
+    if (top == 0) return -127;
+    uint32_t a = split(top, &floor_log2), largest = split(most, &emax);
+    switch (format->power) {
+    case HU_BLOCK_CEIL:
+        return floor_log2 + (a > 1u << 23) - emax;
+    case HU_BLOCK_RCEIL:
+        return floor_log2 - emax + (a > largest);
+    case HU_BLOCK_EVEN: /* half a unit is added, and the bits behind cut off */
+        return floor_log2 + (int)(((a + (1u << (22 - m))) >> (23 - m)) >> (m + 1)) - emax;
+    default:
+        return floor_log2 - emax;
+    }
 }
 
 /* MX. y and codes are those of the element format with its bias lowered by k. */
 static void power_block(const hu_block_format *format, hu_rounding rounding, size_t n,
                         const float *x, const uint32_t *words, float *y, uint8_t *codes,
                         uint8_t *scale, uint32_t top) {
-    int k = floor_log2(top) - hu_format_limits_of(&format->element).emax;
+    int k = power_of(format, top), most = 127 - hu_format_limits_of(&format->element).emax;
     if (k < -127) k = -127;
+    if (k > most) k = most;
     hu_format scaled = hu_format_scaled(&format->element, k);
     *scale = (uint8_t)(k + 127);
     for (size_t i = 0; i < n; i++) {
