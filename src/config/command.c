@@ -129,6 +129,13 @@ static const char *origin_of(const hu_config_key *key, const char *name, const c
     return strlen(typed) <= SHORT ? typed : name;
 }
 
+/* "fmt 1/4/3 bias=9": an option of the format that was named before. */
+static hu_status refuse_format_option(const hu_config *config, const char *word) {
+    return hu_fail(HU_ERR_UNKNOWN, "found '%.60s' apart from '%.60s', expected '%.60s:%.60s'", word,
+                   config->subject[config->subjects - 1], config->subject[config->subjects - 1],
+                   word);
+}
+
 /* "key=value": text of any type, checked against the table. typed: the word as it was typed. */
 static hu_status take_pair(hu_config *config, const char *word, const char *typed) {
     char name[HU_CONFIG_NAME_BYTES];
@@ -136,6 +143,8 @@ static hu_status take_pair(hu_config *config, const char *word, const char *type
     snprintf(name, sizeof name, "%.*s", (int)(equals - word < 256 ? equals - word : 256), word);
     if (strcmp(name, "config") == 0) return HU_OK; /* read before all other words */
     const hu_config_key *key = hu_config_key_find(name);
+    if (!key && config->subjects > 0 && hu_config_is_format_option(name))
+        return refuse_format_option(config, word);
     if (!key) return hu_config_key_unknown(typed_origin, name);
     if (!hu_text_is_utf8(equals + 1))
         return hu_fail(HU_ERR_PARSE, "%s: key '%s': found bytes that are not UTF-8", typed_origin,

@@ -44,6 +44,9 @@ const hu_config_key *hu_config_key_find(const char *name);
  */
 const char *hu_config_key_alias(const char *name);
 
+/* Whether a word is an option within the name of a number format ("bias"), and no key. */
+bool hu_config_is_format_option(const char *name);
+
 /* HU_ERR_UNKNOWN: "<origin>: unknown key '...', nearest: ...". */
 hu_status hu_config_key_unknown(const char *origin, const char *name);
 

@@ -65,12 +65,23 @@ const char *hu_config_key_alias(const char *name) {
     return NULL;
 }
 
+bool hu_config_is_format_option(const char *name) {
+    static const char *const options[] = {"bias", "specials", "sub", "ovf", "nan", "scale"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (strcmp(options[i], name) == 0) return true;
+    return false;
+}
+
 hu_status hu_config_key_unknown(const char *origin, const char *name) {
     const char *names[2 * KEY_COUNT];
     const char *usual = hu_config_key_alias(name);
     if (usual)
         return hu_fail(HU_ERR_UNKNOWN, "%s: unknown key '%s', expected '%s', as it is called here",
                        origin, name, usual);
+    if (hu_config_is_format_option(name))
+        return hu_fail(HU_ERR_UNKNOWN,
+                       "%s: unknown key '%s', which is a part of a format's name: e4m3:bias=11",
+                       origin, name);
     if (strcmp(name, "config") == 0)
         return hu_fail(HU_ERR_UNKNOWN,
                        "%s: unknown key 'config', which stands on command lines only: files do not "

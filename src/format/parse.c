@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Characters of a text, and the bound at which numbers stop growing. */
-enum { TEXT_MAX = 127, NUMBER_MAX = 1000000 };
+/* Characters of a text, and digits of a number: far more than any field has. */
+enum { TEXT_MAX = 127, DIGITS_MAX = 15 };
 
 typedef struct parser {
     const char *original;
@@ -53,16 +53,21 @@ static int is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Numbers beyond NUMBER_MAX stay there: far outside every field's range. */
 static hu_status read_number(parser *p, int is_signed, const char *expected, int64_t *number) {
     int is_negative = 0;
+    size_t start = p->at;
     *number = 0;
     if (is_signed && (p->text[p->at] == '-' || p->text[p->at] == '+'))
         is_negative = p->text[p->at++] == '-';
     if (!is_digit(p->text[p->at])) return fail_expected(p, expected);
-    for (; is_digit(p->text[p->at]); p->at++) {
+    while (p->text[p->at] == '0') p->at++;
+    for (int digits = 0; is_digit(p->text[p->at]); p->at++) {
+        if (digits++ == DIGITS_MAX)
+            return hu_fail(HU_ERR_FORMAT,
+                           "format '%s', column %zu: found a number of more than %d digits, "
+                           "expected %s",
+                           p->original, start + 1, DIGITS_MAX, expected);
         *number = *number * 10 + (p->text[p->at] - '0');
-        if (*number > NUMBER_MAX) *number = NUMBER_MAX;
     }
     if (is_negative) *number = -*number;
     return HU_OK;

@@ -54,9 +54,10 @@ bool hu_named_format_warns(const hu_named_format *named, char *text, size_t capa
     if (strncasecmp(named->typed, bare, sizeof bare - 1) != 0 || (*rest && *rest != ':') ||
         named->format.specials != HU_SPECIALS_IEEE)
         return false;
-    snprintf(text, capacity,
-             "e4m3 has infinities as IEEE 754 would have them, and is not OCP's E4M3 "
-             "(float8_e4m3fn in PyTorch), whose largest number is 448: that is e4m3fn");
+    snprintf(
+        text, capacity,
+        "e4m3 has infinities as IEEE 754 would have them, and is not OCP's E4M3, whose largest "
+        "number is 448: that is e4m3fn (PyTorch's float8_e4m3fn saturates: e4m3fn:ovf=sat)");
     return true;
 }
 
