@@ -65,7 +65,8 @@ const hu_verb hu_verb_comm = {
         "it; `mpirun -np N halfulp comm ...` runs one in each process, to the same bits.\n"
         "Lists are tried each with each; a schedule and a scaling that do not fit are skipped.\n"
         "schedule: seq ring hier:K hier2d:K halving pairwise;\n"
-        "scaling: none constant:K aps aps-tight aps-wide aps2. rounding=sr, kahan=on,\n"
+        "scaling: none constant:K aps aps-tight aps-wide aps2, and codes in place of a format,\n"
+        "terngrad[:C] qsgd[:B[/D]] flex16+5. rounding=sr, kahan=on,\n"
         "error_feedback=on with steps=N; repeat=N seeds give medians. Gradients are drawn:\n"
         "elements=, rho= (what a worker's gradient tells of the mean), sigma= (spread of sizes),\n"
         "magnitude=2^-14 (as small as real ones: what scaling is for; 1 fits most formats as it "
@@ -82,6 +83,8 @@ const hu_verb hu_verb_comm = {
     .refuses_others = true,
     .examples = {{"comm workers=4 schedule=ring format=e5m2 scaling=aps elements=512",
                   "what reduction in 8 bits loses"},
+                 {"comm scaling=aps,terngrad,qsgd,flex16+5 format=e5m2",
+                  "APS beside its rivals: errors and bytes"},
                  {"comm run=RUN workers=2 format=e5m2", "the same of the gradients of a training"}},
     .run = run_comm,
 };

@@ -12,13 +12,15 @@ enum { FAILURE_BYTES = 512 };
 struct hu_comm_emulated {
     const hu_comm_plan *plan;
     int threads;
-    hu_comm_worker **worker;     /* [workers] */
-    int32_t *at;                 /* [workers] next action of each */
-    uint8_t **message;           /* [workers] what each sends in a step */
-    size_t *bytes;               /* [workers] of it */
-    int8_t *exponent;            /* [workers + 1][layers]: own ones, and the largest */
-    hu_status *status;           /* [workers] */
-    int32_t failed;              /* first worker that failed; as many as there are: none */
+    hu_comm_worker **worker; /* [workers] */
+    int32_t *at;             /* [workers] next action of each */
+    uint8_t **message;       /* [workers] what each sends in a step */
+    size_t *bytes;           /* [workers] of it */
+    int8_t *exponent;        /* [workers + 1][layers], as long as hu_comm_agreed_bytes: own ones,
+                                and the largest */
+    size_t agreed;           /* bytes of one of them, at least one */
+    hu_status *status;       /* [workers] */
+    int32_t failed;          /* first worker that failed; as many as there are: none */
     char failure[FAILURE_BYTES]; /* what it said */
 };
 
@@ -36,7 +38,9 @@ hu_status hu_comm_emulated_create(const hu_comm_plan *plan, float *const *gradie
     HU_TRY(HU_NEW_ARRAY(&emulated->message, workers));
     HU_TRY(HU_NEW_ARRAY(&emulated->bytes, workers));
     HU_TRY(HU_NEW_ARRAY(&emulated->status, workers));
-    HU_TRY(HU_NEW_ARRAY(&emulated->exponent, (workers + 1) * (size_t)plan->layers));
+    emulated->agreed = hu_comm_agreed_bytes(plan) > 1 ? hu_comm_agreed_bytes(plan) : 1;
+    HU_TRY(
+        HU_NEW_ARRAY(&emulated->exponent, (workers + 1) * (size_t)plan->layers * emulated->agreed));
     for (size_t w = 0; w < workers; w++) {
         HU_TRY(hu_comm_worker_create(plan, (int32_t)w, gradient[w], &emulated->worker[w]));
         const hu_comm_list *list = hu_comm_worker_list(emulated->worker[w]);
@@ -84,8 +88,7 @@ static void send(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32_t 
     const hu_comm_action *action = next_action(emulated, w, step);
     if (!action || action->act != HU_COMM_SEND) return;
     hu_comm_worker_write(emulated->worker[w], bucket, action, emulated->message[w]);
-    emulated->bytes[w] =
-        hu_comm_message_bytes(emulated->plan, bucket, action->first, action->count);
+    emulated->bytes[w] = hu_comm_message_bytes(emulated->plan, bucket, action);
     emulated->at[w]++;
 }
 
@@ -119,17 +122,14 @@ static void receive(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32
 static int8_t *agree(hu_comm_emulated *emulated, int32_t bucket) {
     const hu_comm_plan *plan = emulated->plan;
     int32_t workers = plan->options.workers, layers = plan->bucket[bucket].count;
-    int8_t *largest = emulated->exponent + (size_t)workers * (size_t)plan->layers;
-    memset(largest, HU_COMM_NOTHING, (size_t)layers);
+    size_t row = (size_t)plan->layers * emulated->agreed;
+    int8_t *own = emulated->exponent, *largest = own + (size_t)workers * row;
 #pragma omp parallel for num_threads(emulated->threads) schedule(static)
     for (int32_t w = 0; w < workers; w++)
-        hu_comm_worker_exponents(emulated->worker[w], bucket,
-                                 emulated->exponent + (size_t)w * (size_t)plan->layers);
-    for (int32_t w = 0; w < workers; w++)
-        for (int32_t l = 0; l < layers; l++) {
-            int8_t own = emulated->exponent[(size_t)w * (size_t)plan->layers + (size_t)l];
-            if (own > largest[l]) largest[l] = own;
-        }
+        hu_comm_worker_exponents(emulated->worker[w], bucket, own + (size_t)w * row);
+    memcpy(largest, own, (size_t)layers * emulated->agreed);
+    for (int32_t w = 1; w < workers; w++)
+        hu_comm_agree(plan, layers, own + (size_t)w * row, largest);
     return plan->agrees ? largest : NULL;
 }
 

@@ -18,7 +18,8 @@ static int32_t scale_of(const hu_comm_options *o, float top) {
 hu_comm_expected hu_comm_expect(const hu_comm_options *o, const hu_exponents *exponents) {
     hu_comm_expected e = {.sums_fit = true};
     int32_t exponent = hu_exponents_top(exponents);
-    if (exponent == HU_NO_EXPONENT) return e;
+    /* Codes of a scaling's own keep its range, and lose elsewhere than a format does. */
+    if (exponent == HU_NO_EXPONENT || o->scaling->code) return e;
     float top = (float)ldexp(1.5, exponent);
     e.k = scale_of(o, top);
     e.lost = hu_exponents_lost(exponents, &o->format, -e.k);

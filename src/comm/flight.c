@@ -16,8 +16,9 @@ static hu_status make_room(hu_flight *flight) {
     for (int32_t b = 0; b < flight->plan->buckets; b++)
         if ((size_t)flight->plan->bucket[b].count > layers)
             layers = (size_t)flight->plan->bucket[b].count;
-    HU_TRY(HU_NEW_ARRAY(&flight->exponent, layers));
-    HU_TRY(HU_NEW_ARRAY(&flight->heard, layers));
+    size_t agreed = hu_comm_agreed_bytes(flight->plan) > 1 ? hu_comm_agreed_bytes(flight->plan) : 1;
+    HU_TRY(hu_new_array(layers, agreed, &flight->exponent));
+    HU_TRY(hu_new_array(layers, agreed, &flight->heard));
     flight->out = kind->room(flight->transport, out);
     flight->in = kind->room(flight->transport, in);
     if (flight->out && flight->in)
@@ -65,23 +66,23 @@ void hu_flight_free(hu_flight *flight) {
 static hu_status exchange_exponents(hu_flight *flight) {
     int32_t rank = flight->transport->rank, workers = flight->plan->options.workers;
     int32_t far = 1 << flight->round;
-    size_t layers = (size_t)flight->plan->bucket[flight->bucket].count;
+    size_t bytes =
+        (size_t)flight->plan->bucket[flight->bucket].count * hu_comm_agreed_bytes(flight->plan);
     hu_status st = hu_transfer_receive(flight->transport, (rank - far + workers) % workers,
-                                       flight->tag, flight->heard, layers, &flight->receiving);
+                                       flight->tag, flight->heard, bytes, &flight->receiving);
     if (st != HU_OK) return st;
     return hu_transfer_send(flight->transport, (rank + far) % workers, flight->tag,
-                            flight->exponent, layers, &flight->sending);
+                            flight->exponent, bytes, &flight->sending);
 }
 
 static void merge_exponents(hu_flight *flight) {
-    for (int32_t l = 0; l < flight->plan->bucket[flight->bucket].count; l++)
-        if (flight->heard[l] > flight->exponent[l]) flight->exponent[l] = flight->heard[l];
+    hu_comm_agree(flight->plan, flight->plan->bucket[flight->bucket].count, flight->heard,
+                  flight->exponent);
     flight->round++;
 }
 
 static hu_status begin_message(hu_flight *flight, const hu_comm_action *action) {
-    size_t bytes =
-        hu_comm_message_bytes(flight->plan, flight->bucket, action->first, action->count);
+    size_t bytes = hu_comm_message_bytes(flight->plan, flight->bucket, action);
     if (action->act != HU_COMM_SEND) {
         flight->reading = action;
         return hu_transfer_receive(flight->transport, action->peer, flight->tag, flight->in, bytes,

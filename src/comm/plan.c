@@ -1,10 +1,12 @@
 #include "comm/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "comm/code.h"
 #include "comm/message.h"
 
 /* Options that exclude each other. */
@@ -20,6 +22,12 @@ static hu_status check(const hu_comm_options *options, const hu_comm_shape *shap
         return hu_fail(HU_ERR_ARGUMENT,
                        "kahan with scaling %s: its sums are made in float32; expected none, "
                        "constant:K, aps or aps-tight",
+                       options->scaling->name);
+    if (options->scaling->code && (options->kahan || options->rounding != HU_ROUND_NEAREST_EVEN))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s with scaling %s: its codes are made as their paper says, and added "
+                       "without rounding; expected none, constant:K, aps or aps-tight",
+                       options->kahan ? "kahan" : hu_rounding_name(options->rounding),
                        options->scaling->name);
     return HU_OK;
 }
@@ -70,15 +78,17 @@ hu_status hu_comm_plan_create(const hu_comm_options *options, const hu_comm_laye
     plan->options = *options;
     plan->shape = shape;
     plan->pieces = options->schedule->pieces(&shape);
-    HU_TRY(hu_wire_init(&plan->narrow, &options->format, options->rounding));
+    const hu_comm_code *code = options->scaling->code;
+    HU_TRY(hu_wire_init(&plan->narrow, code ? NULL : &options->format, options->rounding));
     HU_TRY(hu_wire_init(&plan->exact, NULL, HU_ROUND_NEAREST_EVEN));
     plan->loses_nonfinite = loses_nonfinite(&plan->narrow);
     plan->agrees = plan->narrow.rounds && !options->scaling->fresh &&
                    (options->scaling->exponent || plan->loses_nonfinite);
+    if (code) plan->agrees = code->agreed_bytes > 0;
     HU_TRY(copy_layers(plan, layer, layers));
     /* Float32 as the format of the wire: nothing to scale, and the same order of additions. */
     for (int32_t l = 0; l < layers; l++)
-        plan->layer[l].exact = plan->layer[l].exact || !plan->narrow.rounds;
+        plan->layer[l].exact = plan->layer[l].exact || (!plan->narrow.rounds && !code);
     *result = plan;
     plan = NULL;
 done:
@@ -100,16 +110,70 @@ hu_comm_range hu_comm_range_of(const hu_comm_plan *plan, int32_t layer, int32_t 
     return (hu_comm_range){first, hu_comm_edge(n, piece + pieces, plan->pieces) - first};
 }
 
-size_t hu_comm_message_bytes(const hu_comm_plan *plan, int32_t bucket, int32_t first,
-                             int32_t count) {
+int64_t hu_comm_blocks(const hu_comm_plan *plan, int32_t layer) {
+    const hu_comm_code *code = plan->options.scaling->code;
+    if (!code->block) return 0;
+    int64_t block = code->block(&plan->options);
+    int64_t most = plan->layer[layer].elements / plan->pieces + 1; /* of a piece */
+    return (most + block - 1) / block;
+}
+
+int64_t hu_comm_blocks_of(const hu_comm_plan *plan, int32_t layer, int32_t first, int32_t count) {
+    const hu_comm_code *code = plan->options.scaling->code;
+    int64_t blocks = 0;
+    if (!code->block) return 0;
+    int64_t block = code->block(&plan->options);
+    for (int32_t p = first; p < first + count; p++)
+        blocks += (hu_comm_range_of(plan, layer, p, 1).count + block - 1) / block;
+    return blocks;
+}
+
+size_t hu_comm_code_bytes(const hu_comm_plan *plan, int32_t layer, int32_t first, int32_t count,
+                          bool is_sum) {
+    const hu_comm_code *code = plan->options.scaling->code;
+    size_t n = (size_t)hu_comm_range_of(plan, layer, first, count).count;
+    uint32_t bits = code->bits(&plan->options, is_sum);
+    size_t units = is_sum ? 0 : (size_t)hu_comm_blocks_of(plan, layer, first, count);
+    return units * sizeof(float) + (n * bits + 7) / 8;
+}
+
+void hu_comm_code_print(const hu_comm_options *options, char *text, size_t capacity) {
+    snprintf(text, capacity, "%u bits", options->scaling->code->bits(options, false));
+}
+
+size_t hu_comm_message_bytes(const hu_comm_plan *plan, int32_t bucket,
+                             const hu_comm_action *action) {
     const hu_comm_bucket *b = &plan->bucket[bucket];
     size_t bytes = sizeof(hu_comm_header);
     for (int32_t l = b->first; l < b->first + b->count; l++) {
-        hu_comm_range range = hu_comm_range_of(plan, l, first, count);
-        if (hu_comm_is_fresh(plan, l)) bytes += (size_t)count;
-        bytes += hu_wire_bytes(hu_comm_wire(plan, l), (size_t)range.count);
+        hu_comm_range range = hu_comm_range_of(plan, l, action->first, action->count);
+        if (hu_comm_is_fresh(plan, l)) bytes += (size_t)action->count;
+        bytes += hu_comm_has_code(plan, l)
+                     ? hu_comm_code_bytes(plan, l, action->first, action->count, action->is_sum)
+                     : hu_wire_bytes(hu_comm_wire(plan, l), (size_t)range.count);
     }
     return bytes;
+}
+
+size_t hu_comm_agreed_bytes(const hu_comm_plan *plan) {
+    const hu_comm_code *code = plan->options.scaling->code;
+    if (!plan->agrees) return 0;
+    return code ? (size_t)code->agreed_bytes : 1;
+}
+
+/* Exponents of one byte, or magnitudes of binary32, which are ordered as their bits. */
+void hu_comm_agree(const hu_comm_plan *plan, int32_t layers, const int8_t *heard, int8_t *known) {
+    if (hu_comm_agreed_bytes(plan) == sizeof(uint32_t)) {
+        for (int32_t l = 0; l < layers; l++) {
+            uint32_t a, b;
+            memcpy(&a, heard + (size_t)l * sizeof a, sizeof a);
+            memcpy(&b, known + (size_t)l * sizeof b, sizeof b);
+            if (a > b) memcpy(known + (size_t)l * sizeof a, &a, sizeof a);
+        }
+        return;
+    }
+    for (int32_t l = 0; l < layers; l++)
+        if (heard[l] > known[l]) known[l] = heard[l];
 }
 
 /* Magnitudes of binary32 are ordered as their bits. */

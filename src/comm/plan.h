@@ -9,19 +9,21 @@
 #include "comm/schedule.h"
 #include "kernel/wire/wire.h"
 
-typedef struct hu_comm_options {
+typedef struct hu_comm_options hu_comm_options;
+struct hu_comm_options {
     int32_t workers;
     const hu_comm_schedule *schedule; /* Borrowed, for ever, as the scaling */
     int32_t group;                    /* of schedules with groups */
     const hu_comm_scaling *scaling;
-    int32_t constant;     /* the K of scaling constant:K */
-    hu_format format;     /* on the wire; fp32: nothing is rounded */
+    int32_t constant;     /* of the scaling, hu_comm_scaling_parse: the K of constant:K */
+    hu_format format;     /* on the wire; fp32: nothing is rounded. Unused where the scaling has
+                             codes of its own */
     hu_rounding rounding; /* of every rounding on the way */
     bool kahan;           /* owners add in the format with Kahan's compensation */
     bool error_feedback;  /* what roundings lost is added to the gradient of the next step */
     uint64_t seed;        /* of stochastic rounding */
     int64_t bucket_bytes; /* of float32 gradients that travel together; changes no bit */
-} hu_comm_options;
+};
 
 /* One tensor of the gradient. */
 typedef struct hu_comm_layer {
@@ -42,8 +44,8 @@ typedef struct hu_comm_bucket {
 typedef struct hu_comm_plan {
     hu_comm_options options;
     hu_comm_shape shape;
-    hu_wire narrow, exact;
-    bool agrees;            /* workers agree upon an exponent per layer before they send */
+    hu_wire narrow, exact;  /* narrow: float32 where the scaling has codes of its own */
+    bool agrees;            /* workers agree upon something per layer before they send */
     bool loses_nonfinite;   /* the format has no code for infinities or none for NaNs, or rounds
                                infinities to numbers */
     hu_comm_layer *layer;   /* [layers], owned, in the order in which they travel */
@@ -68,6 +70,11 @@ static inline bool hu_comm_is_fresh(const hu_comm_plan *plan, int32_t layer) {
     return plan->options.scaling->fresh && !plan->layer[layer].exact;
 }
 
+/* Whether a layer travels in codes of the scaling's own (comm/code.h). */
+static inline bool hu_comm_has_code(const hu_comm_plan *plan, int32_t layer) {
+    return plan->options.scaling->code && !plan->layer[layer].exact;
+}
+
 /* Elements first .. first + count - 1 of a layer: those of a range of pieces. */
 typedef struct hu_comm_range {
     int64_t first, count;
@@ -75,10 +82,29 @@ typedef struct hu_comm_range {
 hu_comm_range hu_comm_range_of(const hu_comm_plan *plan, int32_t layer, int32_t piece,
                                int32_t pieces);
 
-/* Bytes of a message with pieces first .. first + count - 1 of all layers of a bucket, its header
- * included (comm/message.h). */
-size_t hu_comm_message_bytes(const hu_comm_plan *plan, int32_t bucket, int32_t first,
-                             int32_t count);
+/* Where the scaling has codes of its own (comm/code.h): most blocks that a piece of a layer can
+ * have; 0 where units are agreed upon. */
+int64_t hu_comm_blocks(const hu_comm_plan *plan, int32_t layer);
+
+/* Blocks of pieces first .. first + count - 1. */
+int64_t hu_comm_blocks_of(const hu_comm_plan *plan, int32_t layer, int32_t first, int32_t count);
+
+/* Bytes of a range of pieces of a layer in a message. */
+size_t hu_comm_code_bytes(const hu_comm_plan *plan, int32_t layer, int32_t first, int32_t count,
+                          bool is_sum);
+
+/* "2 bits": what stands for the format of numbers with codes. */
+void hu_comm_code_print(const hu_comm_options *options, char *text, size_t capacity);
+
+/* Bytes of the message of an action on all layers of a bucket, its header included
+ * (comm/message.h). */
+size_t hu_comm_message_bytes(const hu_comm_plan *plan, int32_t bucket,
+                             const hu_comm_action *action);
+
+/* Workers agree upon a maximum per layer of a bucket: that many bytes for each layer, and how what
+ * one has heard joins what it knows, [layers of the bucket] of them. 0 bytes: upon nothing. */
+size_t hu_comm_agreed_bytes(const hu_comm_plan *plan);
+void hu_comm_agree(const hu_comm_plan *plan, int32_t layers, const int8_t *heard, int8_t *known);
 
 /* Largest magnitude of finite numbers among x[n], as bits; *has_nonfinite: there are others. */
 uint32_t hu_comm_top(int64_t n, const float *x, bool *has_nonfinite);

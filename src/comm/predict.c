@@ -38,7 +38,8 @@ static bool is_over(const network *n, const flight *f) {
 }
 
 static size_t message_of(const network *n, const flight *f) {
-    if (f->step < n->agreement_steps) return (size_t)n->plan->bucket[f->bucket].count;
+    if (f->step < n->agreement_steps)
+        return (size_t)n->plan->bucket[f->bucket].count * hu_comm_agreed_bytes(n->plan);
     return n->largest[f->bucket * n->steps + f->step - n->agreement_steps];
 }
 
@@ -171,7 +172,7 @@ static double largest_scaled(const hu_comm_options *options, int32_t workers) {
 }
 
 double hu_comm_flush_workers(const hu_comm_options *options) {
-    if (!options->scaling->exponent) return 0.0;
+    if (!options->scaling->exponent || options->scaling->code) return 0.0;
     double kept = least_kept(&options->format, options->rounding);
     int32_t enough = 0, many = INT32_MAX; /* so many leave numbers; so many do not */
     if (largest_scaled(options, many) >= kept) return 0.0;

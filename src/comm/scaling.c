@@ -17,6 +17,12 @@ const hu_comm_scaling *hu_comm_scaling_at(size_t i) {
     return i < SCALINGS ? scalings[i] : NULL;
 }
 
+/* What stands behind a name, or may. */
+static const char *form_of(const hu_comm_scaling *scaling) {
+    if (scaling->form) return scaling->form;
+    return scaling->takes_constant ? ":K" : "";
+}
+
 /* They are few: all are told, as they are written. */
 static hu_status unknown(const char *text) {
     char list[256] = "";
@@ -24,7 +30,7 @@ static hu_status unknown(const char *text) {
         size_t used = strlen(list);
         const char *before = i == 0 ? "" : i + 1 < SCALINGS ? ", " : " or ";
         snprintf(list + used, sizeof list - used, "%s%s%s", before, scalings[i]->name,
-                 scalings[i]->takes_constant ? ":K" : "");
+                 form_of(scalings[i]));
     }
     return hu_fail(HU_ERR_UNKNOWN, "scaling '%s': expected %s", text, list);
 }
@@ -42,6 +48,15 @@ static hu_status parse_constant(const char *text, const char *number, int32_t *c
     return HU_OK;
 }
 
+/* A constant whose form the scaling has for itself, behind the colon if there is one. */
+static hu_status parse_form(const char *text, const hu_comm_scaling *scaling, const char *behind,
+                            int32_t *constant) {
+    *constant = scaling->usual;
+    if (!behind || scaling->read(behind, constant)) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "scaling '%s': found '%s', expected %s%s: %s", text, behind,
+                   scaling->name, scaling->form, scaling->help);
+}
+
 hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scaling,
                                 int32_t *constant) {
     const char *colon = strchr(text, ':');
@@ -52,6 +67,7 @@ hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scalin
         if (strlen(scalings[i]->name) == length && !memcmp(scalings[i]->name, text, length))
             *scaling = scalings[i];
     if (!*scaling) return unknown(text);
+    if ((*scaling)->form) return parse_form(text, *scaling, colon ? colon + 1 : NULL, constant);
     if (colon && (*scaling)->takes_constant) return parse_constant(text, colon + 1, constant);
     if (!colon && !(*scaling)->takes_constant) return HU_OK;
     return hu_fail(HU_ERR_PARSE, "scaling '%s': expected %s%s", text, (*scaling)->name,
@@ -60,10 +76,11 @@ hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scalin
 
 void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, char *text,
                            size_t capacity) {
-    if (scaling->takes_constant)
-        snprintf(text, capacity, "%s:%d", scaling->name, constant);
-    else
-        snprintf(text, capacity, "%s", scaling->name);
+    int used = snprintf(text, capacity, "%s", scaling->name);
+    if (used < 0 || (size_t)used >= capacity) return;
+    if (scaling->takes_constant) snprintf(text + used, capacity - (size_t)used, ":%d", constant);
+    if (scaling->form && constant != scaling->usual)
+        scaling->print(constant, text + used, capacity - (size_t)used);
 }
 
 /* frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating

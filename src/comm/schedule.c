@@ -84,10 +84,22 @@ hu_status hu_comm_schedule_check(const hu_comm_schedule *schedule, const hu_comm
     return HU_OK;
 }
 
+/* Gradients travel until a worker has combined or taken sums. */
+static void mark_sums(hu_comm_list *list) {
+    bool has_sums = false;
+    for (int32_t a = 0; a < list->count; a++) {
+        hu_comm_action *action = &list->action[a];
+        has_sums |= action->act == HU_COMM_TAKE;
+        action->is_sum = has_sums;
+        has_sums |= action->act == HU_COMM_COMBINE;
+    }
+}
+
 hu_status hu_comm_list_make(const hu_comm_schedule *schedule, const hu_comm_shape *shape,
                             int32_t rank, hu_comm_list *list) {
     *list = (hu_comm_list){.pieces = schedule->pieces(shape)};
     schedule->write(shape, rank, list);
+    mark_sums(list);
     hu_status st = list->status;
     if (st != HU_OK) hu_comm_list_free(list);
     return st;

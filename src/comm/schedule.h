@@ -33,6 +33,8 @@ typedef struct hu_comm_action {
     int32_t slot;         /* KEEP: where; COMBINE: the slot that is the worker's own */
     int32_t slots;        /* COMBINE: summands, the own one included */
     int32_t level;        /* COMBINE: 0 for the sum of gradients, 1 for the sum of such sums */
+    bool is_sum;          /* SEND, TAKE, KEEP where owners of pieces add: what travels is a sum, not
+                             a gradient. Of lists with ADD unused */
 } hu_comm_action;
 
 /* What one worker does, in order. */

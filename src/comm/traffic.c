@@ -8,6 +8,7 @@
  * kept. */
 typedef struct known_size {
     int32_t count; /* pieces; 0: nothing is known */
+    bool is_sum;
     size_t bytes;
 } known_size;
 
@@ -20,9 +21,9 @@ typedef struct walk {
 
 static size_t bytes_of(walk *w, int32_t bucket, const hu_comm_action *action) {
     known_size *known = &w->known[(size_t)bucket * (size_t)w->plan->pieces + (size_t)action->first];
-    if (known->count != action->count)
-        *known = (known_size){action->count,
-                              hu_comm_message_bytes(w->plan, bucket, action->first, action->count)};
+    if (known->count != action->count || known->is_sum != action->is_sum)
+        *known = (known_size){action->count, action->is_sum,
+                              hu_comm_message_bytes(w->plan, bucket, action)};
     return known->bytes;
 }
 
@@ -42,7 +43,8 @@ static void add_list(walk *w, int32_t bucket, const hu_comm_list *list, uint64_t
 static hu_status add_worker(walk *w, int32_t rank, hu_comm_traffic *traffic) {
     const hu_comm_plan *plan = w->plan;
     hu_comm_list list;
-    uint64_t bytes = (uint64_t)hu_comm_agreement_steps(plan) * (uint64_t)plan->layers;
+    uint64_t bytes = (uint64_t)hu_comm_agreement_steps(plan) * (uint64_t)plan->layers *
+                     (uint64_t)hu_comm_agreed_bytes(plan);
     hu_status st = hu_comm_list_make(plan->options.schedule, &plan->shape, rank, &list);
     if (st != HU_OK) return st;
     if (!w->largest) {
@@ -87,7 +89,7 @@ size_t hu_comm_largest_message(const hu_comm_plan *plan, const hu_comm_list *lis
             const hu_comm_action *action = &list->action[a];
             if (action->act == HU_COMM_COMBINE || (action->act == HU_COMM_SEND) != is_sent)
                 continue;
-            size_t bytes = hu_comm_message_bytes(plan, b, action->first, action->count);
+            size_t bytes = hu_comm_message_bytes(plan, b, action);
             if (bytes > most) most = bytes;
         }
     return most;

@@ -19,8 +19,8 @@ hu_status hu_comm_traffic_of(const hu_comm_plan *plan, hu_comm_traffic *traffic,
  */
 size_t hu_comm_largest_message(const hu_comm_plan *plan, const hu_comm_list *list, bool is_sent);
 
-/* Steps in which workers agree upon the exponents of a bucket, by one byte per layer; 0 where a
- * plan agrees upon none. */
+/* Steps in which workers agree upon the exponents of a bucket, hu_comm_agreed_bytes per layer; 0
+ * where a plan agrees upon none. */
 int64_t hu_comm_agreement_steps(const hu_comm_plan *plan);
 
 #endif

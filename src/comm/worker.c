@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "comm/code.h"
 #include "comm/message.h"
 #include "comm/worker.h"
 #include "comm/worker_state.h"
@@ -45,6 +46,37 @@ static room measure(const hu_comm_plan *plan, const hu_comm_list *list, size_t *
     return r;
 }
 
+/* Units of codes, where a scaling has its own, and numbers on their way out; at: [layers] or NULL.
+ * Floats. */
+static size_t measure_units(const hu_comm_plan *plan, size_t *at, size_t *whole) {
+    size_t units = 0;
+    *whole = 0;
+    for (int32_t l = 0; l < plan->layers; l++) {
+        if (at) at[l] = units;
+        if (!hu_comm_has_code(plan, l)) continue;
+        int64_t blocks = hu_comm_blocks(plan, l);
+        units += blocks ? (size_t)blocks * (size_t)plan->pieces : 1;
+        if (blocks && (size_t)plan->layer[l].elements > *whole)
+            *whole = (size_t)plan->layer[l].elements;
+    }
+    return units;
+}
+
+static hu_status make_units(hu_comm_worker *worker) {
+    hu_status st = HU_OK;
+    void *block;
+    size_t whole;
+    if (!worker->plan->options.scaling->code) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&worker->unit_at, (size_t)worker->plan->layers));
+    size_t units = measure_units(worker->plan, worker->unit_at, &whole);
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, units * sizeof(float), &block));
+    worker->unit = block;
+    HU_TRY(hu_alloc_for(HU_MEMORY_WORKERS, whole * sizeof(float), &block));
+    worker->whole = block;
+done:
+    return st;
+}
+
 static hu_status make_codes(hu_comm_worker *worker) {
     const hu_comm_plan *plan = worker->plan;
     hu_status st = HU_OK;
@@ -69,16 +101,21 @@ done:
     return st;
 }
 
-/* Only owners of sums lose anything beyond their own gradients. */
+/* Only owners of sums lose anything beyond their own gradients, and nothing where sums are sent as
+ * they are. */
 int32_t hu_comm_loss_kinds(const hu_comm_plan *plan) {
     if (!plan->options.error_feedback) return 0;
-    return plan->shape.wide ? HU_COMM_LOSSES : 1;
+    return plan->shape.wide && !plan->options.scaling->code ? HU_COMM_LOSSES : 1;
 }
 
 uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list) {
     room r = measure(plan, list, NULL, NULL);
     size_t bytes = r.codes + r.slots;
     bytes += (size_t)hu_comm_loss_kinds(plan) * (size_t)plan->elements * sizeof(float);
+    if (plan->options.scaling->code) {
+        size_t whole, units = measure_units(plan, NULL, &whole);
+        bytes += (units + whole) * sizeof(float);
+    }
     if (plan->options.scaling->fresh)
         bytes += (size_t)plan->layers * (size_t)(plan->pieces + r.slot_pieces);
     return bytes;
@@ -107,6 +144,7 @@ hu_status hu_comm_worker_create(const hu_comm_plan *plan, int32_t rank, float *g
     worker->gradient = gradient;
     HU_TRY(hu_comm_list_make(plan->options.schedule, &plan->shape, rank, &worker->list));
     HU_TRY(make_codes(worker));
+    HU_TRY(make_units(worker));
     HU_TRY(make_losses(worker));
     *result = worker;
     worker = NULL;
@@ -123,6 +161,9 @@ void hu_comm_worker_free(hu_comm_worker *worker) {
     hu_free(worker->slots);
     hu_free(worker->slot_at);
     hu_free(worker->exponent);
+    hu_free(worker->unit);
+    hu_free(worker->unit_at);
+    hu_free(worker->whole);
     hu_free(worker->scale);
     hu_free(worker->slot_scale);
     hu_free(worker->counts);
@@ -169,6 +210,11 @@ void hu_comm_worker_write(const hu_comm_worker *worker, int32_t bucket,
     for (int32_t l = b->first; l < b->first + b->count; l++) {
         const hu_wire *wire = hu_comm_wire(plan, l);
         hu_comm_range range = hu_comm_range_of(plan, l, action->first, action->count);
+        if (hu_comm_has_code(plan, l)) {
+            hu_comm_code_write(worker, l, action, to);
+            to += hu_comm_code_bytes(plan, l, action->first, action->count, action->is_sum);
+            continue;
+        }
         if (hu_comm_is_fresh(plan, l)) {
             memcpy(to, hu_comm_scales(worker, l, action->first), (size_t)action->count);
             to += action->count;
@@ -212,6 +258,11 @@ hu_status hu_comm_worker_read(hu_comm_worker *worker, int32_t bucket, const hu_c
     for (int32_t l = b->first; l < b->first + b->count; l++) {
         hu_comm_range range = hu_comm_range_of(plan, l, action->first, action->count);
         hu_random_key key = hu_comm_key(worker, l, place);
+        if (hu_comm_has_code(plan, l)) {
+            hu_comm_code_read(worker, l, action, from);
+            from += hu_comm_code_bytes(plan, l, action->first, action->count, action->is_sum);
+            continue;
+        }
         read_range(worker, l, action, range, &key, from);
         if (hu_comm_is_fresh(plan, l)) from += action->count;
         from += hu_wire_bytes(hu_comm_wire(plan, l), (size_t)range.count);

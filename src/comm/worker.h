@@ -30,7 +30,8 @@ int32_t hu_comm_loss_kinds(const hu_comm_plan *plan);
 /* Begins a step of the training: counts are those of this step alone. */
 void hu_comm_worker_begin(hu_comm_worker *worker, uint64_t step);
 
-/* Exponents of the layers of a bucket at this worker, [layers of the bucket]. */
+/* Exponents of the layers of a bucket at this worker, [layers of the bucket], or what else is
+ * agreed upon, of hu_comm_agreed_bytes each. */
 void hu_comm_worker_exponents(hu_comm_worker *worker, int32_t bucket, int8_t *exponent);
 
 /* Rounds the gradients of a bucket into their codes. exponent: the largest of all workers, NULL

@@ -151,7 +151,7 @@ static void combine_narrow(hu_comm_worker *worker, int32_t layer, const hu_comm_
                            hu_comm_range range, const hu_random_key *key) {
     const hu_comm_plan *plan = worker->plan;
     const hu_wire *wire = hu_comm_wire(plan, layer);
-    bool is_exact = plan->layer[layer].exact;
+    bool is_exact = plan->layer[layer].exact || hu_comm_has_code(plan, layer);
     size_t bytes = hu_wire_code_bytes(wire);
     hu_round_counts *counts = is_exact ? NULL : &worker->counts[layer].added;
     float *loss = loss_of(worker, layer, range);
@@ -221,7 +221,10 @@ void hu_comm_worker_combine(hu_comm_worker *worker, int32_t bucket, const hu_com
     for (int32_t l = b->first; l < b->first + b->count; l++) {
         hu_comm_range range = hu_comm_range_of(plan, l, action->first, action->count);
         hu_random_key key = hu_comm_key(worker, l, place);
-        if (plan->shape.wide && !plan->layer[l].exact)
+        if (hu_comm_has_code(plan, l)) {
+            combine_narrow(worker, l, action, range, &key);
+            hu_comm_code_limit(worker, l, range);
+        } else if (plan->shape.wide && !plan->layer[l].exact)
             combine_wide(worker, l, action, range, &key);
         else if (plan->options.kahan && !plan->layer[l].exact)
             combine_kahan(worker, l, action, range, &key);
@@ -244,5 +247,6 @@ void hu_comm_worker_finish(hu_comm_worker *worker, int32_t bucket) {
                 k = HU_COMM_NONFINITE;
             decode(plan, l, range.count, hu_comm_codes(worker, l, range.first), k, x + range.first);
         }
+        if (hu_comm_has_code(plan, l)) hu_comm_code_finish(worker, l, x);
     }
 }

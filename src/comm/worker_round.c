@@ -1,6 +1,9 @@
 /* From float32 to codes: scales, roundings and what they lose. */
 #include <math.h>
+#include <string.h>
 
+#include "base/bits.h"
+#include "comm/code.h"
 #include "comm/worker.h"
 #include "comm/worker_state.h"
 #include "kernel/block/scale.h"
@@ -81,32 +84,55 @@ static void feed_back(float *x, float *loss, int64_t n) {
     for (int64_t i = 0; i < n; i++) x[i] += loss[i];
 }
 
+/* Of a layer, in the arrays of callers: one even where nothing is agreed upon. */
+static size_t agreed_bytes(const hu_comm_plan *plan) {
+    return hu_comm_agreed_bytes(plan) > 1 ? hu_comm_agreed_bytes(plan) : 1;
+}
+
+/* What a worker tells of a layer before anything is sent. */
+static void tell_layer(const hu_comm_plan *plan, const hu_comm_layer *layer, float *x,
+                       int8_t *agreed) {
+    const hu_comm_options *o = &plan->options;
+    bool has_nonfinite, has_code = o->scaling->code && !layer->exact;
+    if (has_code && o->scaling->code->prepare) o->scaling->code->prepare(o, layer->elements, x);
+    uint32_t top = hu_comm_top(layer->elements, x, &has_nonfinite);
+    if (hu_comm_agreed_bytes(plan) == sizeof top) {
+        if (has_nonfinite) top = HU_F32_INFINITY;
+        memcpy(agreed, &top, sizeof top);
+        return;
+    }
+    int32_t exponent = hu_comm_exponent(o->scaling, &o->format, o->workers, top, has_nonfinite);
+    *agreed = (int8_t)(layer->exact ? HU_COMM_NOTHING : exponent);
+}
+
 void hu_comm_worker_exponents(hu_comm_worker *worker, int32_t bucket, int8_t *exponent) {
     const hu_comm_plan *plan = worker->plan;
     const hu_comm_bucket *b = &plan->bucket[bucket];
+    size_t bytes = agreed_bytes(plan);
     for (int32_t l = b->first; l < b->first + b->count; l++) {
         const hu_comm_layer *layer = &plan->layer[l];
         float *x = worker->gradient + layer->offset;
-        bool has_nonfinite;
         if (worker->loss[0] && !layer->exact)
             feed_back(x, worker->loss[0] + layer->offset, layer->elements);
-        uint32_t top = hu_comm_top(layer->elements, x, &has_nonfinite);
-        exponent[l - b->first] =
-            (int8_t)(layer->exact ? HU_COMM_NOTHING
-                                  : hu_comm_exponent(plan->options.scaling, &plan->options.format,
-                                                     plan->options.workers, top, has_nonfinite));
+        tell_layer(plan, layer, x, exponent + (size_t)(l - b->first) * bytes);
     }
 }
 
 void hu_comm_worker_round(hu_comm_worker *worker, int32_t bucket, const int8_t *exponent) {
     const hu_comm_plan *plan = worker->plan;
     const hu_comm_bucket *b = &plan->bucket[bucket];
+    size_t bytes = agreed_bytes(plan);
     for (int32_t l = b->first; l < b->first + b->count; l++) {
         const hu_comm_layer *layer = &plan->layer[l];
         hu_comm_range all = {0, layer->elements};
         hu_random_key key = hu_comm_key(worker, l, 0);
         hu_round_counts *counts = layer->exact ? NULL : &worker->counts[l].rounded;
         float *loss = worker->loss[0] && !layer->exact ? worker->loss[0] + layer->offset : NULL;
+        if (hu_comm_has_code(plan, l)) {
+            const int8_t *agreed = exponent ? exponent + (size_t)(l - b->first) * bytes : NULL;
+            hu_comm_code_round(worker, l, agreed, &key, loss);
+            continue;
+        }
         worker->exponent[l] = (int8_t)(exponent ? exponent[l - b->first] : HU_COMM_NOTHING);
         if (hu_comm_is_fresh(plan, l))
             hu_comm_round_pieces(worker, l, 0, plan->pieces, &key, counts, loss);

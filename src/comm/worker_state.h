@@ -15,6 +15,10 @@ typedef struct hu_comm_worker {
     uint8_t *slots;              /* of the layers, at slot_at: [slots][numbers of the range] */
     size_t *slot_at;             /* [layers] bytes */
     int8_t *exponent;            /* [layers] agreed upon */
+    float *unit;                 /* of codes (comm/code.h): of layers, or of blocks, at unit_at */
+    size_t *unit_at;             /* [layers] */
+    float *whole;                /* [numbers of the largest layer] codes on their way out, where
+                                    units are of blocks */
     int8_t *scale;               /* [layers][pieces] k of own pieces, where they have their own */
     int8_t *slot_scale;          /* [layers][slot_pieces] k of those in slots */
     int32_t slot_pieces;         /* most pieces that wait in slots */
@@ -68,6 +72,22 @@ void hu_comm_round_range(hu_comm_worker *worker, int32_t layer, hu_comm_range ra
 /* The same for a range of pieces whose scales are chosen from their numbers. */
 void hu_comm_round_pieces(hu_comm_worker *worker, int32_t layer, int32_t first, int32_t count,
                           const hu_random_key *key, hu_round_counts *counts, float *loss);
+
+/* A layer in codes of the scaling's own. agreed: what all workers agreed upon, of this layer. */
+void hu_comm_code_round(hu_comm_worker *worker, int32_t layer, const int8_t *agreed,
+                        const hu_random_key *key, float *loss);
+
+/* The layer's part of a message to or from own codes or those of a slot: numbers, or whole ones. */
+void hu_comm_code_write(const hu_comm_worker *worker, int32_t layer, const hu_comm_action *action,
+                        uint8_t *to);
+void hu_comm_code_read(hu_comm_worker *worker, int32_t layer, const hu_comm_action *action,
+                       const uint8_t *from);
+
+/* Sums end where codes end. */
+void hu_comm_code_limit(hu_comm_worker *worker, int32_t layer, hu_comm_range range);
+
+/* x[elements] of a layer: codes times their unit. */
+void hu_comm_code_finish(const hu_comm_worker *worker, int32_t layer, float *x);
 
 /* Adds what a range of a message has to own codes. */
 void hu_comm_add_range(hu_comm_worker *worker, int32_t layer, hu_comm_range range,

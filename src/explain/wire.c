@@ -44,6 +44,7 @@ static way way_of(const hu_opened_run *run, const hu_why *why, uint32_t place, i
     w.is_known =
         o->workers > 0 && hu_plain_format_parse(format, &o->format) == HU_OK &&
         hu_comm_scaling_parse(text_of(run, "comm.scaling"), &o->scaling, &o->constant) == HU_OK &&
+        !o->scaling->code &&
         hu_comm_schedule_parse(text_of(run, "comm.schedule"), &o->schedule, &o->group) == HU_OK;
     return w;
 }
@@ -155,7 +156,7 @@ static bool is_told(const search *s, const hu_wire_loss *loss) {
 static void try_scaling(search *s, const hu_comm_scaling *scaling) {
     hu_comm_options o = s->way.options;
     char more[64];
-    bool scales = scaling->exponent || scaling->fresh;
+    bool scales = !scaling->code && (scaling->exponent || scaling->fresh);
     if (scaling == o.scaling || !scales) return;
     o.scaling = scaling;
     if (!make_fit(&o, more, sizeof more)) return;

@@ -19,7 +19,9 @@ void hu_reduction_name(const hu_comm_options *options, hu_reduction_names *names
                            sizeof names->schedule);
     hu_comm_scaling_print(options->scaling, options->constant, names->scaling,
                           sizeof names->scaling);
-    if (hu_format_print(&options->format, names->format, sizeof names->format) != HU_OK)
+    if (options->scaling->code)
+        hu_comm_code_print(options, names->format, sizeof names->format);
+    else if (hu_format_print(&options->format, names->format, sizeof names->format) != HU_OK)
         names->format[0] = '\0';
     if (options->rounding != HU_ROUND_NEAREST_EVEN)
         append(names->scaling, hu_rounding_name(options->rounding));

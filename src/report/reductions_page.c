@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "comm/code.h"
 #include "report/reductions.h"
 #include "show/chart.h"
 #include "show/html.h"
@@ -167,7 +168,8 @@ static void add_times(const hu_comm_study *study, picture *p, int64_t n, unsigne
     begin_picture(p);
     for (int32_t i = 0; i < study->count; i++) {
         const hu_comm_options *options = &study->cases[i].options;
-        unsigned own = hu_format_bits(&options->format);
+        const hu_comm_code *code = options->scaling->code;
+        unsigned own = code ? code->bits(options, false) : hu_format_bits(&options->format);
         hu_reduction_names names;
         char label[LABEL_BYTES];
         size_t known = p->count;

@@ -114,6 +114,11 @@ hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_req
     HU_TRY(hu_config_set(config, "comm.scaling", "aps", "plan"));
     HU_TRY(hu_config_text(config, "comm.scaling", &scaling));
     HU_TRY(hu_comm_scaling_parse(scaling, &question->scaling, &constant));
+    if (question->scaling->code)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "key 'comm.scaling': found '%s', whose codes have no format to compare, "
+                       "expected a scaling of formats, such as aps; halfulp comm compares both",
+                       scaling));
     HU_TRY(hu_options_bucket(config, question->nodes, &question->bucket_bytes));
     HU_TRY(list_layers(config, graph, request));
     HU_TRY(list_choices(config, request));

@@ -63,7 +63,7 @@ done:
 
 /* Gradients as they are. */
 static bool is_unrounded(const hu_train_comm *comm) {
-    return strcmp(comm->formats, "fp32") == 0;
+    return strcmp(comm->formats, "fp32") == 0 && !comm->options.scaling->code;
 }
 
 /* One worker whose gradient is not rounded: what a training without workers does. */
@@ -117,12 +117,22 @@ static hu_status check_unrounded(const hu_config *config, const hu_train_comm *c
                    idle);
 }
 
+/* Codes of a scaling's own leave nothing for a format to do. */
+static hu_status check_code(const hu_train_comm *comm) {
+    if (!comm->options.scaling->code || strcmp(comm->formats, "fp32") == 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "key 'comm.format': found '%s' beside scaling=%s, whose numbers travel in codes "
+                   "of its own; expected no format",
+                   comm->formats, comm->options.scaling->name);
+}
+
 hu_status hu_options_comm(hu_config *config, hu_train_comm *comm) {
     hu_status st = HU_OK;
     int64_t nodes;
     HU_TRY(hu_options_reduction(config, &comm->options));
     HU_TRY(hu_config_text(config, "comm.format", &comm->formats));
     HU_TRY(hu_config_text(config, "comm.exact", &comm->exact));
+    HU_TRY(check_code(comm));
     /* `plan` takes the keys for workers that are nodes of a network, whatever the training has. */
     HU_TRY(hu_config_i64(config, "cluster.nodes", &nodes));
     if (nodes == 0 && is_unrounded(comm))

@@ -82,7 +82,7 @@ static hu_status read_case(const lists *names, int32_t number, hu_comm_options *
     HU_TRY(hu_comm_scaling_parse(scaling, &options->scaling, &options->constant));
     if (strcmp(schedule, "auto") == 0) schedule = hu_usual_schedule(options->scaling);
     HU_TRY(hu_comm_schedule_parse(schedule, &options->schedule, &options->group));
-    HU_TRY(hu_format_parse(format, &options->format));
+    HU_TRY(hu_format_parse(options->scaling->code ? "fp32" : format, &options->format));
 done:
     return st;
 }
@@ -96,12 +96,16 @@ static hu_status read_cases(hu_config *config, hu_comm_study *study) {
     HU_TRY(read_formats(config, &names->formats));
     HU_TRY(read_list(config, "comm.scaling", "aps", &names->scalings));
     HU_TRY(hu_options_rounding(config, &shared));
-    int32_t count = names->schedules.count * names->formats.count * names->scalings.count;
+    int32_t scalings = names->scalings.count, formats = names->formats.count;
+    int32_t count = names->schedules.count * formats * scalings;
     HU_TRY(HU_NEW_ARRAY(&study->cases, (size_t)count));
-    study->count = count;
-    for (int32_t i = 0; i < study->count; i++) {
-        study->cases[i].options = shared;
-        HU_TRY(read_case(names, i, &study->cases[i].options));
+    for (int32_t i = 0; i < count; i++) {
+        hu_comm_options *options = &study->cases[study->count].options;
+        *options = shared;
+        HU_TRY(read_case(names, i, options));
+        /* Codes of a scaling's own: once, not once for each format. */
+        if (options->scaling->code && i / scalings % formats > 0) continue;
+        study->count++;
     }
 done:
     hu_free(names);

@@ -3,16 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/plan.h"
+
 /* The keys that say how, as texts. Borrowed: from the configuration. */
 typedef struct way {
     const char *format, *scaling, *schedule;
 } way;
 
-static way way_of(const hu_config *config) {
+/* code: room for what stands for a format where the scaling has codes of its own. */
+enum { CODE_BYTES = 32 };
+static way way_of(const hu_config *config, char code[CODE_BYTES]) {
     way w = {"", "", ""};
+    hu_comm_options o = {.workers = 1};
     (void)hu_config_text(config, "comm.format", &w.format);
     (void)hu_config_text(config, "comm.scaling", &w.scaling);
     (void)hu_config_text(config, "comm.schedule", &w.schedule);
+    if (hu_comm_scaling_parse(w.scaling, &o.scaling, &o.constant) == HU_OK && o.scaling->code) {
+        hu_comm_code_print(&o, code, CODE_BYTES);
+        w.format = code;
+    }
     return w;
 }
 
@@ -29,7 +38,8 @@ void hu_wire_result_put(json_t *object, const hu_config *config, const hu_traine
     hu_wire_report report;
     if (!object || !read(trainer, &report)) return;
     const hu_round_counts *sent = &report.lost.rounded, *sums = &report.lost.added;
-    way w = way_of(config);
+    char code[CODE_BYTES];
+    way w = way_of(config, code);
     json_object_set_new(
         object, "comm",
         json_pack("{s:i, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "workers",
@@ -47,7 +57,8 @@ const char *hu_wire_result_text(const hu_config *config, const hu_trainer *train
     hu_wire_report report;
     text[0] = '\0';
     if (!read(trainer, &report)) return text;
-    way w = way_of(config);
+    char code[CODE_BYTES];
+    way w = way_of(config, code);
     const hu_round_counts *sent = &report.lost.rounded, *sums = &report.lost.added;
     int used = snprintf(text, HU_WIRE_TEXT_BYTES,
                         "%d worker%s, %.60s, scaling %.20s by %.30s: each sends up to %.3g MB a "

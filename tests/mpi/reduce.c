@@ -30,8 +30,8 @@ static const hu_comm_layer layers[LAYERS] = {{"a", 0, 1531, false},   {"b", 1531
 /* Bytes of gradients that travel together: every layer alone, some, all. */
 static const int64_t bucket_bytes[] = {1, 2000, 1 << 20};
 static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "1/6/9", "bf16", "fp32"};
-static const char *const scalings[] = {"none",      "constant:10", "aps",
-                                       "aps-tight", "aps-wide",    "aps2"};
+static const char *const scalings[] = {"none", "constant:10", "aps",       "aps-tight", "aps-wide",
+                                       "aps2", "terngrad",    "qsgd:4/32", "flex16+5"};
 static const char *const schedules[] = {"seq",      "ring",     "halving",  "pairwise",
                                         "hier:1",   "hier:2",   "hier:4",   "hier:16",
                                         "hier2d:1", "hier2d:2", "hier2d:4", "hier2d:16"};

@@ -191,6 +191,22 @@ def table_9(checks, cwd):
         checks.that(100 * row["error"]["eq5_mean"] <= eq5, f"{row['error']}")
 
 
+def table_2(checks, cwd):
+    """APS beside its rivals: one row for a scaling with codes of its own, whatever the formats."""
+    recipe = os.path.join(RECIPES, "aps-table2.yaml")
+    rows = comm(checks, cwd, f"config={recipe}", "repeat=1", "format=e5m2,e4m3")["rows"]
+    found = [(r["scaling"], r["format"], r["schedule"]) for r in rows]
+    checks.same(found, [("aps", "e5m2", "ring"), ("aps2", "e5m2", "pairwise"), ("terngrad", "2 bits", "pairwise"),
+                        ("qsgd", "4 bits", "pairwise"), ("qsgd:8/512", "8 bits", "pairwise"),
+                        ("flex16+5", "16 bits", "ring"), ("aps", "e4m3", "ring"), ("aps2", "e4m3", "pairwise")], "rows")
+    # 7 messages of 1,176 numbers each way: 2 and 5 bits, 40 bytes of header, 4 bytes to agree upon in 3 steps.
+    checks.same(rows[2]["bytes_per_worker"], 7 * (294 + 735 + 80) + 12, "bytes of TernGrad")
+    # 3 norms and 4 bits; float32.
+    checks.same(rows[3]["bytes_per_worker"], 7 * (12 + 588 + 4704 + 80), "bytes of QSGD")
+    checks.same(rows[5]["bytes_per_worker"], 14 * (2352 + 40) + 3, "bytes of Flexpoint")
+    checks.that(rows[5]["error"]["relative_l2"] < 0.005 < rows[0]["error"]["relative_l2"], "16 bits are better than 8")
+
+
 def page(checks, cwd):
     code, out, err = program.call("comm", "workers=16", "elements=300", "repeat=2",
                                   "schedule=hier:8,hier:2,hier:4,ring", "out=page.html", cwd=cwd)
@@ -329,5 +345,5 @@ def mistakes(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_case, lists, misfits, seeds, table, options, vanished, magnitudes, table_9, page, crowded_page, of_a_run, interrupted,
+    program.main(one_case, lists, misfits, seeds, table, options, vanished, magnitudes, table_9, table_2, page, crowded_page, of_a_run, interrupted,
                  mistakes)

@@ -46,6 +46,21 @@ def every_schedule_and_scaling_trains(checks, cwd):
         checks.that(made["train_loss"] < 2.6 and made["steps"] == 14, f"{words}: trains")
 
 
+def codes_in_place_of_a_format(checks, cwd):
+    """TernGrad, QSGD and Flexpoint: the same bits whatever runs beside, fewer bytes than float32."""
+    full = train(*NET, "workers=6", "schedule=pairwise", cwd=cwd)["comm"]["bytes_per_worker"]
+    for scaling, name, part in (("terngrad", "2 bits", 0.4), ("qsgd", "4 bits", 0.6), ("flex16+5", "16 bits", 0.7)):
+        keys = [*NET, "workers=6", f"scaling={scaling}", "comm.exact=last"]
+        made = train(*keys, "threads=1", cwd=cwd)
+        checks.that(made["train_loss"] < 2.6, f"{scaling}: trains")
+        checks.same(made["comm"]["format"], name, f"{scaling}: what stands for the format")
+        checks.that(made["comm"]["bytes_per_worker"] < part * full, f"{scaling}: {made['comm']} beside {full}")
+        again = train(*keys, "threads=3", "comm.bucket=0", cwd=cwd)
+        checks.same(again["weights_hash"], made["weights_hash"], f"{scaling}: threads and buckets")
+    code, _, err = program.call("train", *NET, "workers=2", "scaling=qsgd", "comm.format=e5m2", cwd=cwd)
+    checks.that(code == 2 and "codes of its own" in err, f"a format beside codes: {err!r}")
+
+
 def what_travels_is_counted(checks, cwd):
     program.train(*NET, "workers=4", "comm.format=e4m3", "comm.exact= *bn* , last ,", cwd=cwd)
     with open(f"{cwd}/run/numerics.jsonl") as file:
@@ -252,7 +267,7 @@ def what_does_not_fit_is_refused(checks, cwd):
 def main():
     checks = program.Checks()
     for test in (a_worker_is_a_part, nothing_else_changes_a_bit, every_schedule_and_scaling_trains,
-                 what_travels_is_counted, who_only_looks_needs_no_workers,
+                 codes_in_place_of_a_format, what_travels_is_counted, who_only_looks_needs_no_workers,
                  feedback_keeps_the_number_of_workers, exponents_are_those_of_what_is_sent,
                  sums_are_counted_apart,
                  the_result_tells_of_the_way, workers_come_and_go,

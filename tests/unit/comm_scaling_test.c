@@ -64,8 +64,9 @@ static void names_are_read(void **state) {
     }
     assert_int_equal(hu_comm_scaling_parse("aps:3", &scaling, &constant), HU_ERR_PARSE);
     assert_int_equal(hu_comm_scaling_parse("asp", &scaling, &constant), HU_ERR_UNKNOWN);
-    assert_non_null(
-        strstr(hu_last_error(), "expected none, constant:K, aps, aps-tight, aps-wide or aps2"));
+    assert_non_null(strstr(hu_last_error(),
+                           "expected none, constant:K, aps, aps-tight, aps-wide, aps2, "
+                           "terngrad[:C], qsgd[:B[/D]] or flex16+5"));
 }
 
 int main(void) {
