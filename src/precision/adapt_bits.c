@@ -96,26 +96,30 @@ done:
 }
 
 static void widen_norm(void *context, uint32_t l, hu_edge *input, hu_edge *gradient) {
-    const hu_bits *bits = context;
-    (void)l;
-    input->capacity_bits = bits->forward.most;
-    gradient->capacity_bits = bits->gradient_follows ? bits->forward.most : bits->gradient.most;
+    const course *c = context;
+    const hu_bits_layer *layer = &c->layers.layer[l];
+    input->capacity_bits = hu_bits_most(c->task.bits, layer);
+    gradient->capacity_bits = hu_bits_most_gradient(c->task.bits, layer);
 }
 
 static void widen(const void *state, const hu_graph *graph, hu_edge_table *edges) {
     const course *c = state;
     const hu_bits *bits = c->task.bits;
+    uint8_t *most = c->wanted; /* of which nothing is known yet */
+    for (uint32_t l = 0; l < c->layers.count; l++)
+        most[l] = (uint8_t)hu_bits_most(bits, &c->layers.layer[l]);
     for (uint32_t l = 0; l < c->layers.count; l++) {
-        if (!c->layers.layer[l].is_quantised) continue;
-        hu_bits_records r = hu_bits_records_of(graph, &c->layers.layer[l], edges);
-        r.input->capacity_bits = r.weight->capacity_bits = bits->forward.most;
-        r.gradient->capacity_bits =
-            bits->gradient_follows ? bits->forward.most : bits->gradient.most;
+        const hu_bits_layer *layer = &c->layers.layer[l];
+        if (!layer->is_quantised) continue;
+        hu_bits_records r = hu_bits_records_of(graph, layer, edges);
+        r.input->capacity_bits = most[l];
+        r.weight->capacity_bits = hu_bits_of_weights(&c->layers, most, l);
+        r.gradient->capacity_bits = hu_bits_most_gradient(bits, layer);
         r.input->learns = r.weight->learns = c->begun.schedule->wants_residuals;
         r.input->residual_bits = bits->residual_bits;
-        if (!c->layers.layer[l].has_weights) r.weight->residual_bits = bits->residual_bits;
+        if (!layer->has_weights) r.weight->residual_bits = bits->residual_bits;
     }
-    hu_bits_each_norm(bits, &c->layers, graph, edges, widen_norm, (void *)bits);
+    hu_bits_each_norm(bits, &c->layers, graph, edges, widen_norm, (void *)c);
 }
 
 /* Changes are told by bits.jsonl, from the meter. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "precision/rule.h"
 
 /* A whole number at *text, which moves behind it; false if there is none. */
 static bool read_number(const char **text, int64_t *number) {
@@ -144,4 +145,43 @@ void hu_bits_name(hu_bits_kind kind, uint32_t exponent_bits, uint32_t b, char *t
     else
         snprintf(text, HU_BITS_NAME_BYTES, "e%um%d", exponent_bits,
                  (int)b - 1 - (int)exponent_bits);
+}
+
+static hu_status add_rule(hu_bits *bits, const hu_rule *rule, const char *choice) {
+    hu_bits_rule *made = &bits->rule[bits->rule_count];
+    hu_status st = HU_OK;
+    if (bits->rule_count == HU_BITS_RULES_MOST)
+        return hu_fail(HU_ERR_LIMIT, "found more than %d rules", HU_BITS_RULES_MOST);
+    if (strlen(rule->pattern) >= HU_BITS_PATTERN_BYTES)
+        return hu_fail(HU_ERR_LIMIT, "rule '%s': expected a name of at most %d characters",
+                       rule->text, HU_BITS_PATTERN_BYTES - 1);
+    snprintf(made->pattern, sizeof made->pattern, "%s", rule->pattern);
+    made->bounds = (hu_bits_range){HU_BITS_FLOAT32, HU_BITS_FLOAT32};
+    if (strcmp(choice, "float") != 0) st = hu_bits_parse_range(choice, &made->bounds);
+    if (st != HU_OK) return hu_fail_within(st, "rule '%s': ", rule->text);
+    bits->rule_count++;
+    return HU_OK;
+}
+
+hu_status hu_bits_add_rule(hu_bits *bits, const char *text) {
+    hu_rule rule;
+    const char *choice;
+    hu_status st = hu_rule_read(text, "LAYER: 4, LAYER: 4-6 or LAYER: float", &rule, &choice);
+    if (st == HU_OK) {
+        st = add_rule(bits, &rule, choice);
+        hu_rule_free(&rule);
+    }
+    return st == HU_OK ? st : hu_fail_within(st, "bits.layers: ");
+}
+
+/* A rule may hold a layer above or below what the schedule gives. */
+hu_bits_range hu_bits_covered(const hu_bits *bits) {
+    hu_bits_range covered = bits->forward;
+    for (uint32_t i = 0; i < bits->rule_count; i++) {
+        const hu_bits_range *bounds = &bits->rule[i].bounds;
+        if (bounds->least == HU_BITS_FLOAT32) continue;
+        if (bounds->least > covered.most) covered.most = bounds->least;
+        if (bounds->most < covered.least) covered.least = bounds->most;
+    }
+    return covered;
 }

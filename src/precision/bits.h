@@ -18,6 +18,7 @@
 enum { HU_BITS_LEAST = 2, HU_BITS_MOST = 16, HU_BITS_FLOAT32 = 32 };
 enum { HU_BITS_SET_MOST = 15, HU_BITS_STAGES_MOST = 32, HU_BITS_BLOCKS_MOST = 32 };
 enum { HU_BITS_TURNS_MOST = 8 };
+enum { HU_BITS_RULES_MOST = 32, HU_BITS_PATTERN_BYTES = 96 };
 
 /* What the bits are of. */
 typedef enum hu_bits_kind {
@@ -36,6 +37,13 @@ typedef struct hu_bits_stage {
     uint8_t bits[HU_BITS_BLOCKS_MOST]; /* [count] */
 } hu_bits_stage;
 
+/* "GLOB: 4", "GLOB: 4-6", "GLOB: float": between which bits the layers of these names stay,
+ * whatever the schedule gives them. */
+typedef struct hu_bits_rule {
+    char pattern[HU_BITS_PATTERN_BYTES];
+    hu_bits_range bounds; /* HU_BITS_FLOAT32 both: they stay float32 */
+} hu_bits_rule;
+
 typedef struct hu_bits_schedule hu_bits_schedule;
 typedef struct hu_cost hu_cost;
 typedef struct hu_cost_rates hu_cost_rates;
@@ -52,7 +60,9 @@ typedef struct hu_bits {
                                      reads the same */
     bool norms;                   /* norms behind quantised layers have these bits, too */
     bool first_float, last_float; /* the first and the last product stay float32 */
-    bool by_step;                 /* stages and until count steps, not epochs */
+    uint32_t rule_count;
+    hu_bits_rule rule[HU_BITS_RULES_MOST]; /* of two that match a layer the later one holds */
+    bool by_step;                          /* stages and until count steps, not epochs */
     /* cyclic: */
     int64_t cycles;
     /* random: every so many steps one of the set, until a moment (0: the end of the run) */
@@ -93,6 +103,13 @@ hu_status hu_bits_parse_set(const char *text, hu_bits *bits);
 
 /* Adds "30: 6 8 4" or "90: 8". HU_ERR_ARGUMENT unless moments ascend from 0. */
 hu_status hu_bits_add_stage(hu_bits *bits, const char *text);
+
+/* Adds "features.*: 4", "fc: 4-6" or "conv1: float" (bits.layers). HU_ERR_PARSE, HU_ERR_ARGUMENT,
+ * HU_ERR_LIMIT. */
+hu_status hu_bits_add_rule(hu_bits *bits, const char *text);
+
+/* From the fewest to the most bits that any layer can have forward. */
+hu_bits_range hu_bits_covered(const hu_bits *bits);
 
 /* The first step of a moment; INT64_MAX where it lies behind all numbers. */
 static inline int64_t hu_bits_step(const hu_bits *bits, int64_t moment, int64_t steps_per_epoch) {

@@ -52,7 +52,7 @@ static uint32_t bits_at(const cycle *c, const hu_bits_range *range, int64_t step
 static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const cycle *c = state;
     const hu_bits *bits = c->task.bits;
-    hu_bits_fill(c->task.layers, bits_at(c, &bits->forward, step), forward);
+    hu_bits_fill_forward(c->task.layers, bits_at(c, &bits->forward, step), forward);
     hu_bits_fill(c->task.layers, bits_at(c, &bits->gradient, step), gradient);
     if (bits->gradient_follows) hu_bits_fill_gradient(&c->task, forward, gradient);
 }
@@ -80,7 +80,7 @@ static int64_t until(const void *state, int64_t step) {
 /* A cycle ends with B bits, and so does the training. */
 static void deploy(const void *state, uint8_t *forward) {
     const cycle *c = state;
-    hu_bits_fill(c->task.layers, c->task.bits->forward.most, forward);
+    hu_bits_fill_forward(c->task.layers, c->task.bits->forward.most, forward);
 }
 
 const hu_bits_schedule hu_bits_cyclic = {.name = "cpt",

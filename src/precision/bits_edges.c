@@ -97,9 +97,12 @@ void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_g
     hu_bits_each_norm(bits, layers, graph, edges, write_norm, &of);
 }
 
-/* The most bits of gradients. */
-static uint32_t most_of_gradients(const hu_bits *bits) {
-    return bits->gradient_follows ? bits->forward.most : bits->gradient.most;
+/* most[2][layers]: forward and of gradients. */
+static void most_of_layers(const hu_bits *bits, const hu_bits_layers *layers, uint8_t *most) {
+    for (uint32_t l = 0; l < layers->count; l++) {
+        most[l] = (uint8_t)hu_bits_most(bits, &layers->layer[l]);
+        most[layers->count + l] = (uint8_t)hu_bits_most_gradient(bits, &layers->layer[l]);
+    }
 }
 
 hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge_table *edges) {
@@ -108,10 +111,7 @@ hu_status hu_bits_write_most(const hu_bits *bits, const hu_graph *graph, hu_edge
     uint8_t *most = NULL;
     HU_TRY(hu_bits_layers_create(graph, bits, &layers));
     HU_TRY(HU_NEW_ARRAY(&most, 2 * (size_t)layers.count));
-    for (uint32_t l = 0; l < layers.count; l++) {
-        most[l] = (uint8_t)bits->forward.most;
-        most[layers.count + l] = (uint8_t)most_of_gradients(bits);
-    }
+    most_of_layers(bits, &layers, most);
     hu_bits_write(bits, &layers, graph, most, most + layers.count, edges);
 done:
     hu_free(most);
@@ -137,12 +137,14 @@ static const char *changed(const hu_graph *graph, const hu_bits_layer *layer, co
 }
 
 static const char *changed_norm(const hu_bits *bits, const hu_bits_layers *layers,
-                                const hu_graph *graph, const written *most,
+                                const hu_graph *graph, const uint8_t *most,
                                 const hu_edge_table *edges) {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         hu_value_id out = graph->node[n].out[0];
-        if (hu_bits_layer_of_norm(bits, layers, graph, n) == HU_NONE) continue;
-        if (!same(&edges->grad_sum[out].quantizer, &most->gradient)) return graph->value[out].name;
+        uint32_t l = hu_bits_layer_of_norm(bits, layers, graph, n);
+        if (l == HU_NONE) continue;
+        written w = written_of(bits, most[l], most[l], most[layers->count + l]);
+        if (!same(&edges->grad_sum[out].quantizer, &w.gradient)) return graph->value[out].name;
     }
     return NULL;
 }
@@ -150,23 +152,32 @@ static const char *changed_norm(const hu_bits *bits, const hu_bits_layers *layer
 static hu_status refuse(const hu_bits *bits, const char *name, const char *of) {
     return hu_fail(HU_ERR_ARGUMENT,
                    "found a format for '%s%s', whose bits precision '%s' decides; expected "
-                   "tensors that it leaves float32",
+                   "tensors that it leaves float32, or bits.layers for the bits of a layer",
                    name, of, bits->schedule->name);
 }
 
 hu_status hu_bits_check_kept(const hu_bits *bits, const hu_graph *graph,
                              const hu_edge_table *edges) {
+    hu_status st = HU_OK;
     hu_bits_layers layers = {0};
-    hu_status st = hu_bits_layers_create(graph, bits, &layers);
-    written most =
-        written_of(bits, bits->forward.most, bits->forward.most, most_of_gradients(bits));
-    const char *of, *name = NULL;
-    for (uint32_t l = 0; st == HU_OK && !name && l < layers.count; l++)
-        if (layers.layer[l].is_quantised)
-            name = changed(graph, &layers.layer[l], &most, edges, &of);
-    if (st == HU_OK && name) st = refuse(bits, name, of);
-    if (st == HU_OK) name = changed_norm(bits, &layers, graph, &most, edges);
-    if (st == HU_OK && name) st = refuse(bits, name, ".grad");
+    uint8_t *most = NULL;
+    const char *of = "", *name = NULL;
+    HU_TRY(hu_bits_layers_create(graph, bits, &layers));
+    HU_TRY(HU_NEW_ARRAY(&most, 2 * (size_t)layers.count));
+    most_of_layers(bits, &layers, most);
+    for (uint32_t l = 0; !name && l < layers.count; l++) {
+        if (!layers.layer[l].is_quantised) continue;
+        written w =
+            written_of(bits, most[l], hu_bits_of_weights(&layers, most, l), most[layers.count + l]);
+        name = changed(graph, &layers.layer[l], &w, edges, &of);
+    }
+    if (!name) {
+        name = changed_norm(bits, &layers, graph, most, edges);
+        of = ".grad";
+    }
+    if (name) HU_TRY(refuse(bits, name, of));
+done:
+    hu_free(most);
     hu_bits_layers_free(&layers);
     return st;
 }

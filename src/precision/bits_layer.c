@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/nearest.h"
+#include "precision/role.h"
 
 uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node) {
     for (uint32_t l = 0; l < layers->count; l++)
@@ -43,6 +45,7 @@ static hu_bits_layer describe(const hu_graph *graph, uint32_t index) {
     hu_bits_layer layer = {.node = index,
                            .has_weights = node->n_params > 0,
                            .is_quantised = true,
+                           .bounds = {0, HU_BITS_FLOAT32},
                            .macs = hu_node_macs(graph, node),
                            .inputs = graph->value[node->in[0]].elements,
                            .outputs = graph->value[node->out[0]].elements};
@@ -142,6 +145,51 @@ static void leave(hu_bits_layers *layers, uint32_t layer) {
     } while (l != layer);
 }
 
+static bool has_rule(const hu_bits_layer *layer) {
+    return layer->bounds.least > 0;
+}
+
+static hu_status no_layer(const hu_bits_layers *layers, const hu_bits_rule *rule) {
+    const char **names;
+    char nearest[3 * HU_NAME_BYTES];
+    hu_status st = HU_NEW_ARRAY(&names, layers->count);
+    if (st != HU_OK) return st;
+    for (uint32_t l = 0; l < layers->count; l++) names[l] = layers->layer[l].name;
+    hu_nearest(rule->pattern, names, layers->count, nearest, sizeof nearest);
+    hu_free(names);
+    return hu_fail(HU_ERR_UNKNOWN,
+                   "bits.layers: found '%s', which is no layer that can have bits; expected "
+                   "convolutions, linear layers or products of attention, such as %s",
+                   rule->pattern, nearest);
+}
+
+/* Of two rules for a layer the later one holds. */
+static hu_status read_rules(const hu_bits *bits, hu_bits_layers *layers) {
+    for (uint32_t r = 0; r < bits->rule_count; r++) {
+        const hu_bits_rule *rule = &bits->rule[r];
+        bool is_used = false;
+        for (uint32_t l = 0; l < layers->count; l++) {
+            if (!hu_glob_match(rule->pattern, layers->layer[l].name)) continue;
+            layers->layer[l].bounds = rule->bounds;
+            is_used = true;
+        }
+        if (!is_used) return no_layer(layers, rule);
+    }
+    return HU_OK;
+}
+
+/* First and last products, where no rule speaks of them, and those of which one says so. */
+static void leave_some(const hu_bits *bits, hu_bits_layers *layers) {
+    uint32_t last = layers->count - 1;
+    for (uint32_t l = 0; l < layers->count; l++) {
+        const hu_bits_layer *layer = &layers->layer[l];
+        bool is_left = layer->bounds.least == HU_BITS_FLOAT32;
+        if (!has_rule(layer))
+            is_left = (l == 0 && bits->first_float) || (l == last && bits->last_float);
+        if (is_left) leave(layers, l);
+    }
+}
+
 static hu_status none_left(const hu_bits_layers *layers) {
     if (layers->count == 0)
         return hu_fail(HU_ERR_ARGUMENT,
@@ -149,7 +197,7 @@ static hu_status none_left(const hu_bits_layers *layers) {
                        "that can have bits");
     return hu_fail(HU_ERR_ARGUMENT,
                    "bits: found only layers that stay float32, '%s' the last of %u; expected "
-                   "another one, or bits.last_float=off",
+                   "another one, or bits.last_float=off, or a rule of bits.layers that gives bits",
                    layers->layer[layers->count - 1].name, layers->count);
 }
 
@@ -161,8 +209,8 @@ hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits,
     for (uint32_t n = 0; n < graph->node_count; n++)
         if (graph->node[n].op->is_product) layers->layer[layers->count++] = describe(graph, n);
     find_shares(graph, layers);
-    if (layers->count > 0 && bits->first_float) leave(layers, 0);
-    if (layers->count > 0 && bits->last_float) leave(layers, layers->count - 1);
+    HU_TRY(read_rules(bits, layers));
+    leave_some(bits, layers);
     for (uint32_t l = 0; l < layers->count; l++) layers->quantised += layers->layer[l].is_quantised;
     count_others(graph, layers);
     find_blocks(layers);

@@ -12,10 +12,11 @@ typedef struct hu_bits_layer {
     uint32_t node;
     bool has_weights;  /* false: the second factor is an input, which has the bits of the first */
     bool is_quantised; /* false: it stays float32 */
-    uint32_t block;    /* which numbers of a stage are its own */
-    uint32_t shares;   /* the next layer with the same weights, in a ring; itself: no other */
-    int64_t macs;      /* forward; each of the two products of the backward pass has as many */
-    int forwards;      /* forward passes of a step: one in each turn that runs the node */
+    hu_bits_range bounds; /* of its bits forward, by a rule; {0, HU_BITS_FLOAT32}: it has none */
+    uint32_t block;       /* which numbers of a stage are its own */
+    uint32_t shares;      /* the next layer with the same weights, in a ring; itself: no other */
+    int64_t macs;         /* forward; each of the two products of the backward pass has as many */
+    int forwards;         /* forward passes of a step: one in each turn that runs the node */
     bool has_errors, has_updates; /* which of the two are computed in a step; errors also where the
                                      layer is the first, as the papers count them */
     bool is_repeated;             /* another node has applied the same network before, in turns */
@@ -33,13 +34,28 @@ typedef struct hu_bits_layers {
 } hu_bits_layers;
 
 /* Finds the layers. The last product stays float32 if bits->last_float, the first if
- * bits->first_float: LDP keeps the classifier, and on ImageNet the first convolution too. So does a
- * layer whose weights one of these reads as well.
- * Blocks are the parts of names before the first dot ("layer2"), a layer without one belonging to
- * the next block, or to the last; where no name has a dot each layer is a block. HU_ERR_ARGUMENT:
- * no layer is left to quantise. Owner frees. */
+ * bits->first_float, unless a rule gives it bits: LDP keeps the classifier, and on ImageNet the
+ * first convolution too. So does a layer whose weights one of these reads as well, and those of
+ * which a rule says so. Blocks are the parts of names before the first dot ("layer2"), a layer
+ * without one belonging to the next block, or to the last; where no name has a dot each layer is a
+ * block. HU_ERR_ARGUMENT: no layer is left to quantise, or a rule is of none. HU_ERR_UNKNOWN: a
+ * rule matches no layer. Owner frees. */
 hu_status hu_bits_layers_create(const hu_graph *graph, const hu_bits *bits, hu_bits_layers *layers);
 void hu_bits_layers_free(hu_bits_layers *layers);
+
+/* What becomes of bits that a schedule gives to a layer, by its bounds. */
+static inline uint32_t hu_bits_bound(const hu_bits_layer *layer, uint32_t b) {
+    if (b < layer->bounds.least) return layer->bounds.least;
+    return b > layer->bounds.most ? layer->bounds.most : b;
+}
+
+/* The most bits that a quantised layer can have forward, and its gradient. */
+static inline uint32_t hu_bits_most(const hu_bits *bits, const hu_bits_layer *layer) {
+    return hu_bits_bound(layer, bits->forward.most);
+}
+static inline uint32_t hu_bits_most_gradient(const hu_bits *bits, const hu_bits_layer *layer) {
+    return bits->gradient_follows ? hu_bits_most(bits, layer) : bits->gradient.most;
+}
 
 /* Number of the quantised layer whose bits a norm has too: that from which its input comes.
  * HU_NONE: the node is no norm, stays float32, or bits->norms is off. */

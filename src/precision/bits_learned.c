@@ -11,7 +11,9 @@
  *   step        beta <- clamp(beta - rate G), within [least, most] / N
  *
  * T is the share bits.target of the cost with the most bits everywhere. All layers begin with the
- * least bits. The bits of a step are those of the betas that the step before left. */
+ * least bits. A layer with bounds of its own (bits.layers) keeps within them, beta too; one that
+ * has no choice takes no part in the means. The bits of a step are those of the betas that the step
+ * before left. */
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +38,35 @@ typedef struct ldp {
 static uint32_t bits_of(const ldp *p, uint32_t layer) {
     const hu_bits_range *range = &p->task.bits->forward;
     double b = rint(p->beta[layer] * range->most);
-    return (uint32_t)fmin(fmax(b, range->least), range->most);
+    b = fmin(fmax(b, range->least), range->most);
+    return hu_bits_bound(&p->task.layers->layer[layer], (uint32_t)b);
+}
+
+/* Where a layer's bits move: all of the range, or what its bounds leave of it; one number where
+ * they leave nothing. */
+static hu_bits_range range_of(const hu_bits_task *task, uint32_t layer) {
+    const hu_bits_layer *l = &task->layers->layer[layer];
+    const hu_bits_range *range = &task->bits->forward;
+    return (hu_bits_range){hu_bits_bound(l, range->least), hu_bits_bound(l, range->most)};
+}
+
+/* A layer whose bounds are one number learns nothing. */
+static bool learns(const hu_bits_task *task, uint32_t layer) {
+    hu_bits_range range = range_of(task, layer);
+    bool is_free = task->bits->rule_count == 0 || range.least < range.most;
+    return task->layers->layer[layer].is_quantised && is_free;
+}
+
+/* C with the same bits everywhere, but for the bounds of layers. */
+static double bounded_cost(const hu_bits_task *task, double b) {
+    const hu_cost_task costs = hu_bits_cost_task(task);
+    double sum = 0.0;
+    for (uint32_t l = 0; l < task->layers->count; l++) {
+        const hu_bits_layer *layer = &task->layers->layer[l];
+        double own = fmin(fmax(b, layer->bounds.least), layer->bounds.most);
+        if (layer->is_quantised) sum += hu_cost_forward(task->bits->cost, &costs, layer, own);
+    }
+    return sum;
 }
 
 /* C with the same bits everywhere. */
@@ -79,13 +109,24 @@ static hu_status check_growth(const hu_bits_task *task) {
 
 static hu_status check_target(const hu_bits_task *task) {
     const hu_bits *bits = task->bits;
-    double least = cost_at(task, bits->forward.least), most = cost_at(task, bits->forward.most);
+    double least = bounded_cost(task, bits->forward.least),
+           most = cost_at(task, bits->forward.most);
     if (bits->target * most >= least) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "bits.target: found %g, expected at least %.4f: the share of %s with %u bits in "
-                   "all layers of that with %u",
+                   "all layers%s of that with %u",
                    bits->target, ceil(1e4 * least / most) / 1e4, bits->cost->name,
-                   bits->forward.least, bits->forward.most);
+                   bits->forward.least, bits->rule_count ? " (bits.layers)" : "",
+                   bits->forward.most);
+}
+
+/* A layer's beta stays where its bits do, and within those of all. */
+static double clamp_beta(const ldp *p, uint32_t layer, double beta) {
+    hu_bits_range own = range_of(&p->task, layer);
+    const hu_bits_range *all = &p->task.bits->forward;
+    double least = (double)own.least / all->most, most = (double)own.most / all->most;
+    beta = fmin(fmax(beta, least), most);
+    return fmin(fmax(beta, (double)all->least / all->most), 1.0);
 }
 
 /* One block: the state, two arrays, then what is saved. */
@@ -106,7 +147,8 @@ static hu_status create(const hu_bits_task *task, void **state) {
     p->beta = (double *)(p->saved + 1);
     p->saved_bytes = saved;
     *p->saved = (saved_head){range->least, range->most, task->bits->kind, layers};
-    for (uint32_t l = 0; l < layers; l++) p->beta[l] = (double)range->least / range->most;
+    for (uint32_t l = 0; l < layers; l++)
+        p->beta[l] = clamp_beta(p, l, (double)range->least / range->most);
 done:
     return st;
 }
@@ -133,16 +175,19 @@ static void find_slopes(ldp *p, const double *residual, double *mean_task, doubl
     const hu_bits *bits = p->task.bits;
     const hu_cost_task costs = hu_bits_cost_task(&p->task);
     bool is_dear = present_cost(p) >= p->target;
+    uint32_t learning = 0;
     *mean_task = *mean_cost = 0.0;
+    for (uint32_t l = 0; l < p->task.layers->count; l++) learning += learns(&p->task, l);
     for (uint32_t l = 0; l < p->task.layers->count; l++) {
         const hu_bits_layer *layer = &p->task.layers->layer[l];
-        if (!layer->is_quantised) continue;
+        if (!learns(&p->task, l)) continue;
         uint32_t b = bits_of(p, l);
-        double slope = hu_cost_slope(bits->cost, &costs, layer, &bits->forward, b);
+        hu_bits_range range = range_of(&p->task, l);
+        double slope = hu_cost_slope(bits->cost, &costs, layer, &range, b);
         p->task_slope[l] = residual[l] * slope_of_step(bits, b);
         p->cost_slope[l] = is_dear ? slope * bits->forward.most : 0.0;
-        *mean_task += fabs(p->task_slope[l]) / p->task.layers->quantised;
-        *mean_cost += fabs(p->cost_slope[l]) / p->task.layers->quantised;
+        *mean_task += fabs(p->task_slope[l]) / learning;
+        *mean_cost += fabs(p->cost_slope[l]) / learning;
     }
 }
 
@@ -151,14 +196,14 @@ static void after_step(void *state, const hu_bits_news *news) {
     const double tiny = 1e-12;
     ldp *p = state;
     const hu_bits *bits = p->task.bits;
-    double mean_task, mean_cost, least = (double)bits->forward.least / bits->forward.most;
+    double mean_task, mean_cost;
     if (news->is_skipped) return;
     find_slopes(p, news->residual, &mean_task, &mean_cost);
     double balance = bits->balance * mean_task / (mean_cost + tiny);
     for (uint32_t l = 0; l < p->task.layers->count; l++) {
-        if (!p->task.layers->layer[l].is_quantised) continue;
+        if (!learns(&p->task, l)) continue;
         double beta = p->beta[l] - bits->rate * (p->task_slope[l] + balance * p->cost_slope[l]);
-        p->beta[l] = fmin(fmax(beta, least), 1.0);
+        p->beta[l] = clamp_beta(p, l, beta);
     }
 }
 
@@ -176,7 +221,7 @@ static double bits_of_target(const ldp *p) {
     double low = p->task.bits->forward.least, high = p->task.bits->forward.most;
     for (int i = 0; i < HALVINGS; i++) {
         double middle = 0.5 * (low + high);
-        if (cost_at(&p->task, middle) < p->target)
+        if (bounded_cost(&p->task, middle) < p->target)
             low = middle;
         else
             high = middle;

@@ -81,7 +81,7 @@ done:
 static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const pfq *p = state;
     (void)step;
-    hu_bits_fill(p->task.layers, p->now.turn[p->now.present], forward);
+    hu_bits_fill_forward(p->task.layers, p->now.turn[p->now.present], forward);
     hu_bits_fill(p->task.layers, p->now.gradient_turn[p->now.present], gradient);
 }
 
@@ -139,8 +139,9 @@ static int64_t suppose(const void *state, int which, int64_t step, double *forwa
     int64_t turn = which == 0 ? 0 : step / between, last = p->now.turns - 1;
     if (turn > last) turn = last;
     for (uint32_t l = 0; l < p->task.layers->count; l++) {
-        bool is_quantised = p->task.layers->layer[l].is_quantised;
-        forward[l] = is_quantised ? p->now.turn[turn] : HU_BITS_FLOAT32;
+        const hu_bits_layer *layer = &p->task.layers->layer[l];
+        bool is_quantised = layer->is_quantised;
+        forward[l] = is_quantised ? hu_bits_bound(layer, p->now.turn[turn]) : HU_BITS_FLOAT32;
         gradient[l] = is_quantised ? p->now.gradient_turn[turn] : HU_BITS_FLOAT32;
     }
     return which == 0 || turn == last ? INT64_MAX : (turn + 1) * between;

@@ -30,7 +30,7 @@ static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradi
     const hu_random_key key = {d->task.seed, hu_stream_id("bits", ""), 0};
     uint64_t draw = hu_random_below(&key, (uint64_t)(step / bits->every), bits->set_count);
     uint32_t b = step < d->end ? bits->set[draw] : bits->forward.most;
-    hu_bits_fill(d->task.layers, b, forward);
+    hu_bits_fill_forward(d->task.layers, b, forward);
     hu_bits_fill_gradient(&d->task, forward, gradient);
 }
 
@@ -44,7 +44,7 @@ static int64_t until(const void *state, int64_t step) {
 /* Precisions that changed at random say nothing of the one to use: the most. */
 static void deploy(const void *state, uint8_t *forward) {
     const draws *d = state;
-    hu_bits_fill(d->task.layers, d->task.bits->forward.most, forward);
+    hu_bits_fill_forward(d->task.layers, d->task.bits->forward.most, forward);
 }
 
 const hu_bits_schedule hu_bits_random = {.name = "random",

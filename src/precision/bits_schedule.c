@@ -1,5 +1,6 @@
 #include "precision/bits_schedule.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +65,7 @@ hu_status hu_bits_parse(const char *text, hu_bits *bits, bool *found) {
 
 /* The fewest bits that gradients can have. */
 static uint32_t least_of_gradients(const hu_bits *bits) {
-    uint32_t least = bits->gradient_follows ? bits->forward.least : bits->gradient.least;
+    uint32_t least = bits->gradient_follows ? hu_bits_covered(bits).least : bits->gradient.least;
     for (uint32_t i = 0; i < bits->gradient_turn_count; i++)
         if (bits->gradient_turn[i] < least) least = bits->gradient_turn[i];
     uint32_t apart = bits->gradient_of_weights;
@@ -72,8 +73,9 @@ static uint32_t least_of_gradients(const hu_bits *bits) {
 }
 
 hu_status hu_bits_check_floats(const hu_bits *bits) {
-    bool is_gradient = bits->forward.least > bits->exponent_bits;
-    uint32_t least = is_gradient ? least_of_gradients(bits) : bits->forward.least;
+    uint32_t forward = hu_bits_covered(bits).least;
+    bool is_gradient = forward > bits->exponent_bits;
+    uint32_t least = is_gradient ? least_of_gradients(bits) : forward;
     if (bits->kind != HU_BITS_FLOAT || least > bits->exponent_bits) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
                    "bits.exponent: found %u, with a sign too many for %s of %u bits%s; expected "
@@ -125,6 +127,13 @@ void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits) {
         bits[l] = (uint8_t)(layers->layer[l].is_quantised ? b : HU_BITS_FLOAT32);
 }
 
+void hu_bits_fill_forward(const hu_bits_layers *layers, uint32_t b, uint8_t *forward) {
+    hu_bits_fill(layers, b, forward);
+    for (uint32_t l = 0; l < layers->count; l++)
+        if (layers->layer[l].is_quantised)
+            forward[l] = (uint8_t)hu_bits_bound(&layers->layer[l], b);
+}
+
 void hu_bits_fill_gradient(const hu_bits_task *task, const uint8_t *forward, uint8_t *gradient) {
     if (task->bits->gradient_follows)
         memcpy(gradient, forward, task->layers->count);
@@ -134,9 +143,11 @@ void hu_bits_fill_gradient(const hu_bits_task *task, const uint8_t *forward, uin
 
 void hu_bits_suppose(const hu_bits_task *task, double b, double *forward, double *gradient) {
     for (uint32_t l = 0; l < task->layers->count; l++) {
-        bool is_quantised = task->layers->layer[l].is_quantised;
-        double present = task->bits->gradient_follows ? b : task->bits->gradient.most;
-        forward[l] = is_quantised ? b : HU_BITS_FLOAT32;
+        const hu_bits_layer *layer = &task->layers->layer[l];
+        bool is_quantised = layer->is_quantised;
+        double own = fmin(fmax(b, layer->bounds.least), layer->bounds.most);
+        double present = task->bits->gradient_follows ? own : task->bits->gradient.most;
+        forward[l] = is_quantised ? own : HU_BITS_FLOAT32;
         gradient[l] = is_quantised ? present : HU_BITS_FLOAT32;
     }
 }

@@ -54,7 +54,8 @@ struct hu_bits_schedule {
 
     /* Checks what the settings say together, and makes the state. Owner frees with hu_free. */
     hu_status (*create)(const hu_bits_task *task, void **state);
-    /* Bits of all layers in a step, HU_BITS_FLOAT32 where they are not quantised. A schedule that
+    /* Bits of all layers in a step, HU_BITS_FLOAT32 where they are not quantised, those of the
+     * forward pass within the bounds of the layers (hu_bits_bound). A schedule that
      * follows the training gives those of the step that comes next, whatever the number.
      *   forward, gradient  [layers->count] */
     void (*at)(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient);
@@ -129,8 +130,10 @@ void hu_bits_deployed(const hu_bits_course *course, int64_t steps, uint8_t *forw
 
 /* ---- for schedules ---- */
 
-/* The same bits for all quantised layers, HU_BITS_FLOAT32 for the others. */
+/* The same bits for all quantised layers, HU_BITS_FLOAT32 for the others; those of the forward pass
+ * within the bounds of the layers. */
 void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits);
+void hu_bits_fill_forward(const hu_bits_layers *layers, uint32_t b, uint8_t *forward);
 
 /* The gradients' bits where they are one number, or those of the forward pass. */
 void hu_bits_fill_gradient(const hu_bits_task *task, const uint8_t *forward, uint8_t *gradient);

@@ -45,10 +45,11 @@ static uint32_t stage_at(const hu_bits_task *task, int64_t step) {
 static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const hu_bits_task *task = state;
     const hu_bits_stage *stage = &task->bits->stage[stage_at(task, step)];
-    hu_bits_fill(task->layers, stage->bits[0], forward);
+    hu_bits_fill_forward(task->layers, stage->bits[0], forward);
     for (uint32_t l = 0; l < task->layers->count; l++) {
         const hu_bits_layer *layer = &task->layers->layer[l];
-        if (layer->is_quantised && stage->count > 1) forward[l] = stage->bits[layer->block];
+        if (layer->is_quantised && stage->count > 1)
+            forward[l] = (uint8_t)hu_bits_bound(layer, stage->bits[layer->block]);
     }
     hu_bits_fill_gradient(task, forward, gradient);
 }

@@ -12,7 +12,7 @@ static hu_status create(const hu_bits_task *task, void **state) {
 static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const hu_bits_task *task = state;
     (void)step;
-    hu_bits_fill(task->layers, task->bits->forward.most, forward);
+    hu_bits_fill_forward(task->layers, task->bits->forward.most, forward);
     hu_bits_fill_gradient(task, forward, gradient);
 }
 

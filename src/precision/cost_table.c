@@ -77,7 +77,8 @@ static hu_status missing(const hu_bits *bits, const hu_bits_range *range, uint32
 /* Every format that a layer or a gradient can have. */
 static hu_status check(const hu_bits *bits, const hu_cost_rates *rates) {
     static const char *const who[] = {"", ", those of gradients (bits.grad)"};
-    const hu_bits_range *ranges[] = {&bits->forward, &bits->gradient};
+    const hu_bits_range covered = hu_bits_covered(bits);
+    const hu_bits_range *ranges[] = {&covered, &bits->gradient};
     for (int r = 0; r < (bits->gradient_follows ? 1 : 2); r++)
         for (uint32_t b = ranges[r]->least; b <= ranges[r]->most; b++)
             if (isnan(rates->cost[b][b])) return missing(bits, ranges[r], b, who[r]);

@@ -13,6 +13,7 @@ enum { LIST_BYTES = 1024 };
 static hu_status read_common(const hu_config *config, hu_bits *bits) {
     hu_status st = HU_OK;
     const char *text;
+    const hu_keys *rules;
     int64_t exponent;
     HU_TRY(hu_config_text(config, "bits.kind", &text));
     bits->kind = strcmp(text, "float") == 0 ? HU_BITS_FLOAT : HU_BITS_INTEGER;
@@ -25,6 +26,9 @@ static hu_status read_common(const hu_config *config, hu_bits *bits) {
     HU_TRY(hu_config_bool(config, "bits.norms", &bits->norms));
     HU_TRY(hu_config_bool(config, "bits.first_float", &bits->first_float));
     HU_TRY(hu_config_bool(config, "bits.last_float", &bits->last_float));
+    HU_TRY(hu_config_list(config, "bits.layers", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(hu_bits_add_rule(bits, hu_keys_value(hu_keys_at(rules, i))));
     HU_TRY(hu_config_text(config, "bits.per", &text));
     bits->by_step = strcmp(text, "step") == 0;
 done:
@@ -140,7 +144,7 @@ bool hu_options_is_of_bits(const char *key) {
 bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key) {
     static const char common[] =
         "bits.kind bits.exponent bits.grad bits.grad_weights bits.norms bits.first_float "
-        "bits.last_float cost.file";
+        "bits.last_float bits.layers cost.file";
     return schedule && (is_among(key, common) || is_among(key, schedule->keys));
 }
 

@@ -138,6 +138,37 @@ def layers_add_up(checks, cwd):
     checks.same(flags, [False] + [True] * 21, "other rules")
 
 
+def by_layer(checks, cwd):
+    """Bits of layers by name: their costs and their memory follow, those of others stay."""
+    words = ["model=resnet20", "steps=1000"]
+    usual = plan("static:8", *words, cwd=cwd)
+    rules = "bits.layers=[layer1.*: 4, layer2.0.*: float, fc: 6]"
+    found = plan("static:8", rules, *words, cwd=cwd)
+    forward = 0
+    for before, after in zip(usual["cases"][0]["layers"], found["cases"][0]["layers"]):
+        name = after["name"]
+        bits = (4 if name.startswith("layer1.") else 32 if name.startswith("layer2.0.") else 6 if name == "fc"
+                else 8)
+        checks.same((after["bits"]["mean"], after["quantised"]), (bits, bits < 32), name)
+        if bits == 8:
+            checks.same(after["costs"], before["costs"], f"{name}: as without rules")
+        if bits < 32:
+            checks.same(after["costs"]["bitops"]["forward"], bits * bits * after["macs"], f"{name}: bit-operations")
+            forward += bits * bits * after["macs"]
+    checks.same(found["cases"][0]["costs"]["bitops"]["forward"], forward, "their sum")
+    held = [plan("static:16", *rule, *words, cwd=cwd)["memory_bytes"]["weight copies"]["packed"]
+            for rule in ([], ["bits.layers=[layer1.*: 8]"])]
+    checks.that(held[1] < held[0], f"memory follows: {held}")
+    cases = plan("ldp:3-8", "bits.layers=[layer3.*: 8, layer1.*: 3-4]", *words, cwd=cwd)["cases"]
+    for case, least, most in zip(cases, (3, None, 3), (8, None, 8)):
+        for layer in case["layers"]:
+            mean = layer["bits"]["mean"]
+            if layer["name"].startswith("layer3."):
+                checks.same(mean, 8, f"{case['case']}: {layer['name']}")
+            elif layer["name"].startswith("layer1."):
+                checks.that(3 <= mean <= 4, f"{case['case']}: {layer['name']} has {mean} bits")
+
+
 def bounds(checks, cwd):
     """Where the training decides, the cheapest and the dearest are told."""
     cases = plan("pfq:3-8", "model=resnet20", STEPS, "bits.interval=400", cwd=cwd)["cases"]
@@ -199,9 +230,10 @@ def memory(checks, cwd):
     """The plan tells just the bytes that the training has."""
     keys = ["precision=ldp:3-8", "model=cnn-s", "data=glyphs", "data.limit=64",
             "data.test_limit=16", "batch=16", "threads=1", "steps=2"]
-    found = plan(keys[0].split("=")[1], *keys[1:], cwd=cwd)["memory_bytes"]
-    made = program.train(*keys, cwd=cwd, run="run")["ledger_bytes"]
-    checks.same({role: both["packed"] for role, both in found.items()}, made, "bytes by role")
+    for run, rules in (("run", []), ("rules", ["bits.layers=[conv1: 12, conv2: 4, fc: 4-5]"])):
+        found = plan(keys[0].split("=")[1], *keys[1:], *rules, cwd=cwd)["memory_bytes"]
+        made = program.train(*keys, *rules, cwd=cwd, run=run)["ledger_bytes"]
+        checks.same({role: both["packed"] for role, both in found.items()}, made, f"bytes by role, {rules}")
     code, out, _ = program.call("plan", *keys, cwd=cwd)
     checks.same(code, 0, "exit code of the text")
     checks.that("memory in MiB" in out and "waits in their bits" in out,
@@ -257,6 +289,10 @@ def errors(checks, cwd):
               "precision.rules=[conv1.out.grad: e5m2]"], ["for 'conv1.out.grad'"]),
             (["precision=static:8", "bits.norms=on", "precision.scheme=popescu",
               "precision.rules=[bn1.out.grad: e5m2]"], ["for 'bn1.out.grad'"]),
+            (["precision=static:8", "bits.layers=[bn1: 4]"], ["'bn1', which is no layer", "'conv1'"]),
+            (["precision=static:8", "bits.layers=[conv1: fp16]"], ["bits.layers: rule 'conv1: fp16'", "8 or 4-8"]),
+            (["precision=hfp8", "bits.layers=[conv1: 4]"], ["bits.layers", "does not read"]),
+            (["precision=static:8", "bits.layers=['*: float']"], ["only layers that stay float32"]),
             (["precision=static:8", "bits.grad_weights=32"], ["bits.grad_weights", "same, float"]),
             (["precision=static:8", "bits.grad_weights=4-8"], ["bits.grad_weights", "4-8"]),
             (["precision=static:8", "bits.kind=float", "bits.grad_weights=5"],
@@ -275,4 +311,4 @@ def errors(checks, cwd):
     checks.that(not os.path.exists(os.path.join(cwd, "refused")), "no folder of a refused run")
 
 
-program.main(relative_costs, gradients_apart, turns, absolute_costs, layers_add_up, bounds, cost_table, memory, text, errors)
+program.main(relative_costs, gradients_apart, turns, absolute_costs, layers_add_up, by_layer, bounds, cost_table, memory, text, errors)

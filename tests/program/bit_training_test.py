@@ -83,7 +83,8 @@ def resumed(checks, cwd):
     """A resumed run keeps its bits: another schedule, range or kind is refused, and what was saved
     stays as it is."""
     runs = {"ldp": ["precision=ldp:3-8"], "cpt": ["precision=cpt:3-8", "bits.cycles=2"],
-            "pfq": ["precision=pfq:3-8", "bits.interval=1"], "static": ["precision=static:8"]}
+            "pfq": ["precision=pfq:3-8", "bits.interval=1"], "static": ["precision=static:8"],
+            "rules": ["precision=ldp:3-8", "bits.layers=[conv1: 4, layer2.*: 5-6, fc: 8]", "bits.lr=5"]}
     whole = {}
     for name, words in runs.items():
         whole[name] = program.train(*NET, "steps=6", *words, "run.checkpoint_every=1",

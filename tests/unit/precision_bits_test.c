@@ -231,6 +231,83 @@ static void test_static(void **state) {
     close_fixture(&f);
 }
 
+static void add_rules(fixture *f, const char *const *rules) {
+    for (int i = 0; rules[i]; i++) assert_int_equal(hu_bits_add_rule(&f->bits, rules[i]), HU_OK);
+    hu_bits_layers_free(&f->layers);
+    assert_int_equal(hu_bits_layers_create(f->graph, &f->bits, &f->layers), HU_OK);
+}
+
+/* Bits of layers by name: fixed, bounded or none at all; the later rule holds, and wins over the
+ * keys of the first and the last product. Schedules are what they are for the others. */
+static void test_bounds(void **state) {
+    (void)state;
+    static const char *const rules[] = {
+        "layer1.*: 4", "layer1.0.conv2: 5-6", " layer2.* : float", "layer3.0.*: 7-16", "fc: 8",
+        NULL};
+    static const struct {
+        const char *text;
+        int64_t step;
+        int conv1, layer10conv1, layer10conv2, layer30conv1, fc;
+    } rows[] = {{"static:3", 0, 3, 4, 5, 7, 8}, {"static:8", 5, 8, 4, 6, 8, 8},
+                {"cpt:3-8", 0, 3, 4, 5, 7, 8},  {"cpt:3-8", 999, 8, 4, 6, 8, 8},
+                {"pfq:3-8", 0, 3, 4, 5, 7, 8},  {"ldp:3-8", 0, 3, 4, 5, 7, 8},
+                {"staged", 0, 3, 4, 5, 7, 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        uint8_t forward[LAYERS_MOST], gradient[LAYERS_MOST];
+        open_layers(&f, "resnet20", rows[i].text, 32000);
+        if (f.bits.schedule == &hu_bits_staged)
+            assert_int_equal(hu_bits_add_stage(&f.bits, "0: 3 9 9"), HU_OK);
+        add_rules(&f, rules);
+        begin(&f);
+        f.course.schedule->at(f.course.state, rows[i].step, forward, gradient);
+        for (uint32_t l = 0; l < f.layers.count; l++) {
+            const char *name = f.layers.layer[l].name;
+            int expected = forward[l];
+            if (strcmp(name, "conv1") == 0) expected = rows[i].conv1;
+            if (strcmp(name, "layer1.0.conv1") == 0) expected = rows[i].layer10conv1;
+            if (strcmp(name, "layer1.0.conv2") == 0) expected = rows[i].layer10conv2;
+            if (strncmp(name, "layer2.", 7) == 0) expected = HU_BITS_FLOAT32;
+            if (strcmp(name, "layer3.0.conv1") == 0 && f.bits.schedule != &hu_bits_staged)
+                expected = rows[i].layer30conv1;
+            if (strcmp(name, "fc") == 0) expected = rows[i].fc;
+            if (forward[l] != expected)
+                fail_msg("%s, step %d, %s: %d bits, expected %d", rows[i].text, (int)rows[i].step,
+                         name, forward[l], expected);
+            assert_int_equal(gradient[l] == HU_BITS_FLOAT32, forward[l] == HU_BITS_FLOAT32);
+        }
+        close_fixture(&f);
+    }
+}
+
+static void test_bad_bounds(void **state) {
+    (void)state;
+    static const struct {
+        const char *rule;
+        hu_status status;
+        const char *part;
+    } rows[] = {{"fc", HU_ERR_PARSE, "expected 'LAYER: 4, LAYER: 4-6 or LAYER: float'"},
+                {"fc: e4m3", HU_ERR_PARSE, "expected bits like 8 or 4-8"},
+                {"fc: 1", HU_ERR_ARGUMENT, "found 1 bits"},
+                {"fc: 6-4", HU_ERR_ARGUMENT, "which is empty"}};
+    fixture f;
+    open_layers(&f, "resnet20", "static:8", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(hu_bits_add_rule(&f.bits, rows[i].rule), rows[i].status);
+        if (!strstr(hu_last_error(), rows[i].part)) fail_msg("%s", hu_last_error());
+    }
+    hu_bits_layers_free(&f.layers);
+    assert_int_equal(hu_bits_add_rule(&f.bits, "conv2: 4"), HU_OK);
+    assert_int_equal(hu_bits_layers_create(f.graph, &f.bits, &f.layers), HU_ERR_UNKNOWN);
+    assert_non_null(strstr(hu_last_error(), "'conv2', which is no layer that can have bits"));
+    assert_non_null(strstr(hu_last_error(), "'conv1'"));
+    f.bits.rule_count = 0;
+    for (int i = 0; i < HU_BITS_RULES_MOST; i++)
+        assert_int_equal(hu_bits_add_rule(&f.bits, "*: 4"), HU_OK);
+    assert_int_equal(hu_bits_add_rule(&f.bits, "*: 4"), HU_ERR_LIMIT);
+    close_fixture(&f);
+}
+
 /* The first step of a cycle of 2,000 with more bits than the step before. */
 static void expect_breaks(const char *text, const int64_t *breaks, int count) {
     fixture f;
@@ -460,6 +537,7 @@ int main(void) {
         cmocka_unit_test(test_cycles),    cmocka_unit_test(test_formula),
         cmocka_unit_test(test_random),    cmocka_unit_test(test_staged),
         cmocka_unit_test(test_table),     cmocka_unit_test(test_deployed),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_memory),    cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_bad_bounds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
