@@ -113,6 +113,20 @@ static bool was_promoted(const hu_history *history, const hu_event_record *event
     return false;
 }
 
+/* Losses of boxes reach the anchors that find one alone: a picture without boxes, and a map whose
+ * anchors find none, have gradients that are zero as they should be. What rounding takes of others
+ * is told as an underflow. */
+static bool is_meant_to_be_zero(const hu_why *why, uint32_t place) {
+    const hu_graph *graph = why->walk->graph;
+    bool finds_boxes = false;
+    if (why->walk->tensor[place].kind == HU_TENSOR_VALUE) return false;
+    for (int k = 0; k < graph->loss_count; k++) {
+        const hu_op *op = graph->node[graph->loss[k].node].op;
+        finds_boxes |= op == &hu_op_ssd_loss || op == &hu_op_rpn_loss || op == &hu_op_roi_loss;
+    }
+    return finds_boxes;
+}
+
 /* Whether an event of that kind can be a death of that tensor at all. */
 static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_kind kind,
                      uint32_t place) {
@@ -125,8 +139,9 @@ static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_k
         return hu_saturates_unasked(&why->quantizer[event->format]) &&
                !was_promoted(why->history, event);
     case HU_DEATH_UNDERFLOW:
-    case HU_DEATH_ZERO:
         return !hu_why_may_vanish(why, place);
+    case HU_DEATH_ZERO:
+        return !hu_why_may_vanish(why, place) && !is_meant_to_be_zero(why, place);
     case HU_DEATH_LOST:
         return !hu_why_is_vector(why, place);
     case HU_DEATH_EVALUATION:

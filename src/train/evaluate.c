@@ -341,7 +341,7 @@ hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample
         note_classes(trainer, half, m, &e.call, sums);
         if (half == HU_HALF_TEST) trainer->room.test[m] = metrics[m];
     }
-    *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph) : (double)NAN;
+    *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph, trainer->task) : (double)NAN;
     return st;
 }
 

@@ -2,6 +2,7 @@
 #ifndef HU_TRAIN_LOSS_SUMS_H
 #define HU_TRAIN_LOSS_SUMS_H
 #include "engine/options.h"
+#include "task/task.h"
 
 /* Sums over the passes so far, by loss of the graph. */
 typedef struct hu_loss_sums {
@@ -13,7 +14,7 @@ typedef struct hu_loss_sums {
 void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result);
 
 /* The total loss: the sum over the losses of weight x mean over units. A loss without a unit is
- * zero beside others; NaN where none has one. */
-double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph);
+ * zero beside others; where none has one the total is NaN, of a task that looks for boxes 0. */
+double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph, const hu_task *task);
 
 #endif

@@ -88,7 +88,8 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
     trainer->bad_statistics = all.bad_statistics;
     trainer->plateau.drops = all.drops;
     report->lr = hu_plateau_rate(trainer, report->step);
-    turn->loss = all.ended ? hu_loss_sums_total(&all.losses, trainer->graph) : (double)NAN;
+    turn->loss =
+        all.ended ? hu_loss_sums_total(&all.losses, trainer->graph, trainer->task) : (double)NAN;
     report->loss = report->turns == 1 ? turn->loss : report->loss + turn->loss;
     bool is_known = hu_node_runs(&trainer->graph->node[trainer->graph->loss[0].node], pass->turn);
     report->metric = metric->of_batch && is_known
@@ -133,7 +134,8 @@ static double units_per_sample(const hu_graph *graph) {
     return (double)graph->value[target].elements;
 }
 
-/* The mean of an epoch is one over units; a step without a loss leaves it to the others. */
+/* The mean of an epoch is one over units; a step without a loss leaves it to the others. Steps that
+ * have one though nothing counted make it 0 where there are no others. */
 static void add_loss(hu_trainer *trainer, const hu_step_batch *batch, double loss) {
     hu_train_progress *progress = &trainer->progress;
     double of_sample = units_per_sample(trainer->graph);
@@ -144,6 +146,8 @@ static void add_loss(hu_trainer *trainer, const hu_step_batch *batch, double los
     if (progress->epoch_units > 0)
         progress->last_epoch_loss =
             progress->epoch_loss / ((double)progress->epoch_units / of_sample);
+    else if (isfinite(loss))
+        progress->last_epoch_loss = loss;
 }
 
 static void add_progress(hu_trainer *trainer, const hu_step_batch *batch, hu_step_report *report) {

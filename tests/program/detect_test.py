@@ -108,6 +108,25 @@ def a_class_that_no_picture_has_is_null(checks, cwd):
     checks.same(out.splitlines()[-1].split(), ["dog", "-", "-"], f"in words: {out}{err}")
 
 
+def a_picture_without_boxes_has_no_loss(checks, cwd):
+    """Alone in a batch it has the loss 0 and moves nothing; beside others it leaves theirs as it is."""
+    program.write_boxes(cwd)
+    for k in (2, 4, 5, 6, 7, 8, 9):
+        program.put(cwd, f"boxes/Annotations/train{k}.xml", program.voc(40, 32, []))
+    words = ["data=boxes:boxes", "model.width=0.25", "lr=0.001", "lr.schedule=constant", "data.shuffle=off", "threads=1",
+             "run.log_every=1", "batch=1", "steps=10", "run.checkpoint_every=1", "run.keep=99"]
+    for model in ("ssd-s", "faster-rcnn-s"):
+        made = program.train(f"model={model}", *words, cwd=cwd, run=model)
+        losses = [float.fromhex(row["loss"]) for row in program.rows(cwd, model)]
+        _, out, _ = program.call("why", model, cwd=cwd)
+        checks.that("nothing died up to step 9" in out, f"{model}: {out}")
+        if model == "ssd-s":  # Faster R-CNN learns what is background, too
+            checks.same([k for k, loss in enumerate(losses) if loss == 0], [2, 4, 5, 6, 7, 8, 9], "losses of 0")
+            norms = [float.fromhex(row["gradient_norm"]) for row in program.rows(cwd, model)]
+            checks.same([k for k, norm in enumerate(norms) if norm == 0], [2, 4, 5, 6, 7, 8, 9], "and their gradients")
+        checks.that(all(0 <= loss < 1e3 for loss in losses) and made["train_loss"] > 0, f"{model}: {losses}")
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     data = f"data=boxes:{program.write_boxes(cwd)}"
     refused(checks, cwd, 2, "the task detect needs one that has, like ssd-s", data, "model=cnn-s", "task=detect")
@@ -129,4 +148,4 @@ def what_does_not_fit_is_refused(checks, cwd):
 
 program.main(TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
              workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told,
-             a_class_that_no_picture_has_is_null, what_does_not_fit_is_refused)
+             a_class_that_no_picture_has_is_null, a_picture_without_boxes_has_no_loss, what_does_not_fit_is_refused)
