@@ -39,9 +39,39 @@ static const hu_verb *find_verb(const char *name) {
     return NULL;
 }
 
-/* HU_ERR_UNKNOWN with the nearest verbs. */
+/* Words that other programs have for what a verb does here; NULL: none. */
+static const char *verb_elsewhere(const char *name) {
+    static const char *const known[][2] = {{"test", "halfulp eval RUN"},
+                                           {"val", "halfulp eval RUN"},
+                                           {"validate", "halfulp eval RUN"},
+                                           {"evaluate", "halfulp eval RUN"},
+                                           {"fit", "halfulp train"},
+                                           {"run", "halfulp train"},
+                                           {"info", "halfulp plan model=NAME"},
+                                           {"summary", "halfulp plan model=NAME"},
+                                           {"infer", "halfulp predict RUN"},
+                                           {"inference", "halfulp predict RUN"},
+                                           {"generate", "halfulp predict RUN text=TEXT"},
+                                           {"convert", "halfulp export RUN"},
+                                           {"save", "halfulp export RUN"},
+                                           {"continue", "halfulp resume RUN"},
+                                           {"search", "halfulp assign budget=memory:0.35"},
+                                           {"benchmark", "halfulp bench"},
+                                           {"formats", "halfulp help formats"},
+                                           {"models", "halfulp help models"},
+                                           {"runs", "halfulp list"},
+                                           {"version", "halfulp --version"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], name) == 0) return known[i][1];
+    return NULL;
+}
+
+/* HU_ERR_UNKNOWN with what it is called here, or the nearest verbs. */
 static hu_status unknown_verb(const char *name) {
     const char *names[VERBS_MOST];
+    if (verb_elsewhere(name))
+        return hu_fail(HU_ERR_UNKNOWN, "unknown verb '%s', expected `%s`, as it is called here",
+                       name, verb_elsewhere(name));
     size_t count = 0;
     for (; hu_verbs[count] && count < VERBS_MOST; count++) names[count] = hu_verbs[count]->name;
     char nearest[NEAREST_BYTES];

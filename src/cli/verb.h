@@ -3,27 +3,27 @@
 #define HU_CLI_VERB_H
 #include "manual/verb.h"
 
-/* X(name): const hu_verb hu_verb_<name>, in the order of the help. */
+/* X(name): const hu_verb hu_verb_<name>, by group, in the order of the help. */
 #define HU_VERB_LIST(X)                                                                            \
     X(demo)                                                                                        \
-    X(fmt)                                                                                         \
     X(train)                                                                                       \
-    X(eval)                                                                                        \
     X(resume)                                                                                      \
     X(watch)                                                                                       \
     X(list)                                                                                        \
-    X(predict)                                                                                     \
-    X(export)                                                                                      \
-    X(doctor)                                                                                      \
-    X(bench)                                                                                       \
-    X(gemm)                                                                                        \
-    X(comm)                                                                                        \
-    X(plan)                                                                                        \
-    X(compare)                                                                                     \
-    X(assign)                                                                                      \
-    X(report)                                                                                      \
     X(why)                                                                                         \
     X(stats)                                                                                       \
+    X(report)                                                                                      \
+    X(compare)                                                                                     \
+    X(assign)                                                                                      \
+    X(plan)                                                                                        \
+    X(predict)                                                                                     \
+    X(eval)                                                                                        \
+    X(export)                                                                                      \
+    X(fmt)                                                                                         \
+    X(gemm)                                                                                        \
+    X(comm)                                                                                        \
+    X(doctor)                                                                                      \
+    X(bench)                                                                                       \
     X(help)                                                                                        \
     X(man)                                                                                         \
     X(completion)

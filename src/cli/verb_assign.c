@@ -45,6 +45,7 @@ static const char *const assign_keys[] = {HU_TRAINING_KEYS, "assign.*", "compare
 
 const hu_verb hu_verb_assign = {
     .name = "assign",
+    .group = HU_VERBS_COMPARE,
     .help = "search the assignment that fits a memory or keeps a metric",
     .usage = "budget=memory:S|saved:S|total:S|metric:-P model=... data=... [seeds=1,2] "
              "[key=value ...] [--json]",

@@ -14,6 +14,7 @@ static const char *const bench_keys[] = {HU_TRAINING_KEYS, "bench.*", "run.repea
 
 const hu_verb hu_verb_bench = {
     .name = "bench",
+    .group = HU_VERBS_MACHINE,
     .help = "rates beside a reference measured in the same run",
     .usage = "[NAME] [keys of that kernel] [seconds=S | repeat=N] [out=FILE.md] [--json]",
     .details =

@@ -58,6 +58,7 @@ static const char *const comm_keys[] = {
 
 const hu_verb hu_verb_comm = {
     .name = "comm",
+    .group = HU_VERBS_FORMATS,
     .help = "what an all-reduce in a narrow format does to gradients of many workers",
     .usage = "[workers=N] [schedule=S,...] [format=F,...] [scaling=C,...] [key=value ...] [--json]",
     .details =

@@ -57,6 +57,7 @@ static const char *const compare_keys[] = {HU_TRAINING_KEYS, "compare.*", NULL};
 
 const hu_verb hu_verb_compare = {
     .name = "compare",
+    .group = HU_VERBS_COMPARE,
     .help = "the same training in many precisions and seeds: one table",
     .usage = "precision=A,B,... [seeds=1,2,...] [key=value ...] [--json]",
     .details =

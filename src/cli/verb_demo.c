@@ -296,6 +296,7 @@ static const char *const demo_keys[] = {HU_TRAINING_KEYS, "-precision.name", "-s
 
 const hu_verb hu_verb_demo = {
     .name = "demo",
+    .group = HU_VERBS_TRAIN,
     .help = "train a small network in six precisions and compare them",
     .usage = "[key=value ...] [--json]",
     .details = "Any key of train but precision and scaler: epochs=1, threads=1, data=glyphs, ...\n",

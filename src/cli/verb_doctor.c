@@ -263,6 +263,7 @@ static const char *const doctor_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_doctor = {
     .name = "doctor",
+    .group = HU_VERBS_MACHINE,
     .help = "check this machine, its rounding, data and disk",
     .usage = "[key=value ...] [--json]",
     .details =

@@ -97,6 +97,7 @@ done:
 
 const hu_verb hu_verb_export = {
     .name = "export",
+    .group = HU_VERBS_USE,
     .help = "weights of a run's newest checkpoint as a safetensors file",
     .usage = "RUN [out=FILE] [layout=torch|halfulp] [weights=master|rounded] [--json]",
     .details =

@@ -194,6 +194,7 @@ static const char *const fmt_keys[] = {"run.seed",  "fmt.tensor", "comm.run",
 
 const hu_verb hu_verb_fmt = {
     .name = "fmt",
+    .group = HU_VERBS_FORMATS,
     .help = "show number formats, or pass numbers through one",
     .usage = "NAME... [--json | --table | --csv | --round[=MODE] | --encode | --decode] "
              "[out=FILE.html] | --list [--json]",

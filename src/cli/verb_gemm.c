@@ -329,6 +329,7 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_gemm = {
     .name = "gemm",
+    .group = HU_VERBS_FORMATS,
     .help = "error of matrix products by accumulator",
     .usage = "[accumulator=LIST] [m=M] [n=N] [k=K] [gemm.data=KIND] [gemm.input=F] [--json]",
     .details =

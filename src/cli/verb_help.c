@@ -36,8 +36,9 @@ static hu_status run_man(hu_config *config, int *exit_code) {
     (void)exit_code;
     for (size_t i = 0; word && hu_verbs[i]; i++)
         if (strcmp(hu_verbs[i]->name, word) == 0) verb = hu_verbs[i];
-    if (word && !verb)
-        return hu_fail(HU_ERR_UNKNOWN, "man: found '%.100s', expected a verb or nothing", word);
+    if (word && !verb && strcmp(word, "halfulp") != 0)
+        return hu_fail(HU_ERR_UNKNOWN, "man: found '%.100s', expected a verb, halfulp or nothing",
+                       word);
     hu_status st = hu_manual_page(hu_verbs, verb, &text);
     return hu_show_text(st, text);
 }
@@ -56,6 +57,7 @@ static const char *const no_keys[] = {NULL};
 
 const hu_verb hu_verb_help = {
     .name = "help",
+    .group = HU_VERBS_MACHINE,
     .help = "tell of a verb, a key, a group of keys, a model, data or a topic",
     .usage = "[VERB|KEY|GROUP.*|MODEL|data=KIND|TOPIC] [model=NAME] [data=NAME]",
     .details =
@@ -73,6 +75,7 @@ const hu_verb hu_verb_help = {
 
 const hu_verb hu_verb_man = {
     .name = "man",
+    .group = HU_VERBS_MACHINE,
     .help = "print a manual page for man(1)",
     .usage = "[VERB]",
     .details = "",
@@ -86,6 +89,7 @@ const hu_verb hu_verb_man = {
 
 const hu_verb hu_verb_completion = {
     .name = "completion",
+    .group = HU_VERBS_MACHINE,
     .help = "print a script that completes words in a shell",
     .usage = "bash|zsh|fish",
     .details = "",

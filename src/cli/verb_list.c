@@ -1,11 +1,13 @@
 /* halfulp list: the runs of a folder, and its comparisons, demos and searches. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/verb.h"
 #include "config/used.h"
 #include "journal/listing.h"
+#include "manual/topics.h"
 #include "show/stdout.h"
 
 static const char *const no_keys[] = {NULL};
@@ -38,6 +40,12 @@ static hu_status run_list(hu_config *config, int *exit_code) {
     (void)exit_code;
     if (hu_config_subjects(config) > 0) folder = hu_config_subject(config, 0);
     HU_TRY(hu_keys_used(config, "list", no_keys));
+    for (size_t i = 0; !hu_file_exists(folder) && hu_topic_at(i); i++)
+        if (strcmp(hu_topic_at(i)->name, folder) == 0)
+            HU_TRY(hu_fail(HU_ERR_MISSING,
+                           "%s: no such folder, expected one that runs are in; `halfulp help %s` "
+                           "lists %s",
+                           folder, folder, folder));
     HU_TRY(hu_listing_read(folder, &runs));
     HU_TRY(hu_listing_groups(folder, &groups));
     if (hu_config_flag(config, "json", NULL))
@@ -55,6 +63,7 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_list = {
     .name = "list",
+    .group = HU_VERBS_TRAIN,
     .help = "the runs of a folder: what was trained, how far, how good",
     .usage = "[FOLDER] [--json]",
     .details =

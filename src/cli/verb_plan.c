@@ -347,6 +347,7 @@ static const char *const plan_keys[] = {HU_TRAINING_KEYS, "out.file", "cluster.*
 
 const hu_verb hu_verb_plan = {
     .name = "plan",
+    .group = HU_VERBS_COMPARE,
     .help = "what a training would compute and hold in memory, without training",
     .usage =
         "model=NAME [precision=...] [batch=N] [out=FILE.yaml] [nodes=N] [key=value ...] [--json]",

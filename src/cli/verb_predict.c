@@ -176,6 +176,7 @@ done:
 
 const hu_verb hu_verb_predict = {
     .name = "predict",
+    .group = HU_VERBS_USE,
     .help = "what a run's newest checkpoint says of test samples",
     .usage = "RUN [FILE|FOLDER ...] [top=N] [text=TEXT] [count=N] [out=FILE.csv] "
              "[pictures=FILE.png] "

@@ -67,6 +67,7 @@ static const char *const report_keys[] = {"out.file", "out.section", NULL};
 
 const hu_verb hu_verb_report = {
     .name = "report",
+    .group = HU_VERBS_UNDERSTAND,
     .help = "one page of pictures and tables from run folders",
     .usage = "RUN... [out=FILE] [section=NAME[:N]] [--json]",
     .details =

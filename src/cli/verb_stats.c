@@ -334,6 +334,7 @@ static const char *const stats_keys[] = {"bench.format", NULL};
 
 const hu_verb hu_verb_stats = {
     .name = "stats",
+    .group = HU_VERBS_UNDERSTAND,
     .help = "which range the numbers of a run needed: subnormal, vanished, lost in other formats",
     .usage = "RUN [format=F,...] [--json]",
     .details =

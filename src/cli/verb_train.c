@@ -195,6 +195,7 @@ static const char *const train_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_train = {
     .name = "train",
+    .group = HU_VERBS_TRAIN,
     .help = "train a model in a chosen precision",
     .usage = "[key=value ...] [--json]",
     .details = "Without keys: cnn-s on fashion-mnist in fp32, the recipe of the demo.\n"
@@ -216,6 +217,7 @@ static const char *const resume_keys[] = {HU_TRAINING_KEYS, NULL};
 
 const hu_verb hu_verb_resume = {
     .name = "resume",
+    .group = HU_VERBS_TRAIN,
     .help = "go on with an interrupted run, to the same bits",
     .usage = "RUN [key=value ...] [--json]",
     .details =
@@ -238,6 +240,7 @@ static const char *const eval_keys[] = {HU_TRAINING_KEYS, "eval.checkpoint", "ou
 
 const hu_verb hu_verb_eval = {
     .name = "eval",
+    .group = HU_VERBS_USE,
     .help = "metrics of a run's newest checkpoint on the test samples, or those held out",
     .usage = "RUN [part=validation|test] [checkpoint=best] [out=FILE.csv] [page=FILE.html] "
              "[key=value ...] [--json]",

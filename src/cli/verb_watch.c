@@ -97,6 +97,7 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_watch = {
     .name = "watch",
+    .group = HU_VERBS_TRAIN,
     .help = "follow a training, a comparison or a search while it runs",
     .usage = "RUN [--json]",
     .details = "RUN is the folder of any of them. Prints what happened so far, a line for every\n"

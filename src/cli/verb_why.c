@@ -121,6 +121,7 @@ static const char *const flags[] = {"json", NULL};
 
 const hu_verb hu_verb_why = {
     .name = "why",
+    .group = HU_VERBS_UNDERSTAND,
     .help = "where the numbers of a run died: tensor, step, cause, what would have held them",
     .usage = "RUN [TENSOR|GLOB] [format=F,...] [try=N [run.dir=DIR] [threads=N] [seed=N]] [--json]",
     .details =

@@ -77,6 +77,8 @@ static hu_status refuse_dashes(const hu_config_request *request, int index) {
     for (char *c = name; *c; c++)
         if (*c == '-') *c = '_';
     const char *usual = hu_config_key_alias(name);
+    if (hu_config_key_elsewhere(name) && !hu_config_key_find(name))
+        return hu_fail(HU_ERR_UNKNOWN, "found '%.100s': %s", word, hu_config_key_elsewhere(name));
     if (!hu_config_key_find(name) && !usual) return HU_OK;
     const char *next = index + 1 < request->argc ? request->argv[index + 1] : "";
     bool has_next = *next && *next != '-' && !strchr(next, '=') && index + 1 != request->verb_index;
@@ -171,9 +173,15 @@ static bool looks_like_key(const char *word, const char *equals) {
 }
 
 /* A word that is no flag, no subject and no pair. */
-static hu_status refuse_word(const char *word) {
+static hu_status refuse_word(const hu_config_request *request, const char *word) {
+    const char *verb = request->argv[request->verb_index];
     if (hu_config_key_find(word) || strcmp(word, "config") == 0)
         return hu_fail(HU_ERR_ARGUMENT, "found '%.100s' alone, expected a value: %.100s=...", word,
+                       word);
+    if (hu_file_exists(word) && strcmp(verb, "compare") == 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found '%.100s', expected key=value or a flag: compare trains; runs that "
+                       "are there are put beside each other by `halfulp report RUN...`",
                        word);
     return hu_fail(HU_ERR_ARGUMENT, "found '%.100s', expected key=value or a flag", word);
 }
@@ -191,7 +199,7 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
         config->subject[config->subjects++] = word;
         return HU_OK;
     }
-    return equals ? take_pair(config, word, word) : refuse_word(word);
+    return equals ? take_pair(config, word, word) : refuse_word(request, word);
 }
 
 /* "-o FILE" is out=FILE. */

@@ -47,6 +47,10 @@ const char *hu_config_key_alias(const char *name);
 /* Whether a word is an option within the name of a number format ("bias"), and no key. */
 bool hu_config_is_format_option(const char *name);
 
+/* What other programs have a key for and this one has none, as device and amp: why, and what to
+ * type instead; dashes as underscores. NULL: nothing is known of the word. */
+const char *hu_config_key_elsewhere(const char *name);
+
 /* HU_ERR_UNKNOWN: "<origin>: unknown key '...', nearest: ...". */
 hu_status hu_config_key_unknown(const char *origin, const char *name);
 

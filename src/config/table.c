@@ -54,12 +54,38 @@ static size_t list_all(const char **names) {
  * a key here, too, is none of them. */
 const char *hu_config_key_alias(const char *name) {
     static const char *const aliases[][2] = {
-        {"batch_size", "batch"},    {"bs", "batch"},        {"learning_rate", "lr"},
-        {"num_epochs", "epochs"},   {"epoch", "epochs"},    {"max_steps", "steps"},
-        {"dataset", "data"},        {"arch", "model"},      {"net", "model"},
-        {"optim", "optimizer"},     {"dtype", "precision"}, {"wd", "optimizer.weight_decay"},
-        {"num_workers", "workers"}, {"output", "out"},      {"resume_from", "init"},
-        {"num_threads", "threads"}};
+        {"batch_size", "batch"},
+        {"bs", "batch"},
+        {"learning_rate", "lr"},
+        {"num_epochs", "epochs"},
+        {"epoch", "epochs"},
+        {"max_steps", "steps"},
+        {"dataset", "data"},
+        {"arch", "model"},
+        {"net", "model"},
+        {"optim", "optimizer"},
+        {"dtype", "precision"},
+        {"wd", "optimizer.weight_decay"},
+        {"output", "out"},
+        {"resume_from", "init"},
+        {"num_threads", "threads"},
+        {"imgsz", "data.size"},
+        {"img_size", "data.size"},
+        {"image_size", "data.size"},
+        {"lr_scheduler", "lr.schedule"},
+        {"scheduler", "lr.schedule"},
+        {"seq_len", "data.length"},
+        {"max_length", "data.length"},
+        {"pretrained", "init"},
+        {"save_dir", "run.dir"},
+        {"output_dir", "run.dir"},
+        {"log_dir", "run.dir"},
+        {"early_stopping", "stop.patience"},
+        {"grad_clip", "optimizer.clip_norm"},
+        {"max_grad_norm", "optimizer.clip_norm"},
+        {"gradient_accumulation_steps", "optimizer.accumulate"},
+        {"tokenizer", "data.unit"},
+        {"val_split", "data.validation"}};
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
         if (strcmp(aliases[i][0], name) == 0) return aliases[i][1];
     return NULL;
@@ -72,6 +98,30 @@ bool hu_config_is_format_option(const char *name) {
     return false;
 }
 
+const char *hu_config_key_elsewhere(const char *name) {
+    static const char *const known[][2] = {
+        {"device", "there is no GPU here: threads=N says how many threads of the CPU compute"},
+        {"gpu", "there is no GPU here: threads=N says how many threads of the CPU compute"},
+        {"gpus", "there is no GPU here: threads=N says how many threads of the CPU compute"},
+        {"cuda", "there is no GPU here: threads=N says how many threads of the CPU compute"},
+        {"amp", "precision=fp16 is what automatic mixed precision does, with its loss scaling"},
+        {"mixed_precision", "precision=fp16, bf16 or hfp8; `halfulp help precision` lists more"},
+        {"fp16", "precision=fp16"},
+        {"bf16", "precision=bf16"},
+        {"fp8", "precision=hfp8"},
+        {"num_workers", "samples are read by threads of their own as they are needed; threads=N "
+                        "says how many compute, workers=N how many workers share a batch"},
+        {"pin_memory", "samples are in memory already, or are read ahead"},
+        {"deterministic", "every training is: the same bits on every machine, with any threads"},
+        {"compile", "nothing has to be compiled"},
+        {"resume", "a run goes on by `halfulp resume RUN`"},
+        {"export", "weights are written by `halfulp export RUN`"},
+        {"device_map", "there is no GPU here: threads=N says how many threads compute"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], name) == 0) return known[i][1];
+    return NULL;
+}
+
 hu_status hu_config_key_unknown(const char *origin, const char *name) {
     const char *names[2 * KEY_COUNT];
     const char *usual = hu_config_key_alias(name);
@@ -82,6 +132,9 @@ hu_status hu_config_key_unknown(const char *origin, const char *name) {
         return hu_fail(HU_ERR_UNKNOWN,
                        "%s: unknown key '%s', which is a part of a format's name: e4m3:bias=11",
                        origin, name);
+    if (hu_config_key_elsewhere(name))
+        return hu_fail(HU_ERR_UNKNOWN, "%s: unknown key '%s': %s", origin, name,
+                       hu_config_key_elsewhere(name));
     if (strcmp(name, "config") == 0)
         return hu_fail(HU_ERR_UNKNOWN,
                        "%s: unknown key 'config', which stands on command lines only: files do not "

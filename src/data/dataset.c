@@ -384,6 +384,11 @@ static hu_status open_squares(const hu_data_kind *kind, const hu_image_choice *c
 static hu_status check_files(const hu_data_kind *kind, const hu_data_known *known,
                              const char *name) {
     if (!known->files || kind->takes_files || has_squares(kind)) return HU_OK;
+    if (kind->takes_text || kind->takes_parallel)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found '%.100s' for a model of %s, expected text='%.100s': words to go on "
+                       "with or to translate",
+                       known->files[0], name, known->files[0]);
     return hu_fail(
         HU_ERR_ARGUMENT,
         "found the file %s for a model of %s, expected one of folder:DIR, boxes:DIR, "

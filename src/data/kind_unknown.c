@@ -1,4 +1,5 @@
 /* data/kind_unknown.c - what data= of no known kind may have been meant to be. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,7 +57,13 @@ hu_status hu_data_kind_unknown(const char *spec, const hu_data_kind *kinds, size
     bool is_path = strchr(spec, '/') || spec[0] == '.' || spec[0] == '~' || hu_file_exists(spec);
     size_t length = strcspn(spec, ":");
     snprintf(word, sizeof word, "%.*s", length < WORD_BYTES ? (int)length : WORD_BYTES, spec);
-    const char *advice = find_advice(word);
+    char lower[WORD_BYTES]; /* kinds have small letters */
+    for (size_t i = 0; i < WORD_BYTES; i++) lower[i] = (char)tolower((unsigned char)word[i]);
+    for (size_t i = 0; i < count && strcmp(lower, word) != 0; i++)
+        if (strcmp(kinds[i].name, lower) == 0)
+            return hu_fail(HU_ERR_UNKNOWN, "data: found '%s', expected %s%s", spec, lower,
+                           spec[length] ? spec + length : "");
+    const char *advice = find_advice(lower);
     if (advice) return hu_fail(HU_ERR_UNKNOWN, "data: found '%s', expected %s", word, advice);
     if (is_path && !strchr(spec, ':'))
         return hu_fail(HU_ERR_UNKNOWN,

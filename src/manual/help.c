@@ -14,12 +14,21 @@
 
 enum { NEAREST_BYTES = 256, NAMES_MOST = 1024 };
 
-/* Name and version, usage, and a line for each verb. */
+/* Name and version, usage, and a line for each verb, by group. */
 static void put_verbs(hu_page *page, const hu_verb *const *verbs) {
+    static const char *const titles[HU_VERB_GROUPS] = {
+        [HU_VERBS_TRAIN] = "train",     [HU_VERBS_UNDERSTAND] = "understand a training",
+        [HU_VERBS_COMPARE] = "compare", [HU_VERBS_USE] = "use a model",
+        [HU_VERBS_FORMATS] = "formats", [HU_VERBS_MACHINE] = "this machine, and help"};
     hu_page_put(page, "halfulp " HALFULP_VERSION
                       ": trains neural networks in number formats that no hardware has yet\n\n"
-                      "usage: halfulp VERB [key=value ...] [--json]\n\nverbs:\n");
-    for (; *verbs; verbs++) hu_page_put(page, "  %-11s %s\n", (*verbs)->name, (*verbs)->help);
+                      "usage: halfulp VERB [key=value ...] [--json]\n");
+    for (int group = 0; group < HU_VERB_GROUPS; group++) {
+        hu_page_put(page, "\n%s:\n", titles[group]);
+        for (const hu_verb *const *verb = verbs; *verb; verb++)
+            if ((int)(*verb)->group == group)
+                hu_page_put(page, "  %-11s %s\n", (*verb)->name, (*verb)->help);
+    }
 }
 
 hu_status hu_manual_short(const hu_verb *const *verbs, char **text) {

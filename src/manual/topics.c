@@ -169,6 +169,35 @@ static void put_scales(hu_page *page) {
 }
 
 /* In the order in which a reader of the help may ask. */
+/* The way from and to PyTorch. */
+static void put_pytorch(hu_page *page) {
+    hu_page_put(
+        page,
+        "PyTorch and halfulp meet in files of weights. A network of PyTorch cannot be read.\n\n"
+        "  halfulp export RUN out=w.safetensors     weights of a run, named and laid out as\n"
+        "                                           torch has them: load_state_dict takes them\n"
+        "  halfulp train init=w.safetensors ...     begins with weights of torch\n\n"
+        "What torch calls float8_e4m3fn is e4m3fn here, float8_e5m2 is e5m2, bfloat16 is bf16,\n"
+        "float16 is fp16. docs/weights.md has the lines of Python for every model.\n");
+}
+
+static void put_python(hu_page *page) {
+    hu_page_put(page,
+                "There is no package for Python yet. Every verb prints one JSON object with "
+                "--json:\n\n"
+                "  json.loads(subprocess.run([\"halfulp\", \"train\", ..., \"--json\"],\n"
+                "                            capture_output=True).stdout)\n\n"
+                "and metrics.csv, metrics.jsonl and weights.safetensors of a run are read by "
+                "pandas and\nsafetensors (`halfulp help runs`). libhalfulp is a C library that "
+                "ctypes opens.\n");
+}
+
+static void put_onnx(hu_page *page) {
+    hu_page_put(page,
+                "ONNX files are neither read nor written. Weights go out as safetensors (`halfulp "
+                "export RUN`);\nPyTorch takes them and writes ONNX: docs/weights.md.\n");
+}
+
 static const hu_topic topics[] = {
     {"models", "networks by name", put_models},
     {"data", "data sets, and what their folders hold", put_data},
@@ -181,6 +210,9 @@ static const hu_topic topics[] = {
     {"optimizers", "updates by name", put_optimizers},
     {"schedules", "learning rates over time", put_schedules},
     {"keys", "all keys, in groups", put_keys},
+    {"pytorch", "weights to and from PyTorch", put_pytorch},
+    {"python", "from Python", put_python},
+    {"onnx", "what there is of ONNX", put_onnx},
     {"exit-codes", "what the program returns", put_exit_codes},
 };
 

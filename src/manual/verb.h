@@ -11,9 +11,21 @@ typedef struct hu_verb_example {
     const char *words, *what;
 } hu_verb_example;
 
+/* What a verb is for: groups of `halfulp --help`, in its order. */
+typedef enum hu_verb_group {
+    HU_VERBS_TRAIN,
+    HU_VERBS_UNDERSTAND,
+    HU_VERBS_COMPARE,
+    HU_VERBS_USE,
+    HU_VERBS_FORMATS,
+    HU_VERBS_MACHINE,
+    HU_VERB_GROUPS
+} hu_verb_group;
+
 /* One row of the table: what `halfulp NAME` is, and what it takes. */
 typedef struct hu_verb {
     const char *name;
+    hu_verb_group group;
     const char *help;         /* one line */
     const char *usage;        /* what follows the name: "NAME [--json]" */
     const char *details;      /* lines for `halfulp VERB --help`, each ended by \n; may be "" */

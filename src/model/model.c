@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -30,14 +31,83 @@ const char *const hu_size_keys[HU_SIZES] = {
 static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
 #undef HU_MODEL_NAME
 
+/* What a name of no model may have been meant to be: files of other programs, and networks that
+ * everybody knows. NULL: nothing is known of it. */
+static const char *model_elsewhere(const char *name) {
+    static const char *const endings[][2] = {
+        {".onnx", "ONNX files cannot be read; a network of one's own is declared in C, see "
+                  "examples/network.c"},
+        {".py", "a network of Python cannot be read; one of one's own is declared in C, see "
+                "examples/network.c"},
+        {".pt", "a file of PyTorch holds no network that can be read; weights for a model of the "
+                "list come by init=FILE.safetensors"},
+        {".pth", "a file of PyTorch holds no network that can be read; weights for a model of the "
+                 "list come by init=FILE.safetensors"},
+        {".safetensors", "weights for a model of the list come by init=FILE.safetensors"}};
+    static const char *const known[][2] = {
+        {"gpt", "the nearest is transformer-lm-s, which predicts the next word"},
+        {"llama", "the nearest is transformer-lm-s, which predicts the next word"},
+        {"bert-large", "the nearest is bert-base"},
+        {"vit", "the nearest is deit-tiny, or deit-s for pictures of 32 pixels"},
+        {"yolo", "the nearest are ssd-s and faster-rcnn-s, which find boxes"},
+        {"unet", "the nearest is fcn-s, which gives every pixel a class"},
+        {"u-net", "the nearest is fcn-s, which gives every pixel a class"},
+        {"efficientnet", "the nearest is mobilenet-v2"},
+        {"densenet", "the nearest is resnet18"},
+        {"wav2vec", "the nearest is ds2-s, which writes what is said"},
+        {"whisper", "the nearest is ds2-s, which writes what is said"},
+        {"esrgan", "the nearest is pan-s, which enlarges pictures"}};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(name), end = strlen(endings[i][0]);
+        if (length > end && strcmp(name + length - end, endings[i][0]) == 0) return endings[i][1];
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(name, known[i][0], strlen(known[i][0])) == 0) return known[i][1];
+    return NULL;
+}
+
 hu_status hu_model_find(const char *name, const hu_model **model) {
     char nearest[256];
     for (int i = 0; i < hu_model_count; i++) {
         *model = &hu_model_table[i];
         if (strcmp(name, names[i]) == 0) return HU_OK;
     }
+    if (model_elsewhere(name))
+        return hu_fail(HU_ERR_UNKNOWN,
+                       "model '%.100s' is not known: %s; `halfulp help model` lists all", name,
+                       model_elsewhere(name));
     hu_nearest(name, names, (size_t)hu_model_count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);
+}
+
+static bool is_small(const char *name) {
+    size_t length = strlen(name);
+    return length > 2 && strcmp(name + length - 2, "-s") == 0;
+}
+
+/* The failure to fit the model's task, and which small models learn from such data. */
+static hu_status fits_others(hu_status failed, const char *name, const hu_task *missed,
+                             const hu_dataset *dataset) {
+    enum { MOST = 4 };
+    const hu_model *model;
+    char why[512], others[256] = "";
+    size_t used = 0;
+    int count = 0;
+    snprintf(why, sizeof why, "%s", hu_last_error());
+    bool is_own = hu_model_find(name, &model) == HU_OK && strcmp(model->task, missed->name) == 0;
+    for (int i = 0; is_own && i < hu_model_count && count < MOST; i++) {
+        const hu_task *task;
+        hu_task_shapes shapes;
+        if (!is_small(names[i]) || hu_task_find(hu_model_table[i].task, &task) != HU_OK ||
+            hu_task_fit(task, dataset, &shapes) != HU_OK)
+            continue;
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", count ? ", " : "",
+                                 names[i]);
+        count++;
+    }
+    if (count == 0) return hu_fail(failed, "%s", why);
+    return hu_fail(failed, "%s: model %s does not learn from it; model=NAME with one of %s does",
+                   why, name, others);
 }
 
 /* A task that was asked for wins over the model's own; so does a loss over the task's. */
@@ -49,7 +119,8 @@ hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_f
     if (!task) HU_TRY(hu_model_find(name, &model));
     if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
     if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
-    HU_TRY(hu_task_fit(choice->task, dataset, &choice->shapes));
+    st = hu_task_fit(choice->task, dataset, &choice->shapes);
+    if (st == HU_ERR_ARGUMENT) st = fits_others(st, name, choice->task, dataset);
 done:
     return st;
 }

@@ -9,7 +9,8 @@ import tempfile
 import program
 
 SOURCE = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-TOPICS = ["models", "data", "runs", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes"]
+TOPICS = ["models", "data", "runs", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes",
+          "pytorch", "python", "onnx"]
 # What makes an example small enough for a test.
 SMALL = ["data.limit=64", "data.test_limit=16", "batch=16", "epochs=0.5", "threads=1", "run.quiet=on"]
 TRAINS = ("train", "compare", "demo", "assign", "resume")
@@ -106,6 +107,17 @@ class Help(unittest.TestCase):
         long = [line for word in ("keys", "models", "data", "runs", "folder", "boxes", "text", "train", "predict") for line in ok("help", word).splitlines()
                 if len(line) > 100]
         self.assertEqual(long, [])
+
+    def test_verbs_stand_in_groups(self):
+        out = ok("--help")
+        for title, verb in (("train", "demo"), ("understand a training", "why"), ("compare", "compare"),
+                            ("use a model", "predict"), ("formats", "fmt"), ("this machine, and help", "doctor")):
+            self.assertRegex(out, rf"\n{title}:\n  {verb} ")
+        for verb in verbs():
+            self.assertEqual(len(re.findall(rf"^  {verb} ", out, re.MULTILINE)), 1, verb)
+
+    def test_the_page_of_the_program_by_its_name(self):
+        self.assertEqual(ok("man", "halfulp"), ok("man"))
 
     def test_unknown_words(self):
         code, out, err = program.call("help", "precison", cwd="/")
