@@ -9,6 +9,7 @@ enum { COLUMNS = 79 };
 /* In the order of keys.list, but for what only some verbs read, which comes last. */
 static const hu_key_group groups[] = {
     {"model", "the network"},
+    {"init", "which weights of a file it begins with"},
     {"task", "what it learns"},
     {"data", "what it is trained on"},
     {"precision", "which tensors are rounded, and to what"},

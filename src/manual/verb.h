@@ -47,7 +47,7 @@ typedef struct hu_verb {
 
 /* Keys of a training, for tables of keys. */
 #define HU_TRAINING_KEYS                                                                           \
-    "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*",             \
+    "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*", "init.*",   \
         "optimizer.*", "lr.*", "scaler.*", "eval.*", "stop.*", "run.*", "comm.*", "-comm.rho",     \
         "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat",                \
         "-eval.checkpoint"

@@ -14,7 +14,7 @@
 #include "model/model.h"
 #include "precision/plan.h"
 #include "session/comm.h"
-#include "session/initial.h"
+#include "train/check_start.h"
 #include "session/join.h"
 #include "session/precision.h"
 #include "session/recipe.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "precision/role.h"
-#include "session/initial.h"
+#include "train/check_start.h"
 
 /* What a model and data set are trained with unless the user says otherwise. The first row that
  * matches counts. */

@@ -69,7 +69,7 @@ static hu_status find_checkpoint(const hu_gradients_wanted *wanted, const hu_lis
 /* A trainer of the run as it was there. */
 static hu_status begin(const hu_saved_gradients *g, const hu_checkpoint *checkpoint,
                        hu_trainer *trainer) {
-    if (!checkpoint) return hu_initial_weights(g->config, trainer);
+    if (!checkpoint) return hu_initial_weights(g->config, trainer, NULL);
     return hu_saved_run_restore(g->config, g->run.directory, trainer, checkpoint);
 }
 

@@ -36,6 +36,13 @@ static bool draws_from_others(const hu_keys *saved, const hu_keys *given) {
     return images && hu_image_held_is_flat(images, &is_flat) == HU_OK && is_flat;
 }
 
+/* Whether what is given now is what was, or a text that stands for it in folders without. */
+static bool is_same(const hu_keys *now, const hu_keys *first, const char *name) {
+    bool is_list = hu_keys_kind_of(now) == HU_KEYS_LIST;
+    if (is_list && first) return hu_keys_equal(now, first);
+    return is_list ? hu_keys_count(now) == 0 : strcmp(hu_keys_value(now), name) == 0;
+}
+
 /* Another one of these would be another run. A folder of an older version has no word about some.
  * looks: nothing is trained. */
 static hu_status check_kept(const hu_keys *saved, const hu_keys *given, bool looks) {
@@ -43,6 +50,9 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given, bool loo
         const char *key, *missing, *what;
     } kept[] = {{"model.name", NULL, "its model"},
                 {"model.init", "none", "the weights that it was begun with"},
+                {"init.only", "", "the part of them that it took"},
+                {"init.skip", "", "the part of them that it took"},
+                {"init.strict", "on", "the part of them that it took"},
                 {"task.name", NULL, "its task"},
                 {"task.loss", NULL, "its loss"},
                 {"data.validation", "0", "the samples that it holds out"},
@@ -55,7 +65,7 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given, bool loo
         const hu_keys *now = hu_keys_find(given, kept[i].key);
         const hu_keys *first = hu_keys_find(saved, kept[i].key);
         const char *name = first ? hu_keys_value(first) : kept[i].missing;
-        if (!now || !name || strcmp(hu_keys_value(now), name) == 0) continue;
+        if (!now || !name || is_same(now, first, name)) continue;
         if (strcmp(hu_keys_value(now), "auto") == 0) continue;
         if (strcmp(kept[i].key, "data.validation") == 0 && looks && draws_from_others(saved, given))
             continue;

@@ -60,7 +60,7 @@ static hu_status load_newest(hu_session *session, const char *directory, hu_run_
         HU_TRY(hu_saved_run_check_open(directory));
         hu_listener_tell(session->listener, "%s holds no checkpoint yet: starts from step 0",
                          directory);
-        return hu_initial_weights(session->config, session->trainer);
+        return hu_initial_weights(session->config, session->trainer, session->listener);
     }
     HU_TRY(st);
     if (warning[0]) hu_listener_tell(session->listener, "%s", warning);
@@ -159,7 +159,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
                                     &session->folder));
         tell_note(session);
     } else {
-        HU_TRY(hu_initial_weights(session->config, session->trainer));
+        HU_TRY(hu_initial_weights(session->config, session->trainer, session->listener));
         HU_TRY(
             hu_run_folder_create(directory, session->config, session->trainer, &session->folder));
     }
@@ -183,7 +183,7 @@ done:
 static hu_status follow_folder(hu_session *session, const char *directory, bool resume) {
     hu_run_saved saved = {0};
     hu_status st = resume ? load_newest(session, directory, &saved)
-                          : hu_initial_weights(session->config, session->trainer);
+                          : hu_initial_weights(session->config, session->trainer, session->listener);
     hu_run_saved_free(&saved);
     return st;
 }

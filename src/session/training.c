@@ -96,7 +96,7 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
     HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
     options.own = net ? &own : NULL;
     HU_TRY(hu_trainer_create(&options, data, &t->trainer));
-    HU_TRY(hu_initial_weights(t->config, t->trainer));
+    HU_TRY(hu_initial_weights(t->config, t->trainer, NULL));
     const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
     HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), hu_walk_more(edges) & HU_WALK_WEIGHTS,
                           &t->walk));

@@ -15,6 +15,7 @@
 #include "base/head.h"
 #include "base/keys.h"
 #include "base/memory.h"
+#include "store/other_weights.h"
 #include "store/safetensors_header.h"
 
 enum { LENGTH_BYTES = 8, ALIGNMENT = 8 };
@@ -185,7 +186,11 @@ static hu_status check_size(const char *path) {
     if (st != HU_OK || got < sizeof head || file_bytes > HU_SAFETENSORS_FILE_BYTES) return st;
     hu_byte_reader reader = {path, head, (size_t)file_bytes, 0};
     st = read_length(&reader, &length);
-    return st == HU_OK ? check_header(path, length, (size_t)file_bytes) : st;
+    if (st == HU_OK) return check_header(path, length, (size_t)file_bytes);
+    hu_status other = hu_other_weights(path, head, sizeof head);
+    return other == HU_OK
+               ? read_length(&(hu_byte_reader){path, head, (size_t)file_bytes, 0}, &length)
+               : other;
 }
 
 hu_status hu_safetensors_open(const char *path, hu_safetensors **result) {

@@ -31,7 +31,7 @@ done:
 
 hu_status hu_assign_probe_make(const hu_assign *assign, hu_assign_probe *probe) {
     hu_status st = hu_trainer_create(&probe->options, assign->dataset, &probe->trainer);
-    return st == HU_OK ? hu_initial_weights(probe->config, probe->trainer) : st;
+    return st == HU_OK ? hu_initial_weights(probe->config, probe->trainer, NULL) : st;
 }
 
 void hu_assign_probe_close(hu_assign_probe *probe) {

@@ -56,3 +56,10 @@ void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *s
         x[i] = is_norm ? 1.0f + t / 16.0f : ldexpf(t, -exponent);
     }
 }
+
+const char *hu_check_salt(const char *init) {
+    size_t length = strlen("check");
+    if (strncmp(init, "check", length) != 0) return NULL;
+    if (init[length] == ':') return init + length + 1;
+    return init[length] == '\0' ? init + length : NULL;
+}

@@ -19,4 +19,8 @@
 void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *shape,
                          const char *salt, float *x);
 
+/* The salt of "check" or "check:SALT", NULL of any other text, which is a file. Borrowed from init.
+ */
+const char *hu_check_salt(const char *init);
+
 #endif
