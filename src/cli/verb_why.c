@@ -13,6 +13,7 @@
 #include "explain/why_json.h"
 #include "explain/wire.h"
 #include "show/stdout.h"
+#include "sweep/price.h"
 #include "sweep/try.h"
 
 /* From narrow to wide, the order in which the answer lists them. */
@@ -55,7 +56,8 @@ static hu_status find_advice(const hu_explaining *x, hu_repair *advice, bool *ha
     bool is_apart = hu_is_optimizer_state(&x->run, place) ||
                     (place != HU_NONE && hu_is_on_wire(&x->run, place));
     *has_advice = x->run.config && !is_apart;
-    return *has_advice ? hu_repair_create(&x->run, &x->why, advice) : HU_OK;
+    hu_status st = *has_advice ? hu_repair_create(&x->run, &x->why, advice) : HU_OK;
+    return st == HU_OK && *has_advice ? hu_repair_price(x->run.folder, advice) : st;
 }
 
 static json_t *whole_json(const hu_explaining *x, uint32_t asked, const hu_repair *advice) {

@@ -12,7 +12,8 @@
 enum {
     CHOICES_MOST = 2 * HU_CANDIDATES_MOST,
     CHANGES_MOST = 3 * (CHOICES_MOST + 2), /* of one side: each choice with each kind of scaling */
-    MENDING_MOST = HU_REPAIR_MOST - 1,
+    CHEAP_MOST = 3,
+    MENDING_MOST = HU_REPAIR_MOST - CHEAP_MOST,
     JOINED_MOST = 8,  /* the best of one side, which are put together with those of the other */
     USUAL_SCALE = 16, /* log2 of scaler.init's default */
     LEAST_SCALE = -60 /* below it gradients are no longer numbers worth scaling */
@@ -39,7 +40,10 @@ typedef struct search {
     double *score; /* [recorded.count] as the run rounds */
     hu_way now;
     half forward, backward;
+    const char *scale; /* what the run's own formats get where they are scaled */
 } search;
+
+static const char current_scale[] = ":scale=current", delayed_scale[] = ":scale=delayed";
 
 /* ---- choices ---- */
 
@@ -57,7 +61,7 @@ static void add_choice(search *s, const char *name, const char *scale) {
 static void make_choices(search *s, const hu_candidates *candidates) {
     for (int f = 0; f < candidates->count; f++) {
         add_choice(s, candidates->name[f], "");
-        add_choice(s, candidates->name[f], ":scale=current");
+        add_choice(s, candidates->name[f], current_scale);
     }
 }
 
@@ -97,11 +101,10 @@ static void find_roles(search *s, half *side) {
 /* ---- changes ---- */
 
 /* The format that a role has now with a scale of each tensor; false: it has no use for one. */
-static bool scale_now(const hu_quantizer *now, hu_quantizer *scaled,
+static bool scale_now(const hu_quantizer *now, const char *scale, hu_quantizer *scaled,
                       char words[HU_QUANTIZER_BYTES]) {
-    static const char scale[] = ":scale=current";
     if (now->kind != HU_QUANTIZER_FLOAT || now->scale != HU_SCALE_NONE) return false;
-    hu_quantizer_print(now, words, HU_QUANTIZER_BYTES - (uint32_t)sizeof scale);
+    hu_quantizer_print(now, words, HU_QUANTIZER_BYTES - (uint32_t)sizeof current_scale);
     strcat(words, scale);
     return hu_quantizer_parse(words, HU_ROUND_NEAREST_EVEN, scaled) == HU_OK;
 }
@@ -120,7 +123,7 @@ static bool is_worth_trying(const hu_quantizer *to, const hu_quantizer *now) {
 static bool change_role(const search *s, const choice *c, hu_role role, hu_change *change) {
     const hu_quantizer *now = &s->advice->setup.usual[role];
     hu_quantizer *to = &change->way.role[role];
-    if (!c && !scale_now(now, to, change->format[role])) return false;
+    if (!c && !scale_now(now, s->scale, to, change->format[role])) return false;
     if (c && !is_worth_trying(&c->quantizer, now)) return false;
     if (c) *to = c->quantizer;
     if (c) snprintf(change->format[role], sizeof change->format[role], "%s", c->words);
@@ -284,23 +287,63 @@ static bool is_told(const hu_repair *a, const hu_change *change) {
     return is_any;
 }
 
+static hu_outcome judge_both(const hu_recorded *recorded, const hu_way *way) {
+    hu_outcome forward = hu_trial_judge(recorded, way, false, NULL);
+    hu_outcome backward = hu_trial_judge(recorded, way, true, NULL);
+    return hu_outcome_worse(&forward, &backward);
+}
+
+/* A change that keeps the formats' bits, told though it may not mend all. */
+static void take_cheap(search *s, const hu_opened_run *run, hu_change *change) {
+    hu_repair *a = s->advice;
+    change->changes = count_changes(change);
+    if (a->count == HU_REPAIR_MOST) return;
+    hu_repair_option *option = &a->option[a->count++];
+    *option = (hu_repair_option){.change = *change};
+    hu_repair_words(run, a, change, option);
+}
+
 /* The formats of now with a scale of each tensor, where roles are in trouble. */
-static void take_own(search *s, const hu_opened_run *run) {
+static void take_own(search *s, const hu_opened_run *run, const char *scale) {
     hu_repair *a = s->advice;
     hu_change change = {.way = s->now};
     bool is_other = false;
+    s->scale = scale;
     for (int r = 0; r < HU_ROLE_COUNT; r++)
         if (s->forward.changes[r] || s->backward.changes[r])
             is_other |= change_role(s, NULL, (hu_role)r, &change);
+    s->scale = current_scale;
     if (!is_other || a->count == 0 || a->is_partial || is_told(a, &change)) return;
-    hu_outcome forward = hu_trial_judge(&a->recorded, &change.way, false, NULL);
-    hu_outcome backward = hu_trial_judge(&a->recorded, &change.way, true, NULL);
-    change.outcome = hu_outcome_worse(&forward, &backward);
-    change.changes = count_changes(&change);
-    if (change.outcome.error >= a->before.error) return;
-    hu_repair_option *option = &a->option[a->count++];
-    *option = (hu_repair_option){.change = change};
-    hu_repair_words(run, a, &change, option);
+    change.outcome = judge_both(&a->recorded, &change.way);
+    if (change.outcome.error < a->before.error) take_cheap(s, run, &change);
+}
+
+/* Gradients that a way leaves with an error that does not train well. */
+static uint32_t count_bad(search *s, const hu_way *way) {
+    const hu_recorded *recorded = &s->advice->recorded;
+    uint32_t bad = 0;
+    (void)hu_trial_judge(recorded, way, true, s->score);
+    for (uint32_t t = 0; t < recorded->count; t++)
+        bad += hu_is_backward(recorded->tensor[t].role) && is_bad(s, t);
+    return bad;
+}
+
+/* A dynamic loss scale alone, where it leaves half as many gradients in trouble: it costs nothing,
+ * so that it is told though it may not mend all. */
+static void take_dynamic(search *s, const hu_opened_run *run) {
+    hu_repair *a = s->advice;
+    hu_change change = {.way = s->now};
+    bool is_backward = false, is_known = false;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) is_backward |= s->backward.changes[r];
+    for (int o = 0; o < a->count; o++)
+        is_known |= a->option[o].change.is_scaled && count_changes(&a->option[o].change) == 1;
+    if (!is_backward || is_known || a->setup.scaler == HU_LOSS_SCALE_DYNAMIC) return;
+    if (!change_scaler(s, HU_LOSS_SCALE_DYNAMIC, &change)) return;
+    change.bad_before = count_bad(s, &s->now);
+    change.bad = count_bad(s, &change.way);
+    if (2 * change.bad > change.bad_before) return;
+    change.outcome = judge_both(&a->recorded, &change.way);
+    take_cheap(s, run, &change);
 }
 
 static hu_status join_sides(search *s, const hu_opened_run *run) {
@@ -321,7 +364,9 @@ static hu_status join_sides(search *s, const hu_opened_run *run) {
     for (int i = 0; i < count && a->count == 0; i++)
         if (is_change(s, &all[i]) && all[i].outcome.error < 0.5 * a->before.error)
             take(s, run, &all[i]);
-    take_own(s, run);
+    take_own(s, run, current_scale);
+    take_own(s, run, delayed_scale);
+    take_dynamic(s, run);
     hu_free(all);
     return HU_OK;
 }
@@ -368,7 +413,7 @@ static hu_status create(const hu_opened_run *run, const hu_why *why, bool only_f
     HU_TRY(hu_setup_read(run, why, &advice->recorded, &advice->setup));
     HU_TRY(HU_NEW_ARRAY(&advice->is_freed, (size_t)advice->recorded.count + 1));
     HU_TRY(HU_NEW(&s));
-    *s = (search){.advice = advice, .backward = {.is_backward = true}};
+    *s = (search){.advice = advice, .scale = current_scale, .backward = {.is_backward = true}};
     HU_TRY(find_options(s, run));
 done:
     hu_free(s);

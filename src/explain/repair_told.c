@@ -102,6 +102,11 @@ static json_t *outcome_json(const hu_explaining *x, const hu_repair *advice, con
                      "lost_tensor", tensor_json(x, advice, o->lost_tensor));
 }
 
+/* Null where nobody could plan it. */
+static json_t *bytes_json(uint64_t bytes) {
+    return bytes ? json_integer((json_int_t)bytes) : json_null();
+}
+
 static json_t *option_json(const hu_explaining *x, const hu_repair *advice,
                            const hu_repair_option *option) {
     char line[HU_REPAIR_LINE_BYTES];
@@ -109,10 +114,10 @@ static json_t *option_json(const hu_explaining *x, const hu_repair *advice,
     json_t *keys = json_array();
     for (int i = 0; i < option->words; i++)
         json_array_append_new(keys, json_string(option->word[i]));
-    return json_pack("{s:o, s:s, s:b, s:i, s:i, s:o}", "keys", keys, "line",
+    return json_pack("{s:o, s:s, s:b, s:i, s:i, s:o, s:o}", "keys", keys, "line",
                      hu_repair_line(option, line), "repairs", hu_repair_mends(option), "changes",
-                     (int)change->changes, "bits", (int)change->bits, "after",
-                     outcome_json(x, advice, &change->outcome));
+                     (int)change->changes, "bits", (int)change->bits, "planned_bytes",
+                     bytes_json(option->bytes), "after", outcome_json(x, advice, &change->outcome));
 }
 
 json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice) {
@@ -121,11 +126,11 @@ json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice) {
     const char *reason = hu_repair_reason(x, advice, text);
     for (int o = 0; o < advice->count; o++)
         json_array_append_new(options, option_json(x, advice, &advice->option[o]));
-    return json_pack("{s:I, s:I, s:o, s:o, s:o}", "histograms",
-                     (json_int_t)advice->recorded.histograms, "tensors",
-                     (json_int_t)advice->recorded.count, "before",
-                     outcome_json(x, advice, &advice->before), "options", options, "reason",
-                     reason ? json_string(reason) : json_null());
+    return json_pack(
+        "{s:I, s:I, s:o, s:o, s:o, s:o}", "histograms", (json_int_t)advice->recorded.histograms,
+        "tensors", (json_int_t)advice->recorded.count, "before",
+        outcome_json(x, advice, &advice->before), "options", options, "planned_bytes",
+        bytes_json(advice->bytes), "reason", reason ? json_string(reason) : json_null());
 }
 
 /* ---- text ---- */
@@ -139,18 +144,34 @@ static const char *name_of(const hu_explaining *x, const hu_repair *advice, uint
     return t == HU_NONE ? "no tensor" : hu_fact_name(x, advice->recorded.tensor[t].place, name);
 }
 
+/* "memory 6.0 MiB (now 2.4)" */
+static void write_memory(const hu_repair *advice, const hu_repair_option *option,
+                         const char *before, FILE *file) {
+    const double mib = 1024.0 * 1024.0;
+    if (!option->bytes || !advice->bytes) return;
+    fprintf(file, "%smemory %.1f MiB (now %.1f)", before, (double)option->bytes / mib,
+            (double)advice->bytes / mib);
+}
+
 static void write_effect(const hu_explaining *x, const hu_repair *advice,
                          const hu_repair_option *option, FILE *file) {
     char name[HU_TENSOR_NAME_BYTES];
     const hu_change *change = &option->change;
     const hu_outcome *before = &advice->before, *after = &change->outcome;
-    if (change->changes == 0 && !change->way.is_freed) return;
+    if (change->changes == 0 && !change->way.is_freed) {
+        write_memory(advice, option, "     ", file);
+        if (option->bytes && advice->bytes) fputs("\n", file);
+        return;
+    }
     fprintf(file,
             "     largest error of a tensor %.3g %% (now %.3g %%), largest share lost %.3g %% "
             "(now %.3g %%), worst in %s",
             percent(after->error), percent(before->error), percent(after->lost),
             percent(before->lost), name_of(x, advice, after->error_tensor, name));
     if (change->bits > 0) fprintf(file, "; %d bits more over the roles", (int)change->bits);
+    if (change->bad_before)
+        fprintf(file, "; gradients in trouble: %u (now %u)", change->bad, change->bad_before);
+    write_memory(advice, option, "; ", file);
     if (!advice->is_partial && !hu_repair_mends(option)) fputs("; does not mend all", file);
     fputs("\n", file);
 }

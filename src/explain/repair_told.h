@@ -19,7 +19,8 @@ enum { HU_REPAIR_LINE_BYTES = HU_REPAIR_WORDS * (HU_REPAIR_WORD_BYTES + 4) };
 const char *hu_repair_line(const hu_repair_option *option, char *text);
 
 /* {"histograms", "tensors", "before": {"error", "error_tensor", "lost", "lost_tensor"}, "options":
- * [{"keys": [words], "line", "repairs", "changes", "bits", "after": {...}}], "reason"}; NULL if
+ * [{"keys": [words], "line", "repairs", "changes", "bits", "planned_bytes",
+ * "after": {...}}], "planned_bytes", "reason"}; NULL if
  * out of memory. New reference. */
 json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice);
 

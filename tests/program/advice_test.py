@@ -173,9 +173,38 @@ def own_formats(checks, cwd):
         checks.same([option["repairs"] for option in options], sorted((o["repairs"] for o in options), reverse=True),
                     f"{name}: what mends all comes first")
         _, out, _ = call("why", name, cwd=cwd)
-        checks.same(out.count("; does not mend all\n"), 0 if mends else 1, f"{name}: {out}")
-    code, out, err = call("why", "e2m3", f"try={len(options)}", "--json", cwd=cwd)
-    checks.same((code, json.loads(out)["line"]), (0, "precision=e2m3:scale=current"), f"the last can be tried: {err}")
+        checks.same(out.count("; does not mend all\n"), [o["repairs"] for o in options].count(False), f"{name}: {out}")
+    lines = [option["line"] for option in options]
+    at = lines.index("precision=e2m3:scale=current") + 1
+    code, out, err = call("why", "e2m3", f"try={at}", "--json", cwd=cwd)
+    checks.same((code, json.loads(out)["line"]), (0, lines[at - 1]), f"one that does not mend all can be tried: {err}")
+
+
+def prices(checks, cwd):
+    """Advice says what it costs: the memory that a training with it plans; what costs nothing is among it."""
+    run = [*SMALL, "steps=20", "precision=1/4/3", "scaler=none"]
+    program.train(*run, cwd=cwd, run="run")
+    advice, (_, out, _) = why(cwd, "run")["advice"], call("why", "run", cwd=cwd)
+    lines = [option["line"] for option in advice["options"]]
+    cheap = [n for n, line in enumerate(lines) if "scale=delayed" in line or line.startswith("scaler=dynamic")]
+    checks.same(len(cheap), 2, f"a delayed scale, and a loss scale alone: {lines}")
+    mib = 1024 * 1024
+    for n, option in enumerate(advice["options"]):
+        words = f"memory {option['planned_bytes'] / mib:.1f} MiB (now {advice['planned_bytes'] / mib:.1f})"
+        checks.that(words in out, f"{words}: {out}")
+        code, _, err = call("why", "run", f"try={n + 1}", cwd=cwd)
+        with open(f"{cwd}/run-try{n + 1}/result.json") as file:
+            checks.same((code, json.load(file)["ledger_bytes"]["total"]), (0, option["planned_bytes"]),
+                        f"{option['line']}: as its training held: {err}")
+        if n in cheap:
+            checks.same(option["planned_bytes"], advice["planned_bytes"], f"{option['line']} costs nothing")
+    with open(f"{cwd}/run/result.json") as file:
+        checks.same(json.load(file)["ledger_bytes"]["total"], advice["planned_bytes"], "as it is")
+    checks.that(max(o["planned_bytes"] for o in advice["options"]) > 1.5 * advice["planned_bytes"], f"{advice}")
+    with open(f"{cwd}/run/progress.jsonl", "w"):
+        pass  # the folder does not tell how many samples there were
+    advice = why(cwd, "run")["advice"]
+    checks.same({option["planned_bytes"] for option in advice["options"]}, {None}, "a price that is not known")
 
 
 def other_repairs(checks, cwd):
@@ -196,4 +225,4 @@ def other_repairs(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(repaired, tried, not_enough, refused, recorded, own_formats, other_repairs)
+    program.main(repaired, tried, not_enough, refused, recorded, own_formats, prices, other_repairs)
