@@ -56,7 +56,9 @@ typedef struct hu_field {
     bool is_ragged;                    /* the first extent differs from sample to sample */
     bool is_spatial;                   /* [height, width, ...]: random crops and flips move it */
     bool is_boxes;   /* [boxes, 5]: x1 y1 x2 y2 as shares of the spatial fields, then the class;
-                        moved with them. Class HU_UNLABELLED: there is no box, or not any more */
+                        moved with them. Class HU_UNLABELLED: there is no box, or not any more;
+                        below, but in training: -2 - class, a box that is difficult, which
+                        evaluations neither ask for nor count as wrong */
     int64_t classes; /* above 0: whole numbers 0..classes-1, or unlabelled. 0: quantities */
     int64_t margin;  /* pixels stored around each sample, of which only random crops see some */
     float mean[HU_CHANNELS_MAX],
@@ -100,6 +102,15 @@ typedef struct hu_sounds_told {
     int64_t left_out;  /* other files beside them */
 } hu_sounds_told;
 
+/* What is told of the boxes of a half. */
+typedef struct hu_boxes_told {
+    int64_t boxes;   /* that its files have */
+    int64_t cut;     /* end beyond their picture: cut to it */
+    int64_t empty;   /* outside of it, or without an area: left out */
+    int64_t turned;  /* xmin above xmax, or ymin above ymax: left out */
+    int64_t renamed; /* pictures whose annotation names another one */
+} hu_boxes_told;
+
 /* A data set, in the type of its fields: in memory, or read from its files while it is used. */
 typedef struct hu_dataset {
     char *name; /* the spec it was opened by */
@@ -120,6 +131,7 @@ typedef struct hu_dataset {
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
                             samples: too long, or with an empty line */
+    hu_boxes_told boxes[2];   /* of the training and the test files that have boxes */
     hu_sounds_told sounds[2]; /* of the training and the test files that are sounds */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
                         they are never shuffled */

@@ -38,6 +38,12 @@ bool hu_box_is_there(const float *row) {
     return !(row[HU_BOX_CLASS] < 0.0f);
 }
 
+bool hu_box_is_difficult(const float *row, int64_t *class_number) {
+    if (!(row[HU_BOX_CLASS] <= (float)HU_BOX_DIFFICULT)) return false;
+    *class_number = HU_BOX_DIFFICULT - (int64_t)row[HU_BOX_CLASS];
+    return true;
+}
+
 bool hu_box_is_sound(const float *row, int64_t classes) {
     float of_class = row[HU_BOX_CLASS];
     for (int i = 0; i < HU_BOX_CLASS; i++)

@@ -10,6 +10,9 @@
 /* Numbers of a box in data and targets: corners, then its class. */
 enum { HU_BOX_X1, HU_BOX_Y1, HU_BOX_X2, HU_BOX_Y2, HU_BOX_CLASS, HU_BOX_NUMBERS };
 
+/* The class of a row that says that its box of class c is difficult: this less c. */
+enum { HU_BOX_DIFFICULT = -2 };
+
 /* Left, upper, right and lower side. */
 typedef struct hu_box {
     double x1, y1, x2, y2;
@@ -45,6 +48,9 @@ double hu_box_iou(const hu_box *a, const hu_box *b);
 /* Whether a row says that there is a box: classes are numbers from 0; and whether that box can be
  * learned: a whole class below `classes`, finite corners, an area. */
 bool hu_box_is_there(const float *row);
+
+/* Whether it says that there is one that is difficult, of what class. */
+bool hu_box_is_difficult(const float *row, int64_t *class_number);
 bool hu_box_is_sound(const float *row, int64_t classes);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/progress.h"
 #include "session/prompted.h"
 #include "show/stdout.h"
@@ -34,7 +35,9 @@ static hu_status read_text(const char *given, char where[4096], char **text, siz
     if (is_input) return read_stdin(text, bytes);
     *bytes = strlen(given);
     if (is_file) HU_TRY(hu_file_read(given + 1, SIZE_MAX / 4, &data, bytes));
-    st = hu_strndup(is_file ? (const char *)data : given, *bytes, text);
+    size_t mark = is_file ? hu_text_mark_bytes((const char *)data, *bytes) : 0;
+    *bytes -= mark;
+    st = hu_strndup(is_file ? (const char *)data + mark : given, *bytes, text);
 done:
     hu_free(data);
     return st;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { MAX_FILE_BYTES = 1 << 20, MAX_LEVELS = 16, MAX_VALUES = 10000, MAX_NAME_BYTES = 256 };
 
@@ -195,7 +196,8 @@ hu_status hu_yaml_read(const char *path, hu_keys **tree) {
         return hu_fail(HU_ERR_CORRUPT, "%s: found more than %d bytes, expected a YAML text", path,
                        MAX_FILE_BYTES);
     if (st != HU_OK) return st;
-    st = hu_yaml_parse((const char *)data, bytes, path, tree);
+    size_t mark = hu_text_mark_bytes((const char *)data, bytes);
+    st = hu_yaml_parse((const char *)data + mark, bytes - mark, path, tree);
     hu_free(data);
     return st;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/box_field.h"
 #include "data/class_names.h"
 #include "data/each.h"
@@ -36,12 +37,15 @@ typedef struct boxes_reader {
     hu_voc *voc; /* [count], until the boxes are packed */
     int32_t
         *declared; /* [count, 2] width and height of the pictures as the XML has them; 0: none */
+    hu_boxes_told *told; /* [count], until they are added up */
 } boxes_reader;
 
 static void free_annotations(boxes_reader *half) {
     for (int64_t i = 0; half->voc && i < half->count; i++) hu_free(half->voc[i].box);
     hu_free(half->voc);
+    hu_free(half->told);
     half->voc = NULL;
+    half->told = NULL;
 }
 
 static void close_boxes(hu_reader *reader) {
@@ -89,8 +93,9 @@ static hu_status read_picture(const hu_reader *reader, const hu_reading_change *
     HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
     if (declared[0] > 0 && (file.width != declared[0] || file.height != declared[1]))
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
-                       "%s: found %lldx%lld pixels, expected %dx%d as %s/%s.xml has", path,
-                       (long long)file.width, (long long)file.height, (int)declared[0],
+                       "%s: found %lldx%lld pixels, expected %dx%d as %s/%s.xml has: it is the "
+                       "annotation of another picture, or of this one in another size",
+                       path, (long long)file.width, (long long)file.height, (int)declared[0],
                        (int)declared[1], half->annotations, half->name[index]));
 done:
     hu_free(path);
@@ -117,38 +122,65 @@ static bool ends_name(char c) {
     return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
+/* Whether a path leads out of the folder that it begins in. */
+static bool leaves_folder(const char *name) {
+    if (name[0] == '/') return true;
+    for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2])) return true;
+    return false;
+}
+
+static hu_status add_name(boxes_reader *half, const char *path, size_t line, char *name,
+                          size_t *capacity) {
+    if (leaves_folder(name))
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: line %zu: found '%.64s', expected the name of a picture in JPEGImages",
+                       path, line, name);
+    hu_status st = hu_grow(&half->name, (size_t)half->count, capacity, sizeof *half->name);
+    if (st == HU_OK) half->name[half->count++] = name;
+    return st;
+}
+
 /* The first word of every line that has one: lists of single classes have a mark behind it. */
-static hu_status split_names(boxes_reader *half, size_t bytes) {
+static hu_status split_names(boxes_reader *half, const char *path, size_t bytes) {
     size_t capacity = 0;
     char *text = half->text, *end = text + bytes;
-    while (text < end) {
+    hu_status st = HU_OK;
+    for (size_t line = 1; st == HU_OK && text < end; line++) {
         char *line_end = memchr(text, '\n', (size_t)(end - text));
         if (!line_end) line_end = end;
         while (text < line_end && ends_name(*text)) text++;
         char *name = text;
         while (text < line_end && !ends_name(*text)) text++;
-        if (text > name) {
-            hu_status st = hu_grow(&half->name, (size_t)half->count, &capacity, sizeof *half->name);
-            if (st != HU_OK) return st;
-            half->name[half->count++] = name;
-        }
+        bool is_there = text > name;
         *text = '\0'; /* there is one byte behind the end */
+        if (is_there) st = add_name(half, path, line, name, &capacity);
         text = line_end + 1;
     }
-    return HU_OK;
+    return st;
 }
 
 static hu_status read_list(boxes_reader *half, const char *path) {
     hu_status st;
-    uint8_t *data = NULL;
     size_t bytes;
-    HU_TRY(hu_file_read_plain(path, LIST_LIMIT, &data, &bytes));
-    HU_TRY(hu_strndup((const char *)data, bytes, &half->text));
-    HU_TRY(split_names(half, strlen(half->text)));
+    HU_TRY(hu_text_read(path, LIST_LIMIT, &half->text, &bytes));
+    HU_TRY(split_names(half, path, bytes));
     if (half->count == 0) HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no name of a picture", path));
 done:
-    hu_free(data);
     return st;
+}
+
+/* The size that the picture itself has, where its annotation says none. */
+static hu_status measure_picture(const boxes_reader *half, int64_t index, hu_voc *voc) {
+    char *path;
+    hu_scene_size size;
+    hu_status st = find_picture(half, index, &path);
+    if (st == HU_OK) st = hu_scene_measure(path, 0, &size);
+    hu_free(path);
+    if (st != HU_OK) return st;
+    voc->width = size.width;
+    voc->height = size.height;
+    return HU_OK;
 }
 
 /* What a picture without boxes teaches, the loss says. */
@@ -166,9 +198,13 @@ static hu_status read_annotation(void *context, int64_t index) {
     if (half->needs_no_truth) HU_TRY(hu_file_find(path, &is_there));
     if (!is_there) goto done;
     HU_TRY(hu_file_read_plain(path, XML_LIMIT, &data, &bytes));
-    HU_TRY(hu_voc_read(path, data, bytes, &half->voc[index]));
-    half->declared[2 * index] = (int32_t)half->voc[index].width;
-    half->declared[2 * index + 1] = (int32_t)half->voc[index].height;
+    hu_voc *voc = &half->voc[index];
+    HU_TRY(hu_voc_read(path, data, bytes, voc));
+    if (voc->width == 0) HU_TRY(measure_picture(half, index, voc));
+    half->declared[2 * index] = (int32_t)voc->width;
+    half->declared[2 * index + 1] = (int32_t)voc->height;
+    hu_voc_fit(voc, voc->width, voc->height, &half->told[index]);
+    half->told[index].renamed = !hu_voc_is_of(voc, half->name[index]);
 done:
     hu_free(data);
     hu_free(path);
@@ -192,6 +228,7 @@ static hu_status make_annotations(boxes_reader *half) {
     hu_status st;
     HU_TRY(HU_NEW_ARRAY(&half->voc, (size_t)half->count));
     HU_TRY(HU_NEW_ARRAY(&half->declared, 2 * (size_t)half->count));
+    HU_TRY(HU_NEW_ARRAY(&half->told, (size_t)half->count));
 done:
     return st;
 }
@@ -297,7 +334,7 @@ static int64_t longest(const boxes_reader *half) {
 }
 
 /* row [at most `most`, 5]; HU_ERR_CORRUPT for a class that is none of the data set's. */
-static hu_status pack(const boxes_reader *half, const hu_dataset *dataset, int64_t index,
+static hu_status pack(const boxes_reader *half, const hu_class_index *classes, int64_t index,
                       int64_t most, float *row) {
     char where[512];
     const hu_voc *voc = &half->voc[index];
@@ -306,14 +343,13 @@ static hu_status pack(const boxes_reader *half, const hu_dataset *dataset, int64
     for (size_t b = 0; b < voc->count && b < (size_t)most; b++, row += HU_BOX_NUMBERS) {
         const hu_voc_box *box = &voc->box[b];
         int64_t number;
-        hu_status st = hu_class_names_expect(dataset->class_names, dataset->class_name_count, where,
-                                             box->name, &number);
+        hu_status st = hu_class_index_expect(classes, where, box->name, &number);
         if (st != HU_OK) return st;
         row[HU_BOX_X1] = (float)(box->x1 / (double)voc->width);
         row[HU_BOX_Y1] = (float)(box->y1 / (double)voc->height);
         row[HU_BOX_X2] = (float)(box->x2 / (double)voc->width);
         row[HU_BOX_Y2] = (float)(box->y2 / (double)voc->height);
-        row[HU_BOX_CLASS] = (float)number;
+        row[HU_BOX_CLASS] = (float)(box->is_difficult ? HU_BOX_DIFFICULT - number : number);
     }
     return HU_OK;
 }
@@ -322,16 +358,19 @@ static hu_status pack(const boxes_reader *half, const hu_dataset *dataset, int64
 static hu_status pack_half(const boxes_reader *half, const hu_dataset *dataset, int64_t most,
                            void **owned) {
     hu_status st;
+    hu_class_index classes = {0};
     HU_TRY(hu_alloc_array((size_t)(half->used * most), HU_BOX_NUMBERS * sizeof(float), &owned[0]));
     HU_TRY(hu_alloc_array((size_t)half->used, sizeof(int32_t), &owned[1]));
+    HU_TRY(hu_class_index_create(dataset->class_names, dataset->class_name_count, &classes));
     float *rows = owned[0];
     int32_t *length = owned[1];
     for (int64_t i = 0; i < half->used; i++) {
         int64_t count = (int64_t)half->voc[i].count;
-        HU_TRY(pack(half, dataset, i, most, rows + i * most * HU_BOX_NUMBERS));
+        HU_TRY(pack(half, &classes, i, most, rows + i * most * HU_BOX_NUMBERS));
         length[i] = (int32_t)(count < most ? count : most);
     }
 done:
+    hu_class_index_free(&classes);
     return st;
 }
 
@@ -425,6 +464,17 @@ done:
     return st;
 }
 
+/* Of all pictures, not those of a limit alone: classes are theirs, too. */
+static void tell_boxes(const boxes_reader *half, hu_boxes_told *told) {
+    for (int64_t i = 0; i < half->count; i++) {
+        told->boxes += half->told[i].boxes;
+        told->cut += half->told[i].cut;
+        told->empty += half->told[i].empty;
+        told->turned += half->told[i].turned;
+        told->renamed += half->told[i].renamed;
+    }
+}
+
 /* Gives the reader to a split of the data set. */
 static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_split *split) {
     free_annotations(half);
@@ -451,6 +501,8 @@ hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
     test->used = hu_limited(test->count, known->files ? 0 : limits->test);
     HU_TRY(set_fields(choice, train, test, dataset));
     HU_TRY(make_boxes(known, train, test, dataset));
+    if (!known->only_test) tell_boxes(train, &dataset->boxes[0]);
+    tell_boxes(test, &dataset->boxes[1]);
     hu_keeping k = hu_keeping_decide(choice->memory, known->only_test ? -1 : train->used,
                                      test->used, train->reader.sample_bytes);
     give(train, k.memory, &owned[BOXES_OF_TRAIN], &dataset->train);

@@ -1,5 +1,6 @@
 #include "data/class_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -8,6 +9,7 @@
 #include "base/keys.h"
 #include "base/memory.h"
 #include "base/nearest.h"
+#include "base/text.h"
 
 hu_status hu_class_names_join(const char *const *names, size_t count, char **text) {
     size_t bytes = 0, at = 0;
@@ -56,24 +58,12 @@ static hu_status check_names(const char *path, const char *text, int64_t count) 
     return HU_OK;
 }
 
-/* Behind a byte-order mark, which some editors put before the first line. */
-static const uint8_t *behind_mark(const uint8_t *data, size_t *bytes) {
-    static const uint8_t mark[] = {0xef, 0xbb, 0xbf};
-    if (*bytes < sizeof mark || memcmp(data, mark, sizeof mark) != 0) return data;
-    *bytes -= sizeof mark;
-    return data + sizeof mark;
-}
-
 hu_status hu_class_names_read_file(const char *path, int64_t classes, char **text) {
-    enum { MOST = 1 << 16 };
-    uint8_t *data = NULL;
-    void *block = NULL;
+    enum { MOST = 1 << 26 };
+    char *block = NULL;
     size_t bytes;
     hu_status st;
-    HU_TRY(hu_file_read_plain(path, MOST, &data, &bytes));
-    const uint8_t *names = behind_mark(data, &bytes);
-    HU_TRY(hu_alloc(bytes + 1, &block));
-    memcpy(block, names, bytes);
+    HU_TRY(hu_text_read(path, MOST, &block, &bytes));
     int64_t count = split(block);
     if (count < classes)
         HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found %lld names of classes, expected %lld", path,
@@ -83,7 +73,6 @@ hu_status hu_class_names_read_file(const char *path, int64_t classes, char **tex
     block = NULL;
 done:
     hu_free(block);
-    hu_free(data);
     return st;
 }
 
@@ -119,6 +108,49 @@ hu_status hu_class_names_expect(const char *names, int64_t count, const char *wh
         HU_ERR_CORRUPT,
         "%s: found class '%.64s', which no training picture has; the nearest of %lld classes: %s",
         where, name, (long long)count, nearest);
+}
+
+/* ---- names that are found fast ---- */
+
+typedef struct hu_class_place {
+    const char *name;
+    int64_t number;
+} class_place;
+
+/* Of equal names the first one is the class. */
+static int compare_places(const void *a, const void *b) {
+    const class_place *x = a, *y = b;
+    int by_name = strcmp(x->name, y->name);
+    return by_name ? by_name : (x->number > y->number) - (x->number < y->number);
+}
+
+static int compare_name(const void *name, const void *place) {
+    return strcmp(name, ((const class_place *)place)->name);
+}
+
+hu_status hu_class_index_create(const char *names, int64_t count, hu_class_index *index) {
+    *index = (hu_class_index){.names = names, .count = count};
+    hu_status st = HU_NEW_ARRAY(&index->place, (size_t)count);
+    if (st != HU_OK) return st;
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1)
+        index->place[c] = (class_place){names, c};
+    qsort(index->place, (size_t)count, sizeof *index->place, compare_places);
+    return HU_OK;
+}
+
+void hu_class_index_free(hu_class_index *index) {
+    hu_free(index->place);
+    *index = (hu_class_index){0};
+}
+
+hu_status hu_class_index_expect(const hu_class_index *index, const char *where, const char *name,
+                                int64_t *number) {
+    const class_place *found =
+        bsearch(name, index->place, (size_t)index->count, sizeof *index->place, compare_name);
+    if (!found) return hu_class_names_expect(index->names, index->count, where, name, number);
+    while (found > index->place && strcmp(found[-1].name, name) == 0) found--;
+    *number = found->number;
+    return HU_OK;
 }
 
 /* Both have names: the numbers are to mean the same. */
@@ -163,7 +195,6 @@ done:
 
 hu_status hu_class_names_recall(const char *path, char **names, int64_t *count) {
     enum { MOST = 1 << 28 };
-    uint8_t *data = NULL;
     size_t bytes;
     bool is_there;
     hu_status st;
@@ -171,14 +202,12 @@ hu_status hu_class_names_recall(const char *path, char **names, int64_t *count) 
     *count = 0;
     HU_TRY(hu_file_find(path, &is_there));
     if (!is_there) return HU_OK;
-    HU_TRY(hu_file_read_plain(path, MOST, &data, &bytes));
-    HU_TRY(hu_strndup((const char *)data, bytes, names));
+    HU_TRY(hu_text_read(path, MOST, names, &bytes));
     *count = split(*names);
     st = check_names(path, *names, *count);
-    if (st == HU_OK && *count > 0) goto done;
+    if (st == HU_OK && *count > 0) return HU_OK;
     hu_free(*names);
     *names = NULL;
 done:
-    hu_free(data);
     return st;
 }

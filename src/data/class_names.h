@@ -33,6 +33,20 @@ int64_t hu_class_names_find(const char *names, int64_t count, const char *name);
 hu_status hu_class_names_expect(const char *names, int64_t count, const char *where,
                                 const char *name, int64_t *number);
 
+/* Names that are found fast, where many are asked for. Borrows them. Owner frees with
+ * hu_class_index_free, also on failure. HU_ERR_MEMORY. */
+typedef struct hu_class_index {
+    const char *names;
+    int64_t count;
+    struct hu_class_place *place; /* [count] by name */
+} hu_class_index;
+hu_status hu_class_index_create(const char *names, int64_t count, hu_class_index *index);
+void hu_class_index_free(hu_class_index *index);
+
+/* As hu_class_names_expect. */
+hu_status hu_class_index_expect(const hu_class_index *index, const char *where, const char *name,
+                                int64_t *number);
+
 /* HU_ERR_CORRUPT where DIR/classes.txt, if it is there, calls a class otherwise than count names.
  */
 hu_status hu_class_names_compare(const char *directory, const char *names, int64_t count);

@@ -19,6 +19,7 @@ struct hu_loader {
     const hu_split *split;
     const hu_field *field; /* of the split */
     hu_loader_settings settings;
+    bool trains;
     hu_random_key augment_key;
     hu_order order;
     hu_ahead *ahead;                          /* NULL: all fields are in memory, or a source's */
@@ -183,6 +184,7 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->dataset = dataset;
     made->split = split;
     made->field = hu_dataset_fields(dataset, half);
+    made->trains = half == HU_HALF_TRAIN;
     made->settings = *settings;
     HU_TRY(check_spatial(made, &made->moving));
     HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
@@ -320,7 +322,7 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
     for (int64_t i = real; i < elements; i++) sample[i] = padding;
 }
 
-/* Boxes of a sample, which stay in memory. */
+/* Boxes of a sample, which stay in memory. Training takes difficult ones as any others. */
 static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *sample) {
     const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
     int64_t index = hu_loader_index(loader, position);
@@ -328,6 +330,9 @@ static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *
     const hu_change change = choose(loader, index);
     hu_boxes_fill(rows + index * extent[0] * extent[1], loader->split->length[f][index], extent[0],
                   seen[0], seen[1], &change, sample);
+    int64_t class_number;
+    for (int64_t i = 0; loader->trains && i < extent[0]; i++, sample += HU_BOX_NUMBERS)
+        if (hu_box_is_difficult(sample, &class_number)) sample[HU_BOX_CLASS] = (float)class_number;
 }
 
 /* The first failure is kept. */

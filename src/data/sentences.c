@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 static const char *const special[] = {HU_TOKEN_PADDING, HU_TOKEN_BEGIN, HU_TOKEN_END,
                                       HU_TOKEN_UNKNOWN};
@@ -44,19 +45,12 @@ done:
     return st;
 }
 
-/* A byte-order mark is no part of the first sentence. */
-static size_t mark_bytes(const char *text, size_t bytes) {
-    static const char mark[] = "\xef\xbb\xbf";
-    size_t length = strlen(mark);
-    return bytes >= length && memcmp(text, mark, length) == 0 ? length : 0;
-}
-
 hu_status hu_sentence_words(const char *text, size_t bytes, char **words, size_t *word_bytes) {
     hu_status st = HU_OK;
     hu_byte_writer out = {0};
     kind before = BLANK;
     utf8proc_int32_t point = '\n';
-    for (size_t at = mark_bytes(text, bytes); at < bytes;) {
+    for (size_t at = hu_text_mark_bytes(text, bytes); at < bytes;) {
         utf8proc_ssize_t left = (utf8proc_ssize_t)(bytes - at);
         at += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + at, left, &point);
         HU_TRY(put_character(&out, point, &before));

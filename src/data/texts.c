@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/sentences.h"
 
 void hu_texts_free(hu_texts *texts) {
@@ -15,9 +16,7 @@ void hu_texts_free(hu_texts *texts) {
 
 /* A byte-order mark is no part of words and characters. */
 static void skip_mark(hu_tokens *tokens) {
-    static const char mark[] = "\xef\xbb\xbf";
-    if (tokens->unit != HU_TEXT_BYTES && strncmp(tokens->text, mark, strlen(mark)) == 0)
-        tokens->at = strlen(mark);
+    if (tokens->unit != HU_TEXT_BYTES) tokens->at = hu_text_mark_bytes(tokens->text, tokens->bytes);
 }
 
 /* Small words and signs apart, of which pieces are made. */

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/keys.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #define FILE_MOST ((size_t)1 << 30)
 
@@ -95,19 +96,9 @@ done:
 }
 
 static hu_status read_file(const char *path, const hu_file_names *names, hu_transcripts *t) {
-    uint8_t *data = NULL;
     size_t bytes;
-    hu_status st;
-    HU_TRY(hu_file_read_plain(path, FILE_MOST, &data, &bytes));
-    HU_TRY(HU_NEW_ARRAY(&t->block, bytes + 1));
-    memcpy(t->block, data, bytes);
-    if (strlen(t->block) != bytes)
-        HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: offset %zu: found a zero byte, expected text", path,
-                       strlen(t->block)));
-    st = take_lines(path, t->block, names, t->text);
-done:
-    hu_free(data);
-    return st;
+    hu_status st = hu_text_read(path, FILE_MOST, &t->block, &bytes);
+    return st == HU_OK ? take_lines(path, t->block, names, t->text) : st;
 }
 
 static bool is_digit(const char *name) {

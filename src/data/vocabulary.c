@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 void hu_vocabulary_free(hu_vocabulary *vocabulary) {
     hu_free(vocabulary->word);
@@ -254,13 +255,10 @@ static hu_status check_special(const char *path, hu_text_unit unit, const hu_voc
 
 hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary *vocabulary) {
     hu_status st;
-    uint8_t *data = NULL;
     char *lines = NULL;
     size_t bytes;
     *vocabulary = (hu_vocabulary){.unknown = -1};
-    HU_TRY(hu_file_read_plain(path, SIZE_MAX / 2, &data, &bytes));
-    HU_TRY(HU_NEW_ARRAY(&lines, bytes + 1));
-    memcpy(lines, data, bytes);
+    HU_TRY(hu_text_read(path, SIZE_MAX / 2, &lines, &bytes));
     const hu_tokens whole = {.path = path, .text = lines, .bytes = bytes, .unit = HU_TEXT_WORDS};
     HU_TRY(hu_tokens_check(&whole));
     HU_TRY(read_lines(path, lines, vocabulary));
@@ -268,7 +266,6 @@ hu_status hu_vocabulary_read(const char *path, hu_text_unit unit, hu_vocabulary 
     HU_TRY(finish(vocabulary));
     HU_TRY(check_special(path, unit, vocabulary));
 done:
-    hu_free(data);
     hu_free(lines);
     return st;
 }

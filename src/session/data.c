@@ -198,6 +198,27 @@ static void tell_left_out(const hu_dataset *dataset, const hu_listener *listener
                      (long long)dataset->field[0].extent[0] - 1);
 }
 
+/* Boxes of a half that are not as their files have them. */
+static void tell_boxes(const hu_dataset *dataset, int half, const hu_listener *listener) {
+    static const char *const name[] = {"training", "test"};
+    const hu_boxes_told *told = &dataset->boxes[half];
+    if (told->cut > 0)
+        hu_listener_tell(listener,
+                         "note: %lld of %lld %s boxes end beyond their picture, and are cut to it",
+                         (long long)told->cut, (long long)told->boxes, name[half]);
+    if (told->empty + told->turned > 0)
+        hu_listener_tell(listener,
+                         "note: %lld of %lld %s boxes are left out: %lld lie outside of their "
+                         "picture or have no area, of %lld xmin is above xmax or ymin above ymax",
+                         (long long)(told->empty + told->turned), (long long)told->boxes,
+                         name[half], (long long)told->empty, (long long)told->turned);
+    if (told->renamed > 0)
+        hu_listener_tell(listener,
+                         "note: %lld annotations of %s pictures name another file in <filename> "
+                         "than their own; pictures are found by the annotation's own name",
+                         (long long)told->renamed, name[half]);
+}
+
 /* Where the samples to test with come from, if not from a part of their own: told as they are
  * drawn, not whenever the run is opened again. */
 static void tell_held(const hu_dataset *dataset, const hu_listener *listener) {
@@ -254,6 +275,8 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     }
     HU_TRY(say_where(config, hu_dataset_open_images(name, &limits, &choice, dataset), name, known));
     tell_left_out(*dataset, listener);
+    tell_boxes(*dataset, 0, listener);
+    tell_boxes(*dataset, 1, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
     if (!(*dataset)->only_test && !(*dataset)->holds_test) HU_TRY(hold_out(config, *dataset));

@@ -67,7 +67,7 @@ static void count(void *context, const hu_detection *detection) {
     counts *of = context;
     if (!(detection->score >= likely)) return;
     of->cells[DETECTED] += 1.0;
-    of->cells[FOUND] += hu_finder_finds(&of->finder, detection);
+    of->cells[FOUND] += hu_finder_judge(&of->finder, detection) == HU_DETECTION_RIGHT;
 }
 
 static void describe(const hu_metric_call *sample, double *cells) {

@@ -120,19 +120,28 @@ hu_finder hu_finder_begin(const hu_metric_call *part, int64_t s) {
                        .most = part->targets / HU_BOX_NUMBERS};
 }
 
-bool hu_finder_finds(hu_finder *finder, const hu_detection *detection) {
+hu_worth hu_finder_judge(hu_finder *finder, const hu_detection *detection) {
     const double enough = 0.5;
     double best = -1.0;
     int64_t found = -1;
+    bool is_difficult = false;
     for (int64_t i = 0; i < finder->most; i++) {
         const float *row = finder->rows + i * HU_BOX_NUMBERS;
-        if (row[HU_BOX_CLASS] != (float)detection->class_number) continue;
+        int64_t class_number = -1;
+        bool is_hard = hu_box_is_difficult(row, &class_number);
+        bool is_of_class = is_hard ? class_number == detection->class_number
+                                   : row[HU_BOX_CLASS] == (float)detection->class_number;
+        if (!is_of_class) continue;
         hu_box box = hu_box_of_row(row);
         double overlap = hu_box_iou(&box, &detection->box);
         if (!(overlap > best)) continue;
         best = overlap;
         found = i;
+        is_difficult = is_hard;
     }
-    if (best < enough || finder->is_taken[found]) return false;
-    return finder->is_taken[found] = true;
+    if (best < enough) return HU_DETECTION_WRONG;
+    if (is_difficult) return HU_DETECTION_IGNORED;
+    if (finder->is_taken[found]) return HU_DETECTION_WRONG;
+    finder->is_taken[found] = true;
+    return HU_DETECTION_RIGHT;
 }

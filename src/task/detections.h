@@ -36,11 +36,15 @@ typedef struct hu_finder {
     int64_t most;
     bool is_taken[512];
 } hu_finder;
+
+/* What a detection is worth. */
+typedef enum hu_worth { HU_DETECTION_WRONG, HU_DETECTION_RIGHT, HU_DETECTION_IGNORED } hu_worth;
+
 hu_finder hu_finder_begin(const hu_metric_call *part, int64_t s);
 
-/* True if the box of its class that the detection overlaps most (the first of equal ones) has an
- * overlap of at least 0.5 and was not found before (Everingham et al., "The PASCAL Visual Object
- * Classes Challenge", 4.2). */
-bool hu_finder_finds(hu_finder *finder, const hu_detection *detection);
+/* Right if the box of its class that the detection overlaps most (the first of equal ones) has an
+ * overlap of at least 0.5 and was not found before; ignored if that box is difficult (Everingham et
+ * al., "The PASCAL Visual Object Classes Challenge", 4.2). */
+hu_worth hu_finder_judge(hu_finder *finder, const hu_detection *detection);
 
 #endif

@@ -1,7 +1,7 @@
 /* Mean average precision at an overlap of 0.5: for each class, all detections of all pictures from
  * the best down, precision over recall; the mean over the classes that have boxes. Over all points
  * of the curve, and the mean over 11 recalls as PASCAL VOC took it until 2009 (Everingham et al.,
- * 4.2). */
+ * 4.2). Boxes that are difficult are not asked for, and who finds them is not wrong. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -38,8 +38,10 @@ static void add_detection(void *context, const hu_detection *detection) {
     picture *of = context;
     double *sums = of->sums + detection->class_number * of->per_class;
     double *entry = sums + HEAD + ENTRY * (int64_t)sums[SAID];
+    hu_worth worth = hu_finder_judge(&of->finder, detection);
+    if (worth == HU_DETECTION_IGNORED) return;
     entry[0] = detection->score;
-    entry[1] = 2.0 * sums[SAID] + (hu_finder_finds(&of->finder, detection) ? 1.0 : 0.0);
+    entry[1] = 2.0 * sums[SAID] + (worth == HU_DETECTION_RIGHT ? 1.0 : 0.0);
     sums[SAID] += 1.0;
 }
 

@@ -140,7 +140,7 @@ def what_does_not_fit_is_refused(checks, cwd):
     xml = f"{cwd}/boxes/Annotations/train3.xml"
     with open(xml, "wb") as file:
         file.write(program.voc(40, 32, [("cat", 3, 4, 50, 9)]))
-    refused(checks, cwd, 3, "train3.xml", data, "model=ssd-s")
+    refused(checks, cwd, 0, "note: 1 of 14 training boxes end beyond their picture, and are cut to it", data, "model=ssd-s")
     for k in range(10):
         program.put(cwd, f"boxes/Annotations/train{k}.xml", program.voc(40, 32, [("cat", 3, 4, 3, 9)] if k % 2 else []))
     refused(checks, cwd, 3, "found no box with an area in 10 annotations", data, "model=ssd-s")

@@ -290,9 +290,34 @@ static void a_box_is_found_once(void **state) {
     hu_metric_call call = call_of(&hu_loss_ssd);
     hu_finder finder = hu_finder_begin(&call, 0);
     hu_detection one = {0, 0.9, {0.05, 0.05, 0.3, 0.35}}, other = {1, 0.9, {0, 0, 0.1, 0.1}};
-    assert_true(hu_finder_finds(&finder, &one));
-    assert_false(hu_finder_finds(&finder, &one));
-    assert_false(hu_finder_finds(&finder, &other));
+    assert_int_equal(hu_finder_judge(&finder, &one), HU_DETECTION_RIGHT);
+    assert_int_equal(hu_finder_judge(&finder, &one), HU_DETECTION_WRONG);
+    assert_int_equal(hu_finder_judge(&finder, &other), HU_DETECTION_WRONG);
+}
+
+/* Difficult boxes are not asked for: who finds none of them loses nothing, who finds them, also
+ * twice, gains nothing. A class of which all boxes are difficult does not count. */
+static void difficult_boxes_do_not_count(void **state) {
+    (void)state;
+    hu_metric_call call = call_of(&hu_loss_ssd);
+    for (int wanted = 3; wanted <= MOST; wanted++) { /* 3: the second boxes of class 0 are missed */
+        say_boxes(wanted);
+        for (int s = 0; s < SAMPLES; s++)
+            for (int t = 3; t < MOST; t++)
+                truth[s][t][HU_BOX_CLASS] = (float)(HU_BOX_DIFFICULT - t % CLASSES);
+        assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
+        assert_true(by_class[0] == 1.0 && by_class[1] == 1.0 && by_class[2] == 1.0);
+    }
+    for (int s = 0; s < SAMPLES; s++) truth[s][1][HU_BOX_CLASS] = HU_BOX_DIFFICULT - 1;
+    assert_true(value_of(&hu_metric_mean_ap, call, at_once) == 1.0);
+    assert_true(isnan(by_class[1]));
+    /* At a box that another class's detection hits it is wrong as ever. */
+    hu_finder finder = hu_finder_begin(&call, 0);
+    const float *row = truth[0][1];
+    hu_detection one = {1, 0.9, hu_box_of_row(row)}, other = {2, 0.9, hu_box_of_row(row)};
+    assert_int_equal(hu_finder_judge(&finder, &one), HU_DETECTION_IGNORED);
+    assert_int_equal(hu_finder_judge(&finder, &one), HU_DETECTION_IGNORED);
+    assert_int_equal(hu_finder_judge(&finder, &other), HU_DETECTION_WRONG);
 }
 
 static void nan_says_nothing(void **state) {
@@ -340,10 +365,15 @@ static void predictions_count_boxes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(precision_is_the_plain_one), cmocka_unit_test(known_precisions),
-        cmocka_unit_test(scores_are_softmax),         cmocka_unit_test(a_box_is_found_once),
-        cmocka_unit_test(nan_says_nothing),           cmocka_unit_test(both_losses_say_the_same),
-        cmocka_unit_test(predictions_count_boxes),    cmocka_unit_test(a_picture_has_so_many_boxes),
+        cmocka_unit_test(precision_is_the_plain_one),
+        cmocka_unit_test(known_precisions),
+        cmocka_unit_test(scores_are_softmax),
+        cmocka_unit_test(difficult_boxes_do_not_count),
+        cmocka_unit_test(a_box_is_found_once),
+        cmocka_unit_test(nan_says_nothing),
+        cmocka_unit_test(both_losses_say_the_same),
+        cmocka_unit_test(predictions_count_boxes),
+        cmocka_unit_test(a_picture_has_so_many_boxes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
