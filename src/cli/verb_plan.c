@@ -12,6 +12,7 @@
 #include "cli/verb.h"
 #include "config/used.h"
 #include "journal/plan.h"
+#include "layout/gaps.h"
 #include "report/images.h"
 #include "report/plan_layer.h"
 #include "report/plan_memory.h"
@@ -49,8 +50,7 @@ typedef struct planning {
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
     json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
-    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES],
-        stored[HU_PLAN_STORAGE_BYTES];
+    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES], gaps[HU_GAPS_BYTES];
 } planning;
 
 /* The data set that was named, else one of assumed extents. */
@@ -117,7 +117,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
         HU_TRY(hu_plan_groups_table(graph, hu_run_edges(run), plan->options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
         hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
-        (void)hu_plan_storage_words(run, plan->stored);
+        (void)hu_gaps_words(run, plan->gaps);
         (void)hu_plan_products_words(run, plan->options.run.products == HU_ENGINE_FASTEST,
                                      plan->products);
     }
@@ -240,7 +240,7 @@ static hu_status print_text(const planning *plan) {
            recompute_words[plan->options.run.recompute], plan->table, plan->notes);
     if (!plan->opened) puts(assumed_words(plan, assumed));
     fputs(plan->products, stdout);
-    fputs(plan->stored, stdout);
+    if (plan->gaps[0]) printf("%s; %s\n", plan->gaps, HU_GAPS_ADVICE);
     puts(
         "output is saved: stored for the backward pass; transient: stored, but dead before it; "
         "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "journal/result.h"
+#include "layout/gaps.h"
 #include "show/duration.h"
 #include "show/fixed.h"
 #include "show/table.h"
@@ -98,6 +99,7 @@ static void put_memory(lines *l, const json_t *row) {
         hu_json_real(bytes, "saved") / mib, hu_json_real(bytes, "masters") / mib,
         hu_json_real(bytes, "optimizer") / mib);
     if (whole(bytes, "workers") > 0) put(l, ", workers %.1f", hu_json_real(bytes, "workers") / mib);
+    if (*word(row, "gaps")) put(l, "\nstorage    %s; %s", word(row, "gaps"), HU_GAPS_ADVICE);
 }
 
 /* The block before the first step; a line of a command that has many trainings. */

@@ -214,24 +214,6 @@ const char *hu_plan_products_words(const hu_run *run, bool asked,
     return text;
 }
 
-const char *hu_plan_storage_words(const hu_run *run, char text[HU_PLAN_STORAGE_BYTES]) {
-    uint32_t code, stored, place[32 + 1] = {0};
-    size_t used = 0;
-    for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
-        hu_run_storage_bits(run, hu_run_graph(run)->node[n].out[0], &code, &stored);
-        if (code < stored && stored <= 32) place[code] = stored;
-    }
-    text[0] = '\0';
-    for (uint32_t bits = 1; bits <= 32 && used < HU_PLAN_STORAGE_BYTES / 2; bits++)
-        if (place[bits])
-            used += (size_t)snprintf(text + used, HU_PLAN_STORAGE_BYTES - used,
-                                     "%s of %" PRIu32 " bits lie in %" PRIu32 " each",
-                                     used ? "," : "activations", bits, place[bits]);
-    if (used)
-        snprintf(text + used, HU_PLAN_STORAGE_BYTES - used, "; storage=dense leaves no gaps\n");
-    return text;
-}
-
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
     notes[0] = '\0';
     for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {

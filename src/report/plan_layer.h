@@ -25,11 +25,6 @@ enum { HU_PLAN_PRODUCTS_BYTES = 256 };
 const char *hu_plan_products_words(const hu_run *run, bool asked,
                                    char text[HU_PLAN_PRODUCTS_BYTES]);
 
-/* "activations of 6 bits lie in 8 each; ...", a line: codes that are narrower than what they are
- * stored in, by number of bits; "" where there are none. text is given back. */
-enum { HU_PLAN_STORAGE_BYTES = 160 };
-const char *hu_plan_storage_words(const hu_run *run, char text[HU_PLAN_STORAGE_BYTES]);
-
 /* The full names behind the stars, a line each. */
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
 

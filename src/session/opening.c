@@ -5,6 +5,7 @@
 
 #include "engine/run.h"
 #include "journal/plan.h"
+#include "layout/gaps.h"
 #include "session/scale.h"
 
 /* "32x32x3": a sample of the first field that the task reads; "" of one number. */
@@ -81,6 +82,14 @@ static json_t *pack_recipe(const hu_opening *o) {
         "metric", hu_metric_json(hu_trainer_task(o->trainer)->metric[0]));
 }
 
+/* Where the user chose float32's places, gaps are what he wants. */
+static void put_gaps(const hu_opening *o, json_t *facts) {
+    char gaps[HU_GAPS_BYTES];
+    if (o->options->run.storage != HU_STORAGE_PACKED) return;
+    if (hu_gaps_words(hu_trainer_run(o->trainer), gaps)[0])
+        json_object_set_new(facts, "gaps", json_string(gaps));
+}
+
 json_t *hu_opening_json(const hu_opening *opening) {
     json_t *facts = pack_subject(opening), *recipe = pack_recipe(opening);
     if (!facts || !recipe || json_object_update(facts, recipe) != 0) {
@@ -88,6 +97,7 @@ json_t *hu_opening_json(const hu_opening *opening) {
         facts = NULL;
     }
     json_decref(recipe);
+    if (facts) put_gaps(opening, facts);
     return facts;
 }
 

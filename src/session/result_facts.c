@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "journal/result.h"
+#include "layout/gaps.h"
 #include "session/class_facts.h"
 
 /* What images cost that do not stay in memory, and gradients between several processes. */
@@ -28,6 +29,12 @@ static void put_more_metrics(json_t *object, const hu_trainer *trainer) {
                                 hu_json_number(found[m]));
 }
 
+static void put_gaps(json_t *object, const hu_trainer *trainer) {
+    char gaps[HU_GAPS_BYTES];
+    if (hu_gaps_words(hu_trainer_run(trainer), gaps)[0])
+        json_object_set_new(object, "gaps", json_string(gaps));
+}
+
 /* How the aggregate went, what a guess is worth, and whether more than that was learned. */
 hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
                               const char *collapse) {
@@ -36,6 +43,7 @@ hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const h
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
     put_waits(object, trainer);
     put_more_metrics(object, trainer);
+    put_gaps(object, trainer);
     if (hu_trainer_zeroed_streams(trainer) >= 0)
         json_object_set_new(object, "zeroed_streams",
                             json_integer(hu_trainer_zeroed_streams(trainer)));

@@ -145,6 +145,7 @@ static json_t *row_json(const hu_metric *metric, const char *precision, const ch
                                 "model_aggregate_bits_start",
                                 "model_aggregate_bits_mean",
                                 "chance",
+                                "gaps",
                                 "diverged",
                                 "collapsed"};
     const char *const always[] = {test, "low_precision_ratio", "memory_bytes", "peak_rss_bytes"};

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "layout/gaps.h"
 #include "show/table.h"
 #include "sweep/compare.h"
 
@@ -232,6 +233,22 @@ static size_t put_endings(const hu_compare *compare, char *text, size_t capacity
     return used;
 }
 
+/* "fp(3,2): activations of 6 bits lie in 8 each" of the first run of each precision that has such
+ * codes, and what helps; returns the length. */
+static size_t put_gaps(const hu_compare *compare, char *text, size_t capacity) {
+    size_t used = 0, seeds = hu_keys_count(compare->seeds);
+    text[0] = '\0';
+    for (size_t p = 0; p < hu_keys_count(compare->precisions); p++) {
+        const json_t *result = compare->job[p * seeds].result;
+        const char *gaps = json_string_value(json_object_get(result, "gaps"));
+        if (!gaps || used >= capacity) continue;
+        used += (size_t)snprintf(text + used, capacity - used, "%s: %s; %s\n",
+                                 hu_keys_value(hu_keys_at(compare->precisions, p)), gaps,
+                                 HU_GAPS_ADVICE);
+    }
+    return used < capacity ? used : capacity - 1;
+}
+
 /* What one run of each says of noise: nothing of the noise of seeds. */
 static const char *seeds_note(const hu_compare *compare) {
     return hu_keys_count(compare->seeds) > 1 ? ""
@@ -263,7 +280,7 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
     HU_TRY(add_ledgers(compare, &ledgers));
     size_t capacity = strlen(results) + strlen(ledgers) + strlen(seeds_note(compare)) +
                       sizeof notes + sizeof low + sizeof collapsed + sizeof costs + sizeof words +
-                      400 + (size_t)compare->count * 1500;
+                      400 + (size_t)compare->count * 2000;
     HU_TRY(HU_NEW_ARRAY(text, capacity));
     int head = snprintf(
         *text, capacity,
@@ -273,7 +290,9 @@ hu_status hu_compare_print(const hu_compare *compare, bool is_coloured, char **t
         results, hu_metric_words(hu_compare_metric(compare), words), hu_compare_weights(compare),
         notes, any_low(compare, means) ? low : "", any_collapsed(compare, means) ? collapsed : "",
         seeds_note(compare), any_costs(compare, means) ? costs : "", ledgers);
-    put_endings(compare, *text + head, capacity - (size_t)head);
+    size_t used = (size_t)head;
+    used += put_gaps(compare, *text + used, capacity - used);
+    put_endings(compare, *text + used, capacity - used);
 done:
     hu_free(means);
     hu_free(results);

@@ -483,6 +483,11 @@ def narrow_codes(checks, cwd):
         out = program.call("plan", *words, cwd=cwd)[1]
         checks.same(told in out, is_told, f"{words}: {out[-2500:]}")
         checks.same(bool(re.search(r"memory in MiB +dense +float32", out)), "storage=dense" in words, f"{words}: title")
+    for storage in ("packed", "dense", "float32"):
+        _, _, err = program.call("train", *shared, f"storage={storage}", f"run.dir={storage}", cwd=cwd)
+        checks.same(f"\nstorage    {told}\n" in err, storage == "packed", f"training with storage={storage}: {err}")
+    out = program.call("compare", "precision=e3m2,hfp8", *shared[:6], "threads=1", "run.dir=both", cwd=cwd)[1]
+    checks.that(f"e3m2: {told}\n" in out and "hfp8: activations" not in out, out)
 
 
 program.main(narrow_codes, numbers, assumed, without_memory, without_touching, scratch_is_explained, layers, outputs, narrow_outputs,
