@@ -42,6 +42,14 @@ const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *s
     return hu_storage_read(&slot->storage, slot->data, 0, 1, scratch);
 }
 
+void hu_run_parameter_rounding(const hu_run *run, hu_value_id v, hu_quantizer *quantizer,
+                               int32_t *exponent) {
+    const hu_slot *slot = &run->value[v];
+    bool is_rounded = hu_is_rounded_copy(slot) && run->graph->value[v].role == HU_VALUE_PARAMETER;
+    *quantizer = is_rounded ? slot->edge->quantizer : (hu_quantizer){.kind = HU_QUANTIZER_NONE};
+    *exponent = is_rounded ? slot->exponent : 0;
+}
+
 const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float *scratch) {
     const hu_slot *slot = &run->value[v];
     return hu_storage_read(&slot->storage, slot->data, 0, rows, scratch);

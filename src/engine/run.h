@@ -37,6 +37,11 @@ const char *hu_run_unencodable_parameter(const hu_run *run);
  */
 const float *hu_run_rounded_parameter(const hu_run *run, hu_value_id v, float *scratch);
 
+/* How that copy was rounded: by which quantizer, of kind NONE where it was not, and with which
+ * exponent of a scale. */
+void hu_run_parameter_rounding(const hu_run *run, hu_value_id v, hu_quantizer *quantizer,
+                               int32_t *exponent);
+
 /* The first rows of a value, as the latest forward pass stored them: of a value that the pass still
  * holds, such as the loss node's inputs. scratch: room for rows. Borrowed: valid until the next
  * pass. */

@@ -9,10 +9,14 @@
 
 /* A type of elements. The known ones are in one table (safetensors_header.c). */
 typedef struct hu_safetensor_dtype {
-    const char *name; /* "F32" */
-    int bits;         /* of one element */
-    bool is_read;     /* hu_safetensors_read converts it */
+    const char *name;   /* "F32" */
+    int bits;           /* of one element */
+    const char *format; /* hu_safetensors_read decodes it: the number format of its codes, of at
+                           most 16 bits; "": float32 or float64; NULL: it does not */
 } hu_safetensor_dtype;
+
+/* A type by its name, NULL if it is not known. Borrowed: valid for ever. */
+const hu_safetensor_dtype *hu_safetensor_dtype_find(const char *name);
 
 /* One array of a file that was read. Borrowed: valid as long as the file's structure. */
 typedef struct hu_safetensor {

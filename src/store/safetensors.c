@@ -1,6 +1,7 @@
 /* Reading and writing safetensors files; the header's grammar is in safetensors_header.c. */
 #include "store/safetensors.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,19 +243,26 @@ const char *hu_safetensors_metadata(const hu_safetensors *file, const char *name
     return hit ? hit->text : NULL;
 }
 
-/* F16 or BF16: the top bits of a float32, or a format of ours. */
-static hu_status read_halves(hu_byte_reader *reader, const char *name, bool is_brain, size_t count,
-                             float *values) {
+/* Codes of 8 or 16 bits. */
+static hu_status read_codes(hu_byte_reader *reader, const hu_safetensor *tensor,
+                            const hu_format *format, int exponent, float *values) {
     hu_status st = HU_OK;
-    hu_format half;
-    uint16_t code;
-    HU_TRY(hu_format_parse("fp16", &half));
-    for (size_t i = 0; i < count; i++) {
-        HU_TRY(hu_read_u16_le(reader, name, &code));
-        if (is_brain)
-            values[i] = hu_f32_of_bits((uint32_t)code << 16);
-        else
-            HU_TRY(hu_format_decode(&half, code, &values[i]));
+    for (size_t i = 0; i < tensor->elements; i++) {
+        uint8_t low;
+        uint16_t code;
+        if (tensor->dtype->bits == 8) {
+            HU_TRY(hu_read_u8(reader, tensor->name, &low));
+            code = low;
+        } else {
+            HU_TRY(hu_read_u16_le(reader, tensor->name, &code));
+        }
+        st = hu_format_decode(format, code, &values[i]);
+        if (st != HU_OK)
+            return hu_fail(HU_ERR_CORRUPT,
+                           "%s: tensor '%.100s': found code %u at element %zu, "
+                           "expected one of %u bits",
+                           reader->file, tensor->name, code, i, hu_format_bits(format));
+        values[i] = ldexpf(values[i], exponent);
     }
 done:
     return st;
@@ -274,17 +282,32 @@ static hu_status read_doubles(hu_byte_reader *reader, const char *name, size_t c
 
 hu_status hu_safetensors_read(const hu_safetensors *file, const hu_safetensor *tensor,
                               float *values) {
+    hu_format format;
+    hu_byte_reader reader = {file->file, file->data, tensor->end, tensor->begin};
+    const hu_safetensor_dtype *dtype = tensor->dtype;
+    if (!dtype->format)
+        return hu_fail(
+            HU_ERR_UNSUPPORTED,
+            "%s: tensor '%.100s': found dtype %s, expected F32, F64, F16, BF16 or one of "
+            "F8_E4M3, F8_E5M2",
+            file->file, tensor->name, dtype->name);
+    if (strcmp(dtype->name, "F32") == 0)
+        return hu_read_f32s_le(&reader, tensor->name, tensor->elements, values);
+    if (strcmp(dtype->name, "F64") == 0)
+        return read_doubles(&reader, tensor->name, tensor->elements, values);
+    hu_status st = hu_format_parse(dtype->format, &format);
+    return st == HU_OK ? read_codes(&reader, tensor, &format, 0, values) : st;
+}
+
+hu_status hu_safetensors_decode(const hu_safetensors *file, const hu_safetensor *tensor,
+                                const hu_format *format, int exponent, float *values) {
     hu_byte_reader reader = {file->file, file->data, tensor->end, tensor->begin};
     const char *dtype = tensor->dtype->name;
-    if (!tensor->dtype->is_read)
-        return hu_fail(HU_ERR_UNSUPPORTED,
-                       "%s: tensor '%.100s': found dtype %s, expected F32, F16, BF16 or F64",
-                       file->file, tensor->name, dtype);
-    if (strcmp(dtype, "F32") == 0)
-        return hu_read_f32s_le(&reader, tensor->name, tensor->elements, values);
-    if (strcmp(dtype, "F64") == 0)
-        return read_doubles(&reader, tensor->name, tensor->elements, values);
-    return read_halves(&reader, tensor->name, dtype[0] == 'B', tensor->elements, values);
+    if (strcmp(dtype, "U8") == 0 || strcmp(dtype, "U16") == 0)
+        return read_codes(&reader, tensor, format, exponent, values);
+    return hu_fail(HU_ERR_UNSUPPORTED,
+                   "%s: tensor '%.100s': found dtype %s, expected codes as U8 or U16", file->file,
+                   tensor->name, dtype);
 }
 
 /* ---- writing ---- */
@@ -326,16 +349,36 @@ done:
     return st;
 }
 
+static const char *dtype_of(const hu_safetensor_source *tensor) {
+    return tensor->dtype ? tensor->dtype : "F32";
+}
+
+/* Bytes of an array whose dtype is known; false: they do not fit 64 bits. */
+static bool count_bytes(const hu_safetensor_source *tensor, size_t *bytes) {
+    enum { BYTE_BITS = 8 };
+    size_t each = (size_t)hu_safetensor_dtype_find(dtype_of(tensor))->bits / BYTE_BITS;
+    return hu_mul_size((size_t)hu_shape_elements(&tensor->shape), each, bytes);
+}
+
+static hu_status put_data(hu_byte_writer *out, const hu_safetensor_source *tensor) {
+    size_t bytes = 0;
+    if (!tensor->dtype)
+        return hu_write_f32s(out, tensor->values, (size_t)hu_shape_elements(&tensor->shape));
+    count_bytes(tensor, &bytes); /* fits: put_entry has looked */
+    return hu_write_bytes(out, tensor->bytes, bytes);
+}
+
 /* One entry; *begin moves behind its data. */
 static hu_status put_entry(hu_byte_writer *out, const hu_safetensor_source *tensor, size_t *begin) {
     hu_status st;
     char text[64];
     size_t bytes, end;
-    if (!hu_mul_size((size_t)hu_shape_elements(&tensor->shape), sizeof(float), &bytes) ||
-        !hu_add_size(*begin, bytes, &end))
+    if (!count_bytes(tensor, &bytes) || !hu_add_size(*begin, bytes, &end))
         return hu_fail(HU_ERR_SHAPE, "tensor '%s': its bytes do not fit 64 bits", tensor->name);
     HU_TRY(put_string(out, tensor->name));
-    HU_TRY(put_text(out, ":{\"dtype\":\"F32\",\"shape\":["));
+    HU_TRY(put_text(out, ":{\"dtype\":"));
+    HU_TRY(put_string(out, dtype_of(tensor)));
+    HU_TRY(put_text(out, ",\"shape\":["));
     for (int i = 0; i < tensor->shape.rank; i++) {
         snprintf(text, sizeof text, i ? ",%lld" : "%lld", (long long)tensor->shape.extent[i]);
         HU_TRY(put_text(out, text));
@@ -357,6 +400,10 @@ static hu_status check_source(const hu_safetensor_source *tensors, size_t index)
     if (!name[0] || is_second || strcmp(name, "__metadata__") == 0 || !hu_text_is_utf8(name))
         return hu_fail(HU_ERR_ARGUMENT, "tensor '%s': found %s, expected a name of its own", name,
                        is_second ? "the name a second time" : "what cannot be a name");
+    const hu_safetensor_dtype *dtype = hu_safetensor_dtype_find(dtype_of(&tensors[index]));
+    if (!dtype || dtype->bits % 8 != 0)
+        return hu_fail(HU_ERR_ARGUMENT, "tensor '%s': found dtype %s, expected one of whole bytes",
+                       name, dtype_of(&tensors[index]));
     return HU_OK;
 }
 
@@ -381,9 +428,7 @@ hu_status hu_safetensors_print(const hu_safetensor_source *tensors, size_t count
     while (out.size % ALIGNMENT) HU_TRY(put_text(&out, " "));
     hu_writer_patch_u64(&out, 0, out.size - LENGTH_BYTES);
     HU_TRY(hu_writer_reserve(&out, begin));
-    for (size_t i = 0; i < count; i++)
-        HU_TRY(
-            hu_write_f32s(&out, tensors[i].values, (size_t)hu_shape_elements(&tensors[i].shape)));
+    for (size_t i = 0; i < count; i++) HU_TRY(put_data(&out, &tensors[i]));
     *data = out.data;
     *bytes = out.size;
     out.data = NULL;

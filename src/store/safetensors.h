@@ -8,6 +8,8 @@
  */
 #ifndef HU_STORE_SAFETENSORS_H
 #define HU_STORE_SAFETENSORS_H
+#include <halfulp/format.h>
+
 #include "store/safetensor.h"
 
 /* The format's own bound of the header, and ours of a file. */
@@ -42,20 +44,28 @@ const hu_safetensor *hu_safetensors_find(const hu_safetensors *file, const char 
 /* A text of "__metadata__", NULL if there is none. */
 const char *hu_safetensors_metadata(const hu_safetensors *file, const char *name);
 
-/* values[tensor->elements] of an array of F32, F16, BF16 (exact) or F64 (rounded to nearest even).
- * Another dtype: HU_ERR_UNSUPPORTED. */
+/* values[tensor->elements] of an array of F32, F64 (rounded to nearest even), F16, BF16 or a type
+ * of 8 bits (all exact). Another dtype: HU_ERR_UNSUPPORTED. */
 hu_status hu_safetensors_read(const hu_safetensors *file, const hu_safetensor *tensor,
                               float *values);
 
-/* An array to write: F32. */
+/* The same of an array of U8 or U16 that holds codes of a number format, times 2^exponent.
+ * HU_ERR_CORRUPT for what is no code of it. */
+hu_status hu_safetensors_decode(const hu_safetensors *file, const hu_safetensor *tensor,
+                                const hu_format *format, int exponent, float *values);
+
+/* An array to write: F32, or bytes of another dtype, little endian. */
 typedef struct hu_safetensor_source {
     const char *name;
     hu_shape shape;
-    const float *values;
+    const float *values;  /* of F32 */
+    const char *dtype;    /* NULL: F32 */
+    const uint8_t *bytes; /* of other dtypes */
 } hu_safetensor_source;
 
 /* The bytes of a file with these arrays in this order. Names are UTF-8, not empty, not
- * "__metadata__" and not repeated: HU_ERR_ARGUMENT. Owner frees *data with hu_free. */
+ * "__metadata__" and not repeated: HU_ERR_ARGUMENT, as for a dtype
+ * that is not known. Owner frees *data with hu_free. */
 hu_status hu_safetensors_print(const hu_safetensor_source *tensors, size_t count,
                                const hu_safetensor_text *metadata, size_t texts, uint8_t **data,
                                size_t *bytes);

@@ -11,14 +11,38 @@
 #include "base/keys.h"
 #include "base/memory.h"
 
+/* Source of the 8-bit ones: safetensors' own conversion of torch's float8 types. */
 static const hu_safetensor_dtype dtypes[] = {
-    {"F32", 32, true},     {"F16", 16, true},     {"BF16", 16, true},    {"F64", 64, true},
-    {"BOOL", 8, false},    {"U8", 8, false},      {"I8", 8, false},      {"U16", 16, false},
-    {"I16", 16, false},    {"U32", 32, false},    {"I32", 32, false},    {"U64", 64, false},
-    {"I64", 64, false},    {"C64", 64, false},    {"F8_E4M3", 8, false}, {"F8_E5M2", 8, false},
-    {"F8_E8M0", 8, false}, {"F6_E2M3", 6, false}, {"F6_E3M2", 6, false}, {"F4", 4, false},
+    {"F32", 32, ""},
+    {"F16", 16, "fp16"},
+    {"BF16", 16, "bf16"},
+    {"F64", 64, ""},
+    {"F8_E4M3", 8, "e4m3fn"},
+    {"F8_E5M2", 8, "e5m2"},
+    {"F8_E4M3FNUZ", 8, "e4m3fnuz"},
+    {"F8_E5M2FNUZ", 8, "e5m2fnuz"},
+    {"BOOL", 8, NULL},
+    {"U8", 8, NULL},
+    {"I8", 8, NULL},
+    {"U16", 16, NULL},
+    {"I16", 16, NULL},
+    {"U32", 32, NULL},
+    {"I32", 32, NULL},
+    {"U64", 64, NULL},
+    {"I64", 64, NULL},
+    {"C64", 64, NULL},
+    {"F8_E8M0", 8, NULL},
+    {"F6_E2M3", 6, NULL},
+    {"F6_E3M2", 6, NULL},
+    {"F4", 4, NULL},
 };
 enum { DTYPES = sizeof dtypes / sizeof *dtypes, LABEL_BYTES = 128 };
+
+const hu_safetensor_dtype *hu_safetensor_dtype_find(const char *name) {
+    for (size_t i = 0; i < DTYPES; i++)
+        if (strcmp(dtypes[i].name, name) == 0) return &dtypes[i];
+    return NULL;
+}
 
 /* A place in the header. */
 typedef struct scanner {

@@ -7,26 +7,25 @@
 #include "base/keys.h"
 #include "store/safetensors.h"
 #include "train/trainer.h"
-#include "train/weight_view.h"
-
-typedef struct hu_export_options {
-    hu_weight_layout layout;
-    bool rounded;  /* parameters as the products of the next step see them, not the masters */
-    bool averaged; /* their running means (train/average.h) */
-} hu_export_options;
+#include "train/weight_list.h"
 
 typedef struct hu_export_report {
     size_t tensors, bytes;
+    size_t coded; /* tensors that are not float32 */
     int64_t elements;
 } hu_export_report;
+
+/* What stands before a tensor's name in the metadata that says its format. */
+#define HU_WEIGHT_FORMAT_KEY "format:"
 
 /* "torch" or "halfulp"; HU_ERR_UNKNOWN. */
 hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout);
 
 /* All parameters and running statistics as the bytes of a safetensors file, whose metadata says
- * model, step, layout and weights. Owner frees *data with hu_free. HU_ERR_ARGUMENT: there are no
- * means; HU_ERR_UNSUPPORTED: torch cannot have them (weight_view.h); HU_ERR_NONFINITE for rounded
- * weights of a format that cannot encode them. */
+ * model, step, layout and weights, and the format of each tensor that was rounded; or of a header.
+ * Owner frees *data with hu_free. HU_ERR_ARGUMENT: there are no means; HU_ERR_UNSUPPORTED: torch
+ * cannot have them (weight_view.h); HU_ERR_NONFINITE for rounded weights of a format that cannot
+ * encode them. */
 hu_status hu_trainer_print(hu_trainer *trainer, const hu_export_options *options, uint8_t **data,
                            size_t *bytes, hu_export_report *report);
 

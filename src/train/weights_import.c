@@ -13,6 +13,7 @@
 #include "train/check_start.h"
 #include "train/inner.h"
 #include "train/update.h"
+#include "train/weight_codes.h"
 #include "train/weight_names.h"
 #include "train/weight_view.h"
 #include "train/weights.h"
@@ -236,10 +237,23 @@ static hu_status read_layout(weight_import *in) {
 
 /* ---- their numbers ---- */
 
+/* Numbers, or codes of a format that the metadata names. */
+static hu_status read_tensor(const weight_import *in, const hu_safetensor *tensor, float *x) {
+    char key[HU_NAME_BYTES + sizeof HU_WEIGHT_FORMAT_KEY];
+    hu_format format;
+    int exponent;
+    snprintf(key, sizeof key, "%s%s", HU_WEIGHT_FORMAT_KEY, tensor->name);
+    const char *text = hu_safetensors_metadata(in->file, key);
+    if (tensor->dtype->format || !text) return hu_safetensors_read(in->file, tensor, x);
+    hu_status st = hu_weight_coding_parse(text, &format, &exponent);
+    if (st != HU_OK) return hu_fail_within(st, "%s: __metadata__: %s: ", in->path, key);
+    return hu_safetensors_decode(in->file, tensor, &format, exponent, x);
+}
+
 static hu_status read_value(const weight_import *in, hu_value_id v, float *scratch, float *to) {
     hu_weight_view view;
     const hu_safetensor *tensor = in->of[v];
-    hu_status st = hu_safetensors_read(in->file, tensor, scratch);
+    hu_status st = read_tensor(in, tensor, scratch);
     if (st != HU_OK) return st;
     for (size_t i = 0; i < tensor->elements; i++)
         if (!isfinite(scratch[i]))

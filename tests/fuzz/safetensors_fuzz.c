@@ -26,8 +26,8 @@ static void check_floats(const hu_safetensors *file, const hu_safetensor *tensor
     size_t bytes;
     hu_safetensors *copy;
     FUZZ_CHECK(values != NULL);
-    hu_safetensor_source source = {tensor->name, tensor->shape, values};
-    if (!tensor->dtype->is_read) {
+    hu_safetensor_source source = {tensor->name, tensor->shape, values, NULL, NULL};
+    if (!tensor->dtype->format) {
         FUZZ_CHECK(hu_safetensors_read(file, tensor, values) == HU_ERR_UNSUPPORTED);
     } else if (FUZZ_DONE(hu_safetensors_read(file, tensor, values)) && tensor->elements > 0 &&
                FUZZ_DONE(hu_safetensors_print(&source, 1, NULL, 0, &data, &bytes))) {
@@ -55,7 +55,8 @@ static void check_on_disk(const uint8_t *data, size_t size, hu_status parsed) {
     hu_safetensors_free(file);
     if (st != HU_OK) return;
     const float values[] = {1, 2, 3};
-    hu_safetensor_source source[] = {{"a", {1, {3}}, values}, {"a", {1, {3}}, values}};
+    hu_safetensor_source source[] = {{"a", {1, {3}}, values, NULL, NULL},
+                                     {"a", {1, {3}}, values, NULL, NULL}};
     const hu_safetensor_text text = {"layout", "\"torch\"\n"};
     FUZZ_CHECK(hu_safetensors_write(path, source, 2, NULL, 0, NULL) != HU_OK);
     if (FUZZ_DONE(hu_safetensors_write(path, source, 1, &text, 1, NULL)) &&

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import wave
 
 import program
@@ -15,6 +16,8 @@ KEYS = ["model=cnn-s", "model.width=0.25", "quiet=on", *program.TINY]
 def names_shapes_layouts(checks, cwd):
     whole = program.train(*KEYS, "steps=3", cwd=cwd)
     refused(checks, cwd, 2, "found the ending .pt", ".safetensors", words=["export", "run", "out=w.pt"])
+    refused(checks, cwd, 2, "found the ending .onnx", "torch.onnx.export", words=["export", "run", "out=w.onnx"])
+    refused(checks, cwd, 2, "format=onnx: export writes safetensors", words=["export", "run", "format=onnx"])
     made = export("run", cwd=cwd)
     checks.same(made["file"], "run/weights.safetensors", "where the weights go")
     checks.same((made["step"], made["weights_hash"]), (3, whole["weights_hash"]), "what they are")
@@ -68,6 +71,54 @@ def rounded_weights(checks, cwd):
     export("nomaster", "out=nomaster.safetensors", cwd=cwd)
     checks.same(read_file(f"{cwd}/nomaster.safetensors")[1], rounded,
                 "master=off: weights live in their format from the start")
+
+
+def c_numbers(cwd, name, coded):
+    """The numbers of an array of w.h, as a program in C sees them."""
+    number = f"hu_decode({name}[i], {name}_exp_bits, {name}_man_bits, {name}_bias)" if coded else f"{name}[i]"
+    program.put(cwd, "w.c", f"""#include "w.h"
+#include <stdio.h>
+int main(void) {{
+    for (size_t i = 0; i < sizeof {name} / sizeof *{name}; i++) printf("%a ", (double){number});
+    printf("%d", (int){name}_shape[0]);
+}}
+""".encode())
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "w.c", "-o", "w", "-lm"], cwd=cwd, check=True)
+    *numbers, rows = subprocess.run(["./w"], cwd=cwd, check=True, capture_output=True, text=True).stdout.split()
+    return tuple(map(float.fromhex, numbers)), int(rows)
+
+
+def codes(checks, cwd):
+    """weights=codes holds what weights=rounded does, in the bits of each format, in safetensors and in C."""
+    cases = (("e4m3fn", "F8_E4M3", "e4m3fn", 1), ("e5m2", "F8_E5M2", "e5m2", 1), ("fp16", "F16", "fp16", 2),
+             ("bf16", "BF16", "bf16", 2), ("e4m3fnuz", "F8_E4M3FNUZ", "e4m3fnuz", 1), ("e3m2", "U8", "e3m2", 1),
+             ("1/6/9", "U16", "1/6/9/d", 2), ("e4m3fn:scale=current", "U8", " 2^-", 1), ("mxfp8", "F32", "mxfp8", 4))
+    for k, (precision, dtype, text, width) in enumerate(cases):
+        program.train(*KEYS, "steps=2", f"precision={precision}", cwd=cwd, run=f"run{k}")
+        export(f"run{k}", "out=rounded.safetensors", "weights=rounded", cwd=cwd)
+        made = export(f"run{k}", "out=codes.safetensors", "weights=codes", cwd=cwd)
+        rounded = read_file(f"{cwd}/rounded.safetensors")[1]
+        metadata, found = read_file(f"{cwd}/codes.safetensors")
+        checks.same((metadata["weights"], found["conv2.weight"][0]), ("codes", dtype), f"{precision}: type")
+        checks.that(text in metadata["format:conv2.weight"], f"{precision}: {metadata['format:conv2.weight']!r}")
+        checks.same(len(found["conv2.weight"][2]), width * 8 * 4 * 9, f"{precision}: bytes")
+        checks.same(made["coded"], sum(tensor[0] != "F32" for tensor in found.values()), f"{precision}: counted")
+        checks.same({name: tensor[2] for name, tensor in found.items() if tensor[0] == "F32"},
+                    {name: rounded[name][2] for name, tensor in found.items() if tensor[0] == "F32"}, precision)
+        program.train(*KEYS, "steps=0", "init=codes.safetensors", cwd=cwd, run=f"again{k}")
+        export(f"again{k}", "out=again.safetensors", cwd=cwd)
+        checks.same(read_file(f"{cwd}/again.safetensors")[1], rounded, f"{precision}: read again")
+        if precision in ("e4m3fn", "1/6/9", "e4m3fn:scale=current", "mxfp8") and shutil.which("cc"):
+            export(f"run{k}", "out=w.h", cwd=cwd)
+            checks.same(c_numbers(cwd, "w_conv2_weight", precision != "mxfp8"),
+                        (floats(rounded["conv2.weight"]), 8), f"{precision}: in C")
+    _, good = read_file(f"{cwd}/codes.safetensors")
+    good["fc.bias"] = ("U8", [10], bytes([255] * 10))
+    train = ["train", *KEYS, "steps=0", "run.dir=bad", "init=bad.safetensors"]
+    for text, code, says in ((None, 2, "found dtype U8"), ("e3m2", 3, "found code 255 at element 0"),
+                             ("e3m9m", 2, "format:fc.bias"), ("e3m2 2^x", 2, "expected FORMAT or FORMAT 2^K")):
+        write_file(f"{cwd}/bad.safetensors", good, {"format:fc.bias": text} if text else None)
+        refused(checks, cwd, code, says, words=train)
 
 
 def other_types(checks, cwd):
@@ -290,6 +341,6 @@ def weights_outlive_their_data(checks, cwd):
         os.rename(f"{cwd}/elsewhere", f"{cwd}/{folder}")
 
 
-program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, other_types, what_does_not_fit,
+program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, codes, other_types, what_does_not_fit,
              a_run_keeps_its_start, predictions, predictions_in_other_precisions,
              order_of_the_data)

@@ -39,8 +39,9 @@ static const float scalar[1] = {7.0f};
 
 static void written_files_read_back(void **state) {
     (void)state;
-    const hu_safetensor_source tensors[] = {{"layer1.0.conv1.weight", {4, {1, 3, 1, 2}}, some},
-                                            {"a \"quoted\\ näme", {0}, scalar}};
+    const hu_safetensor_source tensors[] = {
+        {"layer1.0.conv1.weight", {4, {1, 3, 1, 2}}, some, NULL, NULL},
+        {"a \"quoted\\ näme", {0}, scalar, NULL, NULL}};
     const hu_safetensor_text metadata[] = {{"layout", "torch"}, {"note", "two\nlines"}};
     char path[] = "/tmp/halfulp-safetensors-XXXXXX";
     close(mkstemp(path));
@@ -74,7 +75,7 @@ static void written_bytes_are_these(void **state) {
     (void)state;
     static const char header[] = "{\"__metadata__\":{\"k\":\"v\"},"
                                  "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}} ";
-    const hu_safetensor_source tensor = {"b", {1, {2}}, some};
+    const hu_safetensor_source tensor = {"b", {1, {2}}, some, NULL, NULL};
     const hu_safetensor_text text = {"k", "v"};
     uint8_t expected[256], *data;
     size_t bytes, wanted = make_file(expected, header, some, 8);
@@ -85,12 +86,65 @@ static void written_bytes_are_these(void **state) {
     hu_free(data);
 }
 
+/* The four types of 8 bits, whose numbers are those of torch's float8 types of these names. */
+static void types_of_8_bits_are_those_of_torch(void **state) {
+    static const struct {
+        const char *dtype;
+        uint8_t codes[4];
+        float numbers[4];
+    } types[] = {
+        {"F8_E4M3", {0x7e, 0x01, 0xb8, 0x80}, {448.0f, 0x1p-9f, -1.0f, -0.0f}},
+        {"F8_E5M2", {0x7b, 0x01, 0xbc, 0x7c}, {57344.0f, 0x1p-16f, -1.0f, INFINITY}},
+        {"F8_E4M3FNUZ", {0x7f, 0x01, 0xc0, 0x00}, {240.0f, 0x1p-10f, -1.0f, 0.0f}},
+        {"F8_E5M2FNUZ", {0x7f, 0x01, 0xc0, 0x00}, {57344.0f, 0x1p-17f, -1.0f, 0.0f}},
+    };
+    (void)state;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        const hu_safetensor_source source = {
+            "x", {2, {2, 2}}, NULL, types[t].dtype, types[t].codes};
+        uint8_t *data;
+        size_t bytes;
+        float values[4];
+        hu_safetensors *file;
+        assert_int_equal(hu_safetensors_print(&source, 1, NULL, 0, &data, &bytes), HU_OK);
+        assert_int_equal(hu_safetensors_parse("file", data, bytes, &file), HU_OK);
+        assert_string_equal(hu_safetensors_at(file, 0)->dtype->name, types[t].dtype);
+        assert_int_equal(hu_safetensors_read(file, hu_safetensors_at(file, 0), values), HU_OK);
+        assert_memory_equal(values, types[t].numbers, sizeof values);
+        hu_safetensors_free(file);
+        hu_free(data);
+    }
+}
+
+/* Codes of a format that no type has: two of 2^-3 times those of e3m2, and what is none. */
+static void codes_are_decoded(void **state) {
+    static const uint8_t codes[3] = {0x0c, 0x2d, 0x40};
+    const hu_safetensor_source source = {"x", {1, {3}}, NULL, "U8", codes};
+    (void)state;
+    uint8_t *data;
+    size_t bytes;
+    float values[3];
+    hu_format format;
+    hu_safetensors *file;
+    assert_int_equal(hu_format_parse("e3m2", &format), HU_OK);
+    assert_int_equal(hu_safetensors_print(&source, 1, NULL, 0, &data, &bytes), HU_OK);
+    assert_int_equal(hu_safetensors_parse("file", data, bytes, &file), HU_OK);
+    const hu_safetensor *tensor = hu_safetensors_at(file, 0);
+    assert_int_equal(hu_safetensors_read(file, tensor, values), HU_ERR_UNSUPPORTED);
+    assert_int_equal(hu_safetensors_decode(file, tensor, &format, -3, values), HU_ERR_CORRUPT);
+    assert_non_null(strstr(hu_last_error(), "found code 64 at element 2"));
+    assert_true(values[0] == 0.125f && values[1] == -0.15625f);
+    hu_safetensors_free(file);
+    hu_free(data);
+}
+
 static void bad_sources_are_refused(void **state) {
     (void)state;
-    const hu_safetensor_source bad[][2] = {{{"a", {0}, scalar}, {"a", {0}, scalar}},
-                                           {{"a", {0}, scalar}, {"", {0}, scalar}},
-                                           {{"a", {0}, scalar}, {"__metadata__", {0}, scalar}},
-                                           {{"a", {0}, scalar}, {"\xff", {0}, scalar}}};
+    const hu_safetensor_source bad[][2] = {
+        {{"a", {0}, scalar, NULL, NULL}, {"a", {0}, scalar, NULL, NULL}},
+        {{"a", {0}, scalar, NULL, NULL}, {"", {0}, scalar, NULL, NULL}},
+        {{"a", {0}, scalar, NULL, NULL}, {"__metadata__", {0}, scalar, NULL, NULL}},
+        {{"a", {0}, scalar, NULL, NULL}, {"\xff", {0}, scalar, NULL, NULL}}};
     uint8_t *data;
     size_t bytes;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -287,7 +341,7 @@ static void every_failing_allocation_is_survived(void **state) {
 /* A file of 3 GiB, sparse, is not read to find out that its tensors end before. */
 static void a_size_that_the_header_denies_costs_no_memory(void **state) {
     (void)state;
-    const hu_safetensor_source tensors[] = {{"a", {1, {6}}, some}};
+    const hu_safetensor_source tensors[] = {{"a", {1, {6}}, some, NULL, NULL}};
     char path[] = "/tmp/halfulp-safetensors-XXXXXX";
     close(mkstemp(path));
     size_t bytes;
@@ -311,6 +365,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(written_files_read_back),
         cmocka_unit_test(written_bytes_are_these),
+        cmocka_unit_test(types_of_8_bits_are_those_of_torch),
+        cmocka_unit_test(codes_are_decoded),
         cmocka_unit_test(bad_sources_are_refused),
         cmocka_unit_test(other_widths_become_float32),
         cmocka_unit_test(what_is_no_float_is_listed_but_not_read),

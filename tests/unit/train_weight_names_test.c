@@ -26,7 +26,8 @@ static hu_safetensors *file_of(const names *list) {
     hu_safetensors *file;
     size_t bytes;
     for (size_t i = 0; i < list->count; i++)
-        source[i] = (hu_safetensor_source){list->text[i], {1, {1}}, &one};
+        source[i] =
+            (hu_safetensor_source){.name = list->text[i], .shape = {1, {1}}, .values = &one};
     free(data);
     uint8_t *made;
     assert_int_equal(hu_safetensors_print(source, list->count, NULL, 0, &made, &bytes), HU_OK);
