@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
 needed=(gcc cmake ninja-build pkg-config libdnnl-dev libyaml-dev libjansson-dev librandom123-dev
-        libxxhash-dev zlib1g-dev libturbojpeg0-dev libpng-dev libwebp-dev libexpat1-dev libutf8proc-dev
+        libxxhash-dev zlib1g-dev libjpeg-dev libpng-dev libwebp-dev libexpat1-dev libutf8proc-dev
         libsndfile1-dev libsamplerate0-dev
         libprotobuf-c-dev protobuf-c-compiler libisal-dev librsvg2-dev)
 for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)

@@ -13,7 +13,8 @@ set(fuzz_files_gzip base/file.c)
 set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_lines.c journal/history_plan.c journal/history_inner.c
     journal/names.c base/lines.c)
 set(fuzz_files_idx data/idx.c)
-set(fuzz_files_image data/image_decode.c data/image_jpeg.c data/image_png.c data/image_webp.c)
+set(fuzz_files_image data/image_decode.c data/image_jpeg.c data/image_png.c data/image_webp.c
+    data/png_input.c data/image_exif.c data/image_turn.c)
 set(fuzz_files_parallel data/parallel.c data/sentences.c)
 set(fuzz_files_plan config/plan_file.c)
 set(fuzz_files_precision precision/names.c precision/epochs.c tensor/quantizer.c)

@@ -4,7 +4,7 @@ include(CMakeFindDependencyMacro)
 find_package(OpenMP COMPONENTS C)
 find_package(PkgConfig)
 if(PkgConfig_FOUND)
-  foreach(package XXHASH:libxxhash ZLIB:zlib JPEG:libturbojpeg PNG:libpng WEBP:libwebp EXPAT:expat
+  foreach(package XXHASH:libxxhash ZLIB:zlib JPEG:libjpeg PNG:libpng WEBP:libwebp EXPAT:expat
                   UTF8PROC:libutf8proc SNDFILE:sndfile SAMPLERATE:samplerate YAML:yaml-0.1 JANSSON:jansson
                   PROTOBUF_C:libprotobuf-c ISAL:libisal)
     string(REPLACE ":" ";" package ${package})

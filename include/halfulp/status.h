@@ -28,7 +28,8 @@ extern "C" {
     X(ERR_NONFINITE, "non-finite numbers", 4)                                                      \
     X(ERR_PEER, "peer lost", 6)                                                                    \
     X(ERR_INTERRUPTED, "interrupted", 130)                                                         \
-    X(ERR_INTERNAL, "internal error", 1)
+    X(ERR_INTERNAL, "internal error", 1)                                                           \
+    X(ERR_KIND, "file of a kind that is not supported", 3)
 
 typedef enum hu_status {
 #define HU_STATUS_ENUM(name, text, code) HU_##name,

@@ -88,15 +88,17 @@ static hu_status read_picture(const hu_reader *reader, const hu_reading_change *
     char *path = NULL;
     hu_image file;
     hu_status st;
+    char seen[HU_IMAGE_SEEN_BYTES];
     (void)change;
     HU_TRY(find_picture(half, index, &path));
     HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
     if (declared[0] > 0 && (file.width != declared[0] || file.height != declared[1]))
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
-                       "%s: found %lldx%lld pixels, expected %dx%d as %s/%s.xml has: it is the "
+                       "%s: found %lldx%lld pixels%s, expected %dx%d as %s/%s.xml has: it is the "
                        "annotation of another picture, or of this one in another size",
-                       path, (long long)file.width, (long long)file.height, (int)declared[0],
-                       (int)declared[1], half->annotations, half->name[index]));
+                       path, (long long)file.width, (long long)file.height,
+                       hu_image_seen(&file, seen), (int)declared[0], (int)declared[1],
+                       half->annotations, half->name[index]));
 done:
     hu_free(path);
     return st;
@@ -110,7 +112,7 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     file->width = half->declared[2 * index];
     file->height = half->declared[2 * index + 1];
     if (st != HU_OK || file->width > 0) return st;
-    st = hu_scene_measure(file->path, 0, &size);
+    st = hu_scene_measure(file->path, 0, half->size.upright, &size);
     file->width = size.width;
     file->height = size.height;
     return st;
@@ -175,7 +177,7 @@ static hu_status measure_picture(const boxes_reader *half, int64_t index, hu_voc
     char *path;
     hu_scene_size size;
     hu_status st = find_picture(half, index, &path);
-    if (st == HU_OK) st = hu_scene_measure(path, 0, &size);
+    if (st == HU_OK) st = hu_scene_measure(path, 0, false, &size);
     hu_free(path);
     if (st != HU_OK) return st;
     voc->width = size.width;
@@ -386,10 +388,10 @@ static hu_status measure(const hu_image_choice *choice, const boxes_reader *trai
                          hu_scene_size *size) {
     const hu_data_known *known = &choice->known;
     char *first;
-    *size = (hu_scene_size){known->height, known->width, true};
+    *size = (hu_scene_size){known->height, known->width, true, !train->pictures};
     if (known->only_test && known->height > 0) return HU_OK;
     hu_status st = find_picture(train, 0, &first);
-    if (st == HU_OK) st = hu_scene_measure(first, choice->size, size);
+    if (st == HU_OK) st = hu_scene_measure(first, choice->size, !train->pictures, size);
     hu_free(first);
     return st;
 }

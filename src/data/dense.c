@@ -56,6 +56,7 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
     hu_label_map map = {0};
     hu_image file;
     hu_status st;
+    char seen[HU_IMAGE_SEEN_BYTES];
     uint8_t *labels = sample + dense->reader.start[MASK];
     hu_scene_crop crop = hu_scene_random_crop(change, index, &dense->size, &dense->window);
     HU_TRY(hu_path_join(dense->pictures, dense->names.name[index], &picture));
@@ -64,9 +65,9 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
     if (map.width != file.width || map.height != file.height)
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
                        "%s: found a label map of %lldx%lld pixels, expected %lldx%lld as its "
-                       "picture has",
+                       "picture has%s",
                        path, (long long)map.width, (long long)map.height, (long long)file.width,
-                       (long long)file.height));
+                       (long long)file.height, hu_image_seen(&file, seen)));
     hu_scene_take_labels(&map, &crop, labels);
     for (int64_t i = 0; i < dense->window.height * dense->window.width; i++)
         labels[i] = meaning(dense, labels[i]);
@@ -231,7 +232,7 @@ static hu_status set_size(const hu_image_choice *choice, dense_reader *train, de
     char *first;
     hu_scene_size size, window;
     hu_status st = hu_path_join(train->pictures, train->names.name[0], &first);
-    if (st == HU_OK) st = hu_scene_measure(first, choice->size, &size);
+    if (st == HU_OK) st = hu_scene_measure(first, choice->size, false, &size);
     hu_free(first);
     if (st == HU_OK) st = choose_window(choice, &size, &window);
     if (st != HU_OK) return st;

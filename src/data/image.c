@@ -23,7 +23,8 @@ hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size
     uint8_t *pixels = NULL;
     if (st == HU_OK) st = hu_room_take(&room, bytes, &pixels);
     if (st == HU_OK)
-        *image = (hu_image){width, height, pixels, room.bytes};
+        *image =
+            (hu_image){.width = width, .height = height, .pixels = pixels, .capacity = room.bytes};
     else
         hu_room_free(&room);
     return st;

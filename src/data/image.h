@@ -1,6 +1,7 @@
 /* data/image.h - one picture: from the bytes of a file to a small square of red, green and blue. */
 #ifndef HU_DATA_IMAGE_H
 #define HU_DATA_IMAGE_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,13 +14,16 @@ enum {
     HU_IMAGE_CHANNELS = 3,
     HU_IMAGE_PIXELS_MAX = 1 << 27, /* of a file that is decoded */
     HU_IMAGE_FILE_MAX = 1 << 29,   /* bytes of a file */
-    HU_IMAGE_SIDE_MAX = 4096       /* of what data.size may ask for */
+    HU_IMAGE_SIDE_MAX = 4096,      /* of what data.size may ask for */
+    HU_IMAGE_UPRIGHT = 1,          /* the orientations of EXIF: as it lies, ... */
+    HU_IMAGE_FIRST_ACROSS = 5      /* ... and from this one to 8 rows are columns */
 };
 
 typedef struct hu_image {
     int64_t width, height;
     uint8_t *pixels; /* [height, width, 3]; owner frees with hu_free */
     size_t capacity; /* bytes that pixels has room for; 0: not known */
+    int orientation; /* of the file's EXIF: how pixels must be turned to be seen upright; 0: none */
 } hu_image;
 
 /* Each decodes one format into an image that is empty or was decoded before, whose memory is used
@@ -36,6 +40,20 @@ hu_status hu_image_check(const char *name, int64_t width, int64_t height);
 /* Checks a size and makes room for pixels of so many bytes each, which are anything. */
 hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
                            hu_image *image);
+
+/* Turns and mirrors the pixels as their orientation says, which is then HU_IMAGE_UPRIGHT: 2
+ * mirrored left to right, 3 upside down, 4 mirrored top to bottom, 5 rows and columns exchanged, 6
+ * a quarter to the right, 7 exchanged along the other diagonal, 8 a quarter to the left. As
+ * Pillow's exif_transpose. HU_ERR_MEMORY: the image is as before. */
+hu_status hu_image_turn(const char *name, hu_image *image);
+
+/* Where that exchanges its sides: " (EXIF turns it: 90x120 as seen)"; else "". For messages about
+ * the size of what somebody has marked. */
+enum { HU_IMAGE_SEEN_BYTES = 80 };
+const char *hu_image_seen(const hu_image *image, char text[HU_IMAGE_SEEN_BYTES]);
+
+/* Whether its height is its width where it is seen upright. */
+bool hu_image_lies_across(const hu_image *image);
 
 /* Frees the pixels; the image is then empty. */
 void hu_image_free(hu_image *image);

@@ -1,38 +1,100 @@
-/* JPEG by libjpeg-turbo. */
+/* JPEG by libjpeg-turbo, through libjpeg's own interface: TurboJPEG's tells the first warning of a
+ * file alone, which may be a harmless one. */
+#include <setjmp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
-#include <turbojpeg.h>
+#include <jpeglib.h>
+
+#include <jerror.h>
 
 #include "base/error.h"
 #include "data/image.h"
+#include "data/image_exif.h"
 
-/* Cyan, magenta, yellow, black. */
-enum { INKS = 4 };
+/* Cyan, magenta, yellow, black; rows that are wanted at once. */
+enum { INKS = 4, ROWS = 16, MOST_SCANS = 500 };
 
-/* What libjpeg only warns of damages the picture, but for stray bytes between segments. */
-static bool is_damage(tjhandle decoder) {
-    return tjGetErrorCode(decoder) != TJERR_WARNING ||
-           !strstr(tjGetErrorStr2(decoder), "extraneous bytes");
+/* A file that is being read, and how reading it ended, if not well. */
+typedef struct reading {
+    const char *name;
+    struct jpeg_decompress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    int orientation;
+    hu_status status;
+    jmp_buf left;
+} reading;
+
+/* What libjpeg can go on after with every pixel as it was meant: stray bytes between segments, a
+ * revision or a colour transform that it does not know, parameters of a sequential scan that say
+ * nothing (zeros, of some telephones). All others are missing or wrong data. */
+static bool is_harmless(int code) {
+    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM ||
+           code == JWRN_NOT_SEQUENTIAL;
 }
 
-/* What the decoder says of its last failure; it has no code for memory that ran out. */
-static hu_status fail(const char *name, tjhandle decoder) {
-    if (strstr(tjGetErrorStr2(decoder), "emory"))
-        return hu_fail(HU_ERR_MEMORY, "%s: cannot decode the JPEG file: %s", name,
-                       tjGetErrorStr2(decoder));
-    return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: %s", name, tjGetErrorStr2(decoder));
+/* Whether the file may be whole, but of a kind of JPEG that the library cannot read. */
+static bool is_foreign(int code) {
+    return code == JERR_BAD_PRECISION || code == JERR_SOF_UNSUPPORTED ||
+           code == JERR_ARITH_NOTIMPL || code == JERR_CONVERSION_NOTIMPL;
+}
+
+static void leave(j_common_ptr jpeg) {
+    reading *r = jpeg->client_data;
+    char words[JMSG_LENGTH_MAX];
+    int code = jpeg->err->msg_code;
+    jpeg->err->format_message(jpeg, words);
+    if (code == JERR_OUT_OF_MEMORY || code == JERR_NO_BACKING_STORE)
+        r->status = hu_fail(HU_ERR_MEMORY, "%s: cannot decode the JPEG file: %s", r->name, words);
+    else if (is_foreign(code))
+        r->status = hu_fail(HU_ERR_KIND,
+                            "%s: found a JPEG of a kind that libjpeg does not read (%s), expected "
+                            "one of 8 bits and one to four colours",
+                            r->name, words);
+    else
+        r->status = hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: %s", r->name, words);
+    longjmp(r->left, 1);
+}
+
+/* level -1: a warning; above: what it does, which nobody wants to hear. */
+static void hear(j_common_ptr jpeg, int level) {
+    if (level < 0 && !is_harmless(jpeg->err->msg_code)) leave(jpeg);
+}
+
+/* Scans take time without taking bytes. */
+static void watch_scans(j_common_ptr jpeg) {
+    reading *r = jpeg->client_data;
+    if (r->jpeg.input_scan_number <= MOST_SCANS) return;
+    r->status = hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: found more than %d scans", r->name,
+                        MOST_SCANS);
+    longjmp(r->left, 1);
+}
+
+/* A segment APP1 where it lies in the file: the first one with EXIF is heard. */
+static boolean read_exif(j_decompress_ptr jpeg) {
+    enum { LENGTH_BYTES = 2 };
+    reading *r = jpeg->client_data;
+    struct jpeg_source_mgr *source = jpeg->src;
+    const uint8_t *p = source->next_input_byte;
+    if (source->bytes_in_buffer < LENGTH_BYTES) ERREXIT(jpeg, JERR_INPUT_EOF);
+    size_t length = (size_t)(p[0] << 8 | p[1]);
+    if (length < LENGTH_BYTES) ERREXIT(jpeg, JERR_BAD_LENGTH);
+    if (length > source->bytes_in_buffer) ERREXIT(jpeg, JERR_INPUT_EOF);
+    if (r->orientation == 0 && length > LENGTH_BYTES + 4 &&
+        memcmp(p + LENGTH_BYTES, "Exif", 4) == 0)
+        r->orientation = hu_exif_orientation(p + LENGTH_BYTES, length - LENGTH_BYTES);
+    source->skip_input_data(jpeg, (long)length);
+    return TRUE;
 }
 
 /* The smallest of 1/1 to 1/8 that leaves twice the wanted side. */
-static tjscalingfactor scale_for(int width, int height, int64_t side) {
-    tjscalingfactor factor = {1, 1};
-    int shorter = width < height ? width : height;
-    for (int denominator = 2; denominator <= 8; denominator *= 2) {
-        tjscalingfactor smaller = {1, denominator};
-        if (TJSCALED(shorter, smaller) >= 2 * side) factor = smaller;
-    }
-    return factor;
+static unsigned denominator_for(unsigned width, unsigned height, int64_t side) {
+    unsigned shorter = width < height ? width : height, chosen = 1;
+    for (unsigned d = 2; d <= 8; d *= 2)
+        if ((shorter + d - 1) / d >= 2 * side) chosen = d;
+    return chosen;
 }
 
 /* Inks are stored as what they leave of white, as Adobe's programs do. In place. */
@@ -43,54 +105,6 @@ static void inks_to_colours(hu_image *image) {
         for (int c = 0; c < HU_IMAGE_CHANNELS; c++)
             to[c] = (uint8_t)((ink[c] * ink[INKS - 1] + 127) / 255);
     }
-}
-
-/* What is known of a picture before it is decoded. */
-typedef struct frame {
-    int width, height;
-    bool has_inks; /* four of them, instead of grey or three colours */
-} frame;
-
-/* The frame header as ITU-T T.81, B.2.2 has it, of a picture of one or three components. false: not
- * found. It spares libjpeg-turbo to read the tables twice, which costs a small picture some
- * percent. */
-static bool find_frame(const uint8_t *data, size_t bytes, frame *found) {
-    enum {
-        FIRST_FRAME = 0xc0,
-        LAST_FRAME = 0xc2,
-        FIRST_BARE = 0xd0,
-        LAST_BARE = 0xda,
-        FILL = 0xff
-    };
-    enum { HEAD = 10 }; /* marker, length, bits, height, width, components */
-    for (size_t at = 2; bytes >= HEAD && at <= bytes - HEAD;) {
-        const uint8_t *p = data + at;
-        int marker = p[1];
-        if (p[0] != 0xff || marker < FIRST_FRAME || marker == FILL) return false;
-        if (marker >= FIRST_BARE && marker <= LAST_BARE) return false;
-        if (marker <= LAST_FRAME) {
-            *found = (frame){.height = p[5] << 8 | p[6], .width = p[7] << 8 | p[8]};
-            return (p[9] == 1 || p[9] == 3) && found->width > 0 && found->height > 0;
-        }
-        at += 2 + (size_t)(p[2] << 8 | p[3]);
-    }
-    return false;
-}
-
-static hu_status read_frame(const char *name, const uint8_t *data, size_t bytes, tjhandle decoder,
-                            frame *found) {
-    /* A file without a picture, tables alone or cut short, is no failure there and sets nothing. */
-    int sampling = 0, space = TJCS_RGB;
-    *found = (frame){0};
-    if (tjDecompressHeader3(decoder, data, bytes, &found->width, &found->height, &sampling,
-                            &space) != 0 &&
-        is_damage(decoder))
-        return fail(name, decoder);
-    if (found->width < 1 || found->height < 1)
-        return hu_fail(HU_ERR_CORRUPT, "%s: damaged JPEG file: found no picture", name);
-    /* Both are four inks; YCCK is CMYK with its first three turned into luma and chroma. */
-    found->has_inks = space == TJCS_CMYK || space == TJCS_YCCK;
-    return HU_OK;
 }
 
 /* Scans of a file: their marker cannot stand within coded data (T.81, annex B.1.1.5). What metadata
@@ -107,55 +121,81 @@ static uint64_t count_scans(const uint8_t *data, size_t bytes) {
  * every block of 8 x 8 pixels takes one bit at least with Huffman codes (T.81, annex F.2), which
  * are 512 pixels a byte. Twice as many are let through, and 16 times as many visits of a pixel by
  * scans of a progressive file, of which encoders make ten; what costs no time always. With at most
- * 500 scans (TJFLAG_LIMITSCANS) this bounds what a byte of a file costs. */
-static hu_status check_promise(const char *name, const frame *whole, const uint8_t *data,
-                               size_t bytes) {
+ * 500 scans this bounds what a byte of a file costs. */
+static hu_status check_promise(const char *name, unsigned width, unsigned height,
+                               const uint8_t *data, size_t bytes) {
     enum { SMALL = 1 << 20, PIXELS_OF_BYTE = 1024, VISITS = 16 };
-    uint64_t pixels = (uint64_t)whole->width * (uint64_t)whole->height;
+    uint64_t pixels = (uint64_t)width * height;
     if (pixels > SMALL && pixels / PIXELS_OF_BYTE > bytes)
         return hu_fail(HU_ERR_CORRUPT,
-                       "%s: damaged JPEG file: found %dx%d pixels in %zu bytes, expected at most "
+                       "%s: damaged JPEG file: found %ux%u pixels in %zu bytes, expected at most "
                        "%d in a byte",
-                       name, whole->width, whole->height, bytes, PIXELS_OF_BYTE);
+                       name, width, height, bytes, PIXELS_OF_BYTE);
     uint64_t scans = pixels > SMALL ? count_scans(data, bytes) : 0;
     if (scans <= VISITS || pixels * scans / PIXELS_OF_BYTE / VISITS <= bytes) return HU_OK;
     return hu_fail(HU_ERR_CORRUPT,
-                   "%s: damaged JPEG file: found %llu scans of %dx%d pixels in %zu bytes, expected "
+                   "%s: damaged JPEG file: found %llu scans of %ux%u pixels in %zu bytes, expected "
                    "fewer",
-                   name, (unsigned long long)scans, whole->width, whole->height, bytes);
+                   name, (unsigned long long)scans, width, height, bytes);
 }
 
-static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
-                        tjhandle decoder, hu_image *image) {
-    frame whole;
-    hu_status st = HU_OK;
-    if (!find_frame(data, bytes, &whole)) st = read_frame(name, data, bytes, decoder, &whole);
-    if (st == HU_OK) st = hu_image_check(name, whole.width, whole.height);
-    if (st == HU_OK) st = check_promise(name, &whole, data, bytes);
+static void read_rows(struct jpeg_decompress_struct *jpeg, uint8_t *pixels, size_t row_bytes) {
+    JSAMPROW row[ROWS];
+    while (jpeg->output_scanline < jpeg->output_height) {
+        JDIMENSION left = jpeg->output_height - jpeg->output_scanline;
+        if (left > ROWS) left = ROWS;
+        for (JDIMENSION i = 0; i < left; i++)
+            row[i] = pixels + (jpeg->output_scanline + i) * row_bytes;
+        jpeg_read_scanlines(jpeg, row, left);
+    }
+}
+
+/* Left by longjmp where libjpeg fails; the image is in the hands of the caller and freed by it. */
+static hu_status decode(reading *r, const uint8_t *data, size_t bytes, int64_t side,
+                        hu_image *image) {
+    struct jpeg_decompress_struct *jpeg = &r->jpeg;
+    jpeg_mem_src(jpeg, data, bytes);
+    jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, read_exif);
+    jpeg_read_header(jpeg, TRUE);
+    unsigned width = jpeg->image_width, height = jpeg->image_height;
+    /* Both are four inks; YCCK is CMYK with its first three turned into luma and chroma. */
+    bool has_inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
+    hu_status st = hu_image_check(r->name, width, height);
+    if (st == HU_OK) st = check_promise(r->name, width, height, data, bytes);
     if (st != HU_OK) return st;
     /* The reduced size is never more than what was checked above. */
-    tjscalingfactor factor = scale_for(whole.width, whole.height, side);
-    int width = TJSCALED(whole.width, factor), height = TJSCALED(whole.height, factor);
-    st = hu_image_reserve(name, width, height, whole.has_inks ? INKS : HU_IMAGE_CHANNELS, image);
+    jpeg->scale_num = 1;
+    jpeg->scale_denom = denominator_for(width, height, side);
+    jpeg->out_color_space = has_inks ? JCS_CMYK : JCS_RGB;
+    jpeg_start_decompress(jpeg);
+    size_t channels = has_inks ? INKS : HU_IMAGE_CHANNELS;
+    st = hu_image_reserve(r->name, jpeg->output_width, jpeg->output_height, channels, image);
     if (st != HU_OK) return st;
-    if (tjDecompress2(decoder, data, bytes, image->pixels, width, 0, height,
-                      whole.has_inks ? TJPF_CMYK : TJPF_RGB,
-                      TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0 &&
-        is_damage(decoder))
-        return fail(name, decoder);
-    if (whole.has_inks) inks_to_colours(image);
+    read_rows(jpeg, image->pixels, jpeg->output_width * channels);
+    jpeg_finish_decompress(jpeg);
+    image->orientation = r->orientation;
+    if (has_inks) inks_to_colours(image);
     return HU_OK;
+}
+
+/* The reading is the caller's: what longjmp leaves of it is as it was written. */
+static hu_status run(reading *r, const uint8_t *data, size_t bytes, int64_t side, hu_image *image) {
+    if (setjmp(r->left) != 0) return r->status;
+    jpeg_create_decompress(&r->jpeg); /* keeps err and client_data */
+    r->jpeg.progress = &r->progress;
+    return decode(r, data, bytes, side, image);
 }
 
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                hu_image *image) {
-    hu_status st;
-    tjhandle decoder = tjInitDecompress();
-    if (decoder)
-        st = decode(name, data, bytes, side, decoder, image);
-    else
-        st = hu_fail(HU_ERR_MEMORY, "%s: no memory for a JPEG decoder", name);
-    if (decoder) tjDestroy(decoder);
+    reading r = {.name = name, .status = HU_OK};
+    r.jpeg.err = jpeg_std_error(&r.errors);
+    r.errors.error_exit = leave;
+    r.errors.emit_message = hear;
+    r.progress.progress_monitor = watch_scans;
+    r.jpeg.client_data = &r;
+    hu_status st = run(&r, data, bytes, side, image);
+    jpeg_destroy_decompress(&r.jpeg);
     if (st != HU_OK) hu_image_free(image);
     return st;
 }

@@ -1,42 +1,15 @@
 /* Label maps by libpng's own interface: the simplified one would look colours up. */
 #include "data/image_map.h"
 
-#include <png.h>
 #include <setjmp.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/image.h"
+#include "data/png_input.h"
 
 enum { MOST_BITS = 8 };
-
-/* What libpng reads from, and where what it says goes. */
-typedef struct input {
-    const uint8_t *data;
-    size_t bytes, used;
-    char message[128];
-} input;
-
-static void read_bytes(png_structp png, png_bytep to, size_t count) {
-    input *in = png_get_io_ptr(png);
-    if (count > in->bytes - in->used) png_error(png, "the file ends too early");
-    memcpy(to, in->data + in->used, count);
-    in->used += count;
-}
-
-static void on_error(png_structp png, png_const_charp message) {
-    input *in = png_get_error_ptr(png);
-    strncpy(in->message, message, sizeof in->message - 1);
-    png_longjmp(png, 1);
-}
-
-/* What libpng goes on after is not told. */
-static void on_warning(png_structp png, png_const_charp message) {
-    (void)png;
-    (void)message;
-}
 
 static const char *kind_of(int colour) {
     if (colour & PNG_COLOR_MASK_ALPHA) return "with transparency";
@@ -77,21 +50,16 @@ static hu_status decode(const char *name, png_structp png, png_infop info, hu_la
 
 hu_status hu_label_map_decode(const char *name, const uint8_t *data, size_t bytes,
                               hu_label_map *map) {
-    input in = {.data = data, .bytes = bytes};
-    png_infop info = NULL;
+    hu_png_input in = {.data = data, .bytes = bytes};
+    png_infop info;
     hu_status st;
     *map = (hu_label_map){0};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &in, on_error, on_warning);
-    if (png) info = png_create_info_struct(png);
-    if (!info) {
-        png_destroy_read_struct(&png, NULL, NULL);
-        return hu_fail(HU_ERR_MEMORY, "%s: no memory for a PNG decoder", name);
-    }
-    png_set_read_fn(png, &in, read_bytes);
+    png_structp png = hu_png_open(&in, &info);
+    if (!png) return hu_fail(HU_ERR_MEMORY, "%s: no memory for a PNG decoder", name);
     if (setjmp(png_jmpbuf(png)) == 0)
         st = decode(name, png, info, map);
     else
-        st = hu_fail(HU_ERR_CORRUPT, "%s: damaged PNG file: %s", name, in.message);
+        st = hu_png_fail(name, &in);
     png_destroy_read_struct(&png, &info, NULL);
     if (st == HU_OK) return st;
     hu_free(map->labels);

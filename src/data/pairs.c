@@ -114,7 +114,7 @@ static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made)
     hu_image_room room = {0};
     *made = (pair){0};
     HU_TRY(hu_path_join(pairs->folder, pairs->names.name[image], &path));
-    HU_TRY(hu_image_read(path, HU_IMAGE_PIXELS_MAX, &room));
+    HU_TRY(hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, &room));
     hu_image file = room.image;
     room.image = (hu_image){0};
     made->large = file.pixels;

@@ -9,15 +9,20 @@
 
 enum { USUAL_MEMORY = 1 << 30, OF_TEST = 4 };
 
-hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene) {
+static hu_status read_file(const char *path, bool upright, hu_image_room *room) {
+    return upright ? hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, room)
+                   : hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
+}
+
+hu_status hu_scene_measure(const char *path, int64_t size, bool upright, hu_scene_size *scene) {
     hu_image_room room = {0};
     const hu_image *image = &room.image;
     if (size < 0 || size > HU_IMAGE_SIDE_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 0..%d", (long long)size,
                        HU_IMAGE_SIDE_MAX);
     /* As large as it is: JPEGs could be decoded smaller. */
-    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, &room);
-    *scene = (hu_scene_size){image->height, image->width, size > 0};
+    hu_status st = read_file(path, upright, &room);
+    *scene = (hu_scene_size){image->height, image->width, size > 0, upright};
     if (st == HU_OK && size > 0) {
         int64_t shorter = image->width < image->height ? image->width : image->height;
         scene->height = image->height * size / shorter;
@@ -38,16 +43,19 @@ hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene, const
                              const hu_image_cut *part, size_t row_bytes, hu_image_room *room,
                              uint8_t *pixels, hu_image *file) {
     const hu_image *image = &room->image;
-    hu_status st = hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
+    char seen[HU_IMAGE_SEEN_BYTES];
+    hu_status st = read_file(path, scene->upright, room);
     if (st != HU_OK) return st;
-    *file = (hu_image){.width = image->width, .height = image->height};
+    *file = (hu_image){
+        .width = image->width, .height = image->height, .orientation = image->orientation};
     bool is_same = image->width == scene->width && image->height == scene->height;
     if (!is_same && !scene->resizes)
         return hu_fail(HU_ERR_CORRUPT,
-                       "%s: found %lldx%lld pixels, expected %lldx%lld as the first image has; "
+                       "%s: found %lldx%lld pixels%s, expected %lldx%lld as the first image has; "
                        "data.size=N makes them equal",
                        path, (long long)image->width, (long long)image->height,
-                       (long long)scene->width, (long long)scene->height);
+                       hu_image_seen(image, seen), (long long)scene->width,
+                       (long long)scene->height);
     return hu_image_resize_part(image, to->height, to->width, part, row_bytes, pixels,
                                 &room->resizer);
 }

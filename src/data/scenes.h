@@ -9,15 +9,16 @@
 typedef struct hu_scene_size {
     int64_t height, width;
     bool resizes; /* pictures of other sizes; else they are errors */
+    bool upright; /* turned as their EXIF says: nobody has marked anything in the file's pixels */
 } hu_scene_size;
 
 /* The size of a first picture; where size is above 0, with its shorter side made so long, and the
  * other in proportion, rounded down. HU_ERR_CORRUPT and others name the file. */
-hu_status hu_scene_measure(const char *path, int64_t size, hu_scene_size *scene);
+hu_status hu_scene_measure(const char *path, int64_t size, bool upright, hu_scene_size *scene);
 
-/* A picture as bytes [scene->height, scene->width, 3]; file: its own size. Resized as Pillow does,
- * both sides for themselves. HU_ERR_CORRUPT where the file has another size than the scene, which
- * does not resize. room: of the calling thread. */
+/* A picture as bytes [scene->height, scene->width, 3]; file: its own size and orientation. Resized
+ * as Pillow does, both sides for themselves. HU_ERR_CORRUPT where the file has another size than
+ * the scene, which does not resize. room: of the calling thread. */
 hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_room *room,
                         uint8_t *pixels, hu_image *file);
 

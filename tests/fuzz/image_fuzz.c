@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <turbojpeg.h>
 #include <webp/encode.h>
 
 #include "base/memory.h"
 #include "data/image_decode.h"
+#include "../unit/jpeg_bytes.h"
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16 };
 
@@ -37,11 +37,13 @@ void fuzz_one(const uint8_t *data, size_t size) {
     hu_status st = hu_image_decode("file", file, bytes, side, &image);
     FUZZ_CHECK((st == HU_OK) == (image.pixels != NULL));
     if (st != HU_OK) {
-        FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT || fuzz_was_fault(st));
+        FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_KIND || st == HU_ERR_LIMIT ||
+                   fuzz_was_fault(st));
         FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
     }
     if (size % 8 == 0) check_file(file, bytes, side, st);
     if (st != HU_OK) return;
+    (void)FUZZ_DONE(hu_image_turn("file", &image));
     (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
     hu_image_resizer_free(&resizer);
     hu_free(image.pixels);
@@ -51,17 +53,27 @@ static void fill(uint8_t *pixels) {
     for (int i = 0; i < WIDTH * HEIGHT * 4; i++) pixels[i] = (uint8_t)(i * 7 + i / 50 * 31);
 }
 
-static void put_jpeg(int format, int sampling, int flags, hu_byte_writer *seed) {
+static void put_jpeg(const jpeg_kind *kind, hu_byte_writer *seed) {
     uint8_t pixels[WIDTH * HEIGHT * 4];
-    unsigned char *made = NULL;
-    unsigned long bytes = 0;
-    tjhandle encoder = tjInitCompress();
+    size_t bytes;
     fill(pixels);
-    FUZZ_CHECK(tjCompress2(encoder, pixels, WIDTH, 0, HEIGHT, format, &made, &bytes, sampling, 80,
-                           flags) == 0);
+    uint8_t *made = jpeg_file(pixels, WIDTH, HEIGHT, kind, &bytes);
     FUZZ_CHECK(hu_write_bytes(seed, made, bytes) == HU_OK);
-    tjFree(made);
-    tjDestroy(encoder);
+    free(made);
+}
+
+/* One that lies on its side. */
+static void put_turned_jpeg(hu_byte_writer *seed) {
+    static const uint8_t exif[] = {0xff, 0xd8, 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0,    0, 'M',
+                                   'M',  0,    42,   0,    0, 0,  8,   0,   1,   1,   0x12, 0, 3,
+                                   0,    0,    0,    1,    0, 6,  0,   0,   0,   0,   0,    0};
+    uint8_t pixels[WIDTH * HEIGHT * 4];
+    size_t bytes;
+    fill(pixels);
+    uint8_t *made = jpeg_file(pixels, WIDTH, HEIGHT, &jpeg_of_colours, &bytes);
+    FUZZ_CHECK(hu_write_bytes(seed, exif, sizeof exif) == HU_OK);
+    FUZZ_CHECK(hu_write_bytes(seed, made + 2, bytes - 2) == HU_OK);
+    free(made);
 }
 
 static void put_png(uint32_t format, hu_byte_writer *seed) {
@@ -95,19 +107,21 @@ static void put_promise(hu_byte_writer *seed) {
 
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     static const uint8_t side = 3;
+    jpeg_kind less_chroma = jpeg_with_less_chroma(index == 0);
     FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
     switch (index) {
     case 0:
-        put_jpeg(TJPF_RGB, TJSAMP_420, 0, seed);
+        put_jpeg(&less_chroma, seed);
         return true;
     case 1:
-        put_jpeg(TJPF_GRAY, TJSAMP_GRAY, 0, seed);
+        put_jpeg(&jpeg_of_grey, seed);
         return true;
     case 2:
-        put_jpeg(TJPF_CMYK, TJSAMP_444, 0, seed);
+        put_jpeg(&jpeg_of_inks, seed);
         return true;
     case 3:
-        put_jpeg(TJPF_RGB, TJSAMP_422, TJFLAG_PROGRESSIVE, seed);
+        less_chroma.is_progressive = true;
+        put_jpeg(&less_chroma, seed);
         return true;
     case 4:
         put_png(PNG_FORMAT_RGB, seed);
@@ -130,6 +144,9 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         put_webp(true, index == 10 ? 20 : 60, seed);
         return true;
     case 12:
+        put_turned_jpeg(seed);
+        return true;
+    case 13:
         return fuzz_text_seed("GIF89a", seed);
     default:
         hu_writer_free(seed);
