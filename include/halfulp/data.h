@@ -130,7 +130,9 @@ typedef struct hu_dataset {
     bool holds_test;     /* test samples were drawn out of the only part that there is */
     hu_text_unit unit;   /* of the fields "tokens" and "targets" of a text */
     int64_t left_out[2]; /* pairs of sentences of the training and the test files that are no
-                            samples: too long, or with an empty line */
+                            samples: too long, or with an empty line; pictures that are damaged */
+    char *note; /* private: in words, what of its files is no sample or may not be meant so; NULL:
+                   nothing */
     hu_boxes_told boxes[2];   /* of the training and the test files that have boxes */
     hu_sounds_told sounds[2]; /* of the training and the test files that are sounds */
     int64_t streams; /* above 0: so many samples that stand side by side go on in the next so many;
@@ -234,6 +236,8 @@ typedef struct hu_image_choice {
     double held; /* of folder:DIR without test images: the share of the images of each class
                     (below 1), or how many of all, that are drawn by seed to test with; 0: none,
                     which is an error there */
+    bool skips_damaged; /* of folder: files that cannot be decoded are left out, as if they were not
+                           there, and counted; all are read once for that */
     int64_t
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
     int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
@@ -254,7 +258,7 @@ typedef struct hu_image_choice {
 /* hu_dataset_open with a choice (NULL: the usual), for a spec of images in files:
  *
  *   folder:DIR  DIR/train/CLASS/FILE and DIR/val/CLASS/FILE (or DIR/test), files ending in .jpg,
- * .jpeg or .png in any case. Where there is neither val nor test, choice->held draws some to test
+ * .jpeg, .jfif, .png or .webp in any case, turned upright as their EXIF says. Where there is neither val nor test, choice->held draws some to test
  * with out of DIR/train, or, without that either, out of DIR/CLASS/FILE. Classes are numbered in
  * the order of their names; samples take turns: the first of each class by name, then the second,
  * and so on

@@ -30,7 +30,6 @@ typedef struct answers {
     hu_said said;
     const char *file;     /* where it goes, NULL: to stdout */
     const char *pictures; /* a sheet of the samples, "": none */
-    size_t left_out;      /* damaged files */
 } answers;
 
 /* out.count; auto: 10 to stdout, all into a file; 0 and more than there are: all. */
@@ -84,7 +83,7 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
         json_object_set_new(object, "accuracy", hu_json_number((double)right / (double)judged));
     }
     if (object && run->files.count > 0)
-        json_object_set_new(object, "left_out", json_integer((json_int_t)made->left_out));
+        json_object_set_new(object, "left_out", json_integer((json_int_t)run->files.left_out));
     if (object && made->pictures[0])
         json_object_set_new(object, "pictures", json_string(made->pictures));
     if (object && made->file)
@@ -153,8 +152,11 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     answers made = {0};
     HU_TRY(hu_keys_used(config, "predict", used));
     if (hu_config_given(config, "predict.text")) return hu_predict_text(config);
-    HU_TRY(hu_given_files_read(config, 1, &run.files));
-    HU_TRY(hu_given_files_leave_out(&run.files, tell_left_out, &made.left_out));
+    HU_TRY(hu_given_files_read(config, 1, tell_left_out, &run.files));
+    HU_TRY(hu_given_files_leave_out(&run.files, tell_left_out));
+    if (run.files.left_out > 0)
+        fprintf(stderr, "left out: %zu in all, %zu are read\n", run.files.left_out,
+                run.files.count);
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
     HU_TRY(choose_count(config, run.dataset, &made));
     /* One that the training was given, which read it not, is none of predict's. */
@@ -167,7 +169,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
     write_answers(config, &run, made.count);
     HU_TRY(report(config, &run, &made));
-    if (made.left_out > 0) *exit_code = hu_status_exit_code(HU_ERR_CORRUPT);
+    if (run.files.unread > 0) *exit_code = hu_status_exit_code(HU_ERR_CORRUPT);
 done:
     hu_said_free(&made.said);
     hu_saved_run_close(&run);
@@ -202,9 +204,11 @@ const hu_verb hu_verb_predict = {
         "boxes:DIR,\n"
         "cifar10, cifar100 or glyphs, or said in these sounds, by a run of speech:DIR; of a "
         "folder\n"
-        "its pictures, or else its sounds. Damaged pictures among several are named and left out, "
-        "and\n"
-        "the exit code is 3. top=N: so many likeliest classes of each (5). Of texts\n"
+        "its pictures, or else its sounds. Of several files, those that cannot be read are named "
+        "and "
+        "left\n"
+        "out, and the exit code is 3; of a folder, all that is no picture is named. top=N: so many "
+        "likeliest classes of each (5). Of texts\n"
         "and sounds "
         "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
         "so.\n"

@@ -93,6 +93,7 @@ hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *c,
                       (long long)c->classes));
     HU_TRY(check_wish(name, takes_parts || !c->parts, folder, "data.part=%lld/%lld",
                       (long long)c->part, (long long)c->parts));
+    HU_TRY(check_wish(name, takes_parts || !c->skips_damaged, folder, "data.damaged=skip"));
     HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
     HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",

@@ -496,5 +496,6 @@ void hu_dataset_close(hu_dataset *dataset) {
     hu_free(dataset->class_names);
     hu_free(dataset->source_names);
     hu_free(dataset->name);
+    hu_free(dataset->note);
     hu_free(dataset);
 }

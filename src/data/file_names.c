@@ -100,7 +100,7 @@ hu_status hu_test_half(const char *directory, const char **half) {
     return st;
 }
 
-static const char *const of_images[] = {".jpg", ".jpeg", ".png", ".webp", NULL};
+static const char *const of_images[] = {".jpg", ".jpeg", ".jfif", ".png", ".webp", NULL};
 static const char *const of_sounds[] = {".wav", ".flac", ".ogg", ".oga", ".opus",
                                         ".aif", ".aiff", ".mp3", NULL};
 
@@ -122,6 +122,21 @@ bool hu_is_sound_name(const char *name) {
     return ends_in(name, of_sounds);
 }
 
+void hu_file_names_keep(hu_file_names *names, const bool *marks) {
+    size_t kept = 0;
+    for (size_t i = 0; i < names->count; i++)
+        if (marks[i]) names->name[kept++] = names->name[i];
+    names->count = kept;
+}
+
+/* Which entries of a directory are listed, and who counts the others. */
+typedef enum entries { FOLDERS, FILES, OTHER_FILES } entries;
+typedef struct choice {
+    entries wanted;
+    const char *const *endings; /* of files; NULL at the end */
+    hu_left_files *left;        /* NULL: nobody */
+} choice;
+
 /* Most file systems say in the directory what an entry is; of links, and of others, it is asked. */
 static hu_status ask_kind(const char *directory, const struct dirent *entry, bool *is_folder) {
     char *path;
@@ -134,23 +149,23 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
 }
 
 /* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
-static hu_status add_entry(const char *directory, const struct dirent *entry,
-                           const char *const *endings, hu_file_names *names) {
-    bool is_folder;
+static hu_status add_entry(const char *directory, const struct dirent *entry, const choice *c,
+                           hu_file_names *names) {
+    bool is_folder, is_such = c->endings && ends_in(entry->d_name, c->endings);
     if (entry->d_name[0] == '.') return HU_OK;
     hu_status st = ask_kind(directory, entry, &is_folder);
-    if (st != HU_OK || is_folder == (endings != NULL)) return st;
-    if (endings && !ends_in(entry->d_name, endings)) {
-        names->others++;
-        return HU_OK;
-    }
-    return add(names, entry->d_name);
+    if (st != HU_OK) return st;
+    bool is_wanted = c->wanted == FOLDERS ? is_folder
+                     : c->wanted == FILES ? is_such && !is_folder
+                                          : !is_such && !is_folder;
+    names->others += c->wanted == FILES && !is_such && !is_folder;
+    if (!is_wanted && c->left) hu_left_files_count(c->left, entry->d_name, is_folder);
+    return is_wanted ? add(names, entry->d_name) : HU_OK;
 }
 
-/* endings: of files, NULL at the end; NULL: folders.
- * readdir tells the end and an error alike by NULL; only errno, cleared before, tells them
- * apart. */
-static hu_status list(const char *directory, const char *const *endings, hu_file_names *names) {
+/* readdir tells the end and an error alike by NULL; only errno, cleared before, tells them apart.
+ */
+static hu_status list(const char *directory, const choice *c, hu_file_names *names) {
     hu_status st = HU_OK;
     *names = (hu_file_names){0};
     DIR *stream = opendir(directory);
@@ -158,7 +173,7 @@ static hu_status list(const char *directory, const char *const *endings, hu_file
         return hu_fail(errno == ENOENT || errno == ENOTDIR ? HU_ERR_MISSING : HU_ERR_IO, "%s: %s",
                        directory, strerror(errno));
     for (const struct dirent *entry; st == HU_OK && (errno = 0, entry = readdir(stream));)
-        st = add_entry(directory, entry, endings, names);
+        st = add_entry(directory, entry, c, names);
     if (st == HU_OK && errno != 0) st = hu_fail(HU_ERR_IO, "%s: %s", directory, strerror(errno));
     closedir(stream);
     if (st == HU_OK) st = find_names(names);
@@ -170,13 +185,22 @@ static hu_status list(const char *directory, const char *const *endings, hu_file
 }
 
 hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names) {
-    return list(directory, NULL, names);
+    return list(directory, &(choice){.wanted = FOLDERS}, names);
 }
 
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names) {
-    return list(directory, of_images, names);
+    return list(directory, &(choice){.wanted = FILES, .endings = of_images}, names);
+}
+
+hu_status hu_file_names_of_images_counted(const char *directory, hu_file_names *names,
+                                          hu_left_files *left) {
+    return list(directory, &(choice){.wanted = FILES, .endings = of_images, .left = left}, names);
+}
+
+hu_status hu_file_names_of_others(const char *directory, hu_file_names *names) {
+    return list(directory, &(choice){.wanted = OTHER_FILES, .endings = of_images}, names);
 }
 
 hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names) {
-    return list(directory, of_sounds, names);
+    return list(directory, &(choice){.wanted = FILES, .endings = of_sounds}, names);
 }

@@ -6,6 +6,8 @@
 
 #include <halfulp/status.h>
 
+#include "data/left_files.h"
+
 /* Names in one block: a list of a million costs its letters and a pointer each. */
 typedef struct hu_file_names {
     char **name; /* [count], into text */
@@ -23,10 +25,13 @@ void hu_file_names_free(hu_file_names *names);
 long hu_file_names_find(const hu_file_names *names, const char *name);
 
 /* What pictures end in, in words. */
-#define HU_IMAGE_ENDINGS ".jpg, .jpeg, .png, .webp"
+#define HU_IMAGE_ENDINGS ".jpg, .jpeg, .jfif, .png, .webp"
 
 /* The same of sounds. */
 #define HU_SOUND_ENDINGS ".wav, .flac, .ogg, .oga, .opus, .aif, .aiff, .mp3"
+
+/* Keeps the names that are marked [count], in their order. */
+void hu_file_names_keep(hu_file_names *names, const bool *marks);
 
 /* Whether a name ends as pictures, or sounds, do, in any case. */
 bool hu_is_image_name(const char *name);
@@ -38,6 +43,13 @@ bool hu_is_sound_name(const char *name);
 hu_status hu_file_names_of_folders(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_images(const char *directory, hu_file_names *names);
 hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names);
+
+/* As hu_file_names_of_images; what is not hidden and no such file is counted in *left besides. */
+hu_status hu_file_names_of_images_counted(const char *directory, hu_file_names *names,
+                                          hu_left_files *left);
+
+/* Files that are not hidden and do not end as pictures do, as those above. */
+hu_status hu_file_names_of_others(const char *directory, hu_file_names *names);
 
 /* Whether path is a folder. HU_ERR_IO if the system cannot tell. */
 hu_status hu_folder_find(const char *path, bool *is_folder);

@@ -12,7 +12,9 @@
 #include "data/image_crop.h"
 #include "data/image_decode.h"
 #include "data/image_list.h"
+#include "data/image_whole.h"
 #include "data/kind.h"
+#include "data/note.h"
 #include "data/reader.h"
 #include "data/scenes.h"
 
@@ -60,7 +62,9 @@ static hu_status read_picture(const hu_image_list *list, int64_t index, int64_t 
                               hu_image_room *room) {
     char *path;
     hu_status st = hu_image_list_path(list, index, &room->path, &path);
-    return st == HU_OK ? hu_image_read(path, side, room) : st;
+    if (st == HU_OK) st = hu_image_read_upright(path, side, room);
+    if (!hu_image_is_unreadable(st) || !list->folder) return st;
+    return hu_fail(st, "%s; data.damaged=skip leaves such files out", hu_last_error());
 }
 
 /* A file to side x side x 3 bytes. */
@@ -160,6 +164,34 @@ done:
     return st;
 }
 
+/* Both halves were listed from the same folders where test images are drawn, or stand for those of
+ * training. */
+static hu_status note_left(const char *directory, const hu_image_choice *choice,
+                           const hu_image_list *train, const hu_image_list *test,
+                           hu_dataset *dataset) {
+    hu_status st;
+    bool is_same = test->is_held || choice->known.only_test;
+    hu_left_files left = test->left;
+    char *words = NULL;
+    if (!is_same) hu_left_files_add(&left, &train->left);
+    const int64_t damaged[] = {is_same ? 0 : train->damaged, test->damaged};
+    const char *first =
+        is_same || !train->first_damaged ? test->first_damaged : train->first_damaged;
+    dataset->left_out[0] = damaged[0];
+    dataset->left_out[1] = damaged[1];
+    HU_TRY(hu_left_files_words(&left, &words));
+    if (first)
+        HU_TRY(hu_note(&dataset->note,
+                       "%s: %lld pictures that cannot be decoded are left out "
+                       "(data.damaged=skip), the first is %s",
+                       directory, (long long)(damaged[0] + damaged[1]), first));
+    if (words)
+        HU_TRY(hu_note(&dataset->note, "%s: beside the pictures, left out: %s", directory, words));
+done:
+    hu_free(words);
+    return st;
+}
+
 /* Pictures of which nobody says what they are, for a model that knows its classes. */
 static hu_status list_files(const hu_data_known *known, hu_image_list *train, hu_image_list *test,
                             hu_dataset *dataset) {
@@ -187,6 +219,7 @@ hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
                                   &dataset->class_name_count));
         dataset->field[HU_FIELD_LABEL].classes = dataset->class_name_count;
         dataset->holds_test = test.is_held;
+        HU_TRY(note_left(directory, choice, &train, &test, dataset));
     }
     HU_TRY(open_halves(choice, &train, &test, dataset));
 done:

@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "data/class_names.h"
 #include "data/file_names.h"
+#include "data/image_whole.h"
 #include "data/kind.h"
 
 void hu_image_list_free(hu_image_list *list) {
@@ -17,6 +18,7 @@ void hu_image_list_free(hu_image_list *list) {
     hu_free(list->names);
     hu_free(list->name);
     hu_free(list->label);
+    hu_free(list->first_damaged);
     *list = (hu_image_list){0};
 }
 
@@ -30,6 +32,32 @@ hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room
 }
 
 enum { NAMES_FIRST = 1 << 16 }; /* bytes */
+
+/* The pictures of a folder, of which choice may want those alone that can be decoded. list: what is
+ * left out is counted there; NULL: nowhere. */
+static hu_status list_images(const char *folder, const hu_image_choice *choice,
+                             hu_file_names *names, hu_image_list *list) {
+    int64_t damaged = 0;
+    char *first = NULL;
+    hu_left_files left = {.kinds = 0};
+    hu_status st = hu_file_names_of_images_counted(folder, names, &left);
+    if (st == HU_OK && choice->skips_damaged)
+        st = hu_image_names_keep_whole(folder, names, &damaged, &first);
+    if (st == HU_OK && names->count == 0)
+        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")%s", folder,
+                     damaged > 0 ? " that can be decoded" : "");
+    if (st == HU_OK && list) {
+        hu_left_files_add(&list->left, &left);
+        list->damaged += damaged;
+        if (!list->first_damaged) {
+            list->first_damaged = first;
+            first = NULL;
+        }
+    }
+    hu_free(first);
+    if (st != HU_OK) hu_file_names_free(names);
+    return st;
+}
 
 /* ---- which classes, which part ---- */
 
@@ -48,14 +76,6 @@ done:
     return st;
 }
 
-/* Keeps the marked names. */
-static void keep(hu_file_names *names, const bool *marks) {
-    size_t kept = 0;
-    for (size_t i = 0; i < names->count; i++)
-        if (marks[i]) names->name[kept++] = names->name[i];
-    names->count = kept;
-}
-
 /* The same seed draws the same classes of the same folder, whatever else is chosen. */
 static hu_status choose_classes(const char *directory, const hu_image_choice *choice,
                                 hu_file_names *names) {
@@ -66,7 +86,7 @@ static hu_status choose_classes(const char *directory, const hu_image_choice *ch
         return hu_fail(HU_ERR_ARGUMENT, "%s: %lld classes wanted, found %zu", directory,
                        (long long)choice->classes, names->count);
     hu_status st = draw(&key, names->count, 0, (size_t)choice->classes, &marks);
-    if (st == HU_OK) keep(names, marks);
+    if (st == HU_OK) hu_file_names_keep(names, marks);
     hu_free(marks);
     return st;
 }
@@ -83,7 +103,7 @@ static hu_status choose_part(const char *folder, const char *class_name,
         return hu_fail(HU_ERR_ARGUMENT, "%s: part %zu of %zu of %zu images has none", folder,
                        part + 1, parts, files->count);
     hu_status st = draw(&key, files->count, first, end - first, &marks);
-    if (st == HU_OK) keep(files, marks);
+    if (st == HU_OK) hu_file_names_keep(files, marks);
     hu_free(marks);
     return st;
 }
@@ -113,15 +133,15 @@ static hu_status choose_held(const char *folder, const char *class_name, uint64_
     hu_status st = draw(&key, files->count, 0, count, &marks);
     if (st != HU_OK) return st;
     for (size_t i = 0; held->side == WITHOUT_HELD && i < files->count; i++) marks[i] = !marks[i];
-    keep(files, marks);
+    hu_file_names_keep(files, marks);
     hu_free(marks);
     return HU_OK;
 }
 
 /* held->share of choice->held, which may be a number of images. present: as of list_half. */
 static hu_status find_share(const char *directory, const hu_file_names *classes,
-                            const bool *present, double wanted, double *share) {
-    double total = 0.0;
+                            const bool *present, const hu_image_choice *choice, double *share) {
+    double total = 0.0, wanted = choice->held;
     *share = wanted;
     if (wanted < 1.0) return HU_OK;
     for (size_t c = 0; c < classes->count; c++) {
@@ -129,7 +149,7 @@ static hu_status find_share(const char *directory, const hu_file_names *classes,
         char *folder = NULL;
         if (present && !present[c]) continue;
         hu_status st = hu_path_join(directory, classes->name[c], &folder);
-        if (st == HU_OK) st = hu_file_names_of_images(folder, &files);
+        if (st == HU_OK) st = list_images(folder, choice, &files, NULL);
         total += (double)files.count;
         hu_file_names_free(&files);
         hu_free(folder);
@@ -181,11 +201,7 @@ static hu_status list_class(half_files *half, int32_t c, const char *class_name,
     hu_status st;
     hu_file_names names = {0};
     const char *folder = half->list->folder[c];
-    HU_TRY(hu_file_names_of_images(folder, &names));
-    if (names.count == 0) {
-        st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", folder);
-        goto done;
-    }
+    HU_TRY(list_images(folder, choice, &names, half->list));
     HU_TRY(choose_held(folder, class_name, choice->seed, held, &names));
     if (is_training) HU_TRY(choose_part(folder, class_name, choice, &names));
     half->next[c] = half->bytes;
@@ -318,7 +334,7 @@ static hu_status list_known(const char *half, bool draws, const hu_data_limits *
             hu_class_names_expect(known->class_names, known->classes, half, folders.name[i], &at));
         present[at] = true;
     }
-    if (draws) HU_TRY(find_share(half, &chosen, present, choice->held, &held.share));
+    if (draws) HU_TRY(find_share(half, &chosen, present, choice, &held.share));
     HU_TRY(list_half(half, &chosen, present, limits->train, choice, &held, train));
     HU_TRY(list_half(half, &chosen, present, limits->test, choice, &held, test));
     test->is_held = draws;
@@ -360,7 +376,7 @@ static hu_status list_held(const char *directory, const hu_file_names *chosen,
                        "%s: found no folder of test images beside it or in it, expected val/CLASS "
                        "or test/CLASS beside train/CLASS, or data.validation=0.2 to draw some",
                        directory);
-    HU_TRY(find_share(directory, chosen, NULL, choice->held, &held.share));
+    HU_TRY(find_share(directory, chosen, NULL, choice, &held.share));
     HU_TRY(list_half(directory, chosen, NULL, limits->train, choice, &held, train));
     HU_TRY(HU_NEW_ARRAY(&all, chosen->count));
     for (size_t c = 0; c < chosen->count; c++) all[c] = true;

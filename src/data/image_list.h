@@ -4,6 +4,7 @@
 #include <halfulp/data.h>
 
 #include "base/memory.h"
+#include "data/left_files.h"
 
 /* One half: files and their classes, class by class in turns. A million files take their names and
  * 8 bytes each. */
@@ -14,7 +15,10 @@ typedef struct hu_image_list {
     uint32_t *name; /* [count] where each name begins in names */
     int32_t *label; /* [count] */
     int64_t count;
-    bool is_held; /* drawn out of those of training */
+    bool is_held;        /* drawn out of those of training */
+    hu_left_files left;  /* what lies in the folders beside pictures */
+    int64_t damaged;     /* files that choice->skips_damaged left out, ... */
+    char *first_damaged; /* ... and the path of the first; NULL */
 } hu_image_list;
 
 /* Path of file i, in room. Borrowed: valid until the room is used again. */

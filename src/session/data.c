@@ -97,6 +97,7 @@ done:
 hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
     int64_t seed, mebibytes, unlabelled;
+    const char *damaged;
     *choice = (hu_image_choice){0};
     HU_TRY(hu_config_i64(config, "data.size", &choice->size));
     HU_TRY(hu_config_i64(config, "data.crop", &choice->crop));
@@ -105,6 +106,8 @@ hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     choice->seed = (uint64_t)seed;
     HU_TRY(hu_config_f64(config, "data.area", &choice->area));
     HU_TRY(hu_config_f64(config, "data.validation", &choice->held));
+    HU_TRY(hu_config_text(config, "data.damaged", &damaged));
+    choice->skips_damaged = strcmp(damaged, "skip") == 0;
     HU_TRY(hu_config_i64(config, "data.memory", &mebibytes));
     choice->memory = (uint64_t)mebibytes << 20;
     HU_TRY(hu_config_i64(config, "data.unlabelled", &unlabelled));
@@ -190,7 +193,11 @@ static void tell_listed(void *context, const char *directory, int64_t files) {
 /* What of the files is no sample. */
 static void tell_left_out(const hu_dataset *dataset, const hu_listener *listener) {
     const int64_t *left = dataset->left_out;
-    if (left[0] + left[1] == 0) return;
+    for (const char *line = dataset->note; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        hu_listener_tell(listener, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    if (left[0] + left[1] == 0 || hu_dataset_find(dataset, "source") < 0) return;
     hu_listener_tell(listener,
                      "%s: %lld pairs of training and %lld of testing are left out: more than "
                      "%lld words (data.length - 1), or none",

@@ -17,6 +17,15 @@ static void put_waits(json_t *object, const hu_trainer *trainer) {
     json_object_set_new(object, "comm_exposed_seconds", hu_json_number(seconds.exposed));
 }
 
+/* What of the data's files is no sample. */
+static void put_left_out(json_t *object, const hu_dataset *dataset) {
+    const int64_t *left = dataset->left_out;
+    if (left[0] + left[1] > 0)
+        json_object_set_new(
+            object, "left_out",
+            json_pack("{s:I, s:I}", "train", (json_int_t)left[0], "test", (json_int_t)left[1]));
+}
+
 /* The metrics of the task behind the first, of the evaluation that ended this process's training.
  */
 static void put_more_metrics(json_t *object, const hu_trainer *trainer) {
@@ -44,6 +53,7 @@ hu_status hu_result_facts_put(json_t *object, const hu_trainer *trainer, const h
     put_waits(object, trainer);
     put_more_metrics(object, trainer);
     put_gaps(object, trainer);
+    put_left_out(object, dataset);
     if (hu_trainer_zeroed_streams(trainer) >= 0)
         json_object_set_new(object, "zeroed_streams",
                             json_integer(hu_trainer_zeroed_streams(trainer)));

@@ -6,7 +6,7 @@ import struct
 import zlib
 
 import program
-from program import png, put
+from program import png, png_of, put
 
 JPEG = base64.b64decode(
     "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZG"
@@ -243,4 +243,95 @@ def tells_where_it_looked(checks, cwd):
     checks.that(code == 3 and "'/images';" in err, f"a whole path says so itself: {err}")
 
 
-program.main(tells_where_it_looked, small_folders_are_told, trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)
+def scene(width, height, seed):
+    """Rows of a picture without symmetry."""
+    return [[((x * 11 + y * 3 + seed) % 256, (x * x + 5 * y) % 256, (x * y + 7 * seed) % 256) for x in range(width)] for y in range(height)]
+
+
+def stored(rows, orientation):
+    """The file of a picture that a camera wrote at this orientation: row 0 and column 0 are seen where EXIF says."""
+    height, width = len(rows), len(rows[0])
+    made = {1: rows, 3: [row[::-1] for row in rows[::-1]],
+            6: [[rows[c][width - 1 - r] for c in range(height)] for r in range(width)],
+            8: [[rows[height - 1 - c][r] for c in range(height)] for r in range(width)]}[orientation]
+    data = b"".join(b"\0" + bytes(b for pixel in row for b in pixel) for row in made)
+    return png_of(len(made[0]), len(made), 8, data, orientation)
+
+
+def seen_upright(checks, cwd):
+    """What EXIF turns is trained on, and looked at, as it is seen: the bits of the same pictures upright."""
+    for name in "plain", "turned":
+        for number, kind in enumerate(CLASSES):
+            for i in range(6):
+                rows = scene(26 + i, 19, 40 * number + i)
+                half = "train" if i < 4 else "val"
+                put(cwd, f"{name}/{half}/{kind}/{i}.png", stored(rows, (1, 3, 6, 8)[i % 4] if name == "turned" else 1))
+    words = [*KEYS, "epochs=2"]
+    made = [program.train(*words, f"data=folder:{name}", *more, cwd=cwd, run=name + "-".join(more)[:9])["weights_hash"]
+            for more in ([], ["data.area=0.4"]) for name in ("plain", "turned")]
+    checks.same((made[0], made[2]), (made[1], made[3]), "whole, and random rectangles")
+    one, two = (json.loads(program.call("predict", "plain", f"{name}/val/dog/5.png", "--json", cwd=cwd)[1])["predictions"][0]["top"]
+                for name in ("plain", "turned"))
+    checks.same(one, two, "predict")
+    put(cwd, "turned/val/dog/5.png", stored(scene(26, 19, 3), 6).replace(b"MM\0*", b"XX\0*"))
+    code, _, err = program.call("predict", "plain", "turned/val/dog/5.png", cwd=cwd)
+    checks.that(code == 0 or "CRC" in err, f"a damaged block is ignored: {err}")
+
+
+def left_out_is_told(checks, cwd):
+    """What lies beside the pictures is counted by what it ends in; .jfif is read, by its contents."""
+    make_tree(cwd)
+    words = [*KEYS[:-1], "data=folder:images", "epochs=1", "--json"]
+    code, out, err = program.call("train", *words, "run.dir=before", cwd=cwd)
+    checks.that(code == 0 and "left out" not in err, err)
+    for i in range(9):
+        put(cwd, f"images/train/cat/{i}.HEIC", b"\0\0\0\x18ftypheic")
+    put(cwd, "images/train/dog/x.gif", b"GIF89a")
+    put(cwd, "images/val/dog/notes.txt", b"my dog")
+    put(cwd, "images/val/dog/README", b"dogs")
+    put(cwd, "images/val/eel/more/1.png", png(9, 9, [1, 2, 3]))
+    put(cwd, "images/val/eel/.hidden", b"")
+    code, again, err = program.call("train", *words, "run.dir=after", cwd=cwd)
+    told = ("images: beside the pictures, left out: 1 without an ending, 1 .gif (not supported: convert makes .png of them), "
+            "9 .heic (not supported: heif-convert makes .jpg of them), 1 .txt, 1 folder")
+    checks.that(code == 0 and told in err, err)
+    checks.same(json.loads(again)["weights_hash"], json.loads(out)["weights_hash"], "the same pictures")
+    os.rename(f"{cwd}/images/train/dog/04.JPEG", f"{cwd}/images/train/dog/04.jfif")
+    code, again, err = program.call("train", *words, "run.dir=jfif", cwd=cwd)
+    checks.that(code == 0 and ".jfif" not in err, err)
+    checks.same(json.loads(again)["weights_hash"], json.loads(out)["weights_hash"], ".jfif is read")
+
+
+def damaged_are_skipped(checks, cwd):
+    """data.damaged=skip: as if the files were not there, counted in the run's result; else they end the training."""
+    make_tree(cwd)
+    words = [*KEYS[:-1], "epochs=2", "lr.schedule=constant", "--json"]
+    flat = [*words, "data=folder:images/train", "data.validation=6"]
+    whole = [json.loads(program.call("train", *w, f"run.dir=whole{i}", cwd=cwd)[1])
+             for i, w in enumerate(([*words, "data=folder:images"], flat))]
+    checks.that("left_out" not in whole[0], "nothing is")
+    put(cwd, "images/train/cat/00a.jpg", JPEG[:-40])
+    put(cwd, "images/train/eel/05a.png", b"GIF89a")
+    put(cwd, "images/val/dog/0a.png", png(9, 9, [1, 2, 3])[:50])
+    fails(checks, cwd, 3, ["images/train/cat/00a.jpg: damaged JPEG", "data.damaged=skip leaves such files out"])
+    told = "3 pictures that cannot be decoded are left out (data.damaged=skip), the first is images/train/cat/00a.jpg"
+    for more in ["threads=1"], ["data.memory=1", "data.size=16"]:
+        code, out, err = program.call("train", *words, "data=folder:images", "data.damaged=skip", *more, f"run.dir=skip{more[0][0]}", cwd=cwd)
+        checks.that(code == 0 and told in err, err)
+        made = json.loads(out)
+        checks.same((made["weights_hash"], made["left_out"]), (whole[0]["weights_hash"], {"train": 2, "test": 1}), f"{more}: without them")
+    with open(f"{cwd}/skipt/result.json", encoding="utf-8") as file:
+        checks.same(json.load(file)["left_out"], {"train": 2, "test": 1}, "in the run's folder")
+    code, out, err = program.call("resume", "skipt", "epochs=3", "--json", cwd=cwd)
+    checks.that(code == 0 and told in err, f"resumed: {err}")
+    code, out, err = program.call("train", *flat, "data.damaged=skip", "run.dir=held", cwd=cwd)
+    checks.same(json.loads(out)["weights_hash"], whole[1]["weights_hash"], f"the same are held out: {err}")
+    code, _, err = program.call("train", "data=glyphs", "data.damaged=skip", "steps=1", cwd=cwd)
+    checks.that(code == 2 and "data.damaged=skip" in err, err)
+    for i in range(EACH):
+        path = f"images/train/dog/{i:02}.{'JPEG' if i % 5 == 4 else 'png'}"
+        put(cwd, path, b"GIF89a")
+    fails(checks, cwd, 3, ["images/train/dog: found no image", "that can be decoded"], "data.damaged=skip")
+
+
+program.main(seen_upright, left_out_is_told, damaged_are_skipped, tells_where_it_looked, small_folders_are_told, trains, chooses, bad_choices, bad_files, reads_ahead, shares, draws_its_test, knows_its_folder)

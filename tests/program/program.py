@@ -174,17 +174,21 @@ def write_cifar(folder, per_file=20):
                 file.write(bytes([i % 10]) + bytes((i * 5 + p) % 256 for p in range(3072)))
 
 
-def png(width, height, colour, depth=8):
-    """A flat picture: [r, g, b] of 0..255; depth 16 writes each byte twice."""
-    pixel = bytes(b for value in colour for b in [value] * (depth // 8))
-    rows = (b"\0" + pixel * width) * height
-
+def png_of(width, height, depth, rows, orientation=None):
+    """A picture of three colours from its rows, each with a zero in front; orientation: of EXIF."""
     def chunk(kind, data):
         crc = zlib.crc32(kind + data)
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", crc)
     head = struct.pack(">IIBBBBB", width, height, depth, 2, 0, 0, 0)
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) +
-            chunk(b"IEND", b""))
+    exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0%c\0\0\0\0\0\0"
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + (chunk(b"eXIf", exif % orientation) if orientation else b"") +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def png(width, height, colour, depth=8):
+    """A flat picture: [r, g, b] of 0..255; depth 16 writes each byte twice."""
+    pixel = bytes(b for value in colour for b in [value] * (depth // 8))
+    return png_of(width, height, depth, (b"\0" + pixel * width) * height)
 
 
 def put(cwd, path, data):

@@ -147,6 +147,30 @@ def files_are_looked_at(checks, cwd):
                 (3, 2, ["mixed/1.png", "mixed/4.png"]), "damaged pictures are left out")
     lines = err.splitlines()
     checks.that(lines[0].startswith("left out: mixed/2.png: damaged PNG") and lines[1].startswith("left out: mixed/3.JPG: "), err)
+    program.put(cwd, "mixed/x.HEIC", b"\0\0\0\x18ftypheic")
+    program.put(cwd, "mixed/notes.txt", b"seen in May")
+    program.put(cwd, "mixed/unnamed", whole)
+    program.put(cwd, "mixed/deeper/1.png", whole)
+    os.remove(f"{cwd}/mixed/2.png")
+    os.remove(f"{cwd}/mixed/3.JPG")
+    code, out, err = program.call("predict", "run", "mixed", "--json", cwd=cwd)
+    made = json.loads(out)
+    checks.same((code, made["left_out"], [row["file"] for row in made["predictions"]]),
+                (3, 3, ["mixed/1.png", "mixed/4.png", "mixed/unnamed"]), "what is no picture is left out")
+    for line in ("left out: mixed/notes.txt: no picture (JPEG, PNG or WebP)", "left out: mixed/deeper: a folder in the folder",
+                 "left out: mixed/x.HEIC: found a HEIC file, expected JPEG, PNG or WebP: 'heif-convert FILE FILE.jpg' converts it",
+                 "left out: 3 in all, 3 are read"):
+        checks.that(line in err, f"{line}: {err}")
+    os.remove(f"{cwd}/mixed/x.HEIC")
+    checks.same(program.call("predict", "run", "mixed", cwd=cwd)[0], 0, "a text and a folder are no failure")
+    program.put(cwd, "x.heic", b"\0\0\0\x18ftypheic")
+    program.put(cwd, "mixed/2.png", whole[:60])
+    program.put(cwd, "mixed/3.JPG", b"no picture")
+    code, out, err = program.call("predict", "run", "mixed/1.png", "x.heic", "nowhere.jpg", "mixed/4.png", "--json", cwd=cwd)
+    checks.same((code, [row["file"] for row in json.loads(out)["predictions"]]), (3, ["mixed/1.png", "mixed/4.png"]), "the others answer")
+    checks.that("left out: x.heic: found a HEIC" in err and "left out: nowhere.jpg: " in err, err)
+    code, out, err = program.call("predict", "run", "x.heic", cwd=cwd)
+    checks.that(code == 3 and not out and "halfulp: file of a kind that is not supported: x.heic: found a HEIC" in err, err)
     for given in (["mixed/2.png"], ["mixed/2.png", "mixed/3.JPG"]):
         code, out, err = program.call("predict", "run", *given, cwd=cwd)
         checks.that(code == 3 and not out and "halfulp: damaged file: " in err, f"nothing is left: {code} {err}")
