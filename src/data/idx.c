@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/head.h"
 #include "base/memory.h"
+#include "data/file_names.h"
 #include "data/kind.h"
 
 /* Third byte 8: elements are unsigned bytes; fourth byte: 3 extents (images), 1 extent (labels).
@@ -25,35 +26,52 @@ enum {
 static const char *const train_names[] = {"train", NULL};
 static const char *const test_names[] = {"t10k", "test", NULL};
 
-/* Path of the first that exists of PREFIX-SUFFIX and PREFIX-SUFFIX.gz; HU_ERR_MISSING if none. */
-static hu_status find_file(const char *directory, const char *const *prefixes, const char *suffix,
-                           char **path) {
-    char name[64];
-    bool is_there = false;
-    for (const char *const *prefix = prefixes; *prefix; prefix++) {
-        for (int gz = 0; gz < 2; gz++) {
-            snprintf(name, sizeof name, "%s-%s%s", *prefix, suffix, gz ? ".gz" : "");
-            hu_status st = hu_path_join(directory, name, path);
-            if (st == HU_OK) st = hu_file_find(*path, &is_there);
-            if (st == HU_OK && is_there) return st;
-            hu_free(*path);
-            *path = NULL;
-            if (st != HU_OK) return st;
-        }
-    }
+/* The two files of a half: images-idx3, labels-idx1. */
+typedef struct file_kind {
+    const char *what, *extents;
+} file_kind;
+static const file_kind image_file = {"images", "idx3"}, label_file = {"labels", "idx1"};
+
+/* Whether DIR/NAME is a file: some copies have folders of these names too. Owner frees *path where
+ * it is. */
+static hu_status look_for(const char *directory, const char *name, char **path, bool *is_there) {
+    bool is_folder = false;
+    hu_status st = hu_path_join(directory, name, path);
+    if (st == HU_OK) st = hu_file_find(*path, is_there);
+    if (st == HU_OK && *is_there) st = hu_folder_find(*path, &is_folder);
+    *is_there = st == HU_OK && *is_there && !is_folder;
+    if (*is_there) return HU_OK;
+    hu_free(*path);
     *path = NULL;
-    return hu_fail(HU_ERR_MISSING, "%s: found no %s-%s, plain or .gz", directory, prefixes[0],
-                   suffix);
+    return st;
+}
+
+/* Path of the first that exists of PREFIX-WHAT-idxN-ubyte and PREFIX-WHAT.idxN-ubyte, as other
+ * copies have it, plain and .gz; HU_ERR_MISSING if none. */
+static hu_status find_file(const char *directory, const char *const *prefixes,
+                           const file_kind *kind, char **path) {
+    enum { FORMS = 4 };
+    bool is_there = false;
+    *path = NULL;
+    for (const char *const *prefix = prefixes; *prefix; prefix++)
+        for (int f = 0; f < FORMS; f++) {
+            char name[64];
+            snprintf(name, sizeof name, "%s-%s%c%s-ubyte%s", *prefix, kind->what, f / 2 ? '.' : '-',
+                     kind->extents, f % 2 ? ".gz" : "");
+            hu_status st = look_for(directory, name, path, &is_there);
+            if (st != HU_OK || is_there) return st;
+        }
+    return hu_fail(HU_ERR_MISSING, "%s: found no %s-%s-%s-ubyte (or .%s-ubyte), plain or .gz",
+                   directory, prefixes[0], kind->what, kind->extents, kind->extents);
 }
 
 bool hu_idx_available(const hu_data_kind *kind, const char *directory) {
-    static const char *const suffixes[] = {"images-idx3-ubyte", "labels-idx1-ubyte"};
     (void)kind;
     bool available = true;
     for (int i = 0; i < 4 && available; i++) {
         char *path = NULL;
-        available =
-            find_file(directory, i < 2 ? train_names : test_names, suffixes[i % 2], &path) == HU_OK;
+        available = find_file(directory, i < 2 ? train_names : test_names,
+                              i % 2 ? &label_file : &image_file, &path) == HU_OK;
         hu_free(path);
     }
     return available;
@@ -115,6 +133,19 @@ static uint64_t count_elements(hu_byte_reader *reader, int extents) {
     return count;
 }
 
+/* Whether the file itself begins as IDX files do, whatever it is called: some that end in .gz were
+ * unpacked on their way. */
+static hu_status find_plain(const char *path, uint32_t magic, bool *is_plain) {
+    uint8_t word[4];
+    size_t got;
+    uint64_t bytes;
+    hu_status st = hu_file_head(path, word, sizeof word, &got, &bytes);
+    *is_plain = st == HU_OK && got == sizeof word &&
+                ((uint32_t)word[0] << 24 | (uint32_t)word[1] << 16 | (uint32_t)word[2] << 8 |
+                 word[3]) == magic;
+    return st;
+}
+
 /* The whole file, of which little more is read than its head says: as much as a gzip stream of that
  * may be longer than its contents, which also shows that there are more bytes. A head that cannot
  * be had alone (of a pipe, or behind damage) bounds nothing. */
@@ -123,8 +154,10 @@ static hu_status read_file(const char *path, uint32_t magic, int extents, uint8_
     uint8_t head[HEAD_MOST];
     size_t got, size = 4 + 4 * (size_t)extents;
     uint64_t most = FILE_MOST;
+    bool is_plain;
     *data = NULL;
-    hu_status st = hu_file_head_inflated(path, head, size, &got);
+    hu_status st = find_plain(path, magic, &is_plain);
+    if (st == HU_OK) st = hu_file_head_inflated(path, head, size, &got);
     if (st != HU_OK) return st;
     hu_byte_reader reader = {path, head, got, 0};
     if (got == size) {
@@ -132,7 +165,10 @@ static hu_status read_file(const char *path, uint32_t magic, int extents, uint8_
         most = size + count_elements(&reader, extents);
         most += most / 1024 + SLACK;
     }
-    if (st == HU_OK) st = hu_file_read(path, most < FILE_MOST ? most : FILE_MOST, data, bytes);
+    if (most > FILE_MOST) most = FILE_MOST;
+    if (st == HU_OK)
+        st = is_plain ? hu_file_read_plain(path, most, data, bytes)
+                      : hu_file_read(path, most, data, bytes);
     if (st != HU_ERR_LIMIT || most >= FILE_MOST) return st;
     return hu_fail(HU_ERR_CORRUPT,
                    "%s: offset %llu: found more bytes, expected fewer, as the extents say", path,
@@ -209,8 +245,8 @@ static hu_status open_half(const char *directory, const char *const *names, int6
     char *images = NULL, *labels = NULL;
     int64_t count = 0, highest = 0;
     hu_status st = HU_OK;
-    HU_TRY(find_file(directory, names, "images-idx3-ubyte", &images));
-    HU_TRY(find_file(directory, names, "labels-idx1-ubyte", &labels));
+    HU_TRY(find_file(directory, names, &image_file, &images));
+    HU_TRY(find_file(directory, names, &label_file, &labels));
     HU_TRY(read_images(images, limit, dataset, &owned[0], split, &count));
     int64_t *classes = &dataset->field[HU_FIELD_LABEL].classes;
     HU_TRY(read_labels(labels, count, *classes, &owned[1], split, &highest));

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/rng.h"
@@ -108,6 +109,33 @@ static void plain_and_gzip_files_give_the_same_set(void **state) {
             expect_damage(name);
         }
         unlink(at(name));
+        put_file(f);
+    }
+}
+
+/* train-images.idx3-ubyte, as many copies have it; contents that are packed or not whatever the
+ * name says; a folder that has the name of a file. */
+static void other_names_are_found(void **state) {
+    (void)state;
+    static uint8_t packed[4096];
+    put_all();
+    for (int f = 0; f < 4; f++) {
+        char name[64];
+        strcpy(name, files[f].name);
+        *strstr(name, "-idx") = '.';
+        assert_int_equal(rename(at(files[f].name), at(name)), 0);
+        expect_sound();
+        assert_int_equal(mkdir(at(files[f].name), 0700), 0);
+        expect_sound();
+        size_t size = gzip(files[f].data, files[f].size, packed, sizeof packed);
+        put(name, packed, size);
+        expect_sound();
+        unlink(at(name));
+        strcat(name, ".gz");
+        put(name, files[f].data, files[f].size);
+        expect_sound();
+        unlink(at(name));
+        assert_int_equal(rmdir(at(files[f].name)), 0);
         put_file(f);
     }
 }
@@ -374,6 +402,7 @@ static void files_are_read_no_further_than_they_say(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_and_gzip_files_give_the_same_set),
+        cmocka_unit_test(other_names_are_found),
         cmocka_unit_test(normalisation_is_measured_on_the_training_half),
         cmocka_unit_test(limits_take_samples_from_the_front),
         cmocka_unit_test(every_truncation_is_refused),
