@@ -17,7 +17,7 @@ enum { HU_CHANNELS_MAX = 3, HU_FIELDS_MAX = 8, HU_FIELD_RANK_MAX = 4, HU_FIELD_N
 
 /* A class number that means "not counted": what lies outside a label map, pixels that nobody has
  * labelled. In label maps of bytes it is stored as HU_UNLABELLED_BYTE. */
-enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255 };
+enum { HU_UNLABELLED = -1, HU_UNLABELLED_BYTE = 255, HU_LABELS_MAX = 255 };
 
 /* What the tokens of a text are. */
 typedef enum hu_text_unit {
@@ -240,6 +240,9 @@ typedef struct hu_image_choice {
                            there, and counted; all are read once for that */
     int64_t
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
+    uint8_t labels[HU_LABELS_MAX]; /* [label_count] the numbers in label maps that mean class 0, 1,
+                                      ..; others but those that mean unlabelled are errors */
+    int label_count;               /* 0: numbers are the classes, but for 255 */
     int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
     int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */

@@ -96,6 +96,7 @@ hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *c,
     HU_TRY(check_wish(name, takes_parts || !c->skips_damaged, folder, "data.damaged=skip"));
     HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
+    HU_TRY(check_wish(name, kind->takes_unlabelled || !c->label_count, "dense:DIR", "data.labels"));
     HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",
                       (long long)c->frames));
     HU_TRY(check_wish(name, kind->takes_frames || !c->rate, "speech:DIR", "data.rate=%lld",

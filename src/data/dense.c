@@ -1,6 +1,7 @@
 /* dense:DIR - pictures with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and
  * the same of test (or val); DIR/classes.txt may say what the classes are called. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -10,16 +11,26 @@
 #include "data/each.h"
 #include "data/image_map.h"
 #include "data/kind.h"
+#include "data/note.h"
 #include "data/scene_crop.h"
 
-enum { MASK = 1, FIELDS = 2, BYTES = 256, FIRST_OWNED_OF_TEST = 4, FIELDS_OF_TEST = 6 };
+enum {
+    MASK = 1,
+    FIELDS = 2,
+    BYTES = 256,
+    FIRST_OWNED_OF_TEST = 4,
+    FIELDS_OF_TEST = 6,
+    LIST_BYTES = 128
+};
 
 typedef struct dense_reader {
     hu_reader reader;
     char *pictures, *maps;      /* folders */
     hu_file_names names;        /* of pictures */
+    hu_left_files left;         /* what lies beside them */
     hu_scene_size size, window; /* of a picture, and what of it is seen */
-    int64_t unlabelled;         /* a byte that means so, beside HU_UNLABELLED_BYTE; -1: none */
+    uint8_t meaning[BYTES];     /* of the numbers in maps: class, or HU_UNLABELLED_BYTE */
+    bool is_known[BYTES];       /* numbers that may stand there */
 } dense_reader;
 
 static void close_dense(hu_reader *reader) {
@@ -45,8 +56,26 @@ done:
     return st;
 }
 
-static uint8_t meaning(const dense_reader *dense, uint8_t byte) {
-    return byte == dense->unlabelled ? HU_UNLABELLED_BYTE : byte;
+/* Numbers are the classes, or data.labels says which are. */
+static hu_status choose_meaning(const hu_image_choice *choice, dense_reader *dense) {
+    bool has_list = choice->label_count > 0;
+    for (int b = 0; b < BYTES; b++) {
+        dense->meaning[b] = has_list ? HU_UNLABELLED_BYTE : (uint8_t)b;
+        dense->is_known[b] = !has_list;
+    }
+    dense->is_known[HU_UNLABELLED_BYTE] = true;
+    for (int c = 0; c < choice->label_count; c++) {
+        if (choice->unlabelled == choice->labels[c] + 1)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "data.labels: found %d, which data.unlabelled says is no class",
+                           choice->labels[c]);
+        dense->meaning[choice->labels[c]] = (uint8_t)c;
+        dense->is_known[choice->labels[c]] = true;
+    }
+    if (choice->unlabelled == 0) return HU_OK;
+    dense->meaning[choice->unlabelled - 1] = HU_UNLABELLED_BYTE;
+    dense->is_known[choice->unlabelled - 1] = true;
+    return HU_OK;
 }
 
 static hu_status read_dense(const hu_reader *reader, const hu_reading_change *change, int64_t index,
@@ -68,9 +97,9 @@ static hu_status read_dense(const hu_reader *reader, const hu_reading_change *ch
                        "picture has%s",
                        path, (long long)map.width, (long long)map.height, (long long)file.width,
                        (long long)file.height, hu_image_seen(&file, seen)));
+    for (int64_t i = 0; i < map.height * map.width; i++)
+        map.labels[i] = dense->meaning[map.labels[i]];
     hu_scene_take_labels(&map, &crop, labels);
-    for (int64_t i = 0; i < dense->window.height * dense->window.width; i++)
-        labels[i] = meaning(dense, labels[i]);
 done:
     hu_free(map.labels);
     hu_free(picture);
@@ -87,25 +116,34 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
 
 typedef struct class_search {
     const dense_reader *dense;
-    _Atomic bool has[BYTES];  /* of the training maps */
-    const char *test_lacking; /* not NULL: a class that training lacks is an error */
+    _Atomic bool has[BYTES];   /* classes of the training maps */
+    _Atomic bool found[BYTES]; /* numbers of the maps that were looked at */
+    const char *test_lacking;  /* not NULL: a class that training lacks is an error */
 } class_search;
 
 static hu_status look_at(void *context, int64_t index) {
     class_search *search = context;
-    bool has[BYTES] = {false};
+    bool found[BYTES] = {false};
+    const dense_reader *dense = search->dense;
     hu_label_map map;
     char *path = NULL;
     hu_status st;
     HU_TRY(decode_map(search->dense, index, &path, &map));
-    for (int64_t i = 0; i < map.width * map.height; i++)
-        has[meaning(search->dense, map.labels[i])] = true;
-    for (int byte = 0; byte < HU_UNLABELLED_BYTE; byte++) {
-        if (!has[byte] || search->has[byte]) continue;
+    for (int64_t i = 0; i < map.width * map.height; i++) found[map.labels[i]] = true;
+    for (int byte = 0; byte < BYTES; byte++) {
+        if (!found[byte]) continue;
+        search->found[byte] = true;
+        if (!dense->is_known[byte])
+            HU_TRY(hu_fail(HU_ERR_CORRUPT,
+                           "%s: found the number %d, which is neither in data.labels nor "
+                           "data.unlabelled",
+                           path, byte));
+        uint8_t class_number = dense->meaning[byte];
+        if (class_number == HU_UNLABELLED_BYTE || search->has[class_number]) continue;
         if (search->test_lacking)
-            HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found class %d, which no map in %s has", path, byte,
-                           search->test_lacking));
-        search->has[byte] = true;
+            HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found class %d, which no map in %s has", path,
+                           class_number, search->test_lacking));
+        search->has[class_number] = true;
     }
 done:
     hu_free(map.labels);
@@ -120,16 +158,52 @@ static hu_status check_known(const dense_reader *test, int64_t classes) {
     return hu_data_each((int64_t)test->names.count, look_at, &search);
 }
 
-static hu_status find_classes(const dense_reader *train, const dense_reader *test,
-                              int64_t *classes) {
+/* "[0,127,255]": the numbers of the maps, as data.labels would have them. */
+static const char *list_found(const class_search *search, char *text, size_t capacity) {
+    size_t used = (size_t)snprintf(text, capacity, "[");
+    for (int b = 0; b < BYTES && used < capacity; b++)
+        if (search->found[b])
+            used += (size_t)snprintf(text + used, capacity - used, "%s%d", used > 1 ? "," : "", b);
+    if (used < capacity) snprintf(text + used, capacity - used, "]");
+    return text;
+}
+
+static hu_status fail_few(const class_search *search, int64_t classes) {
+    char list[LIST_BYTES];
+    bool has_white = search->found[HU_UNLABELLED_BYTE] &&
+                     search->dense->meaning[HU_UNLABELLED_BYTE] == HU_UNLABELLED_BYTE;
+    return hu_fail(
+        HU_ERR_CORRUPT, "%s: found labels of %lld class%s, expected at least 2%s%s%s",
+        search->dense->maps, (long long)classes, classes == 1 ? "" : "es",
+        has_white ? "; 255 means unlabelled, as usual: where it is a class, data.labels=" : "",
+        has_white ? list_found(search, list, sizeof list) : "", has_white ? " says so" : "");
+}
+
+/* Black and white maps, or those that colours were made numbers of, have few numbers far apart. */
+static hu_status note_gaps(const class_search *search, int64_t classes, char **note) {
+    char list[LIST_BYTES];
+    int64_t seen = 0;
+    for (int64_t c = 0; c < classes; c++) seen += search->has[c];
+    if (2 * seen >= classes) return HU_OK;
+    return hu_note(note,
+                   "%s: %lld of %lld classes have no pixel: numbers in label maps are classes from "
+                   "0 on, and 255 is unlabelled; data.labels=%s makes those that are there classes "
+                   "0 to %lld",
+                   search->dense->maps, (long long)(classes - seen), (long long)classes,
+                   list_found(search, list, sizeof list),
+                   (long long)(seen - 1 + search->found[HU_UNLABELLED_BYTE]));
+}
+
+static hu_status find_classes(const dense_reader *train, const dense_reader *test, int64_t *classes,
+                              char **note) {
     class_search search = {.dense = train};
     hu_status st = hu_data_each((int64_t)train->names.count, look_at, &search);
     if (st != HU_OK) return st;
     *classes = HU_UNLABELLED_BYTE;
     while (*classes > 0 && !search.has[*classes - 1]) --*classes;
-    if (*classes < 2)
-        return hu_fail(HU_ERR_CORRUPT, "%s: found labels of %lld classes, expected at least 2",
-                       train->maps, (long long)*classes);
+    if (*classes < 2) return fail_few(&search, *classes);
+    st = note_gaps(&search, *classes, note);
+    if (st != HU_OK) return st;
     search.dense = test;
     search.test_lacking = train->maps;
     return hu_data_each((int64_t)test->names.count, look_at, &search);
@@ -149,14 +223,14 @@ static hu_status open_half(const char *directory, const char *half, const hu_ima
     char maps[32];
     HU_TRY(HU_NEW(made));
     dense_reader *dense = *made;
-    dense->unlabelled = choice->unlabelled - 1;
     dense->reader.close = close_dense;
     dense->reader.read = read_dense;
     dense->reader.tell = tell_file;
+    HU_TRY(choose_meaning(choice, dense));
     strcpy(maps, half);
     HU_TRY(hu_path_join(directory, half, &dense->pictures));
     HU_TRY(hu_path_join(directory, strcat(maps, "annot"), &dense->maps));
-    HU_TRY(hu_file_names_of_images(dense->pictures, &dense->names));
+    HU_TRY(hu_file_names_of_images_counted(dense->pictures, &dense->names, &dense->left));
     if (dense->names.count == 0)
         HU_TRY(
             hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", dense->pictures));
@@ -260,7 +334,7 @@ static hu_status name_classes(const char *directory, const hu_data_known *known,
         *classes = known->classes;
         HU_TRY(check_known(test, *classes));
     } else {
-        HU_TRY(find_classes(train, test, classes));
+        HU_TRY(find_classes(train, test, classes, &dataset->note));
     }
     if (known->only_test && known->class_names) {
         HU_TRY(hu_class_names_compare(directory, known->class_names, *classes));
@@ -289,6 +363,8 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
     else
         HU_TRY(open_half(directory, "train", choice, &train));
     HU_TRY(open_test(directory, choice, &test));
+    if (!known->only_test) hu_left_files_add(&test->left, &train->left);
+    HU_TRY(hu_note_left(&dataset->note, directory, &test->left));
     HU_TRY(set_size(choice, train, test, dataset));
     HU_TRY(name_classes(directory, known, train, test, dataset));
     limit_to(train, limits->train);

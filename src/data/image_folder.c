@@ -172,23 +172,19 @@ static hu_status note_left(const char *directory, const hu_image_choice *choice,
     hu_status st;
     bool is_same = test->is_held || choice->known.only_test;
     hu_left_files left = test->left;
-    char *words = NULL;
     if (!is_same) hu_left_files_add(&left, &train->left);
     const int64_t damaged[] = {is_same ? 0 : train->damaged, test->damaged};
     const char *first =
         is_same || !train->first_damaged ? test->first_damaged : train->first_damaged;
     dataset->left_out[0] = damaged[0];
     dataset->left_out[1] = damaged[1];
-    HU_TRY(hu_left_files_words(&left, &words));
     if (first)
         HU_TRY(hu_note(&dataset->note,
                        "%s: %lld pictures that cannot be decoded are left out "
                        "(data.damaged=skip), the first is %s",
                        directory, (long long)(damaged[0] + damaged[1]), first));
-    if (words)
-        HU_TRY(hu_note(&dataset->note, "%s: beside the pictures, left out: %s", directory, words));
+    st = hu_note_left(&dataset->note, directory, &left);
 done:
-    hu_free(words);
     return st;
 }
 

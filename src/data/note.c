@@ -24,3 +24,12 @@ hu_status hu_note(char **note, const char *format, ...) {
     strcpy(*note + used, line);
     return HU_OK;
 }
+
+hu_status hu_note_left(char **note, const char *directory, const hu_left_files *left) {
+    char *words;
+    hu_status st = hu_left_files_words(left, &words);
+    if (st == HU_OK && words)
+        st = hu_note(note, "%s: beside the pictures, left out: %s", directory, words);
+    hu_free(words);
+    return st;
+}

@@ -12,6 +12,7 @@
 #include "data/each.h"
 #include "data/image_decode.h"
 #include "data/kind.h"
+#include "data/note.h"
 #include "data/scenes.h"
 
 enum {
@@ -38,6 +39,7 @@ typedef struct pairs_reader {
     hu_reader reader;
     char *folder;
     hu_file_names names;
+    hu_left_files left; /* what lies beside the pictures */
     int64_t scale;
     int64_t crop;          /* side of small crops; 0: whole pictures */
     int64_t height, width; /* of small samples */
@@ -220,7 +222,7 @@ static hu_status open_half(const char *directory, const char *half, int64_t limi
     pairs->reader.drop = drop_pairs;
     pairs->reader.read = read_pairs;
     HU_TRY(hu_path_join(directory, half, &pairs->folder));
-    HU_TRY(hu_file_names_of_images(pairs->folder, &pairs->names));
+    HU_TRY(hu_file_names_of_images_counted(pairs->folder, &pairs->names, &pairs->left));
     if (pairs->names.count == 0)
         HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")", pairs->folder));
     pairs->names.count = (size_t)hu_limited((int64_t)pairs->names.count, limit);
@@ -339,6 +341,8 @@ hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(open_half(directory, "train", limits->train, choice, &train));
     train->crop = train->height = train->width = choice->crop ? choice->crop : USUAL_CROP;
     HU_TRY(open_test(directory, limits->test, choice, &test));
+    hu_left_files_add(&test->left, &train->left);
+    HU_TRY(hu_note_left(&dataset->note, directory, &test->left));
     uint64_t memory = hu_keeping_decide(choice->memory, -1, 0, 1).memory;
     HU_TRY(keep_all(train, memory / OF_TRAIN));
     HU_TRY(keep_all(test, memory / OF_TEST));

@@ -17,7 +17,7 @@ static const layout layouts[] = {
      "  dataset-fashion-mnist), or in fashion-mnist/ of the folder HALFULP_DATA\n",
      "  halfulp train model=cnn-s data=fashion-mnist\n"},
     {"idx",
-     "  DIR/train-images-idx3-ubyte   pictures, plain or .gz\n"
+     "  DIR/train-images-idx3-ubyte   pictures, plain or .gz (or train-images.idx3-ubyte)\n"
      "  DIR/train-labels-idx1-ubyte   their classes\n"
      "  DIR/t10k-...                  the same of two files to test with (or test-...)\n"
      "  DIR/classes.txt               a name in each line, where classes have names\n",
@@ -29,7 +29,7 @@ static const layout layouts[] = {
     {"glyphs", "", "  halfulp train model=cnn-s data=glyphs epochs=1\n"},
     {"contacts", "", "  halfulp train model=cvae-s data=contacts\n"},
     {"folder",
-     "  DIR/train/CLASS/*.jpg   (.jpeg, .png, .webp) a folder for each class\n"
+     "  DIR/train/CLASS/*.jpg   (.jpeg, .jfif, .png, .webp) a folder for each class\n"
      "  DIR/val/CLASS/*.jpg     to test with (or test/CLASS)\n"
      "or all in one, of which data.validation=0.2 draws a fifth of each class to test with:\n"
      "  DIR/CLASS/*.jpg\n",
@@ -39,6 +39,7 @@ static const layout layouts[] = {
     {"dense",
      "  DIR/train/NAME.jpg          (or .png) pictures\n"
      "  DIR/trainannot/NAME.png     their label maps: grey or with a palette, byte = class\n"
+     "                              (data.labels=[0,255]: of black and white maps)\n"
      "  DIR/test, DIR/testannot     the same to test with (or val, valannot)\n"
      "  DIR/classes.txt             a name in each line, where classes have names\n",
      "  halfulp train model=fcn-s data=dense:DIR data.unlabelled=11\n"},

@@ -93,6 +93,31 @@ done:
     return st;
 }
 
+/* data.labels: numbers of bytes, each once. */
+static hu_status read_labels(const hu_config *config, hu_image_choice *choice) {
+    const hu_keys *list;
+    bool is_taken[HU_UNLABELLED_BYTE + 1] = {false};
+    hu_status st = hu_config_list(config, "data.labels", &list);
+    if (st != HU_OK) return st;
+    size_t count = hu_keys_count(list);
+    if (count == 1 && strcmp(hu_keys_value(hu_keys_at(list, 0)), "auto") == 0) return HU_OK;
+    if (count < 2 || count > HU_LABELS_MAX)
+        return hu_fail(HU_ERR_ARGUMENT, "data.labels: found %zu numbers, expected 2 to %d", count,
+                       HU_LABELS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        int64_t number;
+        HU_TRY(hu_keys_as_i64(hu_keys_at(list, i), &number));
+        if (number < 0 || number > HU_UNLABELLED_BYTE || is_taken[number])
+            return hu_keys_fail(hu_keys_at(list, i), "different numbers from 0 to %d",
+                                HU_UNLABELLED_BYTE);
+        is_taken[number] = true;
+        choice->labels[i] = (uint8_t)number;
+    }
+    choice->label_count = (int)count;
+done:
+    return st;
+}
+
 /* Which samples of a folder, and in which size; other data sets leave these alone. */
 hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
@@ -112,6 +137,7 @@ hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     choice->memory = (uint64_t)mebibytes << 20;
     HU_TRY(hu_config_i64(config, "data.unlabelled", &unlabelled));
     choice->unlabelled = unlabelled + 1;
+    HU_TRY(read_labels(config, choice));
     HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
     HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
     HU_TRY(hu_config_i64(config, "data.frames", &choice->frames));

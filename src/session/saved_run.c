@@ -104,8 +104,9 @@ static bool is_same_kind(const char *a, const char *b) {
  * whoever asks for such has not typed it. */
 static hu_status forget_other_kind(hu_keys *saved, const hu_keys *given) {
     static const char *const of_kind[] = {
-        "data.size", "data.crop", "data.scales",  "data.scale", "data.crops",     "data.frames",
-        "data.rate", "data.area", "data.classes", "data.part",  "data.unlabelled"};
+        "data.size",       "data.crop",   "data.scales", "data.scale",   "data.crops",
+        "data.frames",     "data.rate",   "data.area",   "data.classes", "data.part",
+        "data.unlabelled", "data.labels", "data.damaged"};
     const hu_keys *now = hu_keys_find(given, "data.name"), *own = hu_keys_find(saved, "data.name");
     hu_status st = HU_OK;
     if (!now || !own || is_same_kind(hu_keys_value(now), hu_keys_value(own))) return HU_OK;
