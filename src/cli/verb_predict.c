@@ -205,13 +205,10 @@ const hu_verb hu_verb_predict = {
         "cifar10, cifar100 or glyphs, or said in these sounds, by a run of speech:DIR; of a "
         "folder\n"
         "its pictures, or else its sounds. Of several files, those that cannot be read are named "
-        "and "
-        "left\n"
-        "out, and the exit code is 3; of a folder, all that is no picture is named. top=N: so many "
-        "likeliest classes of each (5). Of texts\n"
-        "and sounds "
-        "\"text\" is what the model says, \"truth\" what stands in the data, where somebody says "
-        "so.\n"
+        "and\nleft out, and the exit code is 3; of a folder, all that is no picture is named.\n"
+        "top=N: so many likeliest classes of each (5). Of texts and sounds \"text\" is what the "
+        "model\n"
+        "says, \"truth\" what stands in the data, where somebody says so.\n"
         "eval.weights=master|rounded chooses the weights, checkpoint=best those of the best "
         "evaluation,\nas for eval.\n",
     .flags = flags,
