@@ -53,7 +53,7 @@ def patience(seconds):
 
 def one_length(words):
     """Of epochs and steps the one that stands last: a training has one length."""
-    lengths = [i for i, word in enumerate(words) if str(word).split("=")[0] in ("epochs", "steps")]
+    lengths = [i for i, word in enumerate(words) if str(word).startswith(("epochs=", "steps="))]
     kept = str(words[lengths[-1]]).split("=")[0] if lengths else ""
     return [word for i, word in enumerate(words) if i not in lengths or str(word).startswith(f"{kept}=")]
 
