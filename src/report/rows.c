@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -13,11 +12,6 @@
 static const double mib = 1024.0 * 1024.0;
 
 /* ---- CSV ---- */
-
-static hu_status put_real(hu_byte_writer *out, double value) {
-    char cell[HU_DECIMAL_BYTES];
-    return hu_csv_put_word(out, isfinite(value) ? hu_decimal_text(value, cell) : NULL);
-}
 
 static hu_status put_flag(hu_byte_writer *out, bool is_true) {
     return hu_csv_put_word(out, is_true ? "1" : "0");
@@ -43,7 +37,8 @@ static hu_status put_csv_row(hu_byte_writer *out, const hu_summary *s) {
     HU_TRY(hu_csv_put_word(out, run->metric->higher_is_better ? "higher" : "lower"));
     const double metric[] = {s->value, s->deviation,      s->least, s->most,
                              s->best,  s->best_deviation, s->behind};
-    for (size_t i = 0; i < sizeof metric / sizeof *metric; i++) HU_TRY(put_real(out, metric[i]));
+    for (size_t i = 0; i < sizeof metric / sizeof *metric; i++)
+        HU_TRY(hu_csv_put_real(out, metric[i]));
     HU_TRY(put_flag(out, s->is_noise));
     HU_TRY(put_flag(out, s->is_front[HU_BY_MEMORY]));
     const double numbers[] = {s->runs,
@@ -61,7 +56,8 @@ static hu_status put_csv_row(hu_byte_writer *out, const hu_summary *s) {
                               s->skipped,
                               s->training_cost,
                               s->inference_cost};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) HU_TRY(put_real(out, numbers[i]));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        HU_TRY(hu_csv_put_real(out, numbers[i]));
     HU_TRY(hu_csv_put_text(out, "\n"));
 done:
     return st;

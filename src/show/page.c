@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/keys.h"
 #include "base/memory.h"
 
@@ -44,21 +45,23 @@ static const char *escape_of(unsigned char c, bool is_utf8) {
     case '\'':
         return "&#39;";
     default:
-        if (c == '\n' || c == '\t') return NULL;
-        return c < 0x20 || c == 0x7f || (c >= 0x80 && !is_utf8) ? "?" : NULL;
+        return c >= 0x80 && !is_utf8 ? "?" : NULL;
     }
 }
 
-/* Text of users: escaped byte by byte. */
+/* Text of users: escaped byte by byte, control characters one by one. */
 void hu_page_text(hu_page *page, const char *text) {
     bool is_utf8 = hu_text_is_utf8(text);
     const char *start = text; /* of what needs no escape */
-    for (; *text; text++) {
-        const char *escape = escape_of((unsigned char)*text, is_utf8);
-        if (!escape) continue;
-        put_bytes(page, start, (size_t)(text - start));
-        put_bytes(page, escape, strlen(escape));
-        start = text + 1;
+    while (*text) {
+        size_t bytes = *text == '\n' || *text == '\t' ? 0 : hu_control_bytes(text);
+        const char *escape = bytes > 0 ? "?" : escape_of((unsigned char)*text, is_utf8);
+        if (escape) {
+            put_bytes(page, start, (size_t)(text - start));
+            put_bytes(page, escape, strlen(escape));
+            start = text + (bytes > 0 ? bytes : 1);
+        }
+        text += bytes > 0 ? bytes : 1;
     }
     put_bytes(page, start, (size_t)(text - start));
 }

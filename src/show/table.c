@@ -41,6 +41,7 @@ static hu_status add_cell(hu_table *table, const char *text) {
 
 hu_status hu_table_create(const char *const *titles, int columns, hu_table **table) {
     hu_status st;
+    char harmless[CELL_BYTES];
     *table = NULL;
     if (columns < 1 || columns > MAX_COLUMNS)
         return hu_fail(HU_ERR_ARGUMENT, "table of %d columns, expected 1 to %d", columns,
@@ -48,7 +49,10 @@ hu_status hu_table_create(const char *const *titles, int columns, hu_table **tab
     st = HU_NEW(table);
     if (st != HU_OK) return st;
     (*table)->columns = columns;
-    for (int i = 0; i < columns; i++) HU_TRY(add_cell(*table, titles[i]));
+    for (int i = 0; i < columns; i++) {
+        hu_escape(titles[i], harmless, sizeof harmless);
+        HU_TRY(add_cell(*table, harmless));
+    }
     return HU_OK;
 done:
     hu_table_free(*table);

@@ -36,6 +36,30 @@ static void every_control_character_is_written_in_digits(void **state) {
     assert_string_equal(escaped("a\033]0;x\007b"), "a\\x1b]0;x\\x07b");
 }
 
+/* A name that such a character turns around is read as another one. */
+static void what_turns_text_is_written_in_digits(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *escaped;
+    } cases[] = {{"a\xe2\x80\xaegpj", "a\\xe2\\x80\\xaegpj"},
+                 {"\xe2\x80\x8e", "\\xe2\\x80\\x8e"},
+                 {"\xe2\x80\x8f", "\\xe2\\x80\\x8f"},
+                 {"\xe2\x80\xaa", "\\xe2\\x80\\xaa"},
+                 {"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},
+                 {"\xe2\x81\xa9x", "\\xe2\\x81\\xa9x"},
+                 {"\xd8\x9c", "\\xd8\\x9c"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_string_equal(escaped(cases[i].text), cases[i].escaped);
+        assert_true(hu_has_controls(cases[i].text));
+    }
+    /* Their neighbours: a dash, a joiner (which emojis need), an Arabic comma. */
+    static const char *const others[] = {"\xe2\x80\x90", "\xe2\x80\x8d", "\xe2\x80\xaf",
+                                         "\xe2\x81\xa5", "\xe2\x81\xaa", "\xd8\x8c",
+                                         "\xe2\x80",     "\xe2"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_string_equal(escaped(others[i]), others[i]);
+}
+
 static void all_other_text_stays(void **state) {
     (void)state;
     static const char *const texts[] = {
@@ -71,6 +95,7 @@ static void messages_are_escaped(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_control_character_is_written_in_digits),
+        cmocka_unit_test(what_turns_text_is_written_in_digits),
         cmocka_unit_test(all_other_text_stays),
         cmocka_unit_test(a_text_is_cut_between_characters),
         cmocka_unit_test(messages_are_escaped),

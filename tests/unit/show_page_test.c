@@ -45,6 +45,16 @@ static void test_an_attribute_stays_inside(void **state) {
     hu_free(found);
 }
 
+static void test_control_characters_are_replaced(void **state) {
+    hu_page page = {0};
+    char *found;
+    (void)state;
+    hu_page_text(&page, "a\033[31m\x7f\xc2\x9b\xe2\x80\xaegpj\xd8\x9c\xe2\x80\x8d\t\xc3\xa9");
+    assert_int_equal(hu_page_finish(&page, &found), HU_OK);
+    assert_string_equal(found, "a?[31m???gpj?\xe2\x80\x8d\t\xc3\xa9");
+    hu_free(found);
+}
+
 static void test_a_failure_is_kept(void **state) {
     hu_page page = {0};
     char *found = (char *)state;
@@ -88,8 +98,11 @@ static void test_powers_are_raised(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts_are_escaped), cmocka_unit_test(test_an_attribute_stays_inside),
-        cmocka_unit_test(test_a_failure_is_kept), cmocka_unit_test(test_style_sheets_are_whole),
+        cmocka_unit_test(test_texts_are_escaped),
+        cmocka_unit_test(test_an_attribute_stays_inside),
+        cmocka_unit_test(test_control_characters_are_replaced),
+        cmocka_unit_test(test_a_failure_is_kept),
+        cmocka_unit_test(test_style_sheets_are_whole),
         cmocka_unit_test(test_powers_are_raised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
