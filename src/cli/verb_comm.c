@@ -1,6 +1,7 @@
 /* halfulp comm: what one all-reduce in a narrow format does to gradients of many workers. */
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "bench/accumulators.h"
 #include "cli/interrupt.h"
@@ -24,6 +25,15 @@ done:
     return st;
 }
 
+/* Before anything is measured. */
+static hu_status check_ending(const hu_config *config) {
+    static const char *const endings[] = {"html", "htm", NULL};
+    const char *path;
+    int which;
+    hu_status st = hu_config_text(config, "out.file", &path);
+    return st == HU_OK ? hu_ending_find(path, endings, &which) : st;
+}
+
 static hu_status run_comm(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     hu_study opened = {0};
@@ -31,6 +41,7 @@ static hu_status run_comm(hu_config *config, int *exit_code) {
     hu_peers peers = {0};
     const volatile sig_atomic_t *flag;
     (void)exit_code;
+    HU_TRY(check_ending(config));
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_join_peers(config, flag, &peers));
     st = hu_study_open(config, hu_peers_lead(&peers) ? &hu_progress_messages : NULL, flag, &opened);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/predict_text.h"
 #include "cli/progress.h"
@@ -29,6 +31,7 @@ typedef struct answers {
     int64_t count;
     hu_said said;
     const char *file;     /* where it goes, NULL: to stdout */
+    int form;             /* of the file: 0 CSV, 1 JSON */
     const char *pictures; /* a sheet of the samples, "": none */
 } answers;
 
@@ -41,6 +44,10 @@ static hu_status choose_count(hu_config *config, const hu_dataset *dataset, answ
     HU_TRY(hu_config_text(config, "out.file", &file));
     if (!file[0]) HU_TRY(hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file"));
     made->file = strcmp(file, "auto") == 0 ? NULL : file;
+    if (made->file) {
+        static const char *const endings[] = {"csv", "json", NULL};
+        HU_TRY(hu_ending_find(file, endings, &made->form));
+    }
     snprintf(usual, sizeof usual, "%d", made->file || has_files ? 0 : USUAL_COUNT);
     HU_TRY(hu_config_set(config, "out.count", usual, "default"));
     HU_TRY(hu_config_i64(config, "out.count", &made->count));
@@ -86,10 +93,31 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
         json_object_set_new(object, "left_out", json_integer((json_int_t)run->files.left_out));
     if (object && made->pictures[0])
         json_object_set_new(object, "pictures", json_string(made->pictures));
-    if (object && made->file)
-        json_object_set_new(object, "file", json_string(made->file));
-    else if (object)
-        json_object_set_new(object, "predictions", hu_said_json(&made->said));
+    return object;
+}
+
+/* The object with what the model says, as stdout and files have it. */
+static json_t *whole_json(const hu_saved_run *run, const answers *made, const char *data,
+                          const char *weights) {
+    json_t *object = answers_json(run, made, data, weights);
+    if (object) json_object_set_new(object, "predictions", hu_said_json(&made->said));
+    return object;
+}
+
+static hu_status write_json(const hu_saved_run *run, const answers *made, const char *data,
+                            const char *weights) {
+    char *text = NULL;
+    hu_status st = hu_json_pretty(whole_json(run, made, data, weights), &text);
+    if (st == HU_OK) st = hu_file_replace(made->file, text, strlen(text));
+    hu_free(text);
+    return st;
+}
+
+/* The object that tells of a file instead. */
+static json_t *told_json(const hu_saved_run *run, const answers *made, const char *data,
+                         const char *weights) {
+    json_t *object = answers_json(run, made, data, weights);
+    if (object) json_object_set_new(object, "file", json_string(made->file));
     return object;
 }
 
@@ -102,11 +130,14 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     int64_t rows;
     char *text = NULL;
     if (made->file) {
-        HU_TRY(hu_said_write(&made->said, made->file, &rows));
+        rows = made->count;
+        HU_TRY(made->form == 1 ? write_json(run, made, data, weights)
+                               : hu_said_write(&made->said, made->file, &rows));
         fprintf(stderr, "wrote %lld rows to %s\n", (long long)rows, made->file);
     }
     if (hu_config_flag(config, "json", NULL))
-        return hu_json_print(answers_json(run, made, data, weights));
+        return hu_json_print(made->file ? told_json(run, made, data, weights)
+                                        : whole_json(run, made, data, weights));
     if (!made->file) {
         HU_TRY(hu_said_text(&made->said, &text));
         printf("%s\n", text);
@@ -180,7 +211,7 @@ const hu_verb hu_verb_predict = {
     .name = "predict",
     .group = HU_VERBS_USE,
     .help = "what a run's newest checkpoint says of test samples",
-    .usage = "RUN [FILE|FOLDER ...] [top=N] [text=TEXT] [count=N] [out=FILE.csv] "
+    .usage = "RUN [FILE|FOLDER ...] [top=N] [text=TEXT] [count=N] [out=FILE.csv|.json] "
              "[pictures=FILE.png] "
              "[data=...] [--json]",
     .details =

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ending.h"
 #include "base/error.h"
 #include "session/class_facts.h"
 #include "show/fixed.h"
@@ -46,10 +47,29 @@ const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric 
 
 enum { MOST_MISTAKES = 40 };
 
+/* The files that are asked for are of a kind that is written; before anything is judged. */
+static hu_status check_endings(const hu_config *config) {
+    static const char *const tables[] = {"csv", NULL}, *const pages[] = {"html", "htm", NULL};
+    static const struct {
+        const char *key;
+        const char *const *endings;
+    } files[] = {{"out.file", tables}, {"out.page", pages}};
+    hu_status st = HU_OK;
+    for (size_t f = 0; f < sizeof files / sizeof *files && st == HU_OK; f++) {
+        const char *path;
+        int which;
+        if (!hu_config_asked(config, files[f].key)) continue;
+        st = hu_config_text(config, files[f].key, &path);
+        if (st == HU_OK) st = hu_ending_find(path, files[f].endings, &which);
+    }
+    return st;
+}
+
 hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
                         hu_judged *made) {
     const char *asked = "auto";
-    hu_status st = HU_OK;
+    hu_status st = check_endings(config);
+    if (st != HU_OK) return st;
     /* A part that the folder's own configuration names is that of its training. */
     if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
     hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;

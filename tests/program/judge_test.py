@@ -115,6 +115,47 @@ def mistakes_are_shown(checks, cwd):
     checks.same(len(page.pictures), len(wrong), "one for each")
 
 
+def hostile_names(checks, cwd):
+    """Names of classes and files that a spreadsheet, a terminal or a page would take for something else."""
+    names, turned = ["+b", "=1+1", "\u202egpj"], "\\xe2\\x80\\xaegpj"
+    for half, count in (("train", 4), ("val", 3)):
+        for c, name in enumerate(names):
+            for k in range(count):
+                program.put(cwd, f"data/{half}/{name}/-{k}\x1b[31m.png", program.png(16, 16, (60 * c + 9 * k, 90, 40)))
+    program.train(*KEYS, "data=folder:data", "steps=3", cwd=cwd, run="run")
+    judged(checks, cwd, "out=classes.csv", "page=page.html")
+    with open(f"{cwd}/classes.csv", newline="", encoding="utf-8") as file:
+        checks.same([row["class"] for row in csv.DictReader(file)], ["'+b", "'=1+1", turned], "no formula among the classes")
+    code, _, err = program.call("predict", "run", "out=said.csv", cwd=cwd)
+    checks.same(code, 0, err)
+    with open(f"{cwd}/said.csv", newline="", encoding="utf-8") as file:
+        text = file.read()
+    rows = list(csv.DictReader(text.splitlines()))
+    checks.same({row["label_name"] for row in rows}, {"'+b", "'=1+1", turned}, "nor among the labels")
+    checks.that(all(re.search(r"/-\d\\x1b\[31m\.png$", row["file"]) for row in rows), f"files: {rows[0]}")
+    with open(f"{cwd}/page.html", encoding="utf-8") as file:
+        page = file.read()
+    out = program.call("eval", "run", cwd=cwd)[1] + program.call("predict", "run", cwd=cwd)[1]
+    for what, where in ((text, "the CSV"), (page, "the page"), (out, "stdout")):
+        checks.that("\x1b" not in what and "\u202e" not in what, f"{where} holds no raw control character")
+    checks.that("?gpj" in page and turned in out, "what stands for them")
+
+
+def files_by_their_endings(checks, cwd):
+    """predict writes JSON where the name says so; other endings are refused before anything is judged."""
+    program.train(*KEYS, folder(cwd), "steps=2", cwd=cwd, run="run")
+    code, _, err = program.call("predict", "run", "out=p.json", cwd=cwd)
+    checks.same(code, 0, err)
+    with open(f"{cwd}/p.json", encoding="utf-8") as file:
+        found = json.load(file)
+    checks.same(found, json.loads(program.call("predict", "run", "count=0", "--json", cwd=cwd)[1]), "what --json prints")
+    checks.that("predictions" in found and len(found["predictions"]) == found["samples"] == 24, "all samples")
+    for verb, word, known in (("predict", "out=p.txt", ".csv or .json"), ("eval", "out=c.json", ".csv"),
+                              ("eval", "page=c.pdf", ".html or .htm")):
+        code, _, err = program.call(verb, "run", word, cwd=cwd)
+        checks.that(code == 2 and f"expected {known}" in err, f"{verb} {word}: {code}, {err}")
+
+
 def others_have_none(checks, cwd):
     """Of grey numbers without files the page counts samples; tasks without classes refuse, and say so."""
     program.train("model=cnn-s", "data=glyphs", "data.limit=64", "data.test_limit=30", "steps=2", "batch=16", "threads=1",
@@ -141,4 +182,4 @@ def products_stay(checks, cwd):
         checks.same(losses[0] == losses[1], is_same, f"{more}: {losses}")
 
 
-program.main(classes_are_told, mistakes_are_shown, others_have_none, products_stay)
+program.main(classes_are_told, mistakes_are_shown, hostile_names, files_by_their_endings, others_have_none, products_stay)
