@@ -30,6 +30,27 @@ done:
     return st;
 }
 
+static bool has_ended(const hu_compare *compare) {
+    for (int i = 0; i < compare->count; i++)
+        if (compare->job[i].state == HU_JOB_DONE) return true;
+    return false;
+}
+
+/* A row that diverged is a result; a row that could not run is not: 1, or the code that all rows
+ * ended with (5 of a full disk). */
+static int code_of(const hu_compare *compare) {
+    int failed = 0, first = 0;
+    bool is_same = true;
+    for (int i = 0; i < compare->count; i++) {
+        const hu_job *job = &compare->job[i];
+        if (job->state != HU_JOB_FAILED) continue;
+        if (failed++ == 0) first = job->exit_code;
+        is_same = is_same && job->exit_code == first;
+    }
+    if (failed == 0) return 0;
+    return failed == compare->count && is_same && first > 0 ? first : 1;
+}
+
 static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     hu_compare compare = {0};
@@ -39,13 +60,13 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_interrupt_mark_children();
     HU_TRY(hu_compare_read(config, &compare));
     HU_TRY(hu_compare_run(config, interrupted, &compare));
-    /* The page is made of what is there; the table is told without it, too. */
-    hu_status page = hu_report_try(compare.directory);
-    HU_TRY(print(config, &compare, page == HU_OK));
-    for (int i = 0; i < compare.count; i++)
-        /* A row that diverged is a result; a row that could not run is not. */
-        if (compare.job[i].state == HU_JOB_FAILED) *exit_code = 1;
-    st = hu_report_end(page, compare.directory);
+    /* The page is made of what is there; the table is told without it, too. Where no row ended
+     * there is none to be made, and rows that failed are what went wrong first. */
+    hu_report_tried page = {0};
+    if (has_ended(&compare)) page = hu_report_try(compare.directory);
+    HU_TRY(print(config, &compare, has_ended(&compare) && page.status == HU_OK));
+    *exit_code = code_of(&compare);
+    if (*exit_code == 0) st = hu_report_end(&page, compare.directory);
 done:
     hu_compare_free(&compare);
     return st;

@@ -275,15 +275,15 @@ static hu_status run_demo(hu_config *config, int *exit_code) {
     HU_TRY(run_rows(config, dataset, folder, all));
     double seconds = hu_seconds_now() - start;
     HU_TRY(keep(demo_json(all, folder, dataset->name, seconds), folder));
-    hu_status page = hu_report_try(folder);
+    hu_report_tried page = hu_report_try(folder);
     if (hu_config_flag(config, "json", NULL))
         HU_TRY(hu_json_print(demo_json(all, folder, dataset->name, seconds)));
     else {
         HU_TRY(print_table(all));
         print_notes(all, dataset, folder, seconds);
-        if (page == HU_OK) printf("report: %s/report.html\n", folder);
+        if (page.status == HU_OK) printf("report: %s/report.html\n", folder);
     }
-    st = hu_report_end(page, folder);
+    st = hu_report_end(&page, folder);
 done:
     hu_dataset_close(dataset);
     return st;

@@ -81,9 +81,9 @@ static hu_status finish(const hu_session *session, const hu_session_result *resu
         return result->has_diverged ? hu_fail(HU_ERR_NONFINITE, "%s", result->reason) : HU_OK;
     /* The result is on the disk before the page is drawn: a page that fails costs nothing. */
     HU_TRY(hu_session_write_result(session, result));
-    hu_status page = hu_report_try(session->folder.path);
-    HU_TRY(report(session, result, as_json, page == HU_OK));
-    st = hu_report_end(page, session->folder.path);
+    hu_report_tried page = hu_report_try(session->folder.path);
+    HU_TRY(report(session, result, as_json, page.status == HU_OK));
+    st = hu_report_end(&page, session->folder.path);
 done:
     return st;
 }

@@ -178,14 +178,16 @@ done:
     return st;
 }
 
-hu_status hu_report_try(const char *folder) {
-    hu_status st = hu_report_write(folder);
-    if (st != HU_OK) fprintf(stderr, "no report: %s\n", hu_last_error());
-    return st;
+hu_report_tried hu_report_try(const char *folder) {
+    hu_report_tried tried = {.status = hu_report_write(folder)};
+    if (tried.status == HU_OK) return tried;
+    snprintf(tried.why, sizeof tried.why, "%s", hu_last_error());
+    fprintf(stderr, "no report: %s\n", tried.why);
+    return tried;
 }
 
-hu_status hu_report_end(hu_status tried, const char *folder) {
-    if (tried == HU_OK) return HU_OK;
-    return hu_fail(tried, "%s: found no report.html of this run, expected one; all else is there",
-                   folder);
+hu_status hu_report_end(const hu_report_tried *tried, const char *folder) {
+    if (tried->status == HU_OK) return HU_OK;
+    return hu_fail(tried->status, "%s: what was trained has its result, but no report.html: %s",
+                   folder, tried->why);
 }

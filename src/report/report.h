@@ -80,11 +80,16 @@ hu_status hu_report_tex(const hu_report *report, const char *title, const char *
 hu_status hu_report_write(const char *folder);
 
 /* The same at the end of trainings, whose results are to be told all the same: says on stderr what
- * is wrong, and returns it for hu_report_end. */
-hu_status hu_report_try(const char *folder);
+ * is wrong, and keeps it for hu_report_end. */
+typedef struct hu_report_tried {
+    hu_status status;
+    char why[600]; /* "": nothing is wrong */
+} hu_report_tried;
+hu_report_tried hu_report_try(const char *folder);
 
-/* What a verb ends with that has told its results: HU_OK, or the failure of its report. */
-hu_status hu_report_end(hu_status tried, const char *folder);
+/* What a verb ends with that has told its results: HU_OK, or the failure of its report, with its
+ * reason. */
+hu_status hu_report_end(const hu_report_tried *tried, const char *folder);
 
 /* The sections, in the order of the page. All but overview and settings write nothing where no run
  * has what they show.

@@ -28,6 +28,7 @@ typedef struct hu_job {
     json_t *result;    /* the object of `train --json` of a job that is done, else NULL; owned */
     double seconds;    /* of all processes that worked at it */
     char failure[512]; /* why it failed */
+    int exit_code;     /* of a process that failed by itself; 0: it was ended, or never began */
     pid_t pid;
     double started;
 } hu_job;

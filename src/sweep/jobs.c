@@ -117,9 +117,10 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
 static hu_status read_exit(const hu_jobs *jobs, hu_job *job, int code) {
     hu_status st = HU_OK;
     job->seconds += hu_seconds_now() - job->started;
-    HU_TRY(hu_job_folder_write_seconds(job));
+    hu_status kept = hu_job_folder_write_seconds(job);
     if (WIFEXITED(code) && (WEXITSTATUS(code) == 0 || WEXITSTATUS(code) == 4)) {
         double seconds = job->seconds;
+        HU_TRY(kept);
         HU_TRY(hu_job_folder_read(jobs->common, job));
         job->seconds = seconds;
         if (job->state == HU_JOB_DONE) return HU_OK;
@@ -128,7 +129,9 @@ static hu_status read_exit(const hu_jobs *jobs, hu_job *job, int code) {
         job->state = HU_JOB_STOPPED;
         return HU_OK;
     }
+    /* Why it failed comes first: a full disk may be why its seconds cannot be kept, either. */
     job->state = HU_JOB_FAILED;
+    job->exit_code = WIFEXITED(code) ? WEXITSTATUS(code) : 0;
     hu_job_folder_message(job, job->failure, sizeof job->failure);
     if (WIFEXITED(code) && (WEXITSTATUS(code) == 2 || WEXITSTATUS(code) == 3))
         return hu_fail(WEXITSTATUS(code) == 2 ? HU_ERR_ARGUMENT : HU_ERR_CORRUPT, "%s: %s",

@@ -305,6 +305,16 @@ def saving(checks, cwd):
     checks.same(program.call("eval", "grown", cwd=cwd)[0], 0, "a disk that fills up later: eval")
 
 
+def full_comparison(checks, cwd):
+    """Of a comparison whose rows all fail for want of space that is told, not that there is no page of it."""
+    limit = program.small_files(65536)
+    code, out, err = program.call("compare", "precision=fp32,hfp8", *TINY, "steps=2", "run.dir=c", cwd=cwd, **limit)
+    checks.that(code == 5 and "File too large" in out + err, f"exit {code}: {out} {err}")
+    checks.that("report.html" not in err and "no report" not in err, f"nothing follows: {err}")
+    code, _, err = program.call("compare", "precision=fp32,hfp8", *TINY, "steps=2", "run.dir=c", cwd=cwd)
+    checks.that(code == 0 and os.path.exists(f"{cwd}/c/report.html"), f"with room: {code}, {err}")
+
+
 def small_disk(checks, cwd):
     """A file system with room for one checkpoint and not for three (where we may mount one)."""
     os.mkdir(f"{cwd}/disk")
@@ -369,5 +379,5 @@ def odd_sizes(checks, cwd):
 
 
 program.main(words, least_pictures, idx_files, cifar_files, corrupt_checkpoints, corrupt_config, diverging,
-             update_that_overflows, saving, small_disk, too_much_memory,
+             update_that_overflows, saving, full_comparison, small_disk, too_much_memory,
              two_processes, odd_sizes)
