@@ -10,6 +10,7 @@
 #include "explain/opened.h"
 #include "explain/range.h"
 #include "journal/largest.h"
+#include "report/tensor_curve.h"
 #include "show/json.h"
 #include "show/stdout.h"
 #include "show/table.h"
@@ -311,11 +312,40 @@ done:
     return st;
 }
 
+/* What became of some tensors over the steps: to a file, or as CSV or JSON to stdout. */
+static hu_status tell_curve(const hu_config *config) {
+    hu_status st;
+    hu_tensor_curve curve = {0};
+    const char *pattern, *path;
+    char *text = NULL;
+    HU_TRY(hu_config_text(config, "stats.curve", &pattern));
+    HU_TRY(hu_config_text(config, "out.file", &path));
+    HU_TRY(hu_tensor_curve_read(hu_config_subject(config, 0), pattern, &curve));
+    if (strcmp(path, "auto") != 0) {
+        HU_TRY(hu_tensor_curve_write(&curve, path));
+        fprintf(stderr, "%u tensor%s: %s\n", curve.count, curve.count == 1 ? "" : "s", path);
+    } else if (hu_config_flag(config, "json", NULL)) {
+        HU_TRY(hu_json_print(hu_tensor_curve_json(&curve)));
+    } else {
+        HU_TRY(hu_tensor_curve_csv(&curve, &text));
+        fputs(text, stdout);
+    }
+done:
+    hu_free(text);
+    hu_tensor_curve_free(&curve);
+    return st;
+}
+
 static hu_status run_stats(hu_config *config, int *exit_code) {
     static const char *const keys[] = {"bench.format", NULL};
+    static const char *const of_curves[] = {"stats.curve", "out.file", NULL};
     hu_status st = HU_OK;
     void *block = NULL;
     (void)exit_code;
+    if (hu_config_given(config, "stats.curve")) {
+        HU_TRY(hu_keys_used(config, "stats curve=", of_curves));
+        return tell_curve(config);
+    }
     HU_TRY(hu_keys_used(config, "stats", keys));
     /* The tables are too large for the stack. */
     HU_TRY(hu_alloc(sizeof(statistics), &block));
@@ -330,24 +360,30 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const stats_keys[] = {"bench.format", NULL};
+static const char *const stats_keys[] = {"bench.format", "stats.curve", "out.file", NULL};
 
 const hu_verb hu_verb_stats = {
     .name = "stats",
     .group = HU_VERBS_UNDERSTAND,
     .help = "which range the numbers of a run needed: subnormal, vanished, lost in other formats",
-    .usage = "RUN [format=F,...] [--json]",
+    .usage = "RUN [format=F,...] [curve=TENSOR [out=FILE]] [--json]",
     .details =
         "The tables of the range study (Popescu et al.): the largest share of subnormal numbers\n"
         "of every layer's input, weight and gradient, as the run counted them in its own formats,\n"
         "and as its histograms say of the formats of format= (fp16,1/6/9). Then exponents of all\n"
-        "tensors by kind, and the largest loss scale that would not overflow fp16.\n",
+        "tensors by kind, and the largest loss scale that would not overflow fp16. curve=TENSOR "
+        "(or a\n"
+        "glob) tells what rounding did to it from row to row: shares that were subnormal, became "
+        "zero\n"
+        "or overflowed, as CSV, or into FILE.csv, .json, .svg, .pdf or .png.\n",
     .flags = flags,
     .min_subjects = 1,
     .max_subjects = 1,
     .keys = stats_keys,
     .refuses_others = true,
     .examples = {{"stats RUN", "exponents and subnormal numbers of a run"},
-                 {"stats RUN format=fp16,e5m2", "and what two formats would make of them"}},
+                 {"stats RUN format=fp16,e5m2", "and what two formats would make of them"},
+                 {"stats RUN curve=conv1.out out=FILE.svg",
+                  "subnormal numbers of a tensor by step"}},
     .run = run_stats,
 };

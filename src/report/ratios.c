@@ -1,5 +1,5 @@
-/* How much rounding lost over the steps: the worst tensors of each run, overflow and underflow.
- * Source: Lee et al., figure 6. */
+/* How much rounding lost over the steps: the worst tensors of each run, by overflow, underflow and
+ * subnormal numbers. Source: Lee et al., figure 6; Popescu et al., figure 2. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { MAX_RUNS_SHOWN = 4, WORST = 5 };
 
-typedef enum loss_kind { BY_OVERFLOW, BY_UNDERFLOW, LOSS_KINDS } loss_kind;
+typedef enum loss_kind { BY_OVERFLOW, BY_UNDERFLOW, BY_SUBNORMAL, LOSS_KINDS } loss_kind;
 
 /* One tensor over the whole run. */
 typedef struct tally {
@@ -22,6 +22,7 @@ typedef struct tally {
 } tally;
 
 static uint64_t lost_of(const hu_tensor_record *row, loss_kind kind) {
+    if (kind == BY_SUBNORMAL) return row->counts.subnormal;
     return kind == BY_OVERFLOW ? row->counts.overflow + row->counts.nan : row->counts.underflow;
 }
 
@@ -69,9 +70,10 @@ static void fill_line(const hu_history *history, loss_kind kind, uint32_t tensor
 
 static void draw_worst(hu_page *page, const hu_history *history, loss_kind kind, const tally *worst,
                        size_t count, double *room) {
-    static const char *const headings[] = {"Overflow", "Underflow"};
+    static const char *const headings[] = {"Overflow", "Underflow", "Subnormal numbers"};
     static const char *const titles[] = {"too large, % of the tensor's numbers",
-                                         "became zero, % of the tensor's numbers"};
+                                         "became zero, % of the tensor's numbers",
+                                         "subnormal, % of the tensor's numbers"};
     hu_chart_line line[WORST];
     hu_legend_item item[WORST];
     size_t rows = history->numerics_count;
@@ -92,7 +94,7 @@ static void draw_worst(hu_page *page, const hu_history *history, loss_kind kind,
     hu_html_panel_end(page);
 }
 
-/* Both pictures of a run; those of a kind of which nothing was lost are left out. */
+/* The pictures of a run; those of a kind of which nothing was lost are left out. */
 static hu_status put_run(hu_page *page, const hu_history *history) {
     hu_status st = HU_OK;
     tally *all = NULL;
@@ -117,8 +119,10 @@ static bool is_shown(const hu_report_run *run) {
     for (size_t i = 0; i < run->history->numerics_count; i++) {
         const hu_numerics_record *record = &run->history->numerics[i];
         for (uint32_t k = 0; k < record->tensor_count; k++)
-            if (lost_of(&record->tensor[k], BY_OVERFLOW) +
-                lost_of(&record->tensor[k], BY_UNDERFLOW))
+            if (strcmp(run->history->formats.name[record->tensor[k].format], "float32") != 0 &&
+                lost_of(&record->tensor[k], BY_OVERFLOW) +
+                    lost_of(&record->tensor[k], BY_UNDERFLOW) +
+                    lost_of(&record->tensor[k], BY_SUBNORMAL))
                 return true;
     }
     return false;
@@ -131,10 +135,11 @@ static void put(hu_page *page, const hu_report_run *run, const void *unused) {
 }
 
 void hu_report_ratios(hu_page *page, const hu_report *report) {
-    char text[256];
+    char text[400];
     snprintf(text, sizeof text,
-             "The %d tensors that lost most of their numbers over all steps, and how that went: "
-             "shares of the numbers that were rounded since the row before.",
+             "The %d tensors that lost most of their numbers over all steps, or had most subnormal "
+             "ones, and how that went: shares of the numbers that were rounded since the row "
+             "before. `halfulp stats RUN curve=TENSOR` has any tensor's.",
              WORST);
     const hu_report_part part = {.id = "ratios",
                                  .title = "Losses over the steps",

@@ -101,9 +101,9 @@ def results(checks, name, run):
     mib = 2.0 ** 20
     rate = result.get("tokens_per_second", result["images_per_second"])
     start, end, mean = (result[f"model_aggregate_bits{part}"] / 8 / mib for part in ("_start", "", "_mean"))
-    expected = {titles[1]: number(metric["value"]), "memory": f"{result['ledger_bytes']['total'] / mib:.1f}",
-                "RSS": f"{result['peak_rss_bytes'] / mib:.1f}", "ended": "0 of 1" if "diverged" in result else "1 of 1",
-                "aggregate": f"{end:.1f}" if start == end == mean else f"{start:.3g} to {end:.3g}, {mean:.3g}"}
+    expected = {titles[1]: number(metric["value"]), "memory MiB": f"{result['ledger_bytes']['total'] / mib:.1f}",
+                "RSS MiB": f"{result['peak_rss_bytes'] / mib:.1f}", "ended": "0 of 1" if "diverged" in result else "1 of 1",
+                "aggregate MiB": f"{end:.1f}" if start == end == mean else f"{start:.3g} to {end:.3g}, {mean:.3g}"}
     expected["tokens/s" if "tokens_per_second" in result else "samples/s"] = f"{rate:.0f}"
     if "promoted" in titles:
         expected["promoted"] = f"{result['promoted']:.1f}"
@@ -238,6 +238,27 @@ def losses(checks, name, run):
                     f"{name}: {row[0]}")
 
 
+def ratios(checks, name, run):
+    """The five tensors of each kind that lost most, or had most subnormal numbers, by their shares of all steps."""
+    sums = {}
+    for record in run.numerics:
+        for tensor, form, elements, overflow, underflow, subnormal, _, nan, *_ in record.get("tensors", []):
+            if form != "float32":
+                row = sums.setdefault(tensor, [0, 0, 0, 0])
+                for i, count in enumerate((elements, overflow + nan, underflow, subnormal)):
+                    row[i] += count
+    kinds = {heading: {tensor: row[which] / row[0] for tensor, row in sums.items() if row[0] and row[which]}
+             for which, heading in ((1, "Overflow"), (2, "Underflow"), (3, "Subnormal numbers"))}
+    expected = {heading: sorted(shares.values(), reverse=True)[:5] for heading, shares in kinds.items() if shares}
+    found = {}
+    for panel in run.sections["ratios"].iter("div") if "ratios" in run.sections else []:
+        heading = panel.find("h3")
+        if heading is not None:
+            names = ["".join(item.itertext()).strip() for item in panel.iter("li")]
+            found[heading.text] = [kinds[heading.text].get(at) for at in names]
+    checks.same(found, expected, f"{name}: worst tensors")
+
+
 def every_number(checks, cwd):
     with open(f"{cwd}/text.txt", "w") as file:
         file.write("The lazy dog sees the quick brown fox jump. " * 60)
@@ -255,6 +276,7 @@ def every_number(checks, cwd):
             changed.add(name)
         memory(checks, name, run)
         losses(checks, name, run)
+        ratios(checks, name, run)
     checks.same(changed, {"promoted"}, "bits of groups change where tensors are promoted")
 
 

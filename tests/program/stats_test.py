@@ -1,4 +1,5 @@
 """Statistics: the same for all ways to run a training, none lost between rows, and the tables made of them."""
+import csv
 import json
 import math
 import os
@@ -205,5 +206,39 @@ def tables(checks, cwd):
                 "the largest gradient of the steps that count float32, without histograms")
 
 
+def curves(checks, cwd):
+    """What rounding did to a tensor, row by row, against numerics.jsonl: as CSV, JSON and a picture."""
+    program.train("model=cnn-s", "precision=hfp8", *SMALL, "run.log_every=1", cwd=cwd)
+    rows = [line for line in lines(cwd, "run", "numerics.jsonl") if "tensors" in line]
+    for name in ("conv2.out", "conv2.out.grad", "fc.weight"):
+        expected = [(row["step"], row["steps"], *tensor[1:8], *tensor[10:13]) for row in rows for tensor in row["tensors"]
+                    if tensor[0] == name]
+        code, out, err = call("stats", "run", f"curve={name}", cwd=cwd)
+        checks.same(code, 0, err)
+        found = list(csv.DictReader(out.splitlines()))
+        checks.same([(int(row["step"]), int(row["steps"]), row["format"], *(int(row[key]) for key in (
+                        "elements", "overflow", "underflow", "subnormal", "zero", "nan"))) for row in found],
+                    [row[:9] for row in expected], f"{name}: counts")
+        for row in found:
+            for key in ("subnormal", "underflow", "overflow"):
+                checks.same(float(row[f"{key}_share"]), int(row[key]) / int(row["elements"]), f"{name}: share of {key}")
+        checks.same([[float(row[f"most_{key}_share"]) for key in ("overflow", "underflow", "subnormal")] for row in found],
+                    [list(row[9:]) for row in expected], f"{name}: the most in one step")
+        checks.that(any(int(row["subnormal"]) for row in found) or name == "fc.weight", f"{name}: some are subnormal")
+        made = stats(cwd, "run", f"curve={name}")["rows"]
+        checks.same([{key: str(value) for key, value in row.items() if key in ("step", "subnormal", "elements")} for row in made],
+                    [{key: row[key] for key in ("step", "subnormal", "elements")} for row in found], f"{name}: JSON")
+        call("stats", "run", f"curve={name}", "out=c.csv", cwd=cwd)
+        checks.same(text(cwd, ".", "c.csv"), out, f"{name}: the file has what stdout had")
+    code, out, err = call("stats", "run", "curve=conv?.out", "out=c.svg", cwd=cwd)
+    picture = text(cwd, ".", "c.svg")
+    checks.that(code == 0 and all(f">conv{i}.out<" in picture for i in (1, 2, 3)) and "subnormal, %" in picture,
+                f"a picture of three: {err}")
+    for words, what in ((["curve=conv9.out"], "'conv2.out'"), (["curve=*", "out=c.svg"], "at most 12"),
+                        (["curve=conv1.out", "out=c.gif"], ".csv, .json, .svg, .pdf or .png"), (["out=c.svg"], "out.file")):
+        code, _, err = call("stats", "run", *words, cwd=cwd)
+        checks.that(code == 2 and what in err, f"{words}: {code}, {err}")
+
+
 if __name__ == "__main__":
-    program.main(ways, none_lost, resumed, tables)
+    program.main(curves, ways, none_lost, resumed, tables)
