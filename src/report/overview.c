@@ -277,9 +277,9 @@ static void put_table(hu_page *page, const hu_report *report, const hu_summary *
                   {"training", has.costs},
                   {"inference", has.costs},
                   {"low ratio", has.low},
-                  {"aggregate", true},
-                  {"memory", true},
-                  {"RSS", true},
+                  {"aggregate MiB", true},
+                  {"memory MiB", true},
+                  {"RSS MiB", true},
                   {rate_title(report), true},
                   {"promoted", has.promoted},
                   {"skipped", has.skipped},
@@ -316,11 +316,12 @@ static void put_meanings(hu_page *page, bool has_costs) {
     hu_html_details_end(page);
 }
 
-/* Why runs diverged or collapsed, in the words of their result. */
+/* Why runs of several diverged or collapsed, in the words of their result; the page begins with the
+ * first of them (endings.c). */
 static void put_endings(hu_page *page, const hu_report *report) {
     static const char *const endings[] = {"diverged", "collapsed"};
     char text[1800];
-    for (size_t i = 0; i < report->count; i++)
+    for (size_t i = 0; i < report->count && report->count > 1; i++)
         for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
             const json_t *why = json_object_get(report->run[i].result, endings[e]);
             if (!why) continue;

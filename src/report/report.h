@@ -94,6 +94,7 @@ hu_status hu_report_end(const hu_report_tried *tried, const char *folder);
 /* The sections, in the order of the page. All but overview and settings write nothing where no run
  * has what they show.
  *
+ *   endings    which runs broke, where, and what to try: the first sentences of the page
  *   overview   the metric against costs of bits and against memory, and the table of results
  *   curves     metrics over the steps, skipped steps, changes of precision
  *   classes    metrics of each class
@@ -109,6 +110,7 @@ hu_status hu_report_end(const hu_report_tried *tried, const char *folder);
  *   settings   keys that differ, keys that are shared, files that are missing
  *   made       where the runs' folders are, when, by which commands, by what and on what they were
  *              made */
+void hu_report_endings(hu_page *page, const hu_report *report);
 void hu_report_overview(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_classes(hu_page *page, const hu_report *report);

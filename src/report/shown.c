@@ -35,9 +35,25 @@ static void put_alone(hu_page *page, const hu_report_run *run, const hu_report_p
     if (part->is_one_picture) hu_html_panel_end(page);
 }
 
+/* The runs behind those that are shown, by their names. */
+static void put_left_out(hu_page *page, const hu_report *report, const hu_report_part *part,
+                         int shown, int all) {
+    char text[1200];
+    int count = 0;
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "The first %d of %d runs are %s: halfulp report RUN has those "
+                                   "of one run. Left out:",
+                                   shown, all, part->verb);
+    for (size_t i = 0; i < report->count && used < sizeof text; i++) {
+        if (!part->has(&report->run[i]) || count++ < shown) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s",
+                                 count == shown + 1 ? "" : ",", report->run[i].name);
+    }
+    hu_html_note(page, text);
+}
+
 void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part) {
     int shown = 0, all = count_runs(report, part);
-    char text[160];
     if (all == 0) return;
     hu_html_section(page, part->id, part->title, part->text);
     if (part->is_one_picture) hu_html_panels(page);
@@ -52,12 +68,7 @@ void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_
         shown++;
     }
     if (part->is_one_picture) hu_html_panels_end(page);
-    if (shown < all) {
-        snprintf(text, sizeof text,
-                 "The first %d of %d runs are %s: halfulp report RUN has those of one run.", shown,
-                 all, part->verb);
-        hu_html_note(page, text);
-    }
+    if (shown < all) put_left_out(page, report, part, shown, all);
     hu_html_section_end(page);
 }
 

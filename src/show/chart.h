@@ -59,7 +59,8 @@ typedef struct hu_chart_mark {
 typedef struct hu_chart_line {
     const char *label;
     int series;
-    const double *x, *y; /* [count]; y that are not finite leave gaps */
+    const double *x, *y;        /* [count]; y that are not finite leave gaps */
+    const double *least, *most; /* [count] of a band around the line; NULL: there is none */
     size_t count;
     bool has_marks; /* a mark at every point */
     hu_chart_mark *skipped, *promoted;

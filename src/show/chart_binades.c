@@ -14,7 +14,7 @@ typedef struct plot {
 } plot;
 
 static plot make_plot(const hu_chart_line *line, size_t count, const hu_binade_axis *axis) {
-    plot p = {.frame = {56, HU_CHART_WIDTH - 12, 26, HEIGHT - 42}};
+    plot p = {.frame = {66, HU_CHART_WIDTH - 12, 26, HEIGHT - 42}};
     double low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < line[i].count; k++) {
@@ -39,6 +39,7 @@ static void draw_axes(hu_page *page, const plot *p, const hu_binade_axis *axis) 
     double width = p->frame.right - p->frame.left, binades = p->x.high - p->x.low;
     int rows = (int)(axis->high - axis->low) / 8 + 1;
     while (binades / every * LABEL_WIDTH > width) every *= 2;
+    hu_svg_group(page, "axes");
     for (int n = (int)ceil(axis->low); n <= (int)floor(axis->high); n += rows)
         draw_tick(page, p, n, axis->is_share);
     for (int n = (int)ceil(p->x.low / every) * every; n <= (int)floor(p->x.high); n += every) {
@@ -49,6 +50,7 @@ static void draw_axes(hu_page *page, const plot *p, const hu_binade_axis *axis) 
     hu_svg_line(page, p->frame.left, p->frame.bottom, p->frame.right, p->frame.bottom, "axis");
     hu_svg_text(page, p->frame.right, p->frame.bottom + 36, "title end", "magnitude");
     hu_svg_text(page, 2, 13, "title", axis->title);
+    hu_svg_group_end(page);
 }
 
 static double height_of(const plot *p, double y) {

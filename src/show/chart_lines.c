@@ -30,9 +30,11 @@ static plot make_plot(const hu_chart_line *line, size_t count, double top) {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < line[i].count; k++) {
             x_high = fmax(x_high, line[i].x[k]);
+            const double *least = line[i].least ? line[i].least : line[i].y;
+            const double *most = line[i].most ? line[i].most : line[i].y;
             if (!isfinite(line[i].y[k])) continue;
-            y_low = fmin(y_low, line[i].y[k]);
-            y_high = fmax(y_high, line[i].y[k]);
+            y_low = fmin(y_low, least[k]);
+            y_high = fmax(y_high, most[k]);
         }
     if (isfinite(top)) y_high = fmin(y_high, top);
     plot made = {.frame = {54, HU_CHART_WIDTH - 24, 26, PLOT_HEIGHT - 44}};
@@ -54,8 +56,10 @@ typedef struct trace {
     size_t count;
 } trace;
 
-/* Every nth point, each the mean of those it stands for, so that a long run stays a small file. */
-static void make_trace(const plot *p, const hu_chart_line *line, double smooth, trace *made) {
+/* Every nth point, each the mean of those it stands for, so that a long run stays a small file. y:
+ * of the line, or of an edge of its band. */
+static void make_trace(const plot *p, const hu_chart_line *line, const double *y, double smooth,
+                       trace *made) {
     size_t every = line->count / MAX_POINTS + 1;
     double mean = NAN;
     made->count = 0;
@@ -64,8 +68,8 @@ static void make_trace(const plot *p, const hu_chart_line *line, double smooth, 
         double sum = 0.0, at = 0.0;
         int used = 0;
         for (size_t j = k; j < line->count && j < k + every; j++) {
-            if (!isfinite(line->y[j])) continue;
-            mean = isnan(mean) ? line->y[j] : smooth * mean + (1.0 - smooth) * line->y[j];
+            if (!isfinite(y[j])) continue;
+            mean = isnan(mean) ? y[j] : smooth * mean + (1.0 - smooth) * y[j];
             sum += mean;
             at += line->x[j];
             used++;
@@ -76,6 +80,25 @@ static void make_trace(const plot *p, const hu_chart_line *line, double smooth, 
             made->is_new[made->count++] = is_new;
         }
         is_new = used == 0;
+    }
+}
+
+/* Between the least and the most of a line, behind it. */
+static void draw_band(hu_page *page, const plot *p, const hu_chart_line *line, double smooth,
+                      const char *style) {
+    char name[96];
+    trace least, most;
+    if (!line->least) return;
+    make_trace(p, line, line->least, smooth, &least);
+    make_trace(p, line, line->most, smooth, &most);
+    snprintf(name, sizeof name, "spread %s", style);
+    /* A piece for each stretch without a gap; both edges have the same gaps. */
+    for (size_t from = 0, to; from < least.count; from = to) {
+        for (to = from + 1; to < least.count && !least.is_new[to]; to++) continue;
+        hu_svg_path(page, name);
+        for (size_t k = from; k < to; k++) hu_svg_point(page, k == from, most.x[k], most.y[k]);
+        for (size_t k = to; k-- > from;) hu_svg_point(page, false, least.x[k], least.y[k]);
+        hu_svg_path_end(page, true, NULL);
     }
 }
 
@@ -127,13 +150,14 @@ static void draw_line(hu_page *page, const plot *p, const hu_chart_line *line, d
     char style[64], name[96];
     trace made;
     hu_series_class(line->series, style, sizeof style);
-    if (is_alone && smooth > 0.0) {
+    draw_band(page, p, line, smooth, style);
+    if (is_alone && smooth > 0.0 && !line->least) {
         snprintf(name, sizeof name, "raw %s", style);
-        make_trace(p, line, 0.0, &made);
+        make_trace(p, line, line->y, 0.0, &made);
         draw_trace(page, &made, name, line->label);
     }
     snprintf(name, sizeof name, "line %s", style);
-    make_trace(p, line, smooth, &made);
+    make_trace(p, line, line->y, smooth, &made);
     draw_trace(page, &made, name, line->label);
     if (line->has_marks)
         draw_marks(page, p, line, style);

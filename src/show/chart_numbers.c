@@ -38,6 +38,7 @@ static void draw_ticks(hu_page *page, const hu_scale *x, const hu_number_row *ro
 
 static void draw_axis(hu_page *page, const hu_scale *x, double bottom, bool is_log) {
     hu_ticks ticks = hu_scale_ticks(x, is_log ? 10 : 8);
+    hu_svg_group(page, "axes");
     for (int i = 0; i < ticks.count; i++) {
         double at = hu_scale_at(x, ticks.at[i]);
         if (is_log && ticks.at[i] != floor(ticks.at[i])) continue;
@@ -48,6 +49,7 @@ static void draw_axis(hu_page *page, const hu_scale *x, double bottom, bool is_l
             hu_svg_format(page, at, bottom + 18, "tick middle", "%g", ticks.at[i]);
     }
     hu_svg_line(page, x->from, bottom, x->to, bottom, "axis");
+    hu_svg_group_end(page);
 }
 
 void hu_chart_numbers(hu_page *page, const hu_number_row *row, size_t count, double low,

@@ -95,6 +95,15 @@ void hu_html_note(hu_page *page, const char *text) {
     element(page, "p", "note", text);
 }
 
+void hu_html_alarm(hu_page *page, const char *first, const char *text) {
+    if (page->is_picture) return;
+    hu_page_put(page, "<p class=\"alarm\"><strong>");
+    hu_page_text(page, first);
+    hu_page_put(page, "</strong> ");
+    hu_page_text(page, text);
+    hu_page_put(page, "</p>\n");
+}
+
 void hu_html_details(hu_page *page, const char *summary, bool is_open) {
     if (page->is_picture) {
         wait(page, FOLD, summary);

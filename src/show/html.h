@@ -31,6 +31,9 @@ void hu_html_panels_end(hu_page *page);
 void hu_html_panel(hu_page *page, const char *title);
 void hu_html_panel_end(hu_page *page);
 
+/* A paragraph that is seen before all others; in it the first words, which stand strong. */
+void hu_html_alarm(hu_page *page, const char *first, const char *text);
+
 /* What opens by a click, without scripts. */
 void hu_html_details(hu_page *page, const char *summary, bool is_open);
 void hu_html_details_end(hu_page *page);

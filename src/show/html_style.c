@@ -42,6 +42,8 @@ static const char of_pages[] =
     "p{margin:.4rem 0 .8rem;max-width:44rem;overflow-wrap:anywhere}.lead{color:var(--soft)}\n"
     ".note{background:var(--panel);border-left:3px solid var(--warn);padding:.5rem .8rem;"
     "font-size:.9rem;color:var(--soft);overflow-wrap:anywhere}\n"
+    ".alarm{max-width:60rem;background:var(--panel);border-left:4px solid var(--lost);"
+    "padding:.7rem 1rem}\n"
     "footer{margin-top:3rem;color:var(--soft);font-size:.85rem}\n"
     ".scroll{overflow-x:auto}svg{display:block;height:auto;max-width:100%}\n"
     ".chart>svg{width:100%;max-width:46rem;margin:.6rem 0}a{color:var(--c0)}\n"
@@ -85,6 +87,7 @@ static const char of_drawings[] =
     ".raw{fill:none;stroke:currentColor;stroke-width:1;opacity:.25}\n"
     ".d1{stroke-dasharray:7 3}.d2{stroke-dasharray:2 3}.d3{stroke-dasharray:9 3 2 3}"
     "svg .mark{stroke-dasharray:none}\n"
+    ".spread{fill:currentColor;fill-opacity:.16;stroke:none}"
     ".skip{fill:currentColor}.area{fill:currentColor;stroke:var(--bg);stroke-width:.75}"
     ".area.o1{opacity:.6}.area.o2{opacity:.35}\n"
     ".number{stroke:currentColor;stroke-width:1}.number.sub{opacity:.55}"
@@ -123,9 +126,13 @@ static const char of_windows[] =
     ".wide td[data-t]::before{content:attr(data-t);color:var(--soft);flex:0 1 auto;"
     "overflow-wrap:normal;white-space:normal;text-align:left}.wide td.n{overflow-wrap:normal}"
     "td{white-space:normal;overflow-wrap:anywhere}}\n"
-    "@media (max-width:640px){main{padding:1.25rem .75rem 2rem}svg text,svg .title{"
-    "font-size:12.5px}svg .tick,svg .bits,svg .lost0,svg .lost1,svg .lost2,svg .lost3{"
-    "font-size:12px}}\n"
+    /* Charts are drawn for 560 pixels and have 366 on a phone of 390: where there are axes, letters
+     * grow; others, which have columns of text, keep 464 pixels, of which the rest scrolls. No text
+     * is smaller than 10 pixels. */
+    "@media (max-width:640px){main{padding:1.25rem .75rem 2rem}.chart{overflow-x:auto}"
+    ".chart>svg{min-width:29rem}svg text,svg .title,svg .tick,svg .bits,svg .lost0,svg .lost1,"
+    "svg .lost2,svg .lost3{font-size:12.5px}.chart:has(.axes)>svg{min-width:0}"
+    ".chart:has(.axes) text{font-size:15.5px}}\n"
     "@media print{.scroll{overflow:visible}section{break-inside:avoid}}\n";
 
 /* ---- writing ---- */

@@ -235,7 +235,7 @@ def losses(checks, cwd):
     checks.same(order[0], max(lost.values()), "the first lost most of all")
     part = section(page(checks, f"{cwd}/run/report.html"), "ratios")
     legends = [["".join(item.itertext()).strip() for item in legend] for legend in part.iter("ul")]
-    kinds = [which for which in (1, 2) if any(sums[which] for sums in tensors.values())]
+    kinds = [which for which in (1, 2, 3) if any(sums[which] for sums in tensors.values())]
     for found, which in zip(legends, kinds, strict=True):
         shares = {name: sums[which] / sums[0] for name, sums in tensors.items() if sums[which]}
         worst = sorted(shares.values(), reverse=True)[:5]
@@ -263,6 +263,37 @@ def promotions(checks, cwd):
     checks.that(sum(row["promoted"] for row in rows) > 1, "tensors were promoted")
     report(checks, f"c/{os.path.basename(rows[0]['run'])}", "-o", "one.html", cwd=cwd)
     checks.same(section(page(checks, f"{cwd}/one.html"), "promoted"), None, "one point is no picture")
+
+
+def bands(checks, cwd, tree, made):
+    """Curves are means over the seeds, in a band from the least to the largest."""
+    loss = next(svg for svg in section(tree, "curves").iter("svg") if svg.get("aria-label") == "loss")
+    axis = [(float(at.get("y")), float(at.text)) for at in marks(loss, "tick") if "end" in at.get("class").split()]
+    (y0, v0), (y1, v1) = axis[0], axis[-1]
+
+    def points(at):
+        return [tuple(map(float, pair)) for pair in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", at.get("d"))]
+    found = {}
+    for kind in ("line", "spread"):
+        for at in marks(loss, kind):
+            found.setdefault(at.get("class").split()[1], {})[kind] = points(at)
+    checks.same(len(found), len(made["precisions"]), "a line for each precision")
+    for number, mean in enumerate(made["precisions"]):
+        seeds = []
+        for row in made["rows"]:
+            if row["precision"] == mean["precision"]:
+                with open(f"{cwd}/{row['run']}/metrics.jsonl") as file:
+                    seeds.append([line["loss"] for line in map(json.loads, file) if line.get("loss") is not None])
+        checks.same(len(seeds), 2, "two seeds")
+        line, spread = found[f"c{number}"]["line"], found[f"c{number}"]["spread"]
+        half = len(spread) // 2
+        checks.same((len(line), len(spread)), (len(seeds[0]), 2 * len(seeds[0])), f"{mean['precision']}: all rows are drawn")
+        for i, losses in enumerate(zip(*seeds)):
+            edges = (spread[i][1], spread[-1 - i][1], line[i][1])
+            values = [v0 + (y - y0 + 4) * (v1 - v0) / (y1 - y0) for y in edges]  # numbers stand 4 pixels below their lines
+            for value, expected in zip(values, (max(losses), min(losses), sum(losses) / 2)):
+                checks.that(abs(value - expected) < 0.02 * abs(v1 - v0), f"{mean['precision']} {i}: {value}, expected {expected}")
+        checks.that(half > 1 and spread[0][0] == spread[-1][0], "the band begins and ends at one step")
 
 
 def many_runs(checks, cwd):
@@ -303,6 +334,7 @@ def many_runs(checks, cwd):
     for text in ["Evaluated with the rounded weights."] + [
             f"collapsed: {row['collapsed']}" for row in made["rows"] if "collapsed" in row]:
         checks.that(text in notes, f"the notes hold {text!r}")
+    bands(checks, cwd, tree, made)
     legend = [at for at in texts(next(section(tree, "pareto").iter("ul"))) if at.strip()]
     checks.same(legend, ["fp32", "hfp8", "demote"], "colours go by family")
     for run in ("c/fp32-s1", "c/demote_0.6-s2"):
@@ -442,7 +474,19 @@ def diverged(checks, cwd):
     program.call("compare", "precision=fp32,e4m3fn:ovf=sat", *TINY, "lr=1e6",
                  "lr.schedule=constant", "lr.warmup=0", "steps=20", "run.dir=c", cwd=cwd)
     tree = page(checks, f"{cwd}/c/report.html")
-    checks.that(any("diverged" in text for text in texts(section(tree, "results"))), "says why")
+    alarms = ["".join(at.itertext()) for at in tree.iter("p") if at.get("class") == "alarm"]
+    with open(f"{cwd}/c/compare.json") as file:
+        rows = json.load(file)["rows"]
+    checks.same(len(alarms), 2, f"a sentence for each run that broke: {alarms}")
+    for alarm, row in zip(alarms, rows):
+        for text in (f"{row['precision']} broke after {row['steps']} of 20 steps.", row["diverged"], f"`halfulp why {row['run']}`",
+                     "try=1"):
+            checks.that(text in alarm, f"it says where, why and what to try: {text!r} in {alarm!r}")
+    first = next(at for at in tree.find("body").find("main") if at.tag != "header")
+    checks.same(first.get("class"), "alarm", "the page begins with it")
+    report(checks, os.path.relpath(f"{cwd}/{rows[1]['run']}", cwd), "out=one.html", cwd=cwd)
+    alarm = next(at for at in page(checks, f"{cwd}/one.html").iter("p") if at.get("class") == "alarm")
+    checks.that(alarm.find("strong").text.startswith("This run broke after "), "of one run alone")
     checks.same(len(marks(section(tree, "pareto"), "absent")), 2, "marked without an accuracy")
 
 
