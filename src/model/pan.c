@@ -14,7 +14,7 @@ enum { NAME_BYTES = 64, TWICE = 2 };
 static const float SLOPE = 0.2f;
 
 typedef struct form {
-    double features, upper; /* channels of the trunk, and behind the first enlargement */
+    double features, upper; /* channels of the trunk, and behind the enlargement */
     int blocks;
 } form;
 
@@ -113,15 +113,17 @@ static hu_status build_pan(const hu_model_options *options, hu_graph *graph, con
     hu_value_id first =
         conv(&n, "conv_first", image, channels_of(as->features, options->width), 3, true);
     hu_value_id value = first;
-    for (int i = 0; i < as->blocks; i++) {
-        snprintf(n.prefix, sizeof n.prefix, "trunk.%d.", i);
+    int64_t blocks = hu_build_size(&n.b, HU_SIZE_LAYERS, as->blocks);
+    int64_t upper = hu_build_size(&n.b, HU_SIZE_MAPS, channels_of(as->upper, options->width));
+    for (int64_t i = 0; i < blocks; i++) {
+        snprintf(n.prefix, sizeof n.prefix, "trunk.%lld.", (long long)i);
         value = block(&n, value);
     }
     n.prefix[0] = '\0';
     value = conv(&n, "trunk_conv", value, hu_build_channels(&n.b, first), 3, true);
     value = hu_build_add(&n.b, "add", value, first);
     int64_t factor = shapes->value[0].rank == 3 ? to[0] / shapes->value[0].extent[0] : 1;
-    value = enlarge_all(&n, value, factor, channels_of(as->upper, options->width));
+    value = enlarge_all(&n, value, factor, upper);
     value = conv(&n, "conv_last", value, hu_build_outputs(&n.b), 3, true);
     hu_build_loss(&n.b, hu_build_add(&n.b, "out", value,
                                      hu_build_bilinear(&n.b, "bilinear", image, to[0], to[1])));

@@ -1,5 +1,6 @@
 #include "session/opening.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "journal/plan.h"
 #include "layout/gaps.h"
 #include "session/scale.h"
+#include "train/width.h"
 
 /* "32x32x3": a sample of the first field that the task reads; "" of one number. */
 static void print_shape(const hu_opening *o, char *text, size_t capacity) {
@@ -155,7 +157,27 @@ static void warn_of_length(const hu_opening *o, const hu_listener *listener) {
                      (long long)epochs, (long long)(epochs * per_epoch));
 }
 
+/* Of a width that was typed: channel numbers are rounded, so that many widths may make one network.
+ * Nobody wonders where hundredths beside it make another. */
+static void tell_width(const hu_opening *o, const hu_listener *listener) {
+    const double few = 0.095;
+    double below, above;
+    char low[48] = "", high[48] = "";
+    if (!hu_config_asked(o->config, "model.width") || o->options->own) return;
+    if (hu_trainer_progress(o->trainer)->step > 0) return;
+    hu_status st =
+        hu_train_other_widths(o->options, o->dataset, hu_trainer_graph(o->trainer), &below, &above);
+    if (st != HU_OK || (isnan(below) && isnan(above)) || above - below < few) return;
+    if (!isnan(below)) snprintf(low, sizeof low, "%g", below);
+    if (!isnan(above)) snprintf(high, sizeof high, "%g", above);
+    hu_listener_tell(listener,
+                     "note: model.width=%g makes the network that widths beside it make, as "
+                     "channels are rounded; the nearest that change it: %s%s%s",
+                     o->options->width, low, *low && *high ? " and " : "", high);
+}
+
 void hu_opening_warn(const hu_opening *opening, const hu_listener *listener) {
+    tell_width(opening, listener);
     warn_of_gradients(opening, listener);
     warn_of_rate(opening, listener);
     warn_of_length(opening, listener);

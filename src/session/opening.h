@@ -17,8 +17,9 @@ typedef struct hu_opening {
 /* The facts of the event "start" (docs/run-folder.md). New reference, NULL if out of memory. */
 json_t *hu_opening_json(const hu_opening *opening);
 
-/* Warnings about what was chosen: gradients in formats of at most 8 bits that nothing scales,
- * unless scaler=none was asked for; and a training whose steps all have a learning rate of 0. */
+/* Notes and warnings about what was chosen: a width that many others beside it are alike to;
+ * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for; and
+ * a training whose steps all have a learning rate of 0. */
 void hu_opening_warn(const hu_opening *opening, const hu_listener *listener);
 
 #endif

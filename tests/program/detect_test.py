@@ -3,6 +3,7 @@ they refuse."""
 import csv
 import json
 import os
+import re
 
 import boxed
 import classes
@@ -127,6 +128,40 @@ def a_picture_without_boxes_has_no_loss(checks, cwd):
         checks.that(all(0 <= loss < 1e3 for loss in losses) and made["train_loss"] > 0, f"{model}: {losses}")
 
 
+def widths_that_change_nothing_are_told(checks, cwd):
+    """Channels are multiples of 8, so that many widths make one network: the nearest that make another are named, and do."""
+    data = f"data=boxes:{program.write_boxes(cwd)}"
+    words = ["model=ssd-s", data, "batch=4", "steps=1", "lr=0.01", "eval.every=0", "threads=1"]
+
+    def parameters(width):
+        run = f"w{width}"
+        code, out, err = program.call("train", *words, f"model.width={width}", f"run.dir={run}", "--json", cwd=cwd)
+        checks.same(code, 0, err)
+        found = re.search("nearest that change it: (.*?) and (.*)", err)
+        return json.loads(out)["parameters"], found and found.groups()
+    own, told = parameters(0.72)
+    if not checks.that(told, "two widths are told"):
+        return
+    below, above = map(float, told)
+    for width in (0.7, 0.75, 0.8, below + 0.01, above - 0.01):
+        checks.same(parameters(f"{width:g}"), (own, told), f"{width:g} makes the same network, and says the same")
+    checks.that(parameters(told[0])[0] < own < parameters(told[1])[0], "those that are told make others")
+    checks.same(parameters(0.25)[1], None, "nothing is said where hundredths make others")
+
+
+def sizes_of_pan(checks, cwd):
+    """model.layers are its blocks, model.maps the channels behind the enlargement."""
+    program.write_pictures(cwd)
+    made = program.train("model=pan-s", "model.layers=2", "model.maps=6", "data=pairs:pictures", "data.crop=8", "batch=4",
+                         "steps=1", "threads=1", cwd=cwd)
+    with open(f"{cwd}/run/graph.json") as file:
+        shapes = {value["name"]: value["shape"] for value in json.load(file)["values"]}
+    checks.same({name.split(".")[1] for name in shapes if name.startswith("trunk.")}, {"0", "1"}, "two blocks")
+    checks.same([shapes[f"{name}.weight"] for name in ("conv_first", "upconv1", "att1", "hrconv1", "conv_last")],
+                [[16, 3, 3, 3], [6, 3, 3, 16], [6, 1, 1, 6], [6, 3, 3, 6], [3, 3, 3, 6]], "six channels behind the enlargement")
+    checks.that(made["parameters"] < 10000, made["parameters"])
+
+
 def what_does_not_fit_is_refused(checks, cwd):
     data = f"data=boxes:{program.write_boxes(cwd)}"
     refused(checks, cwd, 2, "the task detect needs one that has, like ssd-s", data, "model=cnn-s", "task=detect")
@@ -146,6 +181,6 @@ def what_does_not_fit_is_refused(checks, cwd):
     refused(checks, cwd, 3, "found no box with an area in 10 annotations", data, "model=ssd-s")
 
 
-program.main(TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
+program.main(widths_that_change_nothing_are_told, sizes_of_pan, TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
              workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told,
              a_class_that_no_picture_has_is_null, a_picture_without_boxes_has_no_loss, what_does_not_fit_is_refused)
