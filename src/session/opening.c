@@ -176,9 +176,29 @@ static void tell_width(const hu_opening *o, const hu_listener *listener) {
                      o->options->width, low, *low && *high ? " and " : "", high);
 }
 
+/* Of a folder of photos, and of nothing that has seen others: lr and epochs do not help there. */
+static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
+    enum { FEW = 200 };
+    const char *data, *init;
+    bool is_chosen = hu_config_asked(o->config, "data.limit");
+    if (hu_config_text(o->config, "data.name", &data) != HU_OK ||
+        hu_config_text(o->config, "model.init", &init) != HU_OK)
+        return;
+    int64_t classes = o->dataset->field[HU_FIELD_LABEL].classes, count = o->dataset->train.count;
+    if (strncmp(data, "folder:", strlen("folder:")) != 0 || strcmp(init, "none") != 0 ||
+        is_chosen || hu_trainer_progress(o->trainer)->step > 0 || count >= FEW * classes)
+        return;
+    hu_listener_tell(listener,
+                     "note: %lld photos of %lld classes are few for a network that has seen no "
+                     "others: init=FILE begins with the weights of one that has, "
+                     "init.skip= leaves its head (docs/weights.md)",
+                     (long long)count, (long long)classes);
+}
+
 void hu_opening_warn(const hu_opening *opening, const hu_listener *listener) {
     tell_width(opening, listener);
     warn_of_gradients(opening, listener);
     warn_of_rate(opening, listener);
     warn_of_length(opening, listener);
+    advise_trunk(opening, listener);
 }

@@ -39,6 +39,10 @@ def small_folders_are_told(checks, cwd):
     wanted = "warning: 2 updates in all, of 30 samples each: few networks learn in fewer than 200; batch=16 epochs=100 make 200"
     checks.that(code == 0 and err.count(wanted) == 1, err)
     checks.that(0 <= err.find(wanted) < err.find("model "), f"before all else: {err}")
+    advice = "note: 30 photos of 3 classes are few for a network that has seen no others: init=FILE begins"
+    checks.that(advice in err and "docs/weights.md" in err, err)
+    code, _, err = program.call("train", *words, "epochs=2", "init=few", "run.dir=begun", cwd=cwd)
+    checks.that(code == 0 and "has seen no others" not in err, err)
     for more in (["batch=16", "epochs=100"], ["steps=2"], ["epochs=1", "data.limit=6"]):
         code, out, err = program.call("train", *words, *more, f"run.dir={more[0]}", "--json", cwd=cwd)
         checks.that(code == 0 and "updates in all" not in err, f"{more}: {err}")
