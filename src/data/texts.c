@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/sentences.h"
+#include "data/piece_words.h"
 
 void hu_texts_free(hu_texts *texts) {
     for (int h = 0; h < HU_TEXT_HALVES; h++) hu_free(texts->file[h]);
@@ -19,10 +19,10 @@ static void skip_mark(hu_tokens *tokens) {
     if (tokens->unit != HU_TEXT_BYTES) tokens->at = hu_text_mark_bytes(tokens->text, tokens->bytes);
 }
 
-/* Small words and signs apart, of which pieces are made. */
-static hu_status part_words(char **file, hu_tokens *tokens) {
+/* Words of which pieces are made. */
+static hu_status part_words(bool is_cased, char **file, hu_tokens *tokens) {
     char *words = NULL;
-    hu_status st = hu_sentence_words(tokens->text, tokens->bytes, &words, &tokens->bytes);
+    hu_status st = hu_piece_words(tokens->text, tokens->bytes, is_cased, &words, &tokens->bytes);
     if (st != HU_OK) return st;
     hu_free(*file);
     tokens->text = *file = words;
@@ -31,7 +31,9 @@ static hu_status part_words(char **file, hu_tokens *tokens) {
     return HU_OK;
 }
 
-static hu_status read_file(const char *path, hu_text_unit unit, char **file, hu_tokens *tokens) {
+/* is_cased: of pieces. */
+static hu_status read_file(const char *path, hu_text_unit unit, bool is_cased, char **file,
+                           hu_tokens *tokens) {
     uint8_t *data = NULL;
     size_t bytes;
     hu_status st;
@@ -42,7 +44,7 @@ static hu_status read_file(const char *path, hu_text_unit unit, char **file, hu_
         (hu_tokens){.path = path, .text = *file, .bytes = bytes, .unit = unit, .left = INT64_MAX};
     skip_mark(tokens);
     HU_TRY(hu_tokens_check(tokens));
-    if (unit == HU_TEXT_PIECES) HU_TRY(part_words(file, tokens));
+    if (unit == HU_TEXT_PIECES) HU_TRY(part_words(is_cased, file, tokens));
 done:
     hu_free(data);
     return st;
@@ -62,10 +64,11 @@ static void split_file(const hu_tokens *whole, hu_tokens half[HU_TEXT_HALVES]) {
 static hu_status read_halves(const char *path, const hu_text_choice *choice, hu_texts *t) {
     hu_status st;
     hu_tokens whole;
-    HU_TRY(read_file(path, choice->unit, &t->file[0], &whole));
+    bool is_cased = choice->unit == HU_TEXT_PIECES && hu_pieces_are_cased(&t->vocabulary);
+    HU_TRY(read_file(path, choice->unit, is_cased, &t->file[0], &whole));
     if (choice->valid) {
         t->half[0] = whole;
-        HU_TRY(read_file(choice->valid, choice->unit, &t->file[1], &t->half[1]));
+        HU_TRY(read_file(choice->valid, choice->unit, is_cased, &t->file[1], &t->half[1]));
     } else {
         split_file(&whole, t->half);
     }
@@ -73,21 +76,18 @@ done:
     return st;
 }
 
-/* Bytes are numbers already. */
-static hu_status find_vocabulary(const hu_text_choice *choice, hu_texts *t) {
-    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
+/* A file that somebody gives. Bytes are numbers already. */
+static hu_status read_vocabulary(const hu_text_choice *choice, hu_texts *t) {
     if (choice->unit == HU_TEXT_BYTES && choice->vocabulary)
         return hu_fail(HU_ERR_ARGUMENT,
                        "data.vocabulary: found '%s', expected none: bytes are numbers from 0 to "
                        "255; choose data.unit=char or word",
                        choice->vocabulary);
-    if (choice->unit == HU_TEXT_BYTES) return HU_OK;
     if (choice->unit == HU_TEXT_PIECES && !choice->vocabulary)
         return hu_fail(HU_ERR_ARGUMENT, "data.vocabulary: found none, expected a file of pieces of "
                                         "words, like BERT's vocab.txt");
-    if (choice->vocabulary)
-        return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
-    return hu_vocabulary_of_text(&t->half[0], least, &t->vocabulary);
+    if (!choice->vocabulary) return HU_OK;
+    return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
 }
 
 /* A token that has no number, in a vocabulary without <unk>. at: of the byte behind it. */
@@ -102,8 +102,14 @@ static hu_status unknown_token(const hu_tokens *tokens, const char *token, size_
 
 hu_status hu_texts_read(const char *path, const hu_text_choice *choice, hu_texts *texts) {
     *texts = (hu_texts){.vocabulary = {.unknown = -1}};
-    hu_status st = read_halves(path, choice, texts);
-    return st == HU_OK ? find_vocabulary(choice, texts) : st;
+    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
+    hu_status st;
+    HU_TRY(read_vocabulary(choice, texts)); /* which says how words are parted into pieces */
+    HU_TRY(read_halves(path, choice, texts));
+    if (!choice->vocabulary && choice->unit != HU_TEXT_BYTES)
+        st = hu_vocabulary_of_text(&texts->half[0], least, &texts->vocabulary);
+done:
+    return st;
 }
 
 int64_t hu_texts_classes(const hu_texts *texts) {

@@ -17,7 +17,7 @@ CONFINED = {
     r"jpeglib\.h|jerror\.h": ["data/image_jpeg.c"],
     r"png\.h": ["data/png_input.h", "data/image_write.c"],
     r"expat\.h": ["data/voc.c"],
-    r"utf8proc\.h": ["data/sentences.c"],
+    r"utf8proc\.h": ["data/sentences.c", "data/piece_words.c"],
     r"sndfile\.h": ["sound/decode.c"],
     r"samplerate\.h": ["sound/resample.c"],
     r"yaml\.h": ["config/yaml.c"],

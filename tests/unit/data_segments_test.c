@@ -2,6 +2,7 @@
  * names a folder with WikiText-2, the samples that another program makes of it. */
 #include <stdlib.h>
 
+#include "data/piece_words.h"
 #include "data/vocabulary.h"
 #include "data_refused.h"
 
@@ -230,6 +231,66 @@ static void words_are_cut_into_pieces(void **state) {
     hu_dataset_close(d);
 }
 
+/* The words of a text as BERT's basic tokenizer parts them. */
+static void expect_words(const char *text, bool is_cased, const char *expected) {
+    char *words;
+    size_t bytes;
+    assert_int_equal(hu_piece_words(text, strlen(text), is_cased, &words, &bytes), HU_OK);
+    assert_int_equal(bytes, strlen(words));
+    assert_string_equal(words, expected);
+    hu_free(words);
+}
+
+/* Without capitals: small, decomposed, without marks; signs and Chinese characters apart. */
+static void words_are_those_of_bert(void **state) {
+    (void)state;
+    static const char cafe[] = "Caf\xc3\xa9 r\xc3\xa9sum\xc3\xa9 \xe4\xb8\xad\xe5\x9b\xbd";
+    expect_words(cafe, false, "cafe resume \xe4\xb8\xad \xe5\x9b\xbd \n");
+    expect_words(cafe, true, "Caf\xc3\xa9 r\xc3\xa9sum\xc3\xa9 \xe4\xb8\xad \xe5\x9b\xbd \n");
+    /* A mark behind its letter, a dotted capital I, one sharp s. */
+    expect_words("E\xcc\x81t\xc3\xa9 \xc4\xb0zmir Stra\xc3\x9f"
+                 "e",
+                 false,
+                 "ete izmir stra\xc3\x9f"
+                 "e \n");
+    /* ASCII's signs stand alone, "_" and "$" too; of others those that Unicode calls punctuation:
+     * not the euro. */
+    expect_words("a_b $5,000 5\xe2\x82\xac \xe2\x80\x9cok\xe2\x80\x9d", false,
+                 "a _ b $ 5 , 000 5\xe2\x82\xac \xe2\x80\x9c ok \xe2\x80\x9d \n");
+    /* Control characters and soft hyphens vanish; blanks of Unicode part; lines keep their ends. */
+    expect_words("\xef\xbb\xbf"
+                 "a\x01\xc2\xad"
+                 "b\xc2\xa0"
+                 "c\r\n\n d",
+                 false, "ab c \n\nd \n");
+    /* Syllables of Korean fall into their letters, as in BERT. */
+    expect_words("\xed\x95\x9c", false, "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab \n");
+}
+
+/* Whether words keep their capitals, the vocabulary says. */
+static void capitals_are_those_of_the_vocabulary(void **state) {
+    (void)state;
+    static const char *const files[] = {
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncafe\n=\none\n",
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nCaf\xc3\xa9\n=\none\n"};
+    static const char *const first[] = {"[CLS] cafe cafe [UNK] [SEP]",
+                                        "[CLS] Caf\xc3\xa9 [UNK] [UNK] [SEP]"};
+    char text[512], path[256];
+    put_text("menu", "= one =\nCaf\xc3\xa9 caf\xc3\xa9 \xe4\xb8\xad cafe cafe cafe\n");
+    strcpy(path, at("menu"));
+    for (int i = 0; i < 2; i++) {
+        put_text("vocabulary", files[i]);
+        const hu_text_choice choice = {
+            .unit = HU_TEXT_PIECES, .length = 9, .valid = path, .vocabulary = at("vocabulary")};
+        hu_dataset *d = open_pairs(path, &choice);
+        hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+        words_of(d, loader, 0, text);
+        if (strncmp(text, first[i], strlen(first[i])) != 0) fail_msg("%s", text);
+        hu_loader_close(loader);
+        hu_dataset_close(d);
+    }
+}
+
 /* A text without headings is one document. */
 static void a_text_without_headings_is_one_document(void **state) {
     (void)state;
@@ -294,6 +355,8 @@ int main(void) {
         cmocka_unit_test(a_vocabulary_keeps_its_special_words),
         cmocka_unit_test(what_gives_no_pairs_is_refused),
         cmocka_unit_test(words_are_cut_into_pieces),
+        cmocka_unit_test(words_are_those_of_bert),
+        cmocka_unit_test(capitals_are_those_of_the_vocabulary),
         cmocka_unit_test(a_text_without_headings_is_one_document),
         cmocka_unit_test(every_failure_of_memory_is_told),
         cmocka_unit_test(the_samples_of_another_program),
