@@ -166,7 +166,7 @@ typedef struct hu_data_limits {
 /* Opens a data set by name.
  *
  *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | ink:SPEC | text:FILE | parallel:DIR |
+ * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | sounds:DIR | ink:SPEC | text:FILE | parallel:DIR |
  *            segments:FILE. Without
  * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
  *            under /usr/share/datasets if that is not set
@@ -247,9 +247,11 @@ typedef struct hu_image_choice {
     int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
     int64_t
-        frames;   /* of speech: frames of a sample, to which sounds are cut or filled up; 0: 160 */
-    int64_t rate; /* of speech: moments of a second, to which sounds are resampled; 0: those of the
+        frames;   /* of speech and sounds: frames of a sample, to which sounds are cut or filled
+                     up; 0: 160, of sounds 100 */
+    int64_t rate; /* of the same: moments of a second, to which sounds are resampled; 0: those of the
                      first training sound */
+    bool of_sounds;      /* classes hold sounds, not pictures: set for sounds:DIR */
     hu_text_choice text; /* of text */
     hu_data_known known;
 
@@ -285,6 +287,9 @@ typedef struct hu_image_choice {
  * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
  * spectrogram (sound/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
  * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z
+ *
+ *   sounds:DIR  sounds in folders of classes, as folder:DIR has pictures. Fields: "image" [frames,
+ * bins, 1], their spectrograms as those of speech:DIR, of choice->frames (100), and "label"
  *
  *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token behind
  * each. Windows do not overlap; what is left behind the last whole one is not used. Of bytes there

@@ -85,21 +85,23 @@ done:
 }
 
 hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *c, const char *name) {
-    static const char folder[] = "folder:DIR";
+    static const char folder[] = "folder:DIR and sounds:DIR", heard[] = "speech:DIR and sounds:DIR";
     bool takes_parts = kind->takes_parts;
     hu_status st;
-    HU_TRY(check_wish(name, takes_parts || c->area == 0.0, folder, "data.area=%g", c->area));
+    HU_TRY(check_wish(name, (takes_parts && kind->takes_size) || c->area == 0.0, "folder:DIR",
+                      "data.area=%g", c->area));
     HU_TRY(check_wish(name, takes_parts || !c->classes, folder, "data.classes=%lld",
                       (long long)c->classes));
     HU_TRY(check_wish(name, takes_parts || !c->parts, folder, "data.part=%lld/%lld",
                       (long long)c->part, (long long)c->parts));
-    HU_TRY(check_wish(name, takes_parts || !c->skips_damaged, folder, "data.damaged=skip"));
+    HU_TRY(check_wish(name, (takes_parts && kind->takes_size) || !c->skips_damaged, "folder:DIR",
+                      "data.damaged=skip"));
     HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
                       "data.unlabelled=%lld", (long long)c->unlabelled - 1));
     HU_TRY(check_wish(name, kind->takes_unlabelled || !c->label_count, "dense:DIR", "data.labels"));
-    HU_TRY(check_wish(name, kind->takes_frames || !c->frames, "speech:DIR", "data.frames=%lld",
+    HU_TRY(check_wish(name, kind->takes_frames || !c->frames, heard, "data.frames=%lld",
                       (long long)c->frames));
-    HU_TRY(check_wish(name, kind->takes_frames || !c->rate, "speech:DIR", "data.rate=%lld",
+    HU_TRY(check_wish(name, kind->takes_frames || !c->rate, heard, "data.rate=%lld",
                       (long long)c->rate));
     HU_TRY(check_text(kind, &c->text, name));
     st = check_sizes(kind, c, name);

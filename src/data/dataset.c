@@ -170,6 +170,21 @@ static const hu_data_kind kinds[] = {
      .takes_known = true,
      .available = hu_speech_available,
      .open_images = hu_speech_open},
+    {.name = "sounds",
+     .usage = "sounds:DIR",
+     .help = "sounds in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS with "
+             "data.validation=0.2, as spectrograms; see data.frames and data.rate",
+     .advice = "the folder must hold train/CLASS/*.wav (.flac, .ogg, .aiff, .mp3) and the same in "
+               "val or test, or CLASS/*.wav with data.validation=0.2",
+     .has_directory = true,
+     .needs_directory = true,
+     .std = {1.0f},
+     .takes_parts = true,
+     .takes_frames = true,
+     .takes_files = true,
+     .takes_known = true,
+     .available = hu_sounds_available,
+     .open_images = hu_sounds_open},
     {.name = "text",
      .usage = "text:FILE",
      .help = "a text as bytes, characters or words, each to be told from those before it; see "
@@ -392,8 +407,8 @@ static hu_status check_files(const hu_data_kind *kind, const hu_data_known *know
     return hu_fail(
         HU_ERR_ARGUMENT,
         "found the file %s for a model of %s, expected one of folder:DIR, boxes:DIR, "
-        "cifar10, cifar100 or glyphs, which take pictures, or of speech:DIR, which takes "
-        "sounds; other models take data=KIND:DIR",
+        "cifar10, cifar100 or glyphs, which take pictures, or of speech:DIR or sounds:DIR, which "
+        "take sounds; other models take data=KIND:DIR",
         known->files[0], name);
 }
 

@@ -13,8 +13,10 @@
 #include "data/image_list.h"
 
 const char *hu_image_held_directory(const char *spec) {
-    static const char kind[] = "folder:";
-    return strncmp(spec, kind, strlen(kind)) == 0 ? spec + strlen(kind) : NULL;
+    static const char *const kinds[] = {"folder:", "sounds:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(spec, kinds[i], strlen(kinds[i])) == 0) return spec + strlen(kinds[i]);
+    return NULL;
 }
 
 hu_status hu_image_held_is_flat(const char *directory, bool *is_flat) {

@@ -6,7 +6,8 @@
 
 #define HU_HELD_FILE "held-out.txt" /* in the folder of a run */
 
-/* The directory of a spec folder:DIR; NULL: of another kind. Borrowed: valid as spec is. */
+/* The directory of a spec folder:DIR or sounds:DIR; NULL: of another kind. Borrowed: valid as spec
+ * is. */
 const char *hu_image_held_directory(const char *spec);
 
 /* A line "BYTES CLASS/FILE" for each image that choice->held draws by choice->seed, in the order of

@@ -33,8 +33,16 @@ hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room
 
 enum { NAMES_FIRST = 1 << 16 }; /* bytes */
 
-/* The pictures of a folder, of which choice may want those alone that can be decoded. list: what is
- * left out is counted there; NULL: nowhere. */
+/* The sounds of a folder. list: what is left out is counted there; NULL: nowhere. */
+static hu_status list_sounds(const char *folder, hu_file_names *names, hu_image_list *list) {
+    hu_status st = hu_file_names_of_sounds(folder, names);
+    if (st == HU_OK && names->count == 0)
+        st = hu_fail(HU_ERR_CORRUPT, "%s: found no sound (" HU_SOUND_ENDINGS ")", folder);
+    if (st == HU_OK && list) list->others += (int64_t)names->others;
+    return st;
+}
+
+/* The pictures of a folder, of which choice may want those alone that can be decoded. */
 static hu_status list_images(const char *folder, const hu_image_choice *choice,
                              hu_file_names *names, hu_image_list *list) {
     int64_t damaged = 0;
@@ -57,6 +65,12 @@ static hu_status list_images(const char *folder, const hu_image_choice *choice,
     hu_free(first);
     if (st != HU_OK) hu_file_names_free(names);
     return st;
+}
+
+static hu_status list_files(const char *folder, const hu_image_choice *choice, hu_file_names *names,
+                            hu_image_list *list) {
+    return choice->of_sounds ? list_sounds(folder, names, list)
+                             : list_images(folder, choice, names, list);
 }
 
 /* ---- which classes, which part ---- */
@@ -149,7 +163,7 @@ static hu_status find_share(const char *directory, const hu_file_names *classes,
         char *folder = NULL;
         if (present && !present[c]) continue;
         hu_status st = hu_path_join(directory, classes->name[c], &folder);
-        if (st == HU_OK) st = list_images(folder, choice, &files, NULL);
+        if (st == HU_OK) st = list_files(folder, choice, &files, NULL);
         total += (double)files.count;
         hu_file_names_free(&files);
         hu_free(folder);
@@ -201,7 +215,7 @@ static hu_status list_class(half_files *half, int32_t c, const char *class_name,
     hu_status st;
     hu_file_names names = {0};
     const char *folder = half->list->folder[c];
-    HU_TRY(list_images(folder, choice, &names, half->list));
+    HU_TRY(list_files(folder, choice, &names, half->list));
     HU_TRY(choose_held(folder, class_name, choice->seed, held, &names));
     if (is_training) HU_TRY(choose_part(folder, class_name, choice, &names));
     half->next[c] = half->bytes;

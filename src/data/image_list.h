@@ -19,6 +19,7 @@ typedef struct hu_image_list {
     hu_left_files left;  /* what lies in the folders beside pictures */
     int64_t damaged;     /* files that choice->skips_damaged left out, ... */
     char *first_damaged; /* ... and the path of the first; NULL */
+    int64_t others;      /* of sounds, what left tells of pictures */
 } hu_image_list;
 
 /* Path of file i, in room. Borrowed: valid until the room is used again. */

@@ -18,14 +18,14 @@ typedef struct hu_data_kind {
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
     bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
-    bool takes_parts;                                            /* its area, classes and parts */
-    bool takes_pairs;                                            /* its scale and crops */
-    bool takes_frames;                                           /* its frames and rate */
-    bool takes_text;                                             /* its text */
-    bool reads_bytes;                                            /* where no unit is asked for */
-    bool takes_parallel;                                         /* its text's languages */
-    bool takes_known;                                            /* what a model knows */
-    bool takes_files;                                            /* its files */
+    bool takes_parts;    /* its classes and parts; area too, of sizes */
+    bool takes_pairs;    /* its scale and crops */
+    bool takes_frames;   /* its frames and rate */
+    bool takes_text;     /* its text */
+    bool reads_bytes;    /* where no unit is asked for */
+    bool takes_parallel; /* its text's languages */
+    bool takes_known;    /* what a model knows */
+    bool takes_files;    /* its files */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -88,6 +88,10 @@ hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
 
 bool hu_speech_available(const hu_data_kind *kind, const char *directory);
 hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
+                         const hu_image_choice *choice, hu_dataset *dataset);
+
+bool hu_sounds_available(const hu_data_kind *kind, const char *directory);
+hu_status hu_sounds_open(const char *directory, const hu_data_limits *limits,
                          const hu_image_choice *choice, hu_dataset *dataset);
 
 bool hu_text_available(const hu_data_kind *kind, const char *path);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "data/alphabet.h"
 #include "data/each.h"
 #include "data/file_names.h"
@@ -25,7 +26,8 @@ typedef struct speech_half {
     char *folder; /* NULL: names are paths */
     hu_file_names names;
     hu_transcripts said;
-    int64_t used; /* sounds of the limit */
+    const char *first; /* by name, into names.text */
+    int64_t used;      /* sounds of the limit, which stand in front */
 } speech_half;
 
 static void close_half(speech_half *half) {
@@ -34,9 +36,42 @@ static void close_half(speech_half *half) {
     hu_transcripts_free(&half->said);
 }
 
+/* A limit draws its sounds: names tell speakers and words apart, and the first ones by name would
+ * be of one kind. They come to the front, and both they and the others stay in the order of their
+ * names. */
+static hu_status draw_used(uint64_t seed, const char *name, speech_half *half) {
+    const hu_random_key key = {seed, hu_stream_id("speech limit", name), 0};
+    size_t count = half->names.count, front = 0, back = (size_t)half->used;
+    char **sorted = NULL;
+    const char **said = NULL;
+    uint32_t *order = NULL;
+    bool *marks = NULL;
+    hu_status st = HU_OK;
+    if (back == count) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&order, count));
+    HU_TRY(HU_NEW_ARRAY(&marks, count));
+    HU_TRY(HU_NEW_ARRAY(&sorted, count));
+    HU_TRY(HU_NEW_ARRAY(&said, count));
+    hu_random_permutation(&key, (uint32_t)count, order);
+    for (size_t i = 0; i < (size_t)half->used; i++) marks[order[i]] = true;
+    for (size_t i = 0; i < count; i++) {
+        size_t to = marks[i] ? front++ : back++;
+        sorted[to] = half->names.name[i];
+        said[to] = half->said.text[i];
+    }
+    memcpy(half->names.name, sorted, count * sizeof *sorted);
+    memcpy(half->said.text, said, count * sizeof *said);
+done:
+    hu_free(order);
+    hu_free(marks);
+    hu_free(sorted);
+    hu_free(said);
+    return st;
+}
+
 /* Owner closes the half, also on failure. */
-static hu_status open_half(const char *directory, const char *name, int64_t limit, bool may_lack,
-                           speech_half *half) {
+static hu_status open_half(const char *directory, const char *name, int64_t limit, uint64_t seed,
+                           bool may_lack, speech_half *half) {
     hu_status st;
     HU_TRY(hu_path_join(directory, name, &half->folder));
     HU_TRY(hu_file_names_of_sounds(half->folder, &half->names));
@@ -44,7 +79,9 @@ static hu_status open_half(const char *directory, const char *name, int64_t limi
         HU_TRY(hu_fail(HU_ERR_CORRUPT, "%s: found no sound (%s) in it, and %zu other files",
                        half->folder, HU_SOUND_ENDINGS, half->names.others));
     HU_TRY(hu_transcripts_read(half->folder, &half->names, may_lack, &half->said));
+    half->first = half->names.name[0];
     half->used = hu_limited((int64_t)half->names.count, limit);
+    st = draw_used(seed, name, half);
 done:
     return st;
 }
@@ -60,18 +97,22 @@ static hu_status open_sounds(const hu_data_known *known, speech_half *half) {
         half->names.name[i] = strcpy(half->names.text + at, known->files[i]);
     HU_TRY(HU_NEW_ARRAY(&half->said.text, count));
     half->names.count = count;
+    half->first = half->names.name[0];
     half->used = (int64_t)count;
 done:
     return st;
 }
 
 /* DIR/test, or DIR/val; or files. */
-static hu_status open_test(const char *directory, int64_t limit, const hu_data_known *known,
+static hu_status open_test(const char *directory, int64_t limit, const hu_image_choice *choice,
                            speech_half *half) {
+    const hu_data_known *known = &choice->known;
     const char *name;
     if (known->files) return open_sounds(known, half);
     hu_status st = hu_test_half(directory, &name);
-    return st == HU_OK ? open_half(directory, name, limit, known->needs_no_truth, half) : st;
+    return st == HU_OK
+               ? open_half(directory, name, limit, choice->seed, known->needs_no_truth, half)
+               : st;
 }
 
 /* Owner frees *path. */
@@ -176,7 +217,7 @@ static hu_status make_spectrum(const speech_half *half, const hu_image_choice *c
                                hu_spectrum *spectrum) {
     const hu_data_known *known = &choice->known;
     char *first;
-    hu_status st = path_of(half->folder, half->names.name[0], &first);
+    hu_status st = path_of(half->folder, half->first, &first);
     if (st == HU_OK)
         st = hu_sound_spectrum(first, choice, known->only_test && knows_alphabet(known), spectrum);
     hu_free(first);
@@ -283,8 +324,9 @@ hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
     hu_spectrum spectrum = {0};
     hu_alphabet alphabet = {0};
     hu_status st;
-    if (!known->only_test) HU_TRY(open_half(directory, "train", limits->train, false, &train));
-    HU_TRY(open_test(directory, limits->test, known, &test));
+    if (!known->only_test)
+        HU_TRY(open_half(directory, "train", limits->train, choice->seed, false, &train));
+    HU_TRY(open_test(directory, limits->test, choice, &test));
     HU_TRY(make_spectrum(known->only_test ? &test : &train, choice, &spectrum));
     HU_TRY(set_classes(&train, known, &alphabet, dataset));
     /* The longest text follows. */

@@ -57,6 +57,11 @@ static const layout layouts[] = {
      "  DIR/train/transcripts.txt   a line for each: NAME, a tab, what is said\n"
      "  DIR/test/...                the same to test with (or val)\n",
      "  halfulp train model=ds2-s data=speech:DIR\n"},
+    {"sounds",
+     "  DIR/train/CLASS/NAME.wav   or .flac, .ogg and others; a folder for each class\n"
+     "  DIR/val/CLASS/...          the same to test with (or test); without train and val:\n"
+     "  DIR/CLASS/NAME.wav         data.validation=0.2 draws some to test with\n",
+     "  halfulp train model=cnn-s data=sounds:DIR\n"},
     {"text", "  FILE   a text; its last tenth is to test with, or data.valid=OTHER\n",
      "  halfulp train model=lstm-lm-s data=text:FILE data.unit=word data.min_count=3\n"},
     {"parallel",

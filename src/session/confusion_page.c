@@ -117,8 +117,8 @@ static hu_status put_picture(hu_page *page, const hu_confusion *c, const hu_mist
     char number[HU_CLASS_WORD_BYTES];
     uint8_t *large = NULL, *png = NULL;
     size_t bytes;
-    int64_t times =
-        c->extent[1] < SHOWN_WIDTH ? (SHOWN_WIDTH + c->extent[1] - 1) / c->extent[1] : 1;
+    int64_t width = c->extent[1], times = 1;
+    if (width > 0 && width < SHOWN_WIDTH) times = (SHOWN_WIDTH + width - 1) / width;
     hu_status st = HU_OK;
     hu_html_cell(page, false);
     if (m->pixels) {

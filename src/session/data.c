@@ -122,8 +122,10 @@ done:
 hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     hu_status st;
     int64_t seed, mebibytes, unlabelled;
-    const char *damaged;
+    const char *damaged, *name;
     *choice = (hu_image_choice){0};
+    HU_TRY(hu_config_text(config, "data.name", &name));
+    choice->of_sounds = strncmp(name, "sounds:", strlen("sounds:")) == 0;
     HU_TRY(hu_config_i64(config, "data.size", &choice->size));
     HU_TRY(hu_config_i64(config, "data.crop", &choice->crop));
     HU_TRY(hu_config_i64(config, "data.classes", &choice->classes));
@@ -252,6 +254,19 @@ static void tell_boxes(const hu_dataset *dataset, int half, const hu_listener *l
                          (long long)told->renamed, name[half]);
 }
 
+/* The first samples by name may be of a few kinds alone. */
+static void tell_limit(const hu_dataset *dataset, const hu_data_limits *limits,
+                       const hu_listener *listener) {
+    static const char *const by_name[] = {"dense:", "boxes:", "pairs:"};
+    for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
+        if (limits->train > 0 && strncmp(dataset->name, by_name[i], strlen(by_name[i])) == 0)
+            hu_listener_tell(listener,
+                             "note: data.limit takes the first %lld training pictures %s, not "
+                             "some of all kinds",
+                             (long long)limits->train,
+                             by_name[i][0] == 'b' ? "of the list" : "by name");
+}
+
 /* Where the samples to test with come from, if not from a part of their own: told as they are
  * drawn, not whenever the run is opened again. */
 static void tell_held(const hu_dataset *dataset, const hu_listener *listener) {
@@ -308,6 +323,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     }
     HU_TRY(say_where(config, hu_dataset_open_images(name, &limits, &choice, dataset), name, known));
     tell_left_out(*dataset, listener);
+    if (!(*dataset)->only_test) tell_limit(*dataset, &limits, listener);
     tell_boxes(*dataset, 0, listener);
     tell_boxes(*dataset, 1, listener);
     HU_TRY(read_constants(config, *dataset));

@@ -16,6 +16,8 @@ typedef struct recipe {
 } recipe;
 
 static const recipe recipes[] = {
+    {"cnn-s", "sounds:*", "16", "20", "sgd", "0.1", "cosine", "1", "0.9", "off", "0.0005"},
+    {"resnet*", "sounds:*", "16", "20", "sgd", "0.1", "cosine", "1", "0.9", "off", "0.0005"},
     {"cnn-s", "*", "64", "1.45", "sgd", "0.15", "cosine", "0.2", "0.9", "on", "0.0005"},
     {"squeezenet", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},
     {"shufflenet-v2", "*", "128", "10", "sgd", "0.1", "cosine", "0", "0.9", "off", "0.0005"},

@@ -36,8 +36,11 @@ done:
 }
 
 /* What of the files was not taken as it is. */
-static void tell_files(const hu_sounds_told *told, int64_t count, const char *name,
-                       const hu_listener *listener) {
+static void tell_files(const hu_dataset *dataset, hu_half half, const hu_listener *listener) {
+    bool is_test = half == HU_HALF_TEST;
+    const hu_sounds_told *told = &dataset->sounds[is_test];
+    const char *name = is_test ? "test" : "training";
+    int64_t count = is_test ? dataset->test.count : dataset->train.count;
     if (told->left_out > 0)
         hu_listener_tell(listener,
                          "note: %lld files beside the %s sounds are left out: their names do not "
@@ -52,22 +55,20 @@ static void tell_files(const hu_sounds_told *told, int64_t count, const char *na
                          "note: %lld of %lld %s sounds are silent: nothing in them is louder than "
                          "a ten-thousandth of full scale",
                          (long long)told->silent, (long long)count, name);
+    if (told->cut > 0)
+        hu_listener_tell(listener,
+                         "note: %lld of %lld %s sounds are longer than a sample (data.frames), and "
+                         "are cut",
+                         (long long)told->cut, (long long)count, name);
 }
 
 static hu_status tell_half(const sounds *s, hu_half half, const hu_listener *listener) {
     bool is_test = half == HU_HALF_TEST;
     const hu_split *split = is_test ? &s->dataset->test : &s->dataset->train;
     const char *name = is_test ? "test" : "training";
-    const hu_sounds_told *told = &s->dataset->sounds[is_test];
     int64_t impossible;
     hu_status st = count_short(s, half, &impossible);
     if (st != HU_OK) return st;
-    tell_files(told, split->count, name, listener);
-    if (told->cut > 0)
-        hu_listener_tell(listener,
-                         "note: %lld of %lld %s sounds are longer than a sample (data.frames), and "
-                         "are cut",
-                         (long long)told->cut, (long long)split->count, name);
     if (impossible > 0)
         hu_listener_tell(listener,
                          "note: %lld of %lld %s sounds are too short for what is said in them, and "
@@ -82,6 +83,8 @@ hu_status hu_sounds_tell(const hu_trainer *trainer, const hu_dataset *dataset,
     sounds s = {.dataset = dataset,
                 .label = hu_dataset_find(dataset, "label"),
                 .length = hu_dataset_find(dataset, HU_LENGTHS_FIELD)};
+    if (!dataset->only_test) tell_files(dataset, HU_HALF_TRAIN, listener);
+    tell_files(dataset, HU_HALF_TEST, listener);
     if (hu_trainer_task(trainer) != &hu_task_transcribe) return HU_OK;
     int64_t frames = dataset->field[hu_dataset_find(dataset, "features")].extent[0];
     int64_t rows = graph->value[hu_task_prediction(graph)].shape.extent[0];

@@ -269,7 +269,7 @@ def refusals(checks, cwd):
         found, _, err = program.call("train", *words, "steps=1", cwd=cwd)
         checks.same(found, code, f"{words}: exit code")
         checks.that(word in err, f"{words}: no '{word}' in {err!r}")
-    refuses(2, "it can be chosen of speech:DIR only", "model=cnn-s", "data=glyphs", "data.frames=7")
+    refuses(2, "it can be chosen of speech:DIR and sounds:DIR only", "model=cnn-s", "data=glyphs", "data.frames=7")
     refuses(2, "needs a field 'features'", "model=ds2-s", "data=glyphs")
     sound(os.path.join(made, "train", "03.wav"), "")
     refuses(3, "03.wav: found a sound of no length, expected at least a moment", "model=ds2-s", f"data=speech:{made}")

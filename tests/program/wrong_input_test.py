@@ -23,7 +23,7 @@ REFUSED = [
      ["data.min_count=3", "no effect on bytes", "data.unit=word"]),
     (["train", "data=parallel:empty", "data.source=en", "data.target=en"], 2,
      ["data.target: found 'en'", "another language"]),
-    (["train", "data=glyphs", "data.frames=100"], 2, ["data.frames=100", "speech:DIR only"]),
+    (["train", "data=glyphs", "data.frames=100"], 2, ["data.frames=100", "speech:DIR and sounds:DIR only"]),
     (["train", "data=folder:gif"], 3, ["x.png: found a GIF file, expected JPEG, PNG or WebP"]),
     (["train", "data=folder:half"], 3, ["half/", "val or test"]),
     (["train", "model=resnet51"], 2, ["'resnet51'", "'resnet50'"]),

@@ -234,8 +234,9 @@ static void windows_that_make_no_sense(void **state) {
     refuse_data("glyphs", &(hu_image_choice){.size = 9}, HU_ERR_ARGUMENT,
                 "found data.size=9, expected none: it can be chosen of folder:DIR, dense:DIR and "
                 "boxes:DIR only");
-    refuse_data("glyphs", &(hu_image_choice){.classes = 2}, HU_ERR_ARGUMENT,
-                "found data.classes=2, expected none: it can be chosen of folder:DIR only");
+    refuse_data(
+        "glyphs", &(hu_image_choice){.classes = 2}, HU_ERR_ARGUMENT,
+        "found data.classes=2, expected none: it can be chosen of folder:DIR and sounds:DIR only");
     refuse_data(spec(), &(hu_image_choice){.part = 1, .parts = 2}, HU_ERR_ARGUMENT,
                 "found data.part=1/2, expected none");
     refuse_data(spec(), &(hu_image_choice){.crops = 3}, HU_ERR_ARGUMENT,

@@ -187,6 +187,35 @@ static void sounds_of_other_rates_are_resampled(void **state) {
     hu_dataset_close(d);
 }
 
+/* A limit draws sounds by the seed, and takes them in the order of their names; the rate stays that
+ * of the first one of all. */
+static void a_limit_draws_sounds(void **state) {
+    (void)state;
+    static const hu_data_limits two = {2, 0};
+    bool seen[3] = {false};
+    put_tone("train/0_ann_1.wav", 8000, 400, 0.2);
+    put_tone("train/3_bob_0.WAV", 16000, 900, 0.1);
+    put_tone("train/9_ann_0.wav", 16000, 900, 0.1);
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        const hu_image_choice choice = {.seed = seed};
+        int64_t number[2];
+        hu_dataset *d = open_with(&choice, &two);
+        assert_true(d->train.count == 2 && d->field[FEATURES].extent[1] == BINS);
+        for (int i = 0; i < 2; i++) {
+            hu_sample_file file;
+            assert_int_equal(hu_split_file(&d->train, i, &file), HU_OK);
+            number[i] = strstr(file.path, "0_ann_1") ? 0 : strstr(file.path, "3_bob") ? 1 : 2;
+            static const char *const said[] = {"zero", "three", "nine"};
+            assert_memory_equal(spelled(d, &d->train, i), said[number[i]], strlen(said[number[i]]));
+            hu_free(file.path);
+        }
+        assert_true(number[0] < number[1]);
+        seen[3 - number[0] - number[1]] = true;
+        hu_dataset_close(d);
+    }
+    assert_true(seen[0] && seen[1] && seen[2]);
+}
+
 static void names_that_differ_in_their_endings_alone_are_refused(void **state) {
     (void)state;
     put_tone("train/0_ann_1.flac", 8000, 400, 0.2);
@@ -209,11 +238,13 @@ static void wrong_files_are_named(void **state) {
     static const hu_image_choice cropped = {.crop = 3};
     refuse_data(spec(), &cropped, HU_ERR_ARGUMENT, "found data.crop=3, expected none");
     static const hu_image_choice framed = {.frames = 3};
-    refuse_data("glyphs", &framed, HU_ERR_ARGUMENT,
-                "found data.frames=3, expected none: it can be chosen of speech:DIR only");
+    refuse_data(
+        "glyphs", &framed, HU_ERR_ARGUMENT,
+        "found data.frames=3, expected none: it can be chosen of speech:DIR and sounds:DIR only");
     static const hu_image_choice fast = {.rate = 8000};
-    refuse_data("glyphs", &fast, HU_ERR_ARGUMENT,
-                "found data.rate=8000, expected none: it can be chosen of speech:DIR only");
+    refuse_data(
+        "glyphs", &fast, HU_ERR_ARGUMENT,
+        "found data.rate=8000, expected none: it can be chosen of speech:DIR and sounds:DIR only");
 }
 
 /* ---- what a model knows ---- */
@@ -388,6 +419,7 @@ int main(void) {
                                         remove_folder),
         cmocka_unit_test_setup_teardown(names_that_differ_in_their_endings_alone_are_refused,
                                         make_tree, remove_folder),
+        cmocka_unit_test_setup_teardown(a_limit_draws_sounds, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(wrong_files_are_named, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(a_model_has_its_own_alphabet, make_tree, remove_folder),
         cmocka_unit_test_setup_teardown(files_are_heard, make_tree, remove_folder),
