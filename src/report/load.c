@@ -46,12 +46,23 @@ static hu_status read_config(hu_report_run *run) {
     return hu_strdup(hu_report_text(run, "precision.name", "?"), &run->precision);
 }
 
+/* Only trainings that say classes have one. */
+static hu_status read_confusion(hu_report_run *run) {
+    char *path = NULL;
+    hu_status st = hu_path_join(run->folder, "confusion.json", &path);
+    if (st == HU_OK) st = hu_json_load(path, &run->confusion);
+    hu_free(path);
+    return st;
+}
+
 /* Files that could not be read leave their sections out and are named on the page. */
 static void read_files(hu_report_run *run) {
     if (hu_result_read(run->folder, &run->result) != HU_OK)
         add_missing(run, "result.json cannot be read", hu_last_error());
     else if (!run->result)
         add_missing(run, "no result.json", "the training has not ended, or is of an older version");
+    if (read_confusion(run) != HU_OK)
+        add_missing(run, "confusion.json cannot be read", hu_last_error());
     if (hu_history_read_brief(run->folder, &run->history) != HU_OK) {
         add_missing(run, "no curves and histograms", hu_last_error());
         return;
@@ -171,6 +182,7 @@ void hu_report_free(hu_report *report) {
         hu_free(run->precision);
         hu_keys_free(run->config);
         json_decref(run->result);
+        json_decref(run->confusion);
         hu_history_free(run->history);
         hu_graph_free(run->graph);
         hu_free(run->tensor);

@@ -19,21 +19,14 @@
 static const struct section {
     const char *name; /* of those with charts */
     void (*put)(hu_page *page, const hu_report *report);
-} sections[] = {{NULL, hu_report_endings},
-                {"pareto", hu_report_overview},
-                {"curves", hu_report_curves},
-                {NULL, hu_report_classes},
-                {NULL, hu_report_pictures},
-                {NULL, hu_report_answers},
-                {"bits", hu_report_layer_bits},
-                {"exponents", hu_report_exponents},
-                {NULL, hu_report_losses},
-                {"ratios", hu_report_ratios},
-                {"promoted", hu_report_promoted},
-                {"groups", hu_report_groups},
-                {"memory", hu_report_memory},
-                {NULL, hu_report_settings},
-                {NULL, hu_report_made}};
+} sections[] = {{NULL, hu_report_endings},          {"pareto", hu_report_overview},
+                {NULL, hu_report_confusion},        {"curves", hu_report_curves},
+                {NULL, hu_report_classes},          {NULL, hu_report_pictures},
+                {NULL, hu_report_answers},          {"bits", hu_report_layer_bits},
+                {"exponents", hu_report_exponents}, {NULL, hu_report_losses},
+                {"ratios", hu_report_ratios},       {"promoted", hu_report_promoted},
+                {"groups", hu_report_groups},       {"memory", hu_report_memory},
+                {NULL, hu_report_settings},         {NULL, hu_report_made}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 static hu_status make_html(const hu_report *report, const char *title, char **html) {

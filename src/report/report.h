@@ -26,6 +26,7 @@ typedef struct hu_report_run {
     int family_number;       /* of its family */
     bool is_first;           /* of the seeds of its precision */
     hu_keys *config;         /* resolved */
+    json_t *confusion;       /* confusion.json; NULL: there is none */
     json_t *result;          /* NULL: not ended, or of an older version */
     const hu_metric *metric; /* of its results */
     char loss[80];           /* "nll of classify": what its training loss is */
@@ -96,6 +97,7 @@ hu_status hu_report_end(const hu_report_tried *tried, const char *folder);
  *
  *   endings    which runs broke, where, and what to try: the first sentences of the page
  *   overview   the metric against costs of bits and against memory, and the table of results
+ *   confusion  of one run: which classes it takes for which, and mistakes
  *   curves     metrics over the steps, skipped steps, changes of precision
  *   classes    metrics of each class
  *   pictures   what models of pictures make of some
@@ -112,6 +114,7 @@ hu_status hu_report_end(const hu_report_tried *tried, const char *folder);
  *              made */
 void hu_report_endings(hu_page *page, const hu_report *report);
 void hu_report_overview(hu_page *page, const hu_report *report);
+void hu_report_confusion(hu_page *page, const hu_report *report);
 void hu_report_curves(hu_page *page, const hu_report *report);
 void hu_report_classes(hu_page *page, const hu_report *report);
 void hu_report_pictures(hu_page *page, const hu_report *report);

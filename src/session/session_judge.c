@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "session/confusion_kept.h"
 #include "session/pictures.h"
 #include "session/session.h"
 
@@ -21,10 +22,29 @@ bool hu_session_is_evaluated(const hu_session *session) {
     return hu_trainer_progress(session->trainer)->step >= session->steps || is_due(session);
 }
 
+/* An evaluation, of which the last keeps what is taken for what in the folder: a training is worth
+ * having without. */
+static hu_status evaluate_half(hu_session *session, hu_half half, bool is_last, double *metrics,
+                               double *loss) {
+    hu_confusion made = {0};
+    hu_status st;
+    if (!is_last || !session->leads)
+        return hu_trainer_evaluate_on(session->trainer, half, metrics, loss);
+    HU_TRY(hu_confusion_create(session->trainer, session->dataset, half, HU_MISTAKES_KEPT, &made));
+    HU_TRY(hu_trainer_evaluate_shown(
+        session->trainer, half, made.classes > 0 ? hu_confusion_note : NULL, &made, metrics, loss));
+    if (hu_confusion_keep(&made, session->folder.path, half == HU_HALF_TEST ? "test" : "validation",
+                          hu_trainer_progress(session->trainer)->step) != HU_OK)
+        hu_listener_tell(session->listener, "note: no confusion.json: %s", hu_last_error());
+done:
+    hu_confusion_free(&made);
+    return st;
+}
+
 /* The test samples at the end of a training that was followed on others. */
 static hu_status read_test(hu_session *session, hu_session_result *result) {
     double metrics[HU_METRICS_MAX], loss;
-    hu_status st = hu_trainer_evaluate_on(session->trainer, HU_HALF_TEST, metrics, &loss);
+    hu_status st = evaluate_half(session, HU_HALF_TEST, true, metrics, &loss);
     if (st == HU_OK) result->test.last = result->test.best = metrics[0];
     return st;
 }
@@ -64,7 +84,9 @@ bool hu_session_is_at_best(const hu_session *session) {
 /* Evaluates, and lets the training follow what was found. */
 static hu_status evaluate(hu_session *session, double *value, double *loss) {
     double metrics[HU_METRICS_MAX];
-    hu_status st = hu_trainer_evaluate_on(session->trainer, session->judged, metrics, loss);
+    bool is_last = hu_trainer_progress(session->trainer)->step >= session->steps;
+    hu_status st =
+        evaluate_half(session, session->judged, is_last && !session->ends_with_test, metrics, loss);
     if (st != HU_OK) return st;
     *value = metrics[0];
     session->is_best = is_best(session, *value);

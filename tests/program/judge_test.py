@@ -3,7 +3,9 @@ import base64
 import csv
 import html.parser
 import json
+import os
 import re
+import xml.etree.ElementTree as xml
 
 import program
 
@@ -115,6 +117,38 @@ def mistakes_are_shown(checks, cwd):
     checks.same(len(page.pictures), len(wrong), "one for each")
 
 
+def runs_keep_them(checks, cwd):
+    """A training ends with what it takes for what, as eval says of it, and its page begins with that."""
+    program.train(*KEYS, folder(cwd), "steps=6", cwd=cwd, run="run")
+    with open(f"{cwd}/run/confusion.json", encoding="utf-8") as file:
+        kept = json.load(file)
+    found = json.loads(judged(checks, cwd, "--json"))
+    checks.same((kept["step"], kept["part"], kept["confusion"], kept["test_classes"]),
+                (6, "test", found["confusion"], found["test_classes"]), "as eval has it")
+    rows = json.loads(program.call("predict", "run", "count=0", "--json", cwd=cwd)[1])["predictions"]
+    wrong = sorted((row for row in rows if row["label"] != row["predicted"]), key=lambda row: -row["probability"])[:12]
+    checks.same([[at["sample"], at["file"], at["truth"], at["said"]] for at in kept["mistakes"]],
+                [[row["sample"], row["file"], row["label_name"], row["predicted_name"]] for row in wrong], "its mistakes")
+    with open(f"{cwd}/run/report.html", encoding="utf-8") as file:
+        text = file.read()
+    tree = xml.fromstring(text.removeprefix("<!doctype html>\n"))
+    sections = list(tree.iter("section"))
+    checks.same([part.get("id") for part in sections[:2]], ["results", "confusion"], "near the top of the page")
+    matrix, mistakes = sections[1].iter("table")
+    checks.same([head.text for head in matrix.iter("th")], ["true class", *NAMES], "its classes")
+    cells = [["".join(cell.itertext()) for cell in row.iter("td")] for row in matrix.iter("tr")][1:]
+    checks.same(cells, [[name, *map(str, row[:-1])] for name, row in zip(NAMES, found["confusion"]["matrix"])], "the matrix")
+    cells = [[cell.text for cell in row.iter("td")] for row in mistakes.iter("tr")][1:]
+    checks.same([row[1:] for row in cells], [[row["label_name"], row["predicted_name"], row["file"],
+                                              f"{100 * row['probability']:.2f} %"] for row in wrong], "the mistakes")
+    for mistake in kept["mistakes"]:
+        shown, real = program.read_png(f"{cwd}/run/{mistake['picture']}"), program.read_png(f"{cwd}/{mistake['file']}")
+        checks.same((shown[:3], list(shown[3][:3])), ((16, 16, 3), list(real[3][:3])), f"the picture of {mistake['file']}")
+    checks.same(text.count("data:image/png"), len(wrong), "a picture each")
+    program.train("model=cvae-s", "data=contacts", "data.limit=64", "data.test_limit=8", "steps=1", "threads=1", cwd=cwd, run="other")
+    checks.that(not os.path.exists(f"{cwd}/other/confusion.json"), "a task without classes has none")
+
+
 def hostile_names(checks, cwd):
     """Names of classes and files that a spreadsheet, a terminal or a page would take for something else."""
     names, turned = ["+b", "=1+1", "\u202egpj"], "\\xe2\\x80\\xaegpj"
@@ -182,4 +216,4 @@ def products_stay(checks, cwd):
         checks.same(losses[0] == losses[1], is_same, f"{more}: {losses}")
 
 
-program.main(classes_are_told, mistakes_are_shown, hostile_names, files_by_their_endings, others_have_none, products_stay)
+program.main(classes_are_told, mistakes_are_shown, runs_keep_them, hostile_names, files_by_their_endings, others_have_none, products_stay)
