@@ -16,6 +16,7 @@
 #include "data/each.h"
 
 static volatile sig_atomic_t was_interrupted;
+static const char *first_words = "\nhalfulp: stopping; once more to stop at once\n";
 
 /* What is said where the time that a launcher gives runs out; NULL: nothing. */
 static const char *(*last_place)(void);
@@ -70,7 +71,11 @@ static void on_signal(int number) {
     if (number == SIGTERM && last_place)
         set_timer(last_seconds);
     else
-        say("\nhalfulp: stopping; once more to stop at once\n");
+        say(first_words);
+}
+
+void hu_interrupt_words(const char *line) {
+    first_words = line;
 }
 
 static void catch_alarm(void) {

@@ -10,6 +10,10 @@
  */
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
 
+/* What the first SIGINT or SIGHUP says, in the place of "stopping; once more to stop at once".
+ * Borrowed: valid for ever. */
+void hu_interrupt_words(const char *line);
+
 /* For a process among others whose launcher gives it little time between SIGTERM and the end: so
  * many seconds after a first SIGTERM it writes "peer lost: PLACE: ..." and ends with exit code 6,
  * unless it has stopped by itself. place: called in a signal handler. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "cli/interrupt.h"
 #include "cli/peers.h"
@@ -53,12 +54,28 @@ static void print_result(const hu_session *session, const hu_session_result *res
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }
 
+/* Whether the state that is kept of the best evaluation is a better one to predict with than the
+ * last. */
+static bool prefers_best(const hu_session *session, const hu_session_result *result) {
+    bool is_test = session->judged == HU_HALF_TEST;
+    const hu_result_metric *followed = is_test ? &result->test : &result->validation;
+    char *path = NULL;
+    if (strcmp(hu_session_next(session, result), "predict") != 0 || isnan(followed->best) ||
+        followed->best == followed->last)
+        return false;
+    bool is_kept =
+        hu_path_join(session->folder.path, "best", &path) == HU_OK && hu_file_exists(path);
+    hu_free(path);
+    return is_kept;
+}
+
 /* Where to look next. */
 static void print_next(const hu_session *session, const hu_session_result *result,
                        bool has_report) {
     const char *folder = session->folder.path;
     if (has_report) printf("report: %s/report.html\n", folder);
-    printf("next: halfulp %s %s\n", hu_session_next(session, result), folder);
+    printf("next: halfulp %s %s%s\n", hu_session_next(session, result), folder,
+           prefers_best(session, result) ? " checkpoint=best" : "");
 }
 
 /* A training that diverged has a result, and still ends with exit code 4. */

@@ -78,6 +78,7 @@ static hu_status run_watch(hu_config *config, int *exit_code) {
     int64_t rows = 0;
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_keys_used(config, "watch", no_keys));
+    hu_interrupt_words("\nhalfulp: left; the training goes on\n");
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_follow_open(folder, &follow));
     while (!*flag && !has_ended && is_held) {

@@ -3,6 +3,7 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
+#include "base/softmax_row.h"
 #include "task/task.h"
 
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
@@ -23,6 +24,12 @@ static hu_shape head(const hu_task_choice *choice) {
 /* Columns of what predict says. */
 enum { LABEL, PREDICTED, PROBABILITY };
 
+/* Probabilities of a row of scores, which add up to 1: log-probabilities in a format of few bits do
+ * not, each being rounded for itself, and are taken as scores again. */
+static hu_softmax_row scale_of(const hu_metric_call *sample) {
+    return hu_softmax_row_of(sample->outputs, sample->prediction);
+}
+
 /* Of log-probabilities: the first largest, as the loss counts correct answers; -1 and NaN if one is
  * NaN or where a format stopped the pass. */
 static void describe(const hu_metric_call *sample, double *cells) {
@@ -33,7 +40,7 @@ static void describe(const hu_metric_call *sample, double *cells) {
     int64_t made = hu_metric_class(sample->outputs, sample->prediction);
     if (made < 0) return;
     cells[PREDICTED] = (double)made;
-    hu_softmax_row scale = hu_loss_row(sample->loss, sample->outputs, sample->prediction);
+    hu_softmax_row scale = scale_of(sample);
     cells[PROBABILITY] = hu_softmax(scale, sample->prediction[made]);
 }
 
@@ -43,7 +50,7 @@ static void find(const hu_metric_call *sample, hu_finding_visitor *visit, void *
     const float *said = sample->prediction;
     int64_t taken[MOST], most = sample->outputs < MOST ? sample->outputs : MOST;
     if (!said || hu_metric_class(sample->outputs, said) < 0) return;
-    hu_softmax_row scale = hu_loss_row(sample->loss, sample->outputs, said);
+    hu_softmax_row scale = scale_of(sample);
     for (int64_t n = 0; n < most; n++) {
         int64_t best = -1;
         for (int64_t c = 0; c < sample->outputs; c++) {

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/softmax_row.h"
 #include "task/lengths.h"
 #include "task/surprise.h"
 #include "task/task.h"
@@ -62,7 +63,8 @@ static void find(const hu_metric_call *sample, hu_finding_visitor *visit, void *
         const float *row = sample->prediction + r * sample->outputs;
         int64_t best = sample->target[r] < 0.0f ? -1 : hu_metric_class(sample->outputs, row);
         if (best < 0) continue;
-        hu_softmax_row scale = hu_loss_row(sample->loss, sample->outputs, row);
+        /* Adds up to 1, see task/classify.c. */
+        hu_softmax_row scale = hu_softmax_row_of(sample->outputs, row);
         const hu_finding found = {.class_number = best, .score = hu_softmax(scale, row[best])};
         visit(context, &found);
     }

@@ -99,6 +99,10 @@ def classes_have_names(checks, cwd):
         checks.that(abs(sum(found["probability"] for found in top) - 1) < 1e-6, f"all there are: {top}")
         checks.same((line["file"], line["label_name"], line["predicted_name"]),
                     (row["file"], row["label_name"], row["predicted_name"]), "the file of rows")
+    for loss in ("nll", "softmax_cross_entropy"):  # log-probabilities are rounded to three bits of mantissa, each for itself
+        program.train(*SMALL, "data=folder:pictures", "precision=e4m3:scale=current", f"loss={loss}", cwd=cwd, run=loss)
+        sums = [sum(found["probability"] for found in row["top"]) for row in predictions(checks, cwd, loss, "count=0")]
+        checks.that(all(abs(one - 1) < 1e-6 for one in sums), f"{loss} in 8 bits: {sums}")
     program.train(*program.TINY, "steps=1", cwd=cwd, run="ten")
     row = predictions(checks, cwd, "ten", "count=1")[0]
     checks.same((len(row["top"]), "file" in row, "label_name" in row), (5, False, False), "five of ten without names")

@@ -117,6 +117,21 @@ def warnings(checks, cwd):
         checks.that("nothing scales" not in err, f"{words}: {err!r}")
 
 
+def best_is_next(checks, cwd):
+    """What to do next names the best state where the last one is worse."""
+    words = [*TINY, "epochs=1", "precision=fp32", "lr.warmup=0"]
+    out = program.call("train", *words, "run.dir=once", cwd=cwd)[1]
+    checks.that("next: halfulp predict once\n" in out or "next: halfulp why once\n" in out, f"the last is the best: {out!r}")
+    learned = ["model=cnn-s", "data=glyphs", "data.limit=600", "data.test_limit=100", "batch=32", "epochs=4", "threads=1"]
+    program.train(*learned, "lr.schedule=constant", cwd=cwd, run="worse")
+    out = program.call("resume", "worse", "epochs=6", "lr=0.8", cwd=cwd)[1]  # so large a rate loses what was learned
+    if checks.that(", best " in out, f"the last is not the best: {out!r}"):
+        nexts = {"collapsed" in out: " why worse\n", "collapsed" not in out: " predict worse checkpoint=best\n"}
+        checks.that(f"next: halfulp{nexts[True]}" in out, f"{out!r}")
+    kept = program.call("train", *learned, "lr.schedule=constant", "run.keep_best=off", "run.dir=none", cwd=cwd)[1]
+    checks.that("checkpoint=best" not in kept, f"none is kept: {kept!r}")
+
+
 def follow(checks, cwd):
     """watch tells what happened, and what happens until the end; Ctrl-C ends it."""
     code, out, err = program.call("watch", "run", cwd=cwd)
@@ -142,6 +157,7 @@ def follow(checks, cwd):
     out, err = watching[0].communicate(timeout=program.patience(20))
     checks.same(watching[0].returncode, 130, f"Ctrl-C ends the watching: {err!r}")
     checks.that("epoch 1/" in out and training.poll() is None, "and not the training")
+    checks.same(err, "\nhalfulp: left; the training goes on\n", "and says so")
     training.send_signal(signal.SIGINT)
     checks.same(training.wait(timeout=program.patience(20)), 130, "the training is interrupted")
     out, err = watching[1].communicate(timeout=program.patience(20))
@@ -301,6 +317,6 @@ def other_groups(checks, cwd):
 if __name__ == "__main__":
     checks = program.Checks()
     with tempfile.TemporaryDirectory() as folder:
-        for test in (lines, rows, trouble, warnings, follow, listed, compared, demonstrated, other_groups):
+        for test in (lines, rows, trouble, warnings, best_is_next, follow, listed, compared, demonstrated, other_groups):
             test(checks, folder)
     sys.exit(checks.finish())
