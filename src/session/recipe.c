@@ -154,14 +154,25 @@ done:
     return st;
 }
 
+/* A warm-up begins with the rate 0: alone, its first step would train nothing. */
+static hu_status warm_up(hu_config *config, const recipe *row, const char **warmup) {
+    int64_t steps = 0;
+    *warmup = row->warmup;
+    if (hu_config_is_auto(config, "run.steps")) return HU_OK;
+    hu_status st = hu_config_i64(config, "run.steps", &steps);
+    if (steps == 1) *warmup = "0";
+    return st;
+}
+
 static hu_status take_recipe(hu_config *config, const recipe *row) {
     hu_status st = HU_OK;
-    const char *schedule;
+    const char *schedule, *warmup;
     HU_TRY(hu_config_set(config, "run.batch", row->batch, "recipe"));
     HU_TRY(hu_config_set(config, "run.epochs", row->epochs, "recipe"));
     HU_TRY(take_update(config, row));
     HU_TRY(hu_config_set(config, "lr.schedule", row->schedule, "recipe"));
-    HU_TRY(hu_config_set(config, "lr.warmup", row->warmup, "recipe"));
+    HU_TRY(warm_up(config, row, &warmup));
+    HU_TRY(hu_config_set(config, "lr.warmup", warmup, "recipe"));
     HU_TRY(hu_config_text(config, "lr.schedule", &schedule));
     bool by_epoch = strcmp(schedule, "step") == 0 || strcmp(schedule, "piecewise") == 0 ||
                     strcmp(schedule, "anneal") == 0;

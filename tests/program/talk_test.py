@@ -103,10 +103,11 @@ def trouble(checks, cwd):
 
 def warnings(checks, cwd):
     """Choices that new users made without meaning them."""
-    _, _, err = program.call("train", *TINY, "steps=1", "run.dir=one", cwd=cwd)
+    _, _, err = program.call("train", *TINY, "steps=1", "lr.warmup=1", "run.dir=one", cwd=cwd)
     checks.that("learning rate is 0 in every step" in err, f"a warm-up that is all: {err!r}")
-    _, _, err = program.call("train", *TINY, "steps=1", "lr.warmup=0", "run.dir=one-more", cwd=cwd)
-    checks.that("learning rate is 0" not in err, f"none: {err!r}")
+    _, _, err = program.call("train", *TINY, "steps=1", "run.dir=one-more", cwd=cwd)
+    checks.that("learning rate is 0" not in err and "warm-up" not in err, f"one step has none by itself: {err!r}")
+    checks.same(float.fromhex(program.rows(cwd, "one-more")[0]["lr"]), 0.15, "its rate")
     _, _, err = program.call("train", *TINY, "epochs=1", "precision=e4m3", "run.dir=bare", cwd=cwd)
     checks.that("gradients are in e4m3 and nothing scales them" in err and "scaler=dynamic" in err,
                 f"8-bit gradients: {err!r}")
