@@ -147,8 +147,8 @@ static json_t *to_json(const statistics *s) {
     for (int p = 0; p < HU_POOLS; p++)
         json_object_set_new(pools, hu_pool_name((hu_pool)p), pool_json(&s->pooled[p]));
     json_t *object = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o}", "run", s->run.folder, "rows",
-                               (json_int_t)s->run.history->numerics_count, "histograms",
-                               (json_int_t)s->run.history->histogram_count, "formats", formats,
+                               (json_int_t)s->run.history->numerics_lines, "histograms",
+                               (json_int_t)s->run.history->histogram_lines, "formats", formats,
                                "exponents", pools, "loss_scale", scale_json(s));
     if (object && s->run.history->warning[0])
         json_object_set_new(object, "warning", json_string(s->run.history->warning));
@@ -285,9 +285,19 @@ static void print_accumulators(const statistics *s) {
     if (!isnan(most)) printf("\nSubnormal accumulators: at most %.4f (%s).\n", most, where);
 }
 
+/* "12", or "45 of 300": of many some stay in memory. */
+static const char *histograms_words(const hu_history *history, char text[64]) {
+    if (history->histogram_count < history->histogram_lines)
+        snprintf(text, 64, "%zu of %zu", history->histogram_count, history->histogram_lines);
+    else
+        snprintf(text, 64, "%zu", history->histogram_count);
+    return text;
+}
+
 /* From the layers to the whole run. */
 static hu_status print_text(const statistics *s) {
     hu_status st = HU_OK;
+    char number[64];
     puts("Largest share of subnormal numbers in one step, of each layer's input, weight and "
          "gradient of its output:\n");
     HU_TRY(print_layers(s));
@@ -295,9 +305,9 @@ static hu_status print_text(const statistics *s) {
          "were zero:\n");
     HU_TRY(print_most(s));
     printf("\nas counted: every step, in the run's own formats ('-': not rounded); the step is the "
-           "last of its row in\nnumerics.jsonl. Formats: from %zu histograms of the numbers before "
+           "last of its row in\nnumerics.jsonl. Formats: from %s histograms of the numbers before "
            "rounding; a bin that a format's\nend cuts is taken to be spread evenly.\n",
-           s->run.history->histogram_count);
+           histograms_words(s->run.history, number));
     print_accumulators(s);
     puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");
     HU_TRY(print_exponents(s));

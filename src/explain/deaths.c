@@ -32,14 +32,16 @@ static const hu_tensor_record *record_near(const hu_numerics_record *row, uint32
     return NULL;
 }
 
-static bool has_update(const hu_numerics_record *row, uint32_t tensor) {
+/* Lines of a row that counted the updates of a tensor. */
+static int64_t updates_in(const hu_numerics_record *row, uint32_t tensor) {
     for (uint32_t u = 0; u < row->update_count; u++)
-        if (row->update[u].tensor == tensor) return true;
-    return false;
+        if (row->update[u].tensor == tensor) return row->update[u].lines;
+    return 0;
 }
 
 /* Steps from the first one of an event on in which its tensor was counted. Tensors that are not
- * rounded are counted once in a row; events of gradients are not told of skipped steps. */
+ * rounded are counted once in a line of the file; events of gradients are not told of skipped
+ * steps. */
 static int64_t counted_since(const hu_why *why, const hu_event_record *event, bool is_value) {
     int64_t counted = 0;
     uint32_t guess = 0;
@@ -47,12 +49,12 @@ static int64_t counted_since(const hu_why *why, const hu_event_record *event, bo
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
         if (row->step < event->step || (row->skipped && !is_value)) continue;
-        if (is_update) counted += has_update(row, event->tensor);
+        if (is_update) counted += updates_in(row, event->tensor);
         const hu_tensor_record *record = record_near(row, event->tensor, &guess);
         if (!record || is_update) continue;
         int64_t since = row->step - event->step + 1;
         int64_t steps = row->steps < since ? row->steps : since;
-        counted += why->rounds[record->format] ? steps : 1;
+        counted += why->rounds[record->format] ? steps : record->lines;
     }
     return counted;
 }
@@ -96,12 +98,6 @@ static double behind(const hu_walk *walk, uint32_t place, bool *marked) {
 
 /* ---- deaths ---- */
 
-/* Non-finite numbers of skipped steps are explained by the rows of these steps. */
-static bool was_skipped(const hu_history *history, int64_t step) {
-    const hu_numerics_record *row = hu_why_row(history, step);
-    return row && row->skipped;
-}
-
 /* Whether the tensor was given a wider format for what it lost. */
 static bool was_promoted(const hu_history *history, const hu_event_record *event) {
     for (size_t p = 0; p < history->promotion_count; p++) {
@@ -127,7 +123,8 @@ static bool is_meant_to_be_zero(const hu_why *why, uint32_t place) {
     return finds_boxes;
 }
 
-/* Whether an event of that kind can be a death of that tensor at all. */
+/* Whether an event of that kind can be a death of that tensor at all. Non-finite numbers of skipped
+ * steps are explained by the rows of these steps. */
 static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_kind kind,
                      uint32_t place) {
     bool is_lost = kind == HU_DEATH_SATURATION || kind == HU_DEATH_UNDERFLOW;
@@ -135,7 +132,8 @@ static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_k
     switch (kind) {
     case HU_DEATH_SATURATION:
         /* Infinities end a step, which is told by what it ended with. */
-        if (!why->saturates[event->format] && was_skipped(why->history, event->step)) return false;
+        if (!why->saturates[event->format] && hu_history_was_skipped(why->history, event->step))
+            return false;
         return hu_saturates_unasked(&why->quantizer[event->format]) &&
                !was_promoted(why->history, event);
     case HU_DEATH_UNDERFLOW:
@@ -148,7 +146,7 @@ static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_k
         return true;
     case HU_DEATH_INFINITY:
     case HU_DEATH_NAN:
-        return !was_skipped(why->history, event->step);
+        return !hu_history_was_skipped(why->history, event->step);
     default:
         return false;
     }

@@ -30,7 +30,7 @@ hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_
     hu_status st = HU_OK;
     unsigned more = 0;
     *run = (hu_opened_run){.folder = folder};
-    HU_TRY(hu_history_read(folder, &run->history));
+    HU_TRY(hu_history_read_bounded(folder, &run->history));
     HU_TRY(hu_graph_read(folder, &run->graph));
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
     if (has_kind(run->history, run->graph, HU_TENSOR_WIRE)) more |= HU_WALK_WIRE;

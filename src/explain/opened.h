@@ -18,8 +18,8 @@ typedef struct hu_opened_run {
     hu_keys *config;  /* resolved; NULL: the folder has none that can be read */
 } hu_opened_run;
 
-/* Reads the folder. formats: as for hu_candidates_parse. Errors of hu_history_read, hu_graph_read
- * and hu_candidates_parse. Owner closes, after a failure too. */
+/* Reads the folder. formats: as for hu_candidates_parse. Errors of hu_history_read_bounded,
+ * hu_graph_read and hu_candidates_parse. Owner closes, after a failure too. */
 hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run);
 void hu_opened_run_close(hu_opened_run *run);
 

@@ -59,8 +59,8 @@ static void raise_share(hu_range_share *most, const hu_range_share *share) {
 
 /* ---- from counts ---- */
 
-static void take_record(const hu_history *history, const hu_numerics_record *row,
-                        const hu_tensor_record *record, hu_range_share *most) {
+static void take_record(const hu_history *history, const hu_tensor_record *record,
+                        hu_range_share *most) {
     double elements = (double)record->counts.elements;
     if (strcmp(history->formats.name[record->format], "float32") == 0 || elements == 0.0) return;
     hu_range_share share = {true,
@@ -68,7 +68,7 @@ static void take_record(const hu_history *history, const hu_numerics_record *row
                             record->most_underflow,
                             record->most_overflow,
                             (double)record->counts.zero / elements,
-                            row->step};
+                            record->subnormal_step};
     raise_share(most, &share);
 }
 
@@ -76,7 +76,7 @@ static void take_rows(const hu_history *history, uint32_t tensor, hu_range_share
     for (size_t r = 0; r < history->numerics_count; r++) {
         const hu_numerics_record *row = &history->numerics[r];
         for (uint32_t i = 0; i < row->tensor_count; i++)
-            if (row->tensor[i].tensor == tensor) take_record(history, row, &row->tensor[i], most);
+            if (row->tensor[i].tensor == tensor) take_record(history, &row->tensor[i], most);
     }
 }
 
@@ -92,7 +92,7 @@ static void take_products(const hu_history *history, hu_range_layer *layer) {
             bool is_own =
                 dot && (size_t)(dot - name) == length && strncmp(name, layer->name, length) == 0;
             if (!is_own || product->values == 0) continue;
-            double share = (double)product->subnormal / (double)product->values;
+            double share = product->most_subnormal;
             if (!(layer->accumulators >= share)) layer->accumulators = share;
         }
     }

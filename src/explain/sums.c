@@ -62,17 +62,17 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
         const hu_product_record *record = record_in(row, product);
         /* Sums of zeros, as dead factors make them, tell nothing of the accumulator. */
         if (!record || record->terms == 0) continue;
-        counted += death.steps > 0;
+        counted += death.steps > 0 ? record->lines : 0;
         double share = hu_sums_share(record, kind);
         if (share < threshold_of(why, kind)) continue;
         if (kind == HU_DEATH_SUMS_FLUSHED && !flushes(why->history, record)) continue;
         if (death.steps == 0) {
             death = (hu_death){.kind = kind, .step = row->step, .sums = record};
-            counted = 1;
+            counted = record->lines;
         }
-        death.steps++;
+        death.steps += record->lines;
         death.last = row->step;
-        death.share += share;
+        death.share += share * record->lines;
     }
     if (death.steps == 0) return death;
     death.share /= (double)death.steps;
@@ -221,13 +221,20 @@ int32_t hu_sums_reach(const hu_why *why, const hu_death *death) {
 
 /* ---- the worst of a run ---- */
 
+/* The largest share of a kind in a step. */
+static double most_of(const hu_product_record *record, hu_death_kind kind) {
+    return kind == HU_DEATH_SUMS_SATURATED ? record->most_overflow
+           : kind == HU_DEATH_SUMS_FLUSHED ? record->most_subnormal
+                                           : record->most_stalled;
+}
+
 hu_worst_sums hu_sums_worst(const hu_why *why, hu_death_kind kind) {
     hu_worst_sums worst = {0};
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
         for (uint32_t p = 0; p < row->product_count; p++) {
             const hu_product_record *record = &row->product[p];
-            double share = hu_sums_share(record, kind);
+            double share = most_of(record, kind);
             if (record->terms == 0 || share <= worst.share) continue;
             if (kind == HU_DEATH_SUMS_FLUSHED && !flushes(why->history, record)) continue;
             worst = (hu_worst_sums){.product = why->history->products.name[record->product],

@@ -223,8 +223,7 @@ hu_status hu_why_create(const hu_opened_run *run, hu_why *why) {
     HU_TRY(make_lists(why));
     HU_TRY(read_formats(why));
     find_names(why);
-    for (size_t r = 0; r < history->numerics_count; r++)
-        why->skipped += history->numerics[r].skipped;
+    why->skipped = history->skip_count;
     HU_TRY(hu_deaths_find(why));
     find_death(why);
     finish(why, &why->death);

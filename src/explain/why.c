@@ -25,8 +25,8 @@ hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record
 size_t hu_why_steps_done(const hu_history *history) {
     size_t steps = 0;
     for (size_t r = 0; r < history->numerics_count; r++)
-        if (!history->numerics[r].skipped) steps += (size_t)history->numerics[r].steps;
-    return steps;
+        steps += (size_t)history->numerics[r].steps;
+    return steps > history->skip_count ? steps - history->skip_count : 0;
 }
 
 bool hu_why_is_vector(const hu_why *why, uint32_t place) {

@@ -120,6 +120,7 @@ typedef enum extent {
     WHOLE,   /* all files; one that misses or is damaged is a failure */
     LENIENT, /* only a folder that is no run at all is a failure */
     BRIEF,   /* the same, in bounded memory */
+    BOUNDED, /* as WHOLE, in bounded memory */
     METRICS  /* metrics.jsonl alone */
 } extent;
 
@@ -158,8 +159,12 @@ static hu_status read_folder(const char *folder, extent wanted, hu_history **res
     HU_TRY(hu_alloc(sizeof(hu_history), &block));
     hu_history *history = block;
     history->metric = &hu_metric_accuracy;
-    history->brief_most = wanted == BRIEF ? HU_BRIEF_ROWS : 0;
-    history->brief_lines = 1;
+    bool is_bounded = wanted == BOUNDED;
+    history->brief_most = wanted == BRIEF || is_bounded ? HU_BRIEF_ROWS : 0;
+    history->brief_tail = is_bounded ? HU_BRIEF_TAIL : 0;
+    history->brief_histograms = is_bounded ? HU_BRIEF_HISTOGRAMS : wanted == BRIEF ? 2 : 0;
+    history->brief_bytes = is_bounded ? HU_BRIEF_BYTES : 0;
+    history->brief_lines = history->brief_stride = 1;
     HU_TRY(hu_strdup(folder, &history->folder));
     HU_TRY(read_all(history, wanted));
     *result = history;
@@ -179,6 +184,10 @@ hu_status hu_history_read_some(const char *folder, hu_history **history) {
 
 hu_status hu_history_read_brief(const char *folder, hu_history **history) {
     return read_folder(folder, BRIEF, history);
+}
+
+hu_status hu_history_read_bounded(const char *folder, hu_history **history) {
+    return read_folder(folder, BOUNDED, history);
 }
 
 hu_status hu_history_read_metrics(const char *folder, hu_history **history) {
@@ -204,6 +213,7 @@ void hu_history_free(hu_history *history) {
     hu_history_plan_free(history->plan);
     hu_free(history->metrics);
     hu_free(history->numerics);
+    hu_free(history->skips);
     hu_free(history->events);
     for (size_t i = 0; i < history->phase_count; i++) hu_free(history->phases[i].precision);
     hu_free(history->promotions);
@@ -231,7 +241,13 @@ double hu_history_loss_scale(const hu_history *history, int64_t step) {
 }
 
 bool hu_history_was_skipped(const hu_history *history, int64_t step) {
-    for (size_t r = 0; r < history->numerics_count; r++)
-        if (history->numerics[r].step == step && history->numerics[r].skipped) return true;
-    return false;
+    size_t low = 0, high = history->skip_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (history->skips[middle] < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < history->skip_count && history->skips[low] == step;
 }

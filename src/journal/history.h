@@ -23,6 +23,14 @@ hu_status hu_history_read_some(const char *folder, hu_history **history);
  * HU_BRIEF_ROWS, and of the histograms there are the first and the latest alone. */
 hu_status hu_history_read_brief(const char *folder, hu_history **history);
 
+/* The same in bounded memory, for who asks what happened: rows of numerics are added up where there
+ * are more than HU_BRIEF_ROWS that take more than HU_BRIEF_BYTES, but for the last ones; skipped
+ * steps are not mixed with others as long as there is room. Of more than HU_BRIEF_HISTOGRAMS that
+ * take more than that some stay, from the first to the latest. Errors as
+ * hu_history_read. */
+enum { HU_BRIEF_TAIL = 64, HU_BRIEF_HISTOGRAMS = 64, HU_BRIEF_BYTES = 16 << 20 };
+hu_status hu_history_read_bounded(const char *folder, hu_history **history);
+
 /* The metric and the rows of metrics.jsonl alone. Owner frees; errors as hu_history_read. */
 hu_status hu_history_read_metrics(const char *folder, hu_history **history);
 void hu_history_free(hu_history *history);

@@ -35,7 +35,9 @@ static void add_tensor(hu_tensor_record *to, const hu_tensor_record *from) {
     hu_round_counts_add(&to->counts, &from->counts);
     to->most_overflow = fmax(to->most_overflow, from->most_overflow);
     to->most_underflow = fmax(to->most_underflow, from->most_underflow);
+    if (from->most_subnormal > to->most_subnormal) to->subnormal_step = from->subnormal_step;
     to->most_subnormal = fmax(to->most_subnormal, from->most_subnormal);
+    to->lines += from->lines;
 }
 
 static hu_status add_tensors(hu_numerics_record *to, const hu_numerics_record *from) {
@@ -66,6 +68,10 @@ static hu_status add_product(hu_numerics_record *to, const hu_product_record *fr
         product->overflow += from->overflow;
         product->terms += from->terms;
         product->stalled += from->stalled;
+        product->most_subnormal = fmax(product->most_subnormal, from->most_subnormal);
+        product->most_overflow = fmax(product->most_overflow, from->most_overflow);
+        product->most_stalled = fmax(product->most_stalled, from->most_stalled);
+        product->lines += from->lines;
         return HU_OK;
     }
     hu_status st = hu_grow(&to->product, to->product_count, capacity, sizeof *to->product);
@@ -81,6 +87,7 @@ static hu_status add_update(hu_numerics_record *to, const hu_update_record *from
         update->asked += from->asked;
         update->lost += from->lost;
         update->small += from->small;
+        update->lines += from->lines;
         return HU_OK;
     }
     hu_status st = hu_grow(&to->update, to->update_count, capacity, sizeof *to->update);
@@ -106,46 +113,99 @@ done:
     return st;
 }
 
-/* Pairs of rows become one row each, from the second row on. */
-static hu_status halve(hu_history *history) {
+static hu_numerics_record take(hu_numerics_record *row) {
+    hu_numerics_record taken = *row;
+    *row = (hu_numerics_record){0};
+    return taken;
+}
+
+/* Rows that may be told as one. A brief history tells no steps apart. */
+static bool are_alike(const hu_history *history, const hu_numerics_record *a,
+                      const hu_numerics_record *b) {
+    return history->brief_tail == 0 || a->skipped == b->skipped;
+}
+
+/* Pairs of rows become one row each, from the second row on up to the tail; any: also a skipped one
+ * with another. */
+static hu_status halve(hu_history *history, bool any) {
     hu_status st = HU_OK;
-    size_t kept = 1;
+    size_t kept = 1, end = history->numerics_count - history->brief_tail;
     hu_numerics_record *row = history->numerics;
-    for (size_t i = 1; i < history->numerics_count; i++) {
-        bool is_second = i % 2 == 0;
-        if (is_second) {
-            st = st == HU_OK ? add_row(&row[kept - 1], &row[i]) : st;
+    for (size_t i = 1; i < end; i++) {
+        hu_numerics_record moved = take(&row[i]);
+        bool joins = i + 1 < end && (any || are_alike(history, &moved, &row[i + 1]));
+        if (joins) {
+            i++;
+            st = st == HU_OK ? add_row(&moved, &row[i]) : st;
             hu_numerics_record_free(&row[i]);
-        } else {
-            hu_numerics_record moved = row[i];
-            row[i] = (hu_numerics_record){0};
-            row[kept++] = moved;
         }
+        row[kept++] = moved;
     }
+    for (size_t i = end; i < history->numerics_count; i++) row[kept++] = take(&row[i]);
     history->numerics_count = kept;
     return st;
 }
 
+/* Rows that fit into brief_bytes, by the first one, if these are more. */
+static size_t most_rows(const hu_history *history) {
+    size_t bytes = history->numerics[0].tensor_count * sizeof(hu_tensor_record) + 1;
+    size_t fit = history->brief_bytes / bytes;
+    return fit > history->brief_most ? fit : history->brief_most;
+}
+
+/* The row that leaves the tail goes to the one before it, if that has room. */
 hu_status hu_history_add_up(hu_history *history) {
-    size_t count = history->numerics_count;
-    if (history->brief_most == 0 || count == 0) return HU_OK;
-    hu_numerics_record *last = &history->numerics[count - 1];
-    last->lines = 1;
-    if (count > 2 && last[-1].lines < history->brief_lines) {
-        hu_status st = add_row(&last[-1], last);
+    size_t count = history->numerics_count, tail = history->brief_tail;
+    hu_status st = HU_OK;
+    if (history->brief_most == 0 || count <= tail + 2) return HU_OK;
+    hu_numerics_record *last = &history->numerics[count - 1 - tail];
+    if (last[-1].lines < history->brief_lines && are_alike(history, &last[-1], last)) {
+        st = add_row(&last[-1], last);
         hu_numerics_record_free(last);
+        memmove(last, last + 1, tail * sizeof *last);
         history->numerics_count--;
         return st;
     }
-    if (count <= history->brief_most) return HU_OK;
+    size_t most = most_rows(history);
+    if (count <= most + tail) return HU_OK;
     history->brief_lines *= 2;
-    return halve(history);
+    HU_TRY(halve(history, false));
+    size_t room = most + tail - most / 4;
+    while (history->numerics_count > room) HU_TRY(halve(history, true));
+done:
+    return st;
 }
 
-void hu_history_keep_ends(hu_history *history) {
-    size_t count = history->histogram_count;
-    if (history->brief_most == 0 || count < 3) return;
-    for (size_t i = 1; i + 1 < count; i++) hu_histogram_record_free(&history->histograms[i]);
-    history->histograms[1] = history->histograms[count - 1];
-    history->histogram_count = 2;
+static size_t bytes_of(const hu_histogram_record *record) {
+    size_t bytes = record->count * sizeof *record->tensor;
+    for (uint32_t k = 0; k < record->count; k++)
+        bytes += record->tensor[k].exponents.count * sizeof *record->tensor[k].exponents.bin;
+    return bytes;
+}
+
+static void forget(hu_history *history, hu_histogram_record *record) {
+    history->histogram_bytes -= bytes_of(record);
+    hu_histogram_record_free(record);
+}
+
+void hu_history_thin(hu_history *history) {
+    hu_histogram_record *record = history->histograms;
+    size_t most = history->brief_histograms, count = history->histogram_count, kept = 0;
+    history->histogram_bytes += bytes_of(&record[count - 1]);
+    if (most == 0 || count < 3) return;
+    /* The one before the latest was kept for being that. */
+    if (most == 2 || record[count - 2].number % history->brief_stride != 0) {
+        forget(history, &record[count - 2]);
+        record[count - 2] = record[count - 1];
+        history->histogram_count = --count;
+    }
+    if (count <= most || history->histogram_bytes <= history->brief_bytes) return;
+    history->brief_stride *= 2;
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count && record[i].number % history->brief_stride != 0)
+            forget(history, &record[i]);
+        else
+            record[kept++] = record[i];
+    }
+    history->histogram_count = kept;
 }

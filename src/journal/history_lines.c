@@ -149,6 +149,25 @@ done:
     return st;
 }
 
+static double share_of(uint64_t count, uint64_t of) {
+    return of ? (double)count / (double)of : 0.0;
+}
+
+/* Shares of the line. */
+static void find_most(hu_product_record *product) {
+    product->lines = 1;
+    product->most_subnormal = share_of(product->subnormal, product->values);
+    product->most_overflow = share_of(product->overflow, product->values);
+    product->most_stalled = share_of(product->stalled, product->terms);
+}
+
+static hu_status add_skip(hu_history *history, int64_t step) {
+    hu_status st =
+        hu_grow(&history->skips, history->skip_count, &history->skip_capacity, sizeof step);
+    if (st == HU_OK) history->skips[history->skip_count++] = step;
+    return st;
+}
+
 /* Counts of accumulators, in the lines of steps that counted them. */
 static hu_status read_products(hu_history *history, const hu_place *place, const json_t *rows,
                                hu_numerics_record *record) {
@@ -173,6 +192,7 @@ static hu_status read_products(hu_history *history, const hu_place *place, const
             HU_TRY(hu_json_u64(place, json_array_get(row, 5), "terms", &product->terms));
             HU_TRY(hu_json_u64(place, json_array_get(row, 6), "stalled", &product->stalled));
         }
+        find_most(product);
         record->product_count++;
     }
 done:
@@ -195,6 +215,7 @@ static hu_status read_updates(hu_history *history, const hu_place *place, const 
         HU_TRY(hu_json_u64(place, json_array_get(row, 1), "asked", &update->asked));
         HU_TRY(hu_json_u64(place, json_array_get(row, 2), "lost", &update->lost));
         HU_TRY(hu_json_u64(place, json_array_get(row, 3), "small", &update->small));
+        update->lines = 1;
         record->update_count++;
     }
 done:
@@ -262,6 +283,13 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
     if (record->has_held) HU_TRY(read_held(history, place, json_object_get(line, "held")));
     HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
     HU_TRY(read_updates(history, place, json_object_get(line, "updates"), record));
+    record->lines = 1;
+    history->numerics_lines++;
+    for (uint32_t i = 0; i < record->tensor_count; i++) {
+        record->tensor[i].lines = 1;
+        record->tensor[i].subnormal_step = step;
+    }
+    if (record->skipped) HU_TRY(add_skip(history, step));
     st = hu_history_add_up(history);
 done:
     return st;
@@ -465,7 +493,7 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
                    sizeof *history->histograms));
     history->histograms = block;
     hu_histogram_record *record = &history->histograms[history->histogram_count++];
-    *record = (hu_histogram_record){0};
+    *record = (hu_histogram_record){.number = history->histogram_lines++};
     HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
     HU_TRY(hu_json_list(place, rows, "tensors", &count));
     HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
@@ -479,7 +507,7 @@ hu_status hu_history_histogram(hu_history *history, const hu_place *place, const
         hint = record->tensor[i].tensor + 1;
         record->count++;
     }
-    hu_history_keep_ends(history);
+    hu_history_thin(history);
 done:
     return st;
 }

@@ -18,18 +18,23 @@ typedef struct hu_tensor_record {
     uint32_t tensor, format; /* of hu_history.tensors, .formats */
     hu_round_counts counts;
     double most_overflow, most_underflow, most_subnormal; /* largest share of a single step */
+    int64_t subnormal_step; /* last step of the line that has the largest subnormal share */
+    uint32_t lines;         /* of the file that it is the sum of */
 } hu_tensor_record;
 
 /* Products with a chosen accumulator. */
 typedef struct hu_product_record {
     uint32_t product, accumulator; /* of hu_history.products, .formats */
     uint64_t values, subnormal, overflow, terms, stalled;
+    double most_subnormal, most_overflow, most_stalled; /* largest share of a line */
+    uint32_t lines;                                     /* of the file that it is the sum of */
 } hu_product_record;
 
 /* What became of a parameter's update in one step (graph/edge.h). */
 typedef struct hu_update_record {
     uint32_t tensor;
     uint64_t asked, lost, small;
+    uint32_t lines; /* of the file that it is the sum of */
 } hu_update_record;
 
 typedef struct hu_numerics_record {
@@ -41,7 +46,7 @@ typedef struct hu_numerics_record {
     hu_tensor_record *tensor;
     hu_product_record *product;
     hu_update_record *update;
-    size_t lines; /* of the file that it is the sum of, in a brief history */
+    size_t lines; /* of the file that it is the sum of */
 } hu_numerics_record;
 
 /* Something that befell a tensor: format and counts of the first step in which it did. */
@@ -86,6 +91,7 @@ typedef struct hu_tensor_exponents {
 
 typedef struct hu_histogram_record {
     int64_t step;
+    size_t number; /* of its line */
     uint32_t count;
     hu_tensor_exponents *tensor;
 } hu_histogram_record;
@@ -135,8 +141,15 @@ typedef struct hu_history {
     char *collapsed;      /* why it counts as collapsed (journal/collapse.h); NULL: it does not */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files hold parts of lines (they are left out) */
-    size_t brief_most;    /* rows of numerics at most (journal/history_brief.h); 0: no bound */
-    size_t brief_lines;   /* lines that each of them may be the sum of */
+    int64_t *skips;       /* [skip_count] steps whose update was left out, in their order */
+    size_t skip_count, skip_capacity;
+    size_t numerics_lines, histogram_lines; /* of the files */
+    size_t brief_most;       /* rows of numerics at most (journal/history_brief.h); 0: no bound */
+    size_t brief_lines;      /* lines that each of them may be the sum of */
+    size_t brief_tail;       /* rows at the end that stay alone */
+    size_t brief_histograms; /* at most, where they take more than brief_bytes; 0: no bound */
+    size_t brief_bytes, histogram_bytes; /* the latter: of those that are there */
+    size_t brief_stride;                 /* lines of histograms of which one stays */
 } hu_history;
 
 #endif
