@@ -78,6 +78,17 @@ def folders_without_a_test_half(checks, cwd):
         checks.that(min(abs(accuracy - k / 3) for k in range(4)) < 1e-9, f"one of each class is judged: {accuracy}")
 
 
+def marks_are_no_text(checks, cwd):
+    """What editors put in front of files: a configuration with a byte-order mark is read as without."""
+    plans = []
+    for name, mark in (("plain", b""), ("marked", b"\xef\xbb\xbf")):
+        program.put(cwd, f"{name}.yaml", mark + b"model: cnn-s\ndata: glyphs\n")
+        code, out, err = program.call("plan", f"config={name}.yaml", cwd=cwd)
+        checks.same(code, 0, err)
+        plans.append(out)
+    checks.same(plans[1], plans[0], "a configuration with a mark")
+
+
 def refusals(checks, cwd):
     def refuses(code, words, *keys):
         found, _, err = program.call("train", *WORDS, "steps=1", *keys, cwd=cwd)
@@ -95,4 +106,4 @@ def refusals(checks, cwd):
     refuses(3, "the folder must hold train/CLASS/*.wav", f"data=sounds:{cwd}/none")
 
 
-program.main(it_learns, files_are_told, folders_without_a_test_half, refusals)
+program.main(it_learns, files_are_told, folders_without_a_test_half, marks_are_no_text, refusals)
