@@ -213,7 +213,9 @@ static void say_end(const hu_assign *assign, const hu_assign_choice *choice, wri
     say_test(assign, choice, false, w);
     say(w, ", read once, %lld samples\n", (long long)choice->test_samples);
     say_plain(assign, choice, w);
-    say(w, "plan: %s/plan.yaml (use it as precision=%s/plan.yaml)\n", assign->directory,
+    say(w, "plan: %s/plan.yaml, by group (use it as precision=%s/plan.yaml)\n", assign->directory,
+        assign->directory);
+    say(w, "the same tensor by tensor, with accumulators and scales: %s/plan.resolved.yaml\n",
         assign->directory);
 }
 
