@@ -198,7 +198,7 @@ def prepare(where):
 
 def verbs():
     out = subprocess.run([HALFULP], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"^  (\w+) ", out.split("verbs:")[1], re.MULTILINE)
+    return re.findall(r"^  (\w+) ", out.split("usage:")[1], re.MULTILINE)
 
 
 def main(words):
