@@ -138,7 +138,7 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     HU_TRY(hu_interrupt_install(&flag));
     HU_TRY(hu_join_peers(config, flag, &peers));
     HU_TRY(open_all(config, &o, &peers));
-    HU_TRY(hu_peers_compare(&peers, config, session->trainer, o.dataset));
+    HU_TRY(hu_peers_compare(&peers, config, session->trainer, session->data.fingerprint));
     session->interrupted = flag;
     st = hu_session_run(session, &result);
     /* Both are found in all processes in the same step. */

@@ -118,6 +118,13 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     return st;
 }
 
+/* What annotations say is in memory. */
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    const boxes_reader *half = (const boxes_reader *)reader;
+    *path = NULL;
+    return i < half->used ? find_picture(half, i, path) : HU_OK;
+}
+
 /* ---- the list and the annotations ---- */
 
 static bool ends_name(char c) {
@@ -222,6 +229,7 @@ static hu_status make_half(const hu_data_known *known, boxes_reader **made) {
     half->reader.close = close_boxes;
     half->reader.read = read_picture;
     half->reader.tell = tell_file;
+    half->reader.list = list_file;
     half->reader.reads[HU_FIELD_IMAGE] = true;
     return HU_OK;
 }

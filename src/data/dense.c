@@ -112,6 +112,16 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     return hu_path_join(dense->pictures, dense->names.name[index], &file->path);
 }
 
+/* Pictures and their maps in turn. */
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    const dense_reader *dense = (const dense_reader *)reader;
+    *path = NULL;
+    if (i / 2 >= (int64_t)dense->names.count) return HU_OK;
+    const char *name = dense->names.name[i / 2];
+    return i % 2 ? hu_scene_partner(dense->maps, name, ".png", path)
+                 : hu_path_join(dense->pictures, name, path);
+}
+
 /* ---- which classes there are ---- */
 
 typedef struct class_search {
@@ -226,6 +236,7 @@ static hu_status open_half(const char *directory, const char *half, const hu_ima
     dense->reader.close = close_dense;
     dense->reader.read = read_dense;
     dense->reader.tell = tell_file;
+    dense->reader.list = list_file;
     HU_TRY(choose_meaning(choice, dense));
     strcpy(maps, half);
     HU_TRY(hu_path_join(directory, half, &dense->pictures));

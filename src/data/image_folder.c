@@ -111,6 +111,16 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     return st; /* the room is the path, which its owner frees */
 }
 
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    const image_reader *images = (const image_reader *)reader;
+    hu_sample_file file = {0};
+    *path = NULL;
+    if (i >= images->list.count) return HU_OK;
+    hu_status st = tell_file(reader, i, &file);
+    *path = st == HU_OK ? file.path : NULL;
+    return st;
+}
+
 static void close_images(hu_reader *reader) {
     image_reader *images = (image_reader *)reader;
     images->list.label = NULL; /* the data set's own */
@@ -133,6 +143,7 @@ static hu_status read_later(hu_image_list *list, const hu_field *image, uint64_t
                     .reads = {[HU_FIELD_IMAGE] = true},
                     .read = read_image,
                     .tell = tell_file,
+                    .list = list_file,
                     .close = close_images};
     hu_memory_assign(list->names, HU_MEMORY_DATA);
     hu_memory_assign(list->name, HU_MEMORY_DATA);

@@ -72,6 +72,13 @@ static void close_pairs(hu_reader *reader) {
     hu_free(pairs);
 }
 
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    const pairs_reader *pairs = (const pairs_reader *)reader;
+    *path = NULL;
+    if (i >= (int64_t)pairs->names.count) return HU_OK;
+    return hu_path_join(pairs->folder, pairs->names.name[i], path);
+}
+
 /* Moves the rows of the top left part to the front of the pixels. */
 static void cut_rest(hu_image *image, int64_t height, int64_t width) {
     size_t from = (size_t)(image->width * HU_IMAGE_CHANNELS),
@@ -219,6 +226,7 @@ static hu_status open_half(const char *directory, const char *half, int64_t limi
     pairs->scale = choice->scale ? choice->scale : USUAL_SCALE;
     pthread_rwlock_init(&pairs->lock, NULL);
     pairs->reader.close = close_pairs;
+    pairs->reader.list = list_file;
     pairs->reader.drop = drop_pairs;
     pairs->reader.read = read_pairs;
     HU_TRY(hu_path_join(directory, half, &pairs->folder));

@@ -35,6 +35,9 @@ typedef struct hu_reader {
                       int64_t index, hu_image_room *room, uint8_t *sample);
     /* Tells the file of a sample. NULL: samples have none of their own. */
     hu_status (*tell)(const struct hu_reader *reader, int64_t index, hu_sample_file *file);
+    /* Path of number i of the files that samples are made of, pictures and what is said of them;
+     * *path NULL behind the last. Owner frees. NULL: there are none that nobody else tells of. */
+    hu_status (*list)(const struct hu_reader *reader, int64_t i, char **path);
     /* Gives up what it keeps, also while others read: kept_bytes is then 0, and samples are made of
      * their files, of the same bytes. NULL where kept_bytes is never above 0. */
     void (*drop)(struct hu_reader *reader);

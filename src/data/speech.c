@@ -133,6 +133,13 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     return path_of(files->folder, files->names.name[index], &file->path);
 }
 
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    const sound_files *files = (const sound_files *)reader;
+    *path = NULL;
+    if (i >= (int64_t)files->names.count) return HU_OK;
+    return path_of(files->folder, files->names.name[i], path);
+}
+
 static void close_files(hu_reader *reader) {
     sound_files *files = (sound_files *)reader;
     hu_free(files->folder);
@@ -145,7 +152,8 @@ static hu_status give_files(speech_half *half, hu_split *split) {
     sound_files *files;
     hu_status st = HU_NEW(&files);
     if (st != HU_OK) return st;
-    *files = (sound_files){{.tell = tell_file, .close = close_files}, half->folder, half->names};
+    *files = (sound_files){
+        {.tell = tell_file, .list = list_file, .close = close_files}, half->folder, half->names};
     half->folder = NULL;
     half->names = (hu_file_names){0};
     split->files = &files->reader;

@@ -136,7 +136,9 @@ static void take_row(const json_t *row, hu_standing *standing) {
     const char *event = hu_progress_event(row);
     standing->is_there = true;
     /* Skipped steps are numbers, not counts, and come before the row that counts them. */
-    if (strcmp(event, "skipped") == 0 || strcmp(event, "rescaled") == 0) return;
+    if (strcmp(event, "skipped") == 0 || strcmp(event, "rescaled") == 0 ||
+        strcmp(event, "data") == 0)
+        return;
     if (strcmp(event, "start") == 0) standing->state[0] = '\0';
     if (strcmp(event, "start") == 0) take_verb(row, standing);
     take_whole(row, "rows", &standing->rows);

@@ -180,6 +180,10 @@ static void put_end(lines *l, const json_t *row) {
     put_reason(l, row);
 }
 
+static void put_data_changed(lines *l, const json_t *row) {
+    put(l, "note: the data have changed, which is accepted: %s", word(row, "changed"));
+}
+
 /* A training of a comparison or a search. */
 static void put_row(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES];
@@ -198,7 +202,8 @@ const char *hu_progress_text(const json_t *row, char *text) {
                  {"epoch", put_epoch},
                  {"step", put_step},
                  {"end", put_end},
-                 {"row", put_row}};
+                 {"row", put_row},
+                 {"data", put_data_changed}};
     lines l = {text, 0};
     text[0] = '\0';
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

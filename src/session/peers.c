@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "comm/load.h"
 #include "config/used.h"
+#include "data/fingerprint.h"
 
 /* Name of the transport that the keys and the launcher ask for; NULL: none. A process that was
  * started alone needs none. *processes: of the launcher, 0 where it does not tell. */
@@ -207,17 +208,29 @@ static bool may_differ(const char *key) {
     return strncmp(key, "out.", strlen("out.")) == 0;
 }
 
+/* The data, line by line: classes, samples, numbers in memory and files. */
+static hu_status add_data(lines *all, const char *fingerprint) {
+    char *text;
+    hu_status st = hu_fingerprint_sum(fingerprint, &text);
+    for (char *line = text, *end; st == HU_OK && *line; line = end) {
+        end = line + strcspn(line, "\n");
+        if (*end) *end++ = '\0';
+        st = add_line(all, "data:", line);
+    }
+    hu_free(text);
+    return st;
+}
+
 /* All that decides about what the processes do together. */
 static hu_status write_lines(const hu_config *config, const hu_trainer *trainer,
-                             const hu_dataset *dataset, lines *all) {
+                             const char *fingerprint, lines *all) {
     hu_status st = HU_OK;
     HU_TRY(add_line(all, "version", HALFULP_VERSION));
     for (size_t i = 0; i < hu_config_key_count; i++)
         if (!may_differ(hu_config_keys[i].name))
             HU_TRY(add_key(all, config, hu_config_keys[i].name));
     if (!trainer) goto done;
-    HU_TRY(add_number(all, "training samples", (uint64_t)dataset->train.count));
-    HU_TRY(add_number(all, "validation samples", (uint64_t)dataset->validation.count));
+    HU_TRY(add_data(all, fingerprint));
     HU_TRY(add_number(all, "step", (uint64_t)hu_trainer_progress(trainer)->step));
     HU_TRY(add_number(all, "hash of the weights", hu_trainer_weights_hash(trainer)));
 done:
@@ -269,13 +282,13 @@ done:
 }
 
 hu_status hu_peers_compare(hu_peers *peers, const hu_config *config, const hu_trainer *trainer,
-                           const hu_dataset *dataset) {
+                           const char *fingerprint) {
     hu_status st = HU_OK;
     lines own = {0};
     size_t bytes;
     char *rows = NULL;
     if (!peers->job) return HU_OK;
-    HU_TRY(write_lines(config, trainer, dataset, &own));
+    HU_TRY(write_lines(config, trainer, fingerprint, &own));
     HU_TRY(gather_texts(peers, &own, &rows, &bytes));
     st = compare_rows(rows, bytes, peers->transport->size);
     peers->is_agreed = st != HU_OK;

@@ -46,11 +46,11 @@ hu_status hu_peers_team(void *context, const hu_comm_plan *plan, float *const *g
 /* Lets a trainer that is made with comm run the worker of this process. */
 void hu_peers_join(const hu_peers *peers, hu_train_comm *comm);
 
-/* Compares the configuration, and unless trainer is NULL the data, the weights and the step, of all
- * processes before the first step: HU_ERR_ARGUMENT names the first difference and who has it, in
- * all of them. */
+/* Compares the configuration, and unless trainer is NULL the data (by their fingerprint,
+ * data/fingerprint.h), the weights and the step, of all processes before the first step:
+ * HU_ERR_ARGUMENT names the first difference and who has it, in all of them. */
 hu_status hu_peers_compare(hu_peers *peers, const hu_config *config, const hu_trainer *trainer,
-                           const hu_dataset *dataset);
+                           const char *fingerprint);
 
 /* Compares the weights of all processes behind a step: HU_ERR_INTERNAL names who has others than
  * worker 0, in all of them. All must call it. NULL: there are no others. */

@@ -14,6 +14,7 @@
 #include "journal/graph.h"
 #include "journal/runs.h"
 #include "session/bits.h"
+#include "session/changed_data.h"
 #include "session/data.h"
 #include "session/held_images.h"
 #include "session/known.h"
@@ -244,6 +245,7 @@ static hu_status open_samples(hu_config *config, const char *directory, const hu
     hu_status st = HU_OK;
     hu_data_known known;
     char *class_names = NULL;
+    hu_changed_data found = {0};
     bool takes_all;
     HU_TRY(check_judged(config, run));
     HU_TRY(hu_held_images_other(config, directory, listener, &run->has_other_data, &takes_all));
@@ -253,11 +255,14 @@ static hu_status open_samples(hu_config *config, const char *directory, const hu
     HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
+    bool is_own = !run->has_other_data && !run->prompts && !run->dataset->only_test;
+    if (is_own) HU_TRY(hu_changed_data_find(config, run->dataset, directory, listener, &found));
     if (run->files.count == 0) hu_held_images_tell(run->dataset, takes_all, listener);
     /* Nothing is trained on other data: they need not fill a batch. */
     if (run->dataset->only_test || run->has_other_data)
         HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));
 done:
+    hu_changed_data_free(&found);
     hu_free(class_names);
     return st;
 }

@@ -170,6 +170,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(write_resolved(session));
     HU_TRY(hu_known_write(session->folder.path, session->dataset));
     HU_TRY(hu_held_images_write(session->config, session->dataset, session->folder.path));
+    HU_TRY(hu_changed_data_write(&session->data, session->folder.path));
     /* Whoever saved it may have been stopped before it was kept. */
     if (resume && hu_session_is_at_best(session)) HU_TRY(keep_best(session, true));
 done:
@@ -199,6 +200,9 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                             .peers = peers,
                             .leads = hu_peers_lead(peers),
                             .before = hu_ledger_now()};
+    /* Before anything of a run is written again. */
+    HU_TRY(
+        hu_changed_data_find(config, dataset, resume ? directory : NULL, listener, &session->data));
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
     hu_peers_join(peers, &options.comm);
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
@@ -224,6 +228,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                           : follow_folder(session, directory, resume));
     hu_opening opening = {config, dataset, &options, session->trainer, session->folder.path};
     HU_TRY(hu_talk_open(&opening, listener, session->judged, session->leads, &session->talk));
+    if (session->data.what[0]) HU_TRY(hu_talk_data(&session->talk, session->data.what));
 done:
     if (st != HU_OK) hu_session_close(session);
     return st;
@@ -234,6 +239,7 @@ void hu_session_close(hu_session *session) {
     hu_trainer_free(session->trainer);
     hu_run_folder_close(&session->folder);
     hu_check_run_close(&session->check);
+    hu_changed_data_free(&session->data);
     hu_precision_free(&session->precision);
     *session = (hu_session){0};
 }

@@ -9,6 +9,7 @@
 #include "journal/folder.h"
 #include "journal/result.h"
 #include "session/baseline.h"
+#include "session/changed_data.h"
 #include "session/check_run.h"
 #include "session/listener.h"
 #include "session/peers.h"
@@ -39,6 +40,7 @@ typedef struct hu_session {
     hu_check_run check;                       /* what is told of its steps */
     hu_baseline baseline;                     /* measured when the training has ended */
     hu_talk talk;                             /* what is said of it */
+    hu_changed_data data;                     /* as it is found now */
     bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
 

@@ -44,6 +44,12 @@ done:
     return st;
 }
 
+hu_status hu_talk_data(hu_talk *talk, const char *what) {
+    if (!talk->file) return HU_OK;
+    json_t *facts = json_pack("{s:I, s:s}", "step", (json_int_t)talk->first, "changed", what);
+    return hu_progress_write(talk->file, "data", facts, NULL); /* the listener has heard it */
+}
+
 void hu_talk_close(hu_talk *talk) {
     hu_progress_close(talk->file);
     *talk = (hu_talk){0};

@@ -31,6 +31,9 @@ hu_status hu_talk_open(const hu_opening *opening, const hu_listener *listener, h
                        bool writes, hu_talk *talk);
 void hu_talk_close(hu_talk *talk);
 
+/* The data have changed, as what says, and that was accepted: event "data". */
+hu_status hu_talk_data(hu_talk *talk, const char *what);
+
 /* After a step, before what it is judged by: news for the listener; events "skipped" and
  * "rescaled". */
 hu_status hu_talk_step(hu_talk *talk, const hu_talk_state *state);
