@@ -5,7 +5,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "base/error.h"
 
@@ -32,10 +36,66 @@ hu_status hu_io_fail(const char *path, const char *what, int error) {
     return status;
 }
 
-hu_status hu_io_open(const char *path, int flags, int *descriptor) {
+static hu_status open_file(const char *path, int flags, int *descriptor) {
     do *descriptor = open(path, flags | O_CLOEXEC, 0666);
     while (*descriptor < 0 && errno == EINTR);
     return *descriptor < 0 ? hu_io_fail(path, "cannot open", errno) : HU_OK;
+}
+
+/* Whether a word of the command line is the path, or ends with it: config=PATH, @PATH, text:PATH.
+ */
+static bool is_in_words(const char *words, size_t bytes, const char *path) {
+    size_t length = strlen(path);
+    for (const char *word = words; word < words + bytes; word += strlen(word) + 1) {
+        size_t own = strlen(word);
+        if (own < length || strcmp(word + own - length, path) != 0) continue;
+        if (own == length || strchr("=@:", word[own - length - 1])) return true;
+    }
+    return false;
+}
+
+/* Whether the user has named the path: proc(5), /proc/PID/cmdline. */
+static bool is_named(const char *path) {
+    enum { WORDS_BYTES = 1 << 16 };
+    char words[WORDS_BYTES + 1];
+    size_t bytes = 0;
+    int descriptor = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 1; descriptor >= 0 && got > 0 && bytes < WORDS_BYTES; bytes += (size_t)got)
+        if ((got = read(descriptor, words + bytes, WORDS_BYTES - bytes)) < 0) break;
+    if (descriptor >= 0) close(descriptor);
+    words[bytes] = '\0';
+    return bytes > 0 && is_in_words(words, bytes, path);
+}
+
+/* What is no file is waited for only where the user gave it: by its name, or a descriptor that a
+ * shell has opened (/dev/stdin, <(...)), whose pipe lies in no folder. */
+static bool is_given(int descriptor, const char *path) {
+    struct statfs system;
+    return (fstatfs(descriptor, &system) == 0 && system.f_type == PIPEFS_MAGIC) ||
+           strncmp(path, "/dev/", strlen("/dev/")) == 0 || is_named(path);
+}
+
+static const char *kind_of(mode_t mode) {
+    return S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "device";
+}
+
+/* For reading: a pipe that nobody fills must not be waited for. */
+static hu_status open_read(const char *path, int flags, int *descriptor) {
+    struct stat info;
+    hu_status st = open_file(path, flags | O_NONBLOCK, descriptor);
+    if (st != HU_OK) return st;
+    if (fstat(*descriptor, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+        return HU_OK;
+    bool is_asked = is_given(*descriptor, path);
+    close(*descriptor);
+    *descriptor = -1;
+    if (is_asked) return open_file(path, flags, descriptor);
+    return hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file", path, kind_of(info.st_mode));
+}
+
+hu_status hu_io_open(const char *path, int flags, int *descriptor) {
+    bool only_reads = (flags & (O_ACCMODE | O_DIRECTORY)) == O_RDONLY;
+    return only_reads ? open_read(path, flags, descriptor) : open_file(path, flags, descriptor);
 }
 
 hu_status hu_io_write(int descriptor, const char *path, const void *data, size_t bytes) {

@@ -14,7 +14,9 @@
 hu_status hu_io_fail(const char *path, const char *what, int error);
 
 /* open(2) with O_CLOEXEC and permissions 0666 less the umask. *descriptor: -1 on failure; owner
- * closes. */
+ * closes. What is opened for reading is a file or a folder, and is never waited for; a pipe or a
+ * device only where the user gave it: on the command line, or as a descriptor of a shell
+ * (/dev/stdin, <(...)). HU_ERR_CORRUPT: another one. Proof: tests/program/hostile_test.py. */
 hu_status hu_io_open(const char *path, int flags, int *descriptor);
 
 /* All the bytes; a write that takes none of them is a failure. On failure some may be written. */

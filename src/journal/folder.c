@@ -22,6 +22,7 @@
 #include "base/replacement.h"
 #include "engine/record.h"
 #include "journal/board.h"
+#include "journal/owned.h"
 #include "product/dnn.h"
 #include "show/json.h"
 #include "task/metric.h"
@@ -149,7 +150,9 @@ done:
 
 /* The lock is the descriptor's: it ends with the process, however that ends. */
 hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
-    hu_status st = hu_io_open(directory, O_RDONLY | O_DIRECTORY, descriptor);
+    *descriptor = -1;
+    hu_status st = hu_owned_check(directory);
+    if (st == HU_OK) st = hu_io_open(directory, O_RDONLY | O_DIRECTORY, descriptor);
     if (st != HU_OK) return st;
     /* Who only looks whether somebody trains here holds it for a moment (hu_folder_is_held). */
     const struct timespec moment = {.tv_nsec = 20000000};

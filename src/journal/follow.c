@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "journal/owned.h"
 #include "journal/progress.h"
 #include "journal/progress_text.h"
 
@@ -31,6 +32,7 @@ hu_status hu_follow_open(const char *folder, hu_follow **follow) {
     hu_follow *made = NULL;
     *follow = NULL;
     if (!hu_file_exists(folder)) return hu_fail(HU_ERR_MISSING, "%s: no such folder", folder);
+    HU_TRY(hu_owned_check(folder));
     HU_TRY(HU_NEW(&made));
     HU_TRY(hu_path_join(folder, HU_PROGRESS_FILE, &made->path));
     *follow = made;

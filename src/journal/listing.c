@@ -50,7 +50,10 @@ static hu_status read_files(const char *folder, run_files *files) {
     char *path = NULL;
     struct stat about;
     *files = (run_files){.folder = folder};
-    HU_TRY(hu_run_folder_config(folder, &path));
+    st = hu_run_folder_config(folder, &path);
+    files->is_damaged = st == HU_ERR_CORRUPT; /* links and pipes in place of files */
+    if (files->is_damaged) return HU_OK;
+    HU_TRY(st);
     if (stat(path, &about) == 0) files->changed = about.st_mtime;
     HU_TRY(note(hu_yaml_read(path, &files->config), &files->is_damaged));
     HU_TRY(note(hu_result_read(folder, &files->result), &files->is_damaged));

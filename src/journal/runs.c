@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "journal/owned.h"
 #include "journal/progress.h"
 
 static const char config_name[] = "config.resolved.yaml";
@@ -128,6 +129,7 @@ hu_status hu_run_folder_config(const char *directory, char **path) {
     bool is_there = false;
     hu_status st = hu_path_join(directory, config_name, path);
     if (st == HU_OK) st = hu_file_find(*path, &is_there);
+    if (st == HU_OK && is_there) st = hu_owned_check(directory);
     if (st == HU_OK && is_there) return HU_OK;
     hu_free(*path);
     *path = NULL;

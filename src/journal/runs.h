@@ -8,7 +8,7 @@
 
 /* Path of a run's resolved configuration; owner frees. HU_ERR_MISSING: the folder is no run;
  * HU_ERR_ARGUMENT: it is that of a comparison, a demo or a search, of which the first runs are
- * named. */
+ * named; HU_ERR_CORRUPT: it holds what is no file of its own (journal/owned.h). */
 hu_status hu_run_folder_config(const char *directory, char **path);
 
 /* The folders directly below that are runs, by name. Owner frees with hu_names_free. */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "config/config.h"
 #include "journal/folder.h"
+#include "journal/owned.h"
 #include "journal/runs.h"
 #include "report/roles.h"
 #include "show/json.h"
@@ -84,6 +85,7 @@ static const hu_metric *metric_of(const hu_report_run *run) {
 static hu_status add_run(hu_report *report, const char *folder) {
     hu_report_run *run = NULL;
     hu_status st;
+    HU_TRY(hu_owned_check(folder));
     HU_TRY(new_run(report, &run));
     HU_TRY(hu_strdup(folder, &run->folder));
     HU_TRY(read_config(run));
@@ -150,7 +152,8 @@ static hu_status add_folder(hu_report *report, const char *folder) {
     bool is_run;
     json_t *list = NULL;
     uint32_t number;
-    hu_status st = hu_run_folder_is(folder, &is_run);
+    hu_status st = hu_owned_check(folder);
+    if (st == HU_OK) st = hu_run_folder_is(folder, &is_run);
     if (st != HU_OK || is_run) return st == HU_OK ? add_run(report, folder) : st;
     st = hu_names_intern(&report->folders, folder, HU_NAMES_NONE, &number);
     if (st == HU_OK) st = read_list(folder, &list);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "journal/owned.h"
 #include "precision/plan.h"
 #include "session/data.h"
 #include "session/options.h"
@@ -93,6 +94,7 @@ hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener) {
     snprintf(plans, sizeof plans, "%s/plans", assign->directory);
     HU_TRY(hu_directory_create(assign->directory));
     HU_TRY(hu_directory_create(plans));
+    HU_TRY(hu_owned_check(assign->directory));
 done:
     return st;
 }

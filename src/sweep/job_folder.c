@@ -12,6 +12,7 @@
 #include "config/used.h"
 #include "journal/folder.h"
 #include "journal/follow.h"
+#include "journal/owned.h"
 #include "show/json.h"
 
 enum { TAIL_BYTES = 4096 };
@@ -147,6 +148,7 @@ hu_status hu_job_folder_read(const hu_keys *common, hu_job *job) {
     job->result = NULL;
     job->seconds = 0.0;
     job->state = HU_JOB_NEW;
+    HU_TRY(hu_owned_check(job->directory));
     HU_TRY(hu_path_join(job->directory, "config.resolved.yaml", &path));
     HU_TRY(hu_file_find(path, &is_there));
     if (!is_there) goto done;

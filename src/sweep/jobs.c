@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
+#include "journal/owned.h"
 #include "sweep/job_folder.h"
 
 extern char **environ;
@@ -93,6 +94,7 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
     char *words[MAX_WORDS];
     int n = 0;
     hu_status st = hu_directory_create(job->directory);
+    if (st == HU_OK) st = hu_owned_check(job->directory);
     if (st != HU_OK) return st;
     snprintf(config, sizeof config, "config=%s/common.yaml", jobs->directory);
     snprintf(folder, sizeof folder, "run.dir=%s", job->directory);
