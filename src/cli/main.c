@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
+#include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "comm/load.h"
@@ -136,7 +137,8 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     if (hu_config_subjects(config) < verb->min_subjects)
         st = missing_subject(verb);
     else
-        st = verb->run(config, exit_code);
+        st = hu_outputs_check(verb, config, argc, argv);
+    if (st == HU_OK) st = verb->run(config, exit_code);
     hu_config_free(config);
     return st;
 }
