@@ -125,6 +125,15 @@ static void warn_of_keys(const hu_verb *verb, const hu_config *config) {
     }
 }
 
+/* A closed pipe ends a verb that only tells something, as any program. A training is not lost with
+ * its reader: what nobody reads is dropped, and that the result could not be written is told in the
+ * end. */
+static void outlive_readers(const hu_verb *verb) {
+    static const char *const trains[] = {"train", "resume", "demo", "compare", "assign", "why"};
+    for (size_t i = 0; i < sizeof trains / sizeof *trains; i++)
+        if (strcmp(verb->name, trains[i]) == 0) signal(SIGPIPE, SIG_IGN);
+}
+
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
     hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
@@ -133,6 +142,7 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     if (st == HU_OK) st = check_processes(verb);
     if (st == HU_OK) st = hu_config_load(&request, &config);
     if (st != HU_OK) return st;
+    outlive_readers(verb);
     warn_of_keys(verb, config);
     if (hu_config_subjects(config) < verb->min_subjects)
         st = missing_subject(verb);
@@ -141,12 +151,6 @@ static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index,
     if (st == HU_OK) st = verb->run(config, exit_code);
     hu_config_free(config);
     return st;
-}
-
-/* Results that could not be written are no results. */
-static hu_status close_output(void) {
-    if (fflush(stdout) == 0 && !ferror(stdout)) return HU_OK;
-    return hu_fail(HU_ERR_IO, "cannot write the result: %s", strerror(errno));
 }
 
 /* Threads that wait for each other spin for milliseconds by default, which costs a busy machine
@@ -177,6 +181,7 @@ static void let_others_speak(hu_status status) {
 int main(int argc, char **argv) {
     hu_descriptors_fill();
     hu_json_guard();
+    hu_stdout_open();
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
     hu_failure_watch();
@@ -205,7 +210,7 @@ int main(int argc, char **argv) {
                      "halfulp --help lists them",
                      argv[1]);
     /* The verb's failure is the one that is told; a full disk is told if there is no other. */
-    hu_status closed = close_output();
+    hu_status closed = hu_stdout_end();
     if (st == HU_OK) st = closed;
     if (st == HU_OK && hu_json_ran_out())
         st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");

@@ -4,6 +4,16 @@
 #include "show/json.h"
 #include "show/table.h"
 
+/* From here on all that is printed to stdout is written by calls that are repeated when a signal
+ * interrupts them, or a pipe has no room, until all of it is written or one of them fails. Once, at
+ * the start of a program, before anything is printed. Where the C library cannot have a stream of
+ * its own, stdout stays what it is. */
+void hu_stdout_open(void);
+
+/* Writes what is left. HU_ERR_IO: some of what was printed could not be written, and why; results
+ * that could not be written are no results. */
+hu_status hu_stdout_end(void);
+
 /* Prints the whole table. HU_ERR_MEMORY. */
 hu_status hu_show_table(const hu_table *table);
 

@@ -9,6 +9,7 @@
  *   FAULTS_KIND     what it fails with: the number of an error, or "short": a write takes the first
  *                   half of its bytes, "nothing": it takes none, without an error
  *   FAULTS_LAST     "on": all later calls of that name fail, too
+ *   FAULTS_STDOUT   so many writes to descriptor 1 are interrupted by a signal before they begin
  *   FAULTS_RECORD   a file: what was done, as records of a letter, two lengths and two texts:
  *                   c path (created), w path bytes (appended), t path number (cut), s path
  * (synced), r path path (renamed), u path (unlinked), m path (folder made)
@@ -127,7 +128,17 @@ int __open_2(const char *path, int flags) {
     return open(path, flags);
 }
 
+/* Of the first writes to stdout. */
+static bool is_interrupted(int descriptor) {
+    static int interrupted;
+    if (descriptor != STDOUT_FILENO || interrupted >= atoi(variable("FAULTS_STDOUT"))) return false;
+    interrupted++;
+    errno = EINTR;
+    return true;
+}
+
 ssize_t write(int descriptor, const void *data, size_t bytes) {
+    if (is_interrupted(descriptor)) return -1;
     int error = fault("write", path_of(descriptor));
     if (error > 0) errno = error;
     if (error > 0) return -1;

@@ -135,6 +135,14 @@ def failing_resumption(checks, cwd):
     fail_each(checks, cwd, ["resume", "run"], calls, reference, f"{cwd}/before")
 
 
+def interrupted_results(checks, cwd):
+    """Writes to stdout that a signal interrupts are repeated, by whatever verb."""
+    program.train(*KEYS, cwd=cwd)
+    for words in (["report", "run"], ["why", "run"], ["eval", "run", "--json"], ["list", "."], ["fmt", "fp16"]):
+        code, out, err = faulty(*words, cwd=cwd, stdout=3)
+        checks.same((code, out), (0, program.call(*words, cwd=cwd)[1]), f"{words}: {err}")
+
+
 def records(path):
     """(letter, path, bytes) of everything that was done to the files."""
     with open(path, "rb") as file:
@@ -260,4 +268,4 @@ def config_is_sound(cwd):
 if program.sanitizer() or not os.path.exists(SHIM):
     print("the library of faults is not to be had, or a sanitizer stands in its place: left out")
     sys.exit(77)
-program.main(failing_calls, failing_resumption, power_loss)
+program.main(interrupted_results, failing_calls, failing_resumption, power_loss)

@@ -14,7 +14,7 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
          "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "plan.resolved.yaml",
-         "result.json", "events.out.tfevents", "report.html", "progress.jsonl", "best"}
+         "result.json", "events.out.tfevents", "report.html", "progress.jsonl", "best", "data.txt"}
 
 
 def train_json(checks, cwd):
@@ -125,6 +125,23 @@ def full_stdout(checks, cwd):
     checks.same(process.returncode, 5, f"a result that cannot be written ({process.stderr!r})")
 
 
+def closed_terminal(checks, cwd):
+    """Who reads the first line of a training and goes away does not end it: its end is that of one that was read."""
+    program.train(*TINY, "steps=30", cwd=cwd, run="read")
+    for run, script, code in (("both", "2>&1 | head -1", 5), ("progress", "2> >(head -1 >first) >result", 0)):
+        script = f"set -o pipefail; '{program.HALFULP}' train {' '.join(TINY)} steps=30 run.dir={run} quiet=off {script}"
+        done = program.subprocess.run(["bash", "-c", script], cwd=cwd, timeout=program.patience(60), text=True,
+                                      stdin=program.subprocess.DEVNULL, stdout=program.subprocess.PIPE)
+        checks.same(done.returncode, code, f"{run}: exit code of a training without a reader")
+        with open(f"{cwd}/{run}/result.json") as ours, open(f"{cwd}/read/result.json") as theirs:
+            checks.same(json.load(ours)["weights_hash"], json.load(theirs)["weights_hash"], f"{run}: trained to the end")
+        with open(f"{cwd}/{run}/progress.jsonl") as file:
+            checks.same(json.loads(file.readlines()[-1])["state"], "finished", f"{run}: its last row")
+    listing = program.subprocess.run(["bash", "-c", f"'{program.HALFULP}' help keys | head -1"], cwd=cwd, text=True,
+                                     capture_output=True, timeout=program.patience(60))
+    checks.that(listing.returncode == 0 and listing.stderr == "", f"a list that is cut says nothing: {listing.stderr}")
+
+
 def fall_back(checks, cwd):
     """Without the default data set the glyphs are taken, and the output says so."""
     folder = "/usr/share/datasets"
@@ -193,4 +210,4 @@ def no_number(checks, cwd):
         checks.same(json.load(file)["train_loss"], None, "and its result")
 
 
-program.main(no_number, train_json, train_text, terminal, dumb_terminal, full_stdout, fall_back, ledger)
+program.main(no_number, train_json, train_text, terminal, dumb_terminal, full_stdout, closed_terminal, fall_back, ledger)
