@@ -30,7 +30,7 @@ def sound(checks, cwd, run, what):
         copy = f"look-{step}"
         os.makedirs(f"{cwd}/{copy}/checkpoint", exist_ok=True)
         name = os.path.basename(program.checkpoints(cwd, run)[step])
-        for file in ("config.resolved.yaml", f"checkpoint/{name}"):
+        for file in ("config.resolved.yaml", "data.txt", f"checkpoint/{name}"):
             with open(f"{cwd}/{run}/{file}", "rb") as source, open(f"{cwd}/{copy}/{file}", "wb") as to:
                 to.write(source.read())
         code, out, err = program.call("eval", copy, "--json", cwd=cwd)
