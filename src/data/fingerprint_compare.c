@@ -136,11 +136,20 @@ static void tell(telling *t, const line *kept, const line *found) {
         say_values(t, kept, found);
 }
 
+static bool is_name(const line *l) {
+    return begins(l->key, l->key_bytes, "class ") || begins(l->key, l->key_bytes, "names") ||
+           begins(l->key, l->key_bytes, "source names");
+}
+
 static bool is_compared(const line *l, bool only_names) {
-    bool is_name = begins(l->key, l->key_bytes, "class ") ||
-                   begins(l->key, l->key_bytes, "names") ||
-                   begins(l->key, l->key_bytes, "source names");
-    return is_name || (!only_names && !begins(l->key, l->key_bytes, "data"));
+    return is_name(l) || (!only_names && !begins(l->key, l->key_bytes, "data"));
+}
+
+/* Classes that had numbers alone may be given names. */
+static bool gives_names(const lines *kept, const line *l) {
+    bool has_names = false;
+    for (size_t i = 0; i < kept->count && !has_names; i++) has_names = is_name(&kept->line[i]);
+    return is_name(l) && !has_names;
 }
 
 /* In the order of the first list, whose lines are looked for in the second. */
@@ -155,6 +164,7 @@ static hu_status look(const lines *list, const lines *other, bool is_kept, bool 
         const line *own = &list->line[i];
         if (!is_compared(own, only_names)) continue;
         const line *its = bsearch(own, sorted, other->count, sizeof *sorted, by_key);
+        if (!its && !is_kept && gives_names(other, own)) continue;
         if (!its)
             tell(t, is_kept ? own : NULL, is_kept ? NULL : own);
         else if (is_kept && !is_equal(own, its))

@@ -145,6 +145,17 @@ static void tell_note(const hu_session *session) {
     }
 }
 
+/* Where the run is to go on, or to begin; nothing of its folder is written yet. */
+static hu_status load_state(hu_session *session, const char *directory, bool resume,
+                            hu_run_saved *saved) {
+    hu_status st = resume
+                       ? load_newest(session, directory, saved)
+                       : hu_initial_weights(session->config, session->trainer, session->listener);
+    if (st != HU_OK) return st;
+    return hu_changed_data_find(session->config, session->dataset, resume ? directory : NULL,
+                                session->listener, &session->data);
+}
+
 /* A new folder, or the one that is gone on with from its newest checkpoint. Plan and graph are
  * written again: they are this program's. */
 static hu_status open_folder(hu_session *session, const char *directory, bool resume) {
@@ -153,13 +164,12 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     char *plan = NULL, *graph = NULL;
     HU_TRY(make_plan(session, &plan));
     HU_TRY(make_graph(session, &graph));
+    HU_TRY(load_state(session, directory, resume, &saved));
     if (resume) {
-        HU_TRY(load_newest(session, directory, &saved));
         HU_TRY(hu_run_folder_reopen(directory, session->config, session->trainer, &saved,
                                     &session->folder));
         tell_note(session);
     } else {
-        HU_TRY(hu_initial_weights(session->config, session->trainer, session->listener));
         HU_TRY(
             hu_run_folder_create(directory, session->config, session->trainer, &session->folder));
     }
@@ -183,8 +193,7 @@ done:
 /* A process that does not lead begins where the leader does. */
 static hu_status follow_folder(hu_session *session, const char *directory, bool resume) {
     hu_run_saved saved = {0};
-    hu_status st = resume ? load_newest(session, directory, &saved)
-                          : hu_initial_weights(session->config, session->trainer, session->listener);
+    hu_status st = load_state(session, directory, resume, &saved);
     hu_run_saved_free(&saved);
     return st;
 }
@@ -200,9 +209,6 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                             .peers = peers,
                             .leads = hu_peers_lead(peers),
                             .before = hu_ledger_now()};
-    /* Before anything of a run is written again. */
-    HU_TRY(
-        hu_changed_data_find(config, dataset, resume ? directory : NULL, listener, &session->data));
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
     hu_peers_join(peers, &options.comm);
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));

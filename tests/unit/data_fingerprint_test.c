@@ -57,6 +57,8 @@ static void compares(void **unused) {
             "class 1: found 'c', expected 'b'");
     differs("class 0: a\n", "class 0: a\nclass 1: b\ntest file x: 1 0\n", false,
             "class 1 is new; test file x is new");
+    differs("train samples: 2\n", "class 0: a\ntrain samples: 3\n", false,
+            "train samples: found '3', expected '2'");
     differs("test rows label: 8 0\n", "", false, "test rows label is not there any more");
     differs("train file x: 15 -\n", "train file x: 1 -\n", false,
             "train file x: found 1 bytes, expected 15");
