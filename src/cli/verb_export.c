@@ -81,6 +81,12 @@ static hu_status choose_file(const hu_config *config, const char *directory, cha
     return st == HU_OK ? hu_strdup(file, path) : st;
 }
 
+/* A folder that is only read has room for no file, other folders have. */
+static hu_status advise(const hu_config *config, hu_status st) {
+    if (st != HU_ERR_IO || hu_config_asked(config, "out.file")) return st;
+    return hu_fail(st, "%s; out=FILE.safetensors writes it elsewhere", hu_last_error());
+}
+
 /* What the file holds, and the hash of the weights, by which it is recognised again. */
 static hu_status report(const hu_config *config, const hu_export_options *options,
                         const hu_saved_run *run, const char *path, const hu_export_report *made) {
@@ -116,7 +122,7 @@ static hu_status run_export(hu_config *config, int *exit_code) {
     HU_TRY(read_options(config, &options));
     HU_TRY(choose_file(config, run.directory, &path));
     choose_header(config, path, &options);
-    HU_TRY(hu_trainer_export(run.trainer, path, &options, &made));
+    HU_TRY(advise(config, hu_trainer_export(run.trainer, path, &options, &made)));
     HU_TRY(report(config, &options, &run, path, &made));
 done:
     hu_free(path);

@@ -26,6 +26,12 @@ static hu_status path_of(const hu_config *config, char **path) {
     return hu_strdup("report.html", path);
 }
 
+/* A folder that is only read has room for no page, other folders have. */
+static hu_status advise(const hu_config *config, hu_status st) {
+    if (st != HU_ERR_IO || hu_config_asked(config, "out.file")) return st;
+    return hu_fail(st, "%s; out=FILE.html writes it elsewhere", hu_last_error());
+}
+
 /* What was written, and what the runs lack. */
 static hu_status print(const hu_config *config, const hu_report *report, const char *path) {
     json_t *runs = json_array();
@@ -53,7 +59,7 @@ static hu_status run_report(hu_config *config, int *exit_code) {
         HU_TRY(hu_report_add(&report, hu_config_subject(config, i)));
     HU_TRY(path_of(config, &path));
     HU_TRY(hu_config_text(config, "out.section", &section));
-    HU_TRY(hu_report_file(&report, path, section));
+    HU_TRY(advise(config, hu_report_file(&report, path, section)));
     HU_TRY(print(config, &report, path));
 done:
     hu_free(path);

@@ -10,6 +10,7 @@
 #include "cli/peers.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
+#include "journal/place.h"
 #include "report/report.h"
 #include "session/bits_result.h"
 #include "session/class_facts.h"
@@ -119,6 +120,8 @@ static hu_status open_all(hu_config *config, opened *o, hu_peers *peers) {
     hu_status st = HU_OK;
     const hu_listener *listener = hu_peers_lead(peers) ? &o->heard : NULL;
     HU_TRY(hu_progress_listener(config, &o->heard));
+    /* What would fail when all is read fails now. */
+    if (o->resume && hu_peers_lead(peers)) HU_TRY(hu_run_folder_check_writable(o->directory));
     HU_TRY(o->resume ? hu_saved_run_data(config, o->directory, listener, &o->dataset)
                      : hu_session_dataset(config, listener, &o->dataset));
     HU_TRY(

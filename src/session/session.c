@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "journal/graph.h"
+#include "journal/place.h"
 #include "journal/plan.h"
 #include "session/answers.h"
 #include "session/bits.h"
@@ -111,9 +112,18 @@ static hu_status write_resolved(const hu_session *session) {
     return st;
 }
 
+/* Whether the folder is where it was; else the state is saved where it is now, if this process has
+ * all of it. */
+static hu_status find_folder(hu_session *session) {
+    bool has_all = !session->peers || !session->peers->transport;
+    if (!session->leads) return HU_OK;
+    return hu_run_folder_find_again(&session->folder, has_all ? session->trainer : NULL);
+}
+
 /* A checkpoint, and the plan that goes with it. */
 static hu_status save(hu_session *session) {
     hu_status st = hu_peers_compare_weights(session->peers, session->trainer);
+    if (st == HU_OK) st = find_folder(session);
     if (st == HU_OK) st = hu_trainer_gather(session->trainer);
     if (st != HU_OK || !session->leads) return st;
     st = hu_run_folder_save(&session->folder, session->trainer);
@@ -126,6 +136,8 @@ static hu_status save(hu_session *session) {
 static hu_status keep_best(hu_session *session, bool is_saved) {
     bool has_all = !session->peers || !session->peers->transport;
     if (!is_saved && !has_all) return HU_OK;
+    hu_status st = find_folder(session);
+    if (st != HU_OK) return st;
     return hu_run_folder_keep_best(&session->folder, session->trainer, is_saved);
 }
 
@@ -300,6 +312,7 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     if (session->folder.bits)
         HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
+    HU_TRY(find_folder(session)); /* pictures are made in it */
     HU_TRY(hu_session_judge(session, result, &value));
     if (is_logged) HU_TRY(write_row(session, report, value, result));
     hu_talk_state state = talk_state(session, report, value);
@@ -413,6 +426,7 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     }
     hu_trainer_watch(session->trainer, session->interrupted);
     while (!hu_session_is_over(session) && !result->has_diverged) {
+        HU_TRY(find_folder(session));
         HU_TRY(one_step(session, result));
         if (!is_interrupted(session) || hu_session_is_over(session)) continue;
         HU_TRY(save(session));
@@ -432,5 +446,10 @@ hu_status hu_session_run(hu_session *session, hu_session_result *result) {
     if (session->leads && !result->has_diverged) write_answers(session);
     tell_losses(session);
 done:
+    /* A file that could not be made may be one of a folder that was moved just now. */
+    if (st == HU_ERR_MISSING || st == HU_ERR_IO) {
+        hu_status found = find_folder(session);
+        if (found != HU_OK) st = found;
+    }
     return tell_end(session, st, result);
 }
