@@ -207,7 +207,7 @@ def files_are_heard(checks, cwd):
     with open(path, encoding="utf-8") as file:
         texts = file.read()
     program.put(made, "train/transcripts.txt", texts.replace("'", "").encode())
-    code, _, err = program.call("resume", "hears", "steps=10", cwd=cwd)
+    code, _, err = program.call("resume", "hears", "steps=10", "data.changed=accept", cwd=cwd)
     checks.same(code, 0, f"fewer letters in the texts than in the alphabet: {err}")
     program.put(made, "train/transcripts.txt", texts.replace("'", "-").encode())
     refuses(3, "03.wav: found the character '-', which the alphabet of the run lacks", "resume", "hears", "steps=12")
