@@ -10,6 +10,8 @@
 
 /* A stream is a name, not a number given out: adding a tensor moves no other stream. */
 uint64_t hu_stream_id(const char *purpose, const char *name) {
+    if (!purpose) purpose = "";
+    if (!name) name = "";
     uint64_t seed = XXH64(purpose, strlen(purpose), 0);
     return XXH64(name, strlen(name), seed);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "data/class_names.h"
 #include "data/kind.h"
@@ -279,20 +280,24 @@ static const char *name_at(const char *name, int64_t count, int64_t i) {
 }
 
 const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t class_number) {
+    if (!dataset) return NULL;
     return name_at(dataset->class_names, dataset->class_name_count, class_number);
 }
 
 const char *hu_dataset_source_name(const hu_dataset *dataset, int64_t number) {
+    if (!dataset) return NULL;
     return name_at(dataset->source_names, dataset->source_name_count, number);
 }
 
 int hu_dataset_find(const hu_dataset *dataset, const char *name) {
+    if (!dataset || !name) return -1;
     for (int f = 0; f < dataset->field_count; f++)
         if (strcmp(dataset->field[f].name, name) == 0) return f;
     return -1;
 }
 
 int64_t hu_field_elements(const hu_field *field) {
+    if (!field) return 0;
     int64_t elements = 1;
     for (int i = 0; i < field->rank; i++) elements *= field->extent[i];
     return elements;
@@ -300,6 +305,7 @@ int64_t hu_field_elements(const hu_field *field) {
 
 void hu_dataset_set_images(hu_dataset *dataset, int64_t height, int64_t width, int64_t channels,
                            int64_t classes) {
+    if (!dataset) return;
     dataset->field[HU_FIELD_IMAGE] = (hu_field){.name = "image",
                                                 .type = HU_FIELD_U8,
                                                 .rank = 3,
@@ -337,6 +343,7 @@ static hu_status find_directory(const hu_data_kind *kind, const char *spec, char
 }
 
 bool hu_dataset_available(const char *spec) {
+    if (!spec) return false;
     const hu_data_kind *kind;
     char *directory = NULL;
     bool available = find_kind(spec, &kind) == HU_OK &&
@@ -464,18 +471,23 @@ static hu_status check_there(const hu_data_kind *kind, const char *spec, const c
 }
 
 hu_status hu_dataset_open(const char *spec, const hu_data_limits *limits, hu_dataset **dataset) {
+    HU_GIVEN(dataset);
+    *dataset = NULL;
+    HU_GIVEN(spec);
     return hu_dataset_open_images(spec, limits, NULL, dataset);
 }
 
 hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
                                  const hu_image_choice *choice, hu_dataset **dataset) {
+    HU_GIVEN(dataset);
+    *dataset = NULL;
+    HU_GIVEN(spec);
     static const hu_data_limits all = {0, 0};
     static const hu_image_choice usual = {.size = 0};
     hu_status st = HU_OK;
     const hu_data_kind *kind;
     char *directory = NULL;
     void *block = NULL;
-    *dataset = NULL;
     if (!limits) limits = &all;
     if (!choice) choice = &usual;
     if (limits->train < 0 || limits->test < 0)

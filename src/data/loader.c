@@ -1,11 +1,11 @@
 /* Samples of one part of a data set, field by field, in the order of an epoch. */
-#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include <halfulp/data.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/ahead.h"
@@ -147,6 +147,7 @@ static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {
 }
 
 const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
+    if (!dataset || (int)half < HU_HALF_TRAIN || half > HU_HALF_VALIDATION) return NULL;
     const hu_split *split = part_of(dataset, half);
     return split->field ? split->field : dataset->field;
 }
@@ -173,9 +174,16 @@ static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_order_sett
 
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
                            const hu_loader_settings *settings, hu_loader **loader) {
+    HU_GIVEN(loader);
+    *loader = NULL;
+    HU_GIVEN(dataset);
+    HU_GIVEN(settings);
+    if ((int)half < HU_HALF_TRAIN || half > HU_HALF_VALIDATION)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: half is %d, expected 0 to %d", __func__, (int)half,
+                       HU_HALF_VALIDATION);
+    HU_GIVEN_IF(settings->buckets, settings->bucket_count > 0);
     hu_status st = HU_OK;
     void *block = NULL;
-    *loader = NULL;
     const hu_split *split = part_of(dataset, half);
     if (split->count < 1)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data %s: the part has no sample", dataset->name));
@@ -215,10 +223,12 @@ void hu_loader_close(hu_loader *loader) {
 }
 
 int64_t hu_loader_count(const hu_loader *loader) {
+    if (!loader) return 0;
     return loader->split->count;
 }
 
 hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
+    HU_GIVEN(loader);
     if (epoch < 0)
         return hu_fail(HU_ERR_ARGUMENT, "epoch: found %lld, expected 0 or more", (long long)epoch);
     uint64_t seed = loader->settings.seed;
@@ -227,17 +237,28 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
     return HU_OK;
 }
 
+/* Whether samples first .. first+count-1 are there. */
+static bool has_samples(const hu_loader *loader, int64_t first, int64_t count) {
+    return first >= 0 && count >= 0 && count <= loader->split->count - first;
+}
+
 hu_status hu_loader_want(hu_loader *loader, int64_t first, int64_t count) {
-    assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
+    HU_GIVEN(loader);
+    if (!has_samples(loader, first, count))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "hu_loader_want: found %lld samples from %lld on, expected some of %lld",
+                       (long long)count, (long long)first, (long long)loader->split->count);
     if (!loader->ahead || count == 0) return HU_OK;
     return hu_ahead_want(loader->ahead, loader->order.epoch, first, count);
 }
 
 double hu_loader_waited(const hu_loader *loader) {
+    if (!loader) return 0.0;
     return loader->ahead ? hu_ahead_waited(loader->ahead) : 0.0;
 }
 
 int64_t hu_loader_index(const hu_loader *loader, int64_t position) {
+    if (!loader || position < 0 || position >= loader->split->count) return -1;
     return hu_order_index(&loader->order, position);
 }
 
@@ -289,6 +310,9 @@ static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int
 }
 
 int64_t hu_loader_length(const hu_loader *loader, int f, int64_t position) {
+    if (!loader || f < 0 || f >= loader->dataset->field_count || position < 0 ||
+        position >= loader->split->count)
+        return 0;
     const hu_field *field = &loader->field[f];
     if (!field->is_ragged) return field->rank > 0 ? field->extent[0] : 1;
     return loader->split->length[f][hu_loader_index(loader, position)];
@@ -347,6 +371,7 @@ static void fill_from_source(const hu_loader *loader, int f, int64_t index, floa
 }
 
 hu_status hu_loader_status(const hu_loader *loader) {
+    HU_GIVEN(loader);
     int64_t failure = atomic_load(loader->failing);
     if (failure == 0) return HU_OK;
     return hu_fail((hu_status)(failure % STATUS_CODES),
@@ -356,9 +381,11 @@ hu_status hu_loader_status(const hu_loader *loader) {
 
 void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t first,
                     int64_t count, float *rows) {
+    if (!loader || !rows || f < 0 || f >= loader->dataset->field_count ||
+        !has_samples(loader, first, count))
+        return;
     const hu_field *field = &loader->field[f];
     int64_t elements = hu_field_elements(field);
-    assert(first >= 0 && count >= 0 && count <= loader->split->count - first);
     for (int64_t i = 0; i < count; i++) {
         float *sample = rows + i * elements;
         if (loader->split->source.fill)

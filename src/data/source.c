@@ -4,6 +4,7 @@
 #include <halfulp/data.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 
 /* number: place in the caller's list, for the message of a field without a name. */
@@ -42,9 +43,13 @@ static hu_field plain_field(const hu_field *given) {
 
 hu_status hu_dataset_of_sources(const hu_field *fields, int count, const hu_sample_source *train,
                                 const hu_sample_source *test, hu_dataset **dataset) {
+    HU_GIVEN(dataset);
+    *dataset = NULL;
+    HU_GIVEN(fields);
+    HU_GIVEN(train);
+    HU_GIVEN(test);
     hu_status st = HU_OK;
     void *block = NULL;
-    *dataset = NULL;
     if (count < 1 || count > HU_FIELDS_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "found %d fields, expected 1 to %d", count, HU_FIELDS_MAX);
     for (int f = 0; f < count; f++) HU_TRY(check_field(&fields[f], f));

@@ -5,6 +5,7 @@
 #include <halfulp/data.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "base/rng.h"
 
@@ -75,6 +76,7 @@ static void draw(uint64_t seed, int64_t count, int64_t held, uint32_t *order, bo
 }
 
 hu_status hu_dataset_hold_out(hu_dataset *dataset, double amount, uint64_t seed) {
+    HU_GIVEN(dataset);
     hu_status st = HU_OK;
     int64_t held, all = dataset->train.count;
     uint32_t *index = NULL;

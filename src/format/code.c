@@ -2,6 +2,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/value.h"
 
 /* Position of the highest one; value > 0. */
@@ -70,6 +71,9 @@ static hu_status encode_finite(const hu_format *format, uint32_t bits, uint32_t 
 }
 
 hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code) {
+    HU_GIVEN(code);
+    *code = 0;
+    HU_GIVEN(format);
     uint32_t bits = hu_f32_bits(x) & ~HU_F32_SIGN, sign = hu_f32_bits(x) >> 31, magnitude = 0;
     uint32_t sign_place = format->exp_bits + (uint32_t)format->man_bits;
     hu_status st = HU_OK;
@@ -90,6 +94,8 @@ done:
 }
 
 hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x) {
+    HU_GIVEN(x);
+    HU_GIVEN(format);
     uint32_t sign_bit = 1u << (format->exp_bits + format->man_bits);
     *x = 0.0f;
     uint32_t last = sign_bit | (sign_bit - 1);

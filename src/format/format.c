@@ -1,6 +1,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/draft.h"
 #include "format/value.h"
 
@@ -64,6 +65,7 @@ hu_overflow hu_format_default_overflow(hu_specials specials) {
 
 /* Field by field: the reserved bytes are no part of what a format means. */
 int hu_format_equal(const hu_format *a, const hu_format *b) {
+    if (!a || !b) return a == b;
     return a->exp_bits == b->exp_bits && a->man_bits == b->man_bits && a->specials == b->specials &&
            a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias &&
            a->underflow == b->underflow && a->nan == b->nan;
@@ -172,6 +174,7 @@ done:
 }
 
 hu_status hu_format_check(const hu_format *format) {
+    HU_GIVEN(format);
     hu_format_field field;
     hu_format_draft draft = hu_format_draft_of(format);
     /* A program built for a later header may have set them; what they would mean is not known
@@ -190,12 +193,14 @@ hu_status hu_format_check(const hu_format *format) {
 
 /* One bit is the sign: every format has one. */
 uint32_t hu_format_bits(const hu_format *format) {
+    if (!format) return 0;
     return 1u + format->exp_bits + format->man_bits;
 }
 
 /* Every number here is a binary64 number: at most 25 bits, exponents -150..128.
  */
 hu_format_limits hu_format_limits_of(const hu_format *format) {
+    if (!format) return (hu_format_limits){0};
     int emin = hu_format_emin(format), man_bits = format->man_bits;
     uint32_t code_max = hu_format_code_max(format);
     int emax = (int)(code_max >> man_bits) - 1 + emin;

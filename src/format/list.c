@@ -4,6 +4,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/nearest.h"
 
 #include <string.h>
@@ -92,6 +93,8 @@ hu_status hu_format_fail_unknown(const char *name) {
 
 /* Names of modes may be written in any case, as those of formats. */
 hu_status hu_rounding_parse(const char *text, hu_rounding *rounding) {
+    HU_GIVEN(rounding);
+    HU_GIVEN(text);
     *rounding = HU_ROUND_NEAREST_EVEN;
     for (int i = 0; i < HU_ROUND_COUNT; i++)
         if (strcasecmp(text, rounding_names[i]) == 0) {

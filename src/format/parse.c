@@ -10,6 +10,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/draft.h"
 #include "format/list.h"
 
@@ -237,6 +238,9 @@ done:
 }
 
 hu_status hu_format_parse(const char *text, hu_format *format) {
+    HU_GIVEN(format);
+    *format = (hu_format){0};
+    HU_GIVEN(text);
     parser p = {.original = text};
     size_t length = strlen(text);
     memset(format, 0, sizeof *format);

@@ -2,6 +2,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/draft.h"
 #include "format/list.h"
 
@@ -92,6 +93,8 @@ static void print_shortest(const hu_format *format, char *text, uint32_t capacit
 }
 
 hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity) {
+    HU_GIVEN(format);
+    HU_GIVEN(text);
     hu_status st = HU_OK;
     if (capacity > 0) text[0] = '\0';
     if (capacity < TEXT_MIN)

@@ -118,6 +118,7 @@ static float with_sign(const hu_format *format, bool is_negative, uint32_t magni
 
 float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                       uint32_t random_word) {
+    if (!format) return hu_f32_of_bits(HU_F32_NAN);
     uint32_t bits = hu_f32_bits(x) & ~HU_F32_SIGN, sign = hu_f32_bits(x) & HU_F32_SIGN;
     bool is_negative = sign != 0;
     if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)

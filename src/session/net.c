@@ -2,10 +2,12 @@
 #include "session/net.h"
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 
-enum { NEAREST_BYTES = 256 };
+/* Inputs of one operation: more than any has. */
+enum { NEAREST_BYTES = 256, INPUTS_MAX = 1 << 16 };
 
 struct hu_net {
     hu_graph *graph;
@@ -14,6 +16,7 @@ struct hu_net {
 };
 
 hu_status hu_net_create(hu_net **net) {
+    HU_GIVEN(net);
     hu_status st = HU_OK;
     void *block = NULL;
     *net = NULL;
@@ -41,6 +44,10 @@ static hu_status check(const hu_net *net) {
 }
 
 hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sample, hu_value *value) {
+    HU_GIVEN(net);
+    HU_GIVEN(name);
+    HU_GIVEN(sample);
+    HU_GIVEN(value);
     hu_value_id id = HU_NONE;
     hu_status st = check(net);
     if (st != HU_OK) return st;
@@ -90,6 +97,12 @@ done:
 
 hu_status hu_net_apply(hu_net *net, const char *op, const char *name, const char *attributes,
                        size_t n_in, const hu_value *in, hu_value *outputs) {
+    HU_GIVEN(net);
+    HU_GIVEN(op);
+    HU_GIVEN(name);
+    HU_GIVEN_IF(in, n_in > 0);
+    HU_GIVEN(outputs);
+    HU_GIVEN_MOST(n_in, INPUTS_MAX);
     _Static_assert((int)HU_NET_OUTPUTS == (int)HU_MAX_OUTPUTS, "the public header must agree");
     hu_status st = HU_OK;
     const hu_op *found;
@@ -105,6 +118,7 @@ done:
 }
 
 hu_status hu_net_head(hu_net *net, hu_value value) {
+    HU_GIVEN(net);
     hu_status st = check(net);
     if (st != HU_OK) return st;
     if (value >= net->graph->value_count)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "engine/run.h"
@@ -17,8 +18,8 @@
 #include "train/trainer.h"
 #include "train/weights.h"
 
-/* Room for three names in a message. */
-enum { NEAREST_BYTES = 256 };
+/* Room for three names in a message; settings of one training, of which keys have hundreds. */
+enum { NEAREST_BYTES = 256, SETTINGS_MAX = 1 << 16 };
 
 /* One training of a program's own. It has no folder: what is kept is up to the program. */
 struct hu_training {
@@ -107,9 +108,12 @@ done:
 
 hu_status hu_training_open(const hu_net *net, const hu_setting *settings, size_t count,
                            const hu_dataset *data, hu_training **training) {
+    HU_GIVEN(training);
+    *training = NULL;
+    HU_GIVEN_IF(settings, count > 0);
+    HU_GIVEN_MOST(count, SETTINGS_MAX);
     hu_status st = HU_OK;
     void *block = NULL;
-    *training = NULL;
     HU_TRY(hu_alloc(sizeof **training, &block));
     hu_training *made = block;
     HU_TRY(read_settings(settings, count, &made->config));
@@ -158,6 +162,8 @@ static hu_step step_of(const hu_step_report *report) {
 }
 
 hu_status hu_training_next(hu_training *training, hu_step *step) {
+    HU_GIVEN(training);
+    HU_GIVEN(step);
     hu_step_report report;
     /* The caller's struct says how large it is, so that programs built with an older header go on
      * working. */
@@ -177,14 +183,19 @@ hu_status hu_training_next(hu_training *training, hu_step *step) {
 
 /* Steps that are done; skipped ones count. */
 int64_t hu_training_step(const hu_training *training) {
+    if (!training) return 0;
     return hu_trainer_progress(training->trainer)->step;
 }
 
 int64_t hu_training_steps(const hu_training *training) {
+    if (!training) return 0;
     return training->steps;
 }
 
 hu_status hu_training_test(hu_training *training, double *metric, double *loss) {
+    HU_GIVEN(training);
+    HU_GIVEN(metric);
+    HU_GIVEN(loss);
     double metrics[HU_METRICS_MAX];
     hu_status st = hu_trainer_evaluate(training->trainer, metrics, loss);
     /* The task's first metric is the one that programs compare. */
@@ -194,6 +205,7 @@ hu_status hu_training_test(hu_training *training, double *metric, double *loss) 
 }
 
 int hu_training_columns(const hu_training *training, const char **titles) {
+    if (!training || !titles) return 0;
     _Static_assert((int)HU_PREDICTION_COLUMNS == (int)HU_TASK_COLUMNS_MAX, "train.h must agree");
     const hu_task *task = hu_trainer_task(training->trainer);
     int count = hu_task_column_count(task);
@@ -202,6 +214,9 @@ int hu_training_columns(const hu_training *training, const char **titles) {
 }
 
 hu_status hu_training_predict(hu_training *training, int64_t count, double *cells) {
+    HU_GIVEN(training);
+    HU_GIVEN_COUNT(count);
+    HU_GIVEN_IF(cells, count > 0);
     return hu_trainer_predict(training->trainer, count, cells);
 }
 
@@ -247,6 +262,10 @@ static hu_status find_weight(const hu_training *training, const char *name, floa
 
 hu_status hu_training_read(const hu_training *training, const char *name, float *x, size_t capacity,
                            size_t *count) {
+    HU_GIVEN(training);
+    HU_GIVEN(name);
+    HU_GIVEN(count);
+    HU_GIVEN_IF(x, capacity > 0);
     float *numbers;
     *count = 0;
     hu_status st = find_weight(training, name, &numbers, count);
@@ -258,6 +277,9 @@ hu_status hu_training_read(const hu_training *training, const char *name, float 
 }
 
 hu_status hu_training_write(hu_training *training, const char *name, const float *x, size_t count) {
+    HU_GIVEN(training);
+    HU_GIVEN(name);
+    HU_GIVEN_IF(x, count > 0);
     float *numbers;
     size_t elements;
     hu_status st = find_weight(training, name, &numbers, &elements);
@@ -290,6 +312,9 @@ done:
 
 hu_status hu_training_counts(const hu_training *training, const char *tensor,
                              hu_round_counts *counts) {
+    HU_GIVEN(training);
+    HU_GIVEN(tensor);
+    HU_GIVEN(counts);
     const hu_walk *walk = &training->walk;
     char name[HU_TENSOR_NAME_BYTES];
     hu_round_counts_clear(counts);
@@ -305,10 +330,14 @@ hu_status hu_training_counts(const hu_training *training, const char *tensor,
 }
 
 uint64_t hu_training_hash(const hu_training *training) {
+    if (!training) return 0;
     return hu_trainer_weights_hash(training->trainer);
 }
 
 hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes) {
+    HU_GIVEN(training);
+    HU_GIVEN(role);
+    HU_GIVEN(bytes);
     /* Sums of the ledger first, then the roles of the arena. */
     enum { MORE = 5, ROLES = HU_BUFFER_ROLE_COUNT + MORE };
     hu_ledger ledger = hu_trainer_ledger(training->trainer);
@@ -331,6 +360,8 @@ hu_status hu_training_bytes(const hu_training *training, const char *role, uint6
 /* ---- files ---- */
 
 hu_status hu_training_save(hu_training *training, const char *folder) {
+    HU_GIVEN(training);
+    HU_GIVEN(folder);
     hu_status st = HU_OK;
     hu_checkpoint_writer *writer = NULL;
     HU_TRY(hu_checkpoint_begin(hu_training_step(training), &writer));
@@ -344,6 +375,8 @@ done:
 }
 
 hu_status hu_training_resume(hu_training *training, const char *folder) {
+    HU_GIVEN(training);
+    HU_GIVEN(folder);
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     /* Names a newer checkpoint that is damaged; the newest sound one is taken without a word. */
@@ -356,6 +389,8 @@ done:
 }
 
 hu_status hu_training_export(hu_training *training, const char *path) {
+    HU_GIVEN(training);
+    HU_GIVEN(path);
     /* Masters in the layout of torch: what other programs read. */
     hu_export_options options = {.layout = HU_WEIGHTS_TORCH};
     hu_export_report report;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "tensor/quantizer.h"
 
@@ -34,9 +35,11 @@ static hu_status check_alone(const char *text, const hu_quantizer *quantizer) {
 
 hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
                                hu_quantization **quantization) {
+    HU_GIVEN(quantization);
+    *quantization = NULL;
+    HU_GIVEN(text);
     hu_status st = HU_OK;
     hu_quantization *made = NULL;
-    *quantization = NULL;
     if (line < 1)
         return hu_fail(HU_ERR_ARGUMENT, "line: found %lld elements, expected at least 1",
                        (long long)line);
@@ -63,6 +66,8 @@ void hu_quantization_close(hu_quantization *quantization) {
 }
 
 void hu_quantization_print(const hu_quantization *quantization, char *text, uint32_t capacity) {
+    if (text && capacity > 0) text[0] = '\0';
+    if (!quantization || !text || capacity == 0) return;
     hu_quantizer_print(&quantization->quantizer, text, capacity);
 }
 
@@ -107,9 +112,14 @@ static hu_status prepare_rounder(const hu_quantization *q, hu_array_scale scale,
     return hu_rounder_init(rounder, &scaled, q->quantizer.rounding);
 }
 
-hu_status hu_quantize(const hu_quantization *q, int64_t rows, const float *x, float *y,
+hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x, float *y,
                       const hu_random_key *random, uint64_t first_index, hu_array_scale *scale,
                       hu_round_counts *counts) {
+    HU_GIVEN(quantization);
+    HU_GIVEN_COUNT(rows);
+    HU_GIVEN_IF(x, rows > 0);
+    HU_GIVEN_IF(y, rows > 0);
+    const hu_quantization *q = quantization;
     hu_status st = HU_OK;
     size_t n = (size_t)(rows * q->line);
     /* The scale is taken from x before y is written, which may be the same array. */
@@ -142,7 +152,9 @@ static int code_bits(const hu_quantizer *quantizer) {
     return bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
 }
 
-size_t hu_quantized_bytes(const hu_quantization *q, int64_t rows) {
+size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows) {
+    if (!quantization || rows < 0) return 0;
+    const hu_quantization *q = quantization;
     size_t n = (size_t)(rows * q->line);
     if (q->quantizer.kind == HU_QUANTIZER_NONE) return n * sizeof(float);
     if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return (size_t)rows * q->blocker.row_bytes;
@@ -176,9 +188,14 @@ done:
     return st;
 }
 
-hu_status hu_quantize_pack(const hu_quantization *q, int64_t rows, const float *x, void *data,
-                           const hu_random_key *random, uint64_t first_index, hu_array_scale *scale,
-                           hu_round_counts *counts) {
+hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, const float *x,
+                           void *data, const hu_random_key *random, uint64_t first_index,
+                           hu_array_scale *scale, hu_round_counts *counts) {
+    HU_GIVEN(quantization);
+    HU_GIVEN_COUNT(rows);
+    HU_GIVEN_IF(x, rows > 0);
+    HU_GIVEN_IF(data, rows > 0);
+    const hu_quantization *q = quantization;
     size_t n = (size_t)(rows * q->line);
     hu_status st = check_random(q, random);
     *scale = (hu_array_scale){0, 1.0f, 0.0f};
@@ -213,8 +230,10 @@ static void unpack_lines(const hu_quantization *q, int64_t rows, const void *dat
     }
 }
 
-void hu_quantize_unpack(const hu_quantization *q, int64_t rows, const void *data,
+void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const void *data,
                         hu_array_scale scale, float *y) {
+    if (!quantization || !data || !y || rows < 0) return;
+    const hu_quantization *q = quantization;
     size_t n = (size_t)(rows * q->line);
     hu_packer packer;
     if (q->quantizer.kind == HU_QUANTIZER_NONE)

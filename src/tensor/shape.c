@@ -5,15 +5,18 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/given.h"
 
 /* A scalar has rank 0 and one element, the empty product. */
 int64_t hu_shape_elements(const hu_shape *shape) {
+    if (!shape) return 0;
     int64_t elements = 1;
     for (int i = 0; i < shape->rank; i++) elements *= shape->extent[i];
     return elements;
 }
 
 hu_status hu_shape_check(const hu_shape *shape) {
+    HU_GIVEN(shape);
     int64_t elements = 1;
     if (shape->rank < 0 || shape->rank > HU_MAX_RANK)
         return hu_fail(HU_ERR_SHAPE, "rank %d, allowed 0..%d", shape->rank, HU_MAX_RANK);
@@ -30,6 +33,7 @@ hu_status hu_shape_check(const hu_shape *shape) {
 }
 
 int hu_shape_equal(const hu_shape *a, const hu_shape *b) {
+    if (!a || !b) return a == b;
     if (a->rank != b->rank) return 0;
     for (int i = 0; i < a->rank; i++)
         if (a->extent[i] != b->extent[i]) return 0;
@@ -39,6 +43,9 @@ int hu_shape_equal(const hu_shape *a, const hu_shape *b) {
 /* "28x28x1", or "scalar". */
 void hu_shape_print(const hu_shape *shape, char *text, uint32_t capacity) {
     uint32_t used = 0;
+    if (!text || capacity == 0) return;
+    text[0] = '\0';
+    if (!shape) return;
     if (shape->rank == 0) snprintf(text, capacity, "scalar");
     for (int i = 0; i < shape->rank && used < capacity; i++)
         used += (uint32_t)snprintf(text + used, capacity - used, i ? "x%" PRId64 : "%" PRId64,

@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/given.h"
 #include "base/nearest.h"
 #include "kernel/block/block.h"
 
@@ -113,6 +114,9 @@ done:
 }
 
 hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator) {
+    HU_GIVEN(accumulator);
+    *accumulator = (hu_accumulator){0};
+    HU_GIVEN(text);
     hu_accumulator read = {.semantics = HU_SEMANTICS_EXACT};
     memset(accumulator, 0, sizeof *accumulator);
     hu_status st = read_accumulator(text, &read);
@@ -121,6 +125,7 @@ hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator) {
 }
 
 hu_status hu_accumulator_check(const hu_accumulator *accumulator) {
+    HU_GIVEN(accumulator);
     hu_status st = HU_OK;
     if ((unsigned)accumulator->mac >= HU_MAC_COUNT)
         return hu_fail(HU_ERR_ARGUMENT, "accumulator mode %d, allowed 0..%d", (int)accumulator->mac,
@@ -139,6 +144,8 @@ hu_status hu_accumulator_check(const hu_accumulator *accumulator) {
 }
 
 hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *text, uint32_t capacity) {
+    HU_GIVEN(accumulator);
+    HU_GIVEN(text);
     hu_status st = HU_OK;
     char format[FORMAT_TEXT];
     if (capacity > 0) text[0] = '\0';

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "base/memory.h"
 #include "kernel/gemm/counts.h"
 #include "kernel/gemm/operand.h"
@@ -424,6 +425,7 @@ static void multiply_nothing(const hu_gemm_task *task) {
 }
 
 hu_status hu_gemm(const hu_gemm_task *task) {
+    HU_GIVEN(task);
     hu_status st = hu_gemm_check(task);
     if (st != HU_OK) return st;
     if (task->m > 0 && task->n > 0 && task->k > 0) return multiply(task);
@@ -432,6 +434,8 @@ hu_status hu_gemm(const hu_gemm_task *task) {
 }
 
 hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes) {
+    HU_GIVEN(bytes);
+    HU_GIVEN(task);
     hu_status st = HU_OK;
     hu_gemm_plan plan;
     int64_t floats;

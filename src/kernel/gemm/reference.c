@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "kernel/gemm/exact.h"
 #include "kernel/gemm/operand.h"
 
@@ -181,6 +182,7 @@ static float element(const hu_gemm_task *task, int64_t i, int64_t j, hu_gemm_cou
 }
 
 hu_status hu_gemm_reference(const hu_gemm_task *task) {
+    HU_GIVEN(task);
     hu_status st = HU_OK;
     hu_gemm_counts ignored, *counts = task->counts ? task->counts : &ignored;
     HU_TRY(hu_gemm_check(task));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/value.h"
 
 #define HU_PACK_VARIANT(bits)                                                                      \
@@ -250,6 +251,9 @@ size_t hu_packer_bytes(const hu_packer *packer, size_t n) {
 
 hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format *format, int code_bits,
                   uint64_t *unencodable) {
+    HU_GIVEN(format);
+    HU_GIVEN_IF(x, n > 0);
+    HU_GIVEN_IF(codes, n > 0);
     hu_packer packer;
     hu_status st = hu_packer_init(&packer, format, code_bits);
     if (st == HU_OK) hu_packer_pack(&packer, n, x, codes, unencodable);
@@ -257,6 +261,9 @@ hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format *format
 }
 
 hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *format, int code_bits) {
+    HU_GIVEN(format);
+    HU_GIVEN_IF(codes, n > 0);
+    HU_GIVEN_IF(y, n > 0);
     hu_packer packer;
     hu_status st = hu_packer_init(&packer, format, code_bits);
     if (st == HU_OK) hu_packer_unpack(&packer, n, codes, y);
@@ -264,6 +271,7 @@ hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *form
 }
 
 size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits) {
+    if (!format) return 0;
     hu_packer packer = {.width = code_bits ? (uint32_t)code_bits : hu_format_bits(format)};
     return hu_packer_bytes(&packer, n);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/given.h"
 #include "format/value.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
@@ -145,6 +146,9 @@ done:
 hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
                        hu_rounding rounding, const hu_random_key *random, uint64_t first_index,
                        hu_round_counts *counts) {
+    HU_GIVEN(format);
+    HU_GIVEN_IF(x, n > 0);
+    HU_GIVEN_IF(y, n > 0);
     hu_rounder rounder;
     hu_status st = hu_rounder_init(&rounder, format, rounding);
     if (st != HU_OK) return st;
@@ -155,10 +159,12 @@ hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *form
 }
 
 void hu_round_counts_clear(hu_round_counts *counts) {
+    if (!counts) return;
     *counts = (hu_round_counts){.max_exponent = HU_NO_EXPONENT, .min_exponent = HU_NO_EXPONENT};
 }
 
 void hu_round_counts_add(hu_round_counts *total, const hu_round_counts *more) {
+    if (!total || !more) return;
     total->elements += more->elements;
     total->overflow += more->overflow;
     total->underflow += more->underflow;
