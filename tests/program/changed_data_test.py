@@ -22,7 +22,7 @@ def refuses(checks, cwd, run, part, what):
     """Every verb that reads the samples: exit 3, the words, and no byte of the folder is another."""
     before = program.tree_bytes(os.path.join(cwd, run))
     for verb in ("resume", "eval", "predict"):
-        code, out, err = program.call(verb, run, *(["steps=4"] if verb == "resume" else []), cwd=cwd)
+        code, out, err = program.call(verb, run, *(["steps=9"] if verb == "resume" else []), cwd=cwd)
         checks.that(code == 3 and out == "" and part in err and "data.changed=accept" in err,
                     f"{what}: {verb}: exit {code}: {err}")
     checks.that(program.tree_bytes(os.path.join(cwd, run)) == before, f"{what}: the folder is as it was")
