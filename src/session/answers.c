@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -132,7 +133,7 @@ hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const
     if (p.field->type != HU_FIELD_U8 || p.field->rank != PICTURE_RANK) return HU_OK;
     HU_TRY(HU_NEW_ARRAY(&p.input, (size_t)hu_field_elements(p.field)));
     HU_TRY(hu_path_join(directory, folder, &p.folder));
-    HU_TRY(hu_directory_create(p.folder));
+    HU_TRY(hu_directory_add(p.folder));
     HU_TRY(hu_trainer_show(trainer, count, write_sample, &p));
     *written = count;
 done:

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -104,7 +105,7 @@ hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_h
     if (wanted == 0 || !can_draw(trainer)) return HU_OK;
     snprintf(name, sizeof name, "step-%08lld.png", (long long)hu_trainer_progress(trainer)->step);
     HU_TRY(hu_path_join(folder, "pictures", &directory));
-    HU_TRY(hu_directory_create(directory));
+    HU_TRY(hu_directory_add(directory));
     HU_TRY(hu_path_join(directory, name, &path));
     st = draw_sheet(trainer, half, wanted, path);
 done:

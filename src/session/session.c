@@ -312,7 +312,6 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     if (session->folder.bits)
         HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
-    HU_TRY(find_folder(session)); /* pictures are made in it */
     HU_TRY(hu_session_judge(session, result, &value));
     if (is_logged) HU_TRY(write_row(session, report, value, result));
     hu_talk_state state = talk_state(session, report, value);

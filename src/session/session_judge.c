@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "journal/place.h"
 #include "session/confusion_kept.h"
 #include "session/pictures.h"
 #include "session/session.h"
@@ -96,6 +97,14 @@ static hu_status evaluate(hu_session *session, double *value, double *loss) {
     return HU_OK;
 }
 
+/* Where the folder was moved just now there is no room for pictures, but the row of the step is
+ * whole, behind which that is told. */
+static hu_status draw(hu_session *session) {
+    hu_status st = hu_session_pictures(session->config, session->trainer, session->judged,
+                                       session->folder.path);
+    return st == HU_OK || hu_run_folder_is_there(&session->folder) ? st : HU_OK;
+}
+
 hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value) {
     hu_status st = HU_OK;
     double loss;
@@ -104,8 +113,7 @@ hu_status hu_session_judge(hu_session *session, hu_session_result *result, doubl
     if (!hu_session_is_evaluated(session)) return HU_OK;
     HU_TRY(evaluate(session, value, &loss));
     if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
-    HU_TRY(hu_session_pictures(session->config, session->trainer, session->judged,
-                               session->folder.path));
+    HU_TRY(draw(session));
     if (session->ends_with_test && hu_session_is_over(session)) HU_TRY(read_test(session, result));
 done:
     return st;

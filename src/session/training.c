@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/given.h"
 #include "base/memory.h"
 #include "base/nearest.h"
@@ -364,6 +365,7 @@ hu_status hu_training_save(hu_training *training, const char *folder) {
     HU_GIVEN(folder);
     hu_status st = HU_OK;
     hu_checkpoint_writer *writer = NULL;
+    HU_TRY(hu_directory_create(folder));
     HU_TRY(hu_checkpoint_begin(hu_training_step(training), &writer));
     HU_TRY(hu_trainer_save(training->trainer, writer));
     /* The file gets its name only here: a training that is stopped before leaves no half of a

@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/head.h"
@@ -212,7 +213,7 @@ hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *d
     hu_status st = HU_OK;
     char name[FILE_NAME_BYTES];
     char *path = NULL;
-    HU_TRY(hu_directory_create(directory));
+    HU_TRY(hu_directory_add(directory));
     file_name(writer->step, name);
     HU_TRY(hu_path_join(directory, name, &path));
     /* The new file is durable before an old one goes. */
@@ -234,7 +235,7 @@ hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *o
     hu_status st = HU_OK;
     char name[FILE_NAME_BYTES];
     char *path = NULL, *second = NULL;
-    HU_TRY(hu_directory_create(other));
+    HU_TRY(hu_directory_add(other));
     file_name(step, name);
     HU_TRY(hu_path_join(directory, name, &path));
     HU_TRY(hu_path_join(other, name, &second));
@@ -265,7 +266,7 @@ hu_status hu_checkpoint_probe(const char *directory, size_t bytes) {
     void *zeros = NULL;
     hu_file_part *parts = NULL;
     size_t count = bytes / PROBE_BLOCK_BYTES + 1;
-    HU_TRY(hu_directory_create(directory));
+    HU_TRY(hu_directory_add(directory));
     remove_left_overs(directory);
     HU_TRY(hu_path_join(directory, probe_name, &path));
     HU_TRY(hu_alloc(PROBE_BLOCK_BYTES, &zeros));

@@ -29,14 +29,15 @@ hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
 /* Writes the file (durably: temporary file, fsync, rename, fsync of the directory) and only then
  * removes older ones: of the files whose step is not above the written one, the keep newest stay
  * (keep < 2 counts as 2). Files of later steps are never removed, and a removal that fails is tried
- * again at the next save. The directory is made if it is missing. On failure nothing old is lost
- * and no temporary file stays: HU_ERR_IO (with "no space" when the disk is full), HU_ERR_ARGUMENT
- * for sections that cannot be, HU_ERR_MEMORY. */
+ * again at the next save. The directory is made if it alone is missing. On failure nothing old is
+ * lost and no temporary file stays: HU_ERR_IO (with "no space" when the disk is full),
+ * HU_ERR_ARGUMENT for sections that cannot be, HU_ERR_MEMORY. */
 hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *directory, int keep);
 
-/* Puts the file of a step into another directory too, which is made if it is missing, and removes
- * older ones there as finish does with the least keep. The bytes are on the disk once: the file has
- * two names, of which either may be removed. HU_ERR_IO where the file system has no such names. */
+/* Puts the file of a step into another directory too, which is made if it alone is missing, and
+ * removes older ones there as finish does with the least keep. The bytes are on the disk once: the
+ * file has two names, of which either may be removed. HU_ERR_IO where the file system has no such
+ * names. */
 hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *other);
 
 /* Removes the files of later steps: they are of a training that was left. A directory that is not
