@@ -11,7 +11,7 @@
  *   - a file that the command names as an input, by a subject, a key or config=, or that a run
  * which it names was given so
  *   - a sample of a data set that is named so: whatever lies in its folder, but for what halfulp
- *     itself writes (.csv, .html, .json, .safetensors, .svg, .yaml)
+ *     itself writes (.csv, .html, .json, .pdf, .safetensors, .svg, .tex, .yaml)
  *   - the other output
  *
  * HU_ERR_IO, HU_ERR_MEMORY. Proof: tests/program/outputs_test.py. */

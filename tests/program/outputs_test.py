@@ -12,7 +12,7 @@ VERBS = [(["eval", "run"], ["out", "page"]), (["predict", "run"], ["out", "pictu
          (["report", "run"], ["out", "-o"]), (["fmt", "fp16"], ["out", "-o"]), (["plan", *KEYS[:4]], ["out"]),
          (["bench", "kernel=round", "format=fp16", "elements=64", "repeat=1"], ["out"]),
          (["comm", "workers=2", "format=e5m2", "elements=64", "repeat=1"], ["out"])]
-OUT_KEYS = {"out.file", "out.page", "out.layout", "out.weights", "out.count", "out.pictures"}  # three of them name files
+OUT_KEYS = {"out.file", "out.page", "out.section", "out.layout", "out.weights", "out.count", "out.pictures"}  # three of them name files
 
 
 def make(cwd):
