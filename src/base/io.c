@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,6 +80,17 @@ static const char *kind_of(mode_t mode) {
     return S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "device";
 }
 
+/* Until somebody writes, or has written and gone; then reads wait as they do. */
+static hu_status wait_for_writer(int descriptor, const char *path) {
+    struct pollfd pipe = {.fd = descriptor, .events = POLLIN};
+    while (poll(&pipe, 1, -1) < 0)
+        if (errno != EINTR) return hu_io_fail(path, "cannot read", errno);
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) < 0)
+        return hu_io_fail(path, "cannot read", errno);
+    return HU_OK;
+}
+
 /* For reading: a pipe that nobody fills must not be waited for. */
 static hu_status open_read(const char *path, int flags, int *descriptor) {
     struct stat info;
@@ -86,11 +98,13 @@ static hu_status open_read(const char *path, int flags, int *descriptor) {
     if (st != HU_OK) return st;
     if (fstat(*descriptor, &info) != 0 || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
         return HU_OK;
-    bool is_asked = is_given(*descriptor, path);
+    st = is_given(*descriptor, path) ? wait_for_writer(*descriptor, path)
+                                     : hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file",
+                                               path, kind_of(info.st_mode));
+    if (st == HU_OK) return HU_OK;
     close(*descriptor);
     *descriptor = -1;
-    if (is_asked) return open_file(path, flags, descriptor);
-    return hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file", path, kind_of(info.st_mode));
+    return st;
 }
 
 hu_status hu_io_open(const char *path, int flags, int *descriptor) {

@@ -245,7 +245,6 @@ static hu_status open_samples(hu_config *config, const char *directory, const hu
     hu_status st = HU_OK;
     hu_data_known known;
     char *class_names = NULL;
-    hu_changed_data found = {0};
     bool takes_all;
     HU_TRY(check_judged(config, run));
     HU_TRY(hu_held_images_other(config, directory, listener, &run->has_other_data, &takes_all));
@@ -255,14 +254,11 @@ static hu_status open_samples(hu_config *config, const char *directory, const hu
     HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
-    bool is_own = !run->has_other_data && !run->prompts && !run->dataset->only_test;
-    if (is_own) HU_TRY(hu_changed_data_find(config, run->dataset, directory, listener, &found));
     if (run->files.count == 0) hu_held_images_tell(run->dataset, takes_all, listener);
     /* Nothing is trained on other data: they need not fill a batch. */
     if (run->dataset->only_test || run->has_other_data)
         HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));
 done:
-    hu_changed_data_free(&found);
     hu_free(class_names);
     return st;
 }
@@ -318,6 +314,17 @@ static hu_status open_checkpoint(const hu_config *config, const char *directory,
                    directory);
 }
 
+/* The run's own samples must be those that it was trained on. */
+static hu_status check_samples(const hu_config *config, const hu_saved_run *run,
+                               const hu_listener *listener) {
+    hu_changed_data found = {0};
+    if (run->only_weights || run->has_other_data || run->prompts || run->dataset->only_test)
+        return HU_OK;
+    hu_status st = hu_changed_data_find(config, run->dataset, run->directory, listener, &found);
+    hu_changed_data_free(&found);
+    return st;
+}
+
 /* A run that is only looked at needs no workers. Passes stay of as many samples as a worker's, and
  * products as the formats on the wire had them chosen. */
 static hu_status drop_workers(hu_train_options *options) {
@@ -348,6 +355,7 @@ hu_status hu_saved_run_open(hu_config *config, const char *directory, const hu_l
     if (warning[0]) hu_listener_tell(listener, "%s", warning);
     HU_TRY(hu_saved_run_restore(config, directory, run->trainer, checkpoint));
     run->step = hu_trainer_progress(run->trainer)->step;
+    HU_TRY(check_samples(config, run, listener));
 done:
     hu_checkpoint_free(checkpoint);
     if (st != HU_OK) hu_saved_run_close(run);
