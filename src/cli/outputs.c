@@ -118,8 +118,8 @@ done:
 
 /* What halfulp writes, and no data set is made of. */
 static bool is_product(const char *path) {
-    static const char *const endings[] = {".csv",         ".html", ".json",
-                                          ".safetensors", ".svg",  ".yaml"};
+    static const char *const endings[] = {".csv", ".html", ".json", ".safetensors",
+                                          ".svg", ".pdf",  ".tex",  ".yaml"};
     const char *dot = strrchr(hu_path_name(path), '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
         if (strcmp(dot, endings[i]) == 0) return true;
