@@ -77,10 +77,16 @@ static hu_status train(hu_training *training) {
     return st;
 }
 
-int main(void) {
-    static const hu_setting settings[] = {
-        {"precision", "hfp8"}, {"run.batch", "60"},       {"epochs", "12"},
-        {"lr.base", "0.2"},    {"lr.schedule", "cosine"}, {"seed", "1"},
+/* A word: the folder that keeps the run, for `halfulp why FOLDER` and its like. */
+int main(int argc, char **argv) {
+    const hu_setting settings[] = {
+        {"precision", "hfp8"},
+        {"run.batch", "60"},
+        {"epochs", "12"},
+        {"lr.base", "0.2"},
+        {"seed", "1"},
+        {"lr.schedule", "cosine"},
+        {"run.dir", argc > 1 ? argv[1] : "auto"},
     };
     hu_net *net = NULL;
     hu_dataset *data = NULL;

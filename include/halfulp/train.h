@@ -67,13 +67,30 @@ typedef struct hu_training hu_training;
  *   data      NULL: the data set that the settings name. Borrowed: must outlive the training
  *   training  owner frees with hu_training_close; NULL on failure
  *
+ * {"run.dir", FOLDER} (or {"run.name", NAME}: runs/NAME) keeps the run as `halfulp train` does
+ * (docs/run-folder.md): journal, evaluations at the ends of epochs, checkpoints, and behind the
+ * last step the result; all but report.html, which `halfulp report FOLDER` draws. So `halfulp why`,
+ * `stats`, `report`, `watch` and `list` tell of networks of a program's own, too; `eval`,
+ * `predict`, `export` and `resume`, which build the network, of models of the table alone. The bits
+ * of the training are the same.
+ *
  * HU_ERR_UNKNOWN with the nearest names for a key, a model, a format, ...; HU_ERR_PARSE for a
  * value; HU_ERR_ARGUMENT for what does not fit together; HU_ERR_MEMORY; those of hu_dataset_open.
  * Proof: tests/unit/session_training_test.c, session_net_test.c, tests/program/example_test.py. */
 HU_API hu_status hu_training_open(const hu_net *net, const hu_setting *settings, size_t count,
                                   const hu_dataset *data, hu_training **training);
 
-/* Frees a training; NULL is allowed. */
+/* Goes on with a run that hu_training_open or `halfulp train` has left in a folder, from its newest
+ * checkpoint. Settings win over the run's, as in `halfulp resume` ({"steps", "200"} to train on);
+ * net: as it was declared before, NULL for a model of the table; data: NULL or the caller's, as
+ * then. HU_ERR_VERSION: the data are others than those that it was trained on. Else as
+ * hu_training_open. */
+HU_API hu_status hu_training_reopen(const hu_net *net, const hu_setting *settings, size_t count,
+                                    const hu_dataset *data, const char *folder,
+                                    hu_training **training);
+
+/* Frees a training; NULL is allowed. One with a folder that has steps left saves its state first,
+ * so that it can be gone on with. */
 HU_API void hu_training_close(hu_training *training);
 
 /* What a step did. */

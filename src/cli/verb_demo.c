@@ -84,7 +84,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     HU_TRY(hu_progress_listener(own, &listener));
     if (r > 0) hu_progress_briefly(&listener);
     hu_rows_listen(told, &listener, &hears);
-    HU_TRY(hu_session_open(own, dataset, directory, false, &hears, NULL, &session));
+    HU_TRY(hu_session_open(own, dataset, NULL, directory, false, &hears, NULL, &session));
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
     st = hu_session_run(&session, &row->result);

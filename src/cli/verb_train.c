@@ -124,8 +124,8 @@ static hu_status open_all(hu_config *config, opened *o, hu_peers *peers) {
     if (o->resume && hu_peers_lead(peers)) HU_TRY(hu_run_folder_check_writable(o->directory));
     HU_TRY(o->resume ? hu_saved_run_data(config, o->directory, listener, &o->dataset)
                      : hu_session_dataset(config, listener, &o->dataset));
-    HU_TRY(
-        hu_session_open(config, o->dataset, o->directory, o->resume, listener, peers, &o->session));
+    HU_TRY(hu_session_open(config, o->dataset, NULL, o->directory, o->resume, listener, peers,
+                           &o->session));
 done:
     return hu_peers_agree(peers, st);
 }

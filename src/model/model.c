@@ -72,6 +72,12 @@ hu_status hu_model_find(const char *name, const hu_model **model) {
         *model = &hu_model_table[i];
         if (strcmp(name, names[i]) == 0) return HU_OK;
     }
+    if (strcmp(name, HU_OWN_MODEL) == 0)
+        return hu_fail(
+            HU_ERR_UNKNOWN,
+            "model '%s' is one that a program has declared (halfulp/train.h), which alone "
+            "can build it again: hu_training_reopen",
+            name);
     if (model_elsewhere(name))
         return hu_fail(HU_ERR_UNKNOWN,
                        "model '%.100s' is not known: %s; `halfulp help model` lists all", name,

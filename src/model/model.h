@@ -4,6 +4,10 @@
 #include "graph/graph.h"
 #include "model/options.h"
 
+/* The name of a network that a program has declared itself (model/own.h), of which the table has no
+ * row. */
+#define HU_OWN_MODEL "network"
+
 /* One row of the table of models. */
 typedef struct hu_model {
     const char *name;

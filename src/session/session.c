@@ -1,5 +1,5 @@
-/* session/session.c - one training from a configuration to its folder: opened, run step by step,
- * closed. What a user sees goes through the listener. */
+/* session/session.c - one training from a configuration to its folder: opened and closed, and its
+ * state saved. What a user sees goes through the listener. */
 #include "session/session.h"
 
 #include <math.h>
@@ -114,16 +114,16 @@ static hu_status write_resolved(const hu_session *session) {
 
 /* Whether the folder is where it was; else the state is saved where it is now, if this process has
  * all of it. */
-static hu_status find_folder(hu_session *session) {
+hu_status hu_session_find_folder(hu_session *session) {
     bool has_all = !session->peers || !session->peers->transport;
     if (!session->leads) return HU_OK;
     return hu_run_folder_find_again(&session->folder, has_all ? session->trainer : NULL);
 }
 
 /* A checkpoint, and the plan that goes with it. */
-static hu_status save(hu_session *session) {
+hu_status hu_session_save(hu_session *session) {
     hu_status st = hu_peers_compare_weights(session->peers, session->trainer);
-    if (st == HU_OK) st = find_folder(session);
+    if (st == HU_OK) st = hu_session_find_folder(session);
     if (st == HU_OK) st = hu_trainer_gather(session->trainer);
     if (st != HU_OK || !session->leads) return st;
     st = hu_run_folder_save(&session->folder, session->trainer);
@@ -133,10 +133,10 @@ static hu_status save(hu_session *session) {
 
 /* The state of the best evaluation so far. Where several processes have parts of the state, they
  * are here only where it was saved. */
-static hu_status keep_best(hu_session *session, bool is_saved) {
+hu_status hu_session_keep_best(hu_session *session, bool is_saved) {
     bool has_all = !session->peers || !session->peers->transport;
     if (!is_saved && !has_all) return HU_OK;
-    hu_status st = find_folder(session);
+    hu_status st = hu_session_find_folder(session);
     if (st != HU_OK) return st;
     return hu_run_folder_keep_best(&session->folder, session->trainer, is_saved);
 }
@@ -194,7 +194,7 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_held_images_write(session->config, session->dataset, session->folder.path));
     HU_TRY(hu_changed_data_write(&session->data, session->folder.path));
     /* Whoever saved it may have been stopped before it was kept. */
-    if (resume && hu_session_is_at_best(session)) HU_TRY(keep_best(session, true));
+    if (resume && hu_session_is_at_best(session)) HU_TRY(hu_session_keep_best(session, true));
 done:
     hu_run_saved_free(&saved);
     hu_free(plan);
@@ -210,9 +210,9 @@ static hu_status follow_folder(hu_session *session, const char *directory, bool 
     return st;
 }
 
-hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, hu_peers *peers,
-                          hu_session *session) {
+hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_own_net *own,
+                          const char *directory, bool resume, const hu_listener *listener,
+                          hu_peers *peers, hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
     *session = (hu_session){.config = config,
@@ -222,6 +222,7 @@ hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *di
                             .leads = hu_peers_lead(peers),
                             .before = hu_ledger_now()};
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
+    options.own = own;
     hu_peers_join(peers, &options.comm);
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
     session->steps = options.steps;
@@ -260,195 +261,4 @@ void hu_session_close(hu_session *session) {
     hu_changed_data_free(&session->data);
     hu_precision_free(&session->precision);
     *session = (hu_session){0};
-}
-
-/* every = 0: never. */
-static bool is_multiple(int64_t step, int64_t every) {
-    return every > 0 && step % every == 0;
-}
-
-/* Samples per second of training, without evaluations; NaN where this process trained no step. */
-static double rate_of(const hu_session *session) {
-    return session->train_seconds > 0.0 ? (double)session->train_samples / session->train_seconds
-                                        : (double)NAN;
-}
-
-/* value: of the samples that the training is followed on, NaN where there was no evaluation. */
-static hu_status write_row(const hu_session *session, const hu_step_report *report, double value,
-                           const hu_session_result *result) {
-    bool is_test = session->judged == HU_HALF_TEST;
-    hu_metrics_row row = {.report = report,
-                          .rate = rate_of(session),
-                          .test = is_test ? value : result->test.last,
-                          .validation = is_test ? (double)NAN : value,
-                          .bits = hu_trainer_bits(session->trainer)};
-    return hu_metrics_write(session->folder.metrics, &row);
-}
-
-/* What has been measured by now; metric: NaN where no evaluation was behind the step. */
-static hu_talk_state talk_state(const hu_session *session, const hu_step_report *report,
-                                double metric) {
-    const hu_recorder *recorder = session->folder.numerics;
-    return (hu_talk_state){.report = report,
-                           .rate = rate_of(session),
-                           .metric = metric,
-                           .lost = recorder ? hu_recorder_lost(recorder) : 0};
-}
-
-/* What one process writes for all of them: rows, and what the model was judged by. */
-static hu_status write_step(hu_session *session, const hu_step_report *report,
-                            hu_session_result *result) {
-    hu_status st = HU_OK;
-    double value;
-    bool is_logged = hu_session_is_evaluated(session) || report->skipped ||
-                     is_multiple(report->step, session->log_every);
-    const hu_run *run = hu_trainer_run(session->trainer);
-    hu_recorder *recorder = session->folder.numerics;
-    bool has_row =
-        is_logged || hu_run_pass(run)->count_products || report->events > 0 || report->changes_next;
-    hu_step_end end = report->skipped ? HU_STEP_SKIPPED : HU_STEP_DONE;
-    HU_TRY(hu_recorder_note(recorder, run, report->step, end)); /* before evaluation counts */
-    if (has_row) HU_TRY(hu_recorder_row(recorder));
-    if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
-    if (session->folder.bits)
-        HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
-    HU_TRY(hu_session_judge(session, result, &value));
-    if (is_logged) HU_TRY(write_row(session, report, value, result));
-    hu_talk_state state = talk_state(session, report, value);
-    HU_TRY(hu_talk_behind(&session->talk, &state));
-done:
-    return st;
-}
-
-/* Rows and checkpoint after a good step. */
-static hu_status after_step(hu_session *session, const hu_step_report *report,
-                            hu_session_result *result) {
-    hu_status st = HU_OK;
-    HU_TRY(session->leads ? write_step(session, report, result) : hu_session_judge_along(session));
-    bool is_saved =
-        hu_session_is_over(session) || is_multiple(report->step + 1, session->checkpoint_every);
-    if (is_saved) HU_TRY(save(session));
-    if (session->leads && session->is_best) HU_TRY(keep_best(session, is_saved));
-done:
-    return st;
-}
-
-/* A step that ends the run is a result, not a failure: its row and its numbers are written, and the
- * reason is kept. */
-static hu_status one_step(hu_session *session, hu_session_result *result) {
-    hu_step_report report;
-    double start = hu_seconds_now();
-    hu_status st = hu_trainer_step(session->trainer, &report);
-    session->train_seconds += hu_seconds_now() - start;
-    session->train_samples += report.samples;
-    hu_talk_state state = talk_state(session, &report, (double)NAN);
-    hu_status told = hu_talk_step(&session->talk, &state);
-    if (st == HU_OK) st = told;
-    if (st == HU_OK) st = hu_check_run_note(&session->check, session->trainer, &report);
-    if (st == HU_ERR_NONFINITE) {
-        result->has_diverged = true;
-        snprintf(result->reason, sizeof result->reason, "%s", hu_last_error());
-        if (!session->leads) return HU_OK;
-        st = hu_recorder_note(session->folder.numerics, hu_trainer_run(session->trainer),
-                              report.step, report.skipped ? HU_STEP_SKIPPED : HU_STEP_BROKEN);
-        if (st != HU_OK) return st;
-        return write_row(session, &report, NAN, result);
-    }
-    session->wants_stop = report.wants_stop;
-    if (st == HU_OK) st = after_step(session, &report, result);
-    return st;
-}
-
-/* The flag is set by a signal handler; it is looked at between steps. Processes stop together. */
-static bool is_interrupted(const hu_session *session) {
-    if (session->peers && session->peers->transport) return session->wants_stop;
-    return session->interrupted && *session->interrupted;
-}
-
-/* Where it stopped; the process that leads knows how to go on. */
-static hu_status interrupted(const hu_session *session) {
-    long long step = (long long)hu_trainer_progress(session->trainer)->step;
-    if (!session->leads) return hu_fail(HU_ERR_INTERRUPTED, "after %lld steps", step);
-    return hu_fail(HU_ERR_INTERRUPTED, "after %lld steps; `halfulp resume %s` goes on from there",
-                   step, session->folder.path);
-}
-
-/* Without its rows nothing is known of it. */
-static hu_status find_collapse(const hu_session *session, hu_session_result *result) {
-    hu_chance chance = hu_trainer_chance(session->trainer, session->judged);
-    if (result->has_diverged || !session->leads) return HU_OK;
-    hu_status st =
-        hu_collapse_read(session->folder.path, result->test.metric, &chance, result->collapse);
-    return st == HU_ERR_MEMORY ? st : HU_OK;
-}
-
-/* Where to look, when rounding took much. */
-static void tell_losses(const hu_session *session) {
-    unsigned lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
-    if (lost > 0)
-        hu_listener_tell(
-            session->listener, "note: %u tensor%s nonzero numbers or more; `halfulp why %s`", lost,
-            lost > 1 ? "s lost half of their" : " lost half of its", session->folder.path);
-}
-
-/* The last row of progress.jsonl. */
-static hu_status tell_end(hu_session *session, hu_status status, const hu_session_result *result) {
-    const char *state = result->is_early ? "stopped early" : "finished";
-    if (result->has_diverged) state = "diverged";
-    if (status != HU_OK) state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
-    return hu_talk_end(&session->talk, state, status, result->has_diverged ? result->reason : NULL);
-}
-
-/* A training that has ended loses nothing where a picture of it cannot be written. */
-static void write_answers(hu_session *session) {
-    int64_t written;
-    hu_status st = hu_answers_write(session->trainer, session->dataset, session->folder.path,
-                                    HU_ANSWERS_FOLDER, HU_ANSWERS_OF_TRAINING, &written);
-    if (st != HU_OK)
-        hu_listener_tell(session->listener, "note: no pictures of test samples: %s",
-                         hu_last_error());
-}
-
-hu_status hu_session_run(hu_session *session, hu_session_result *result) {
-    hu_status st = HU_OK;
-    const hu_train_progress *progress = hu_trainer_progress(session->trainer);
-    const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
-    *result = (hu_session_result){.train_loss = NAN,
-                                  .test = {.metric = metric, .last = NAN, .best = NAN}};
-    result->validation = result->test;
-    /* Nothing is left to train: a run of no steps is evaluated once. */
-    if (progress->step >= session->steps && progress->last_metric_step < 0) {
-        double value;
-        if (session->leads) HU_TRY(hu_session_judge(session, result, &value));
-        HU_TRY(save(session));
-        if (session->leads && session->is_best) HU_TRY(keep_best(session, true));
-    }
-    hu_trainer_watch(session->trainer, session->interrupted);
-    while (!hu_session_is_over(session) && !result->has_diverged) {
-        HU_TRY(find_folder(session));
-        HU_TRY(one_step(session, result));
-        if (!is_interrupted(session) || hu_session_is_over(session)) continue;
-        HU_TRY(save(session));
-        HU_TRY(interrupted(session));
-    }
-    result->is_early = !result->has_diverged && progress->step < session->steps;
-    if (progress->step > 0) result->train_loss = progress->last_epoch_loss;
-    HU_TRY(hu_session_give_metric(session, result));
-    result->images_per_second = rate_of(session);
-    result->rate = result->images_per_second * (double)hu_trainer_places(session->trainer);
-    result->counted = hu_task_counted(hu_trainer_task(session->trainer));
-    HU_TRY(find_collapse(session, result));
-    /* A walk over the samples: for what is reported, once. */
-    if (session->leads)
-        HU_TRY(hu_baseline_measure(hu_trainer_task(session->trainer), session->dataset,
-                                   session->judged, session->listener, &session->baseline));
-    if (session->leads && !result->has_diverged) write_answers(session);
-    tell_losses(session);
-done:
-    /* A file that could not be made may be one of a folder that was moved just now. */
-    if (st == HU_ERR_MISSING || st == HU_ERR_IO) {
-        hu_status found = find_folder(session);
-        if (found != HU_OK) st = found;
-    }
-    return tell_end(session, st, result);
 }

@@ -8,6 +8,7 @@
 #include "journal/collapse.h"
 #include "journal/folder.h"
 #include "journal/result.h"
+#include "model/own.h"
 #include "session/baseline.h"
 #include "session/changed_data.h"
 #include "session/check_run.h"
@@ -19,7 +20,7 @@
 
 typedef struct hu_session {
     hu_config *config;           /* borrowed */
-    hu_dataset *dataset;         /* borrowed */
+    const hu_dataset *dataset;   /* borrowed */
     const hu_listener *listener; /* borrowed; NULL: nobody listens */
     hu_peers *peers;             /* borrowed; NULL: this process trains alone */
     bool leads;                  /* it writes the folder; where there are peers, one does */
@@ -62,16 +63,34 @@ typedef struct hu_session_result {
 /* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
  * below runs/), checks the ledger and tells the listener what is about to be trained. resume: the
  * folder exists; its newest checkpoint is loaded, or the run starts anew if it was stopped before
- * the first. peers: NULL, or the other processes of the training; those that do not lead read the
- * folder alone. */
-hu_status hu_session_open(hu_config *config, hu_dataset *dataset, const char *directory,
-                          bool resume, const hu_listener *listener, hu_peers *peers,
-                          hu_session *session);
+ * the first. own: NULL, or the network that is trained in place of the model of the configuration;
+ * borrowed: needed for the call. peers: NULL, or the other processes of the training; those that do
+ * not lead read the folder alone. */
+hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_own_net *own,
+                          const char *directory, bool resume, const hu_listener *listener,
+                          hu_peers *peers, hu_session *session);
 void hu_session_close(hu_session *session);
+
+/* Where all that is left of a training is done by hu_session_run, somebody else may do it step by
+ * step: begin, step until it is over or has diverged, end. begin evaluates a training of no steps.
+ * stop saves the state and is HU_ERR_INTERRUPTED. end: status is how the steps ended; what they
+ * came to is read and told, and a failure is told as it is. */
+hu_status hu_session_begin(hu_session *session, hu_session_result *result);
+hu_status hu_session_step(hu_session *session, hu_session_result *result, hu_step_report *report);
+hu_status hu_session_stop(hu_session *session);
+hu_status hu_session_end(hu_session *session, hu_status status, hu_session_result *result);
 
 /* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
  * checkpoint. */
 hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* A checkpoint of where it is; the best state so far (is_saved: it was just saved). */
+hu_status hu_session_save(hu_session *session);
+hu_status hu_session_keep_best(hu_session *session, bool is_saved);
+
+/* Whether the folder is where it was; else the state is saved where it is now, if this process has
+ * all of it, and the status says so (journal/place.h). */
+hu_status hu_session_find_folder(hu_session *session);
 
 /* Whether it has done its steps, or has lost its patience; and whether it is evaluated behind the
  * latest step: at the end of an epoch that eval.every names, and of the training. */

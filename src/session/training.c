@@ -16,20 +16,28 @@
 #include "session/initial.h"
 #include "session/net.h"
 #include "session/options.h"
+#include "session/saved_run.h"
+#include "session/session.h"
 #include "train/trainer.h"
 #include "train/weights.h"
 
 /* Room for three names in a message; settings of one training, of which keys have hundreds. */
 enum { NEAREST_BYTES = 256, SETTINGS_MAX = 1 << 16 };
 
-/* One training of a program's own. It has no folder: what is kept is up to the program. */
+/* One training of a program's own. Without run.dir it has no folder: what is kept is up to the
+ * program. */
 struct hu_training {
     hu_config *config;
     hu_dataset *opened; /* NULL: the caller's */
     hu_precision precision;
-    hu_trainer *trainer;
+    hu_trainer *trainer; /* the session's, where there is one */
     hu_walk walk;
     int64_t steps;
+
+    bool has_folder;    /* that of the session */
+    bool has_ended;     /* the session has: it has a result, or a failure */
+    hu_session session; /* of a training with a folder */
+    hu_session_result result;
 };
 
 /* ---- opening ---- */
@@ -75,35 +83,90 @@ done:
 static hu_status name_net(const hu_net *net, hu_config *config, hu_own_net *own) {
     hu_status st = HU_OK;
     if (!net) return HU_OK;
-    if (hu_config_given(config, "model.name"))
+    if (hu_config_asked(config, "model.name"))
         return hu_fail(HU_ERR_ARGUMENT, "found a network and the setting model, expected one");
     HU_TRY(hu_net_own(net, own));
     /* The origin "net" tells in messages who has set these keys. */
-    HU_TRY(hu_config_set(config, "model.name", "network", "net"));
+    HU_TRY(hu_config_set(config, "model.name", HU_OWN_MODEL, "net"));
     HU_TRY(hu_config_set(config, "task.name", "classify", "net"));
 done:
     return st;
 }
 
-/* The order of `halfulp train`: data, options, trainer, first weights. */
-static hu_status open_training(hu_training *t, const hu_net *net, const hu_dataset *data) {
-    hu_status st = HU_OK;
+/* The folder that the settings name; false: none is wanted. *directory NULL: a new one, run.name.
+ */
+static hu_status find_folder(const hu_config *config, const char **directory, bool *is_wanted) {
+    hu_status st = hu_config_text(config, "run.dir", directory);
+    bool is_auto = st == HU_OK && strcmp(*directory, "auto") == 0;
+    if (st == HU_OK && !**directory)
+        st = hu_fail(HU_ERR_ARGUMENT, "run.dir: found '', expected a folder");
+    if (is_auto) *directory = NULL;
+    *is_wanted = st == HU_OK && (!is_auto || !hu_config_is_auto(config, "run.name"));
+    return st;
+}
+
+/* What `halfulp train` and `halfulp resume` leave, but for the page. */
+static hu_status open_session(hu_training *t, const hu_dataset *data, const hu_own_net *own,
+                              const char *directory, bool resume) {
+    hu_status st;
+    HU_TRY(hu_session_open(t->config, data, own, directory, resume, NULL, NULL, &t->session));
+    t->has_folder = true;
+    t->trainer = t->session.trainer;
+    t->steps = t->session.steps;
+    st = hu_session_begin(&t->session, &t->result);
+done:
+    return st;
+}
+
+/* The order of `halfulp train`: options, trainer, first weights. */
+static hu_status open_alone(hu_training *t, const hu_dataset *data, const hu_own_net *own) {
+    hu_status st;
     hu_train_options options;
-    hu_own_net own;
-    HU_TRY(name_net(net, t->config, &own));
-    /* A data set of the caller's stays the caller's; one that is opened here is closed with the
-     * training. */
-    if (!data) HU_TRY(hu_session_dataset(t->config, NULL, &t->opened));
-    if (!data) data = t->opened;
     HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
-    options.own = net ? &own : NULL;
+    options.own = own;
     HU_TRY(hu_trainer_create(&options, data, &t->trainer));
     HU_TRY(hu_initial_weights(t->config, t->trainer, NULL));
-    const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
-    HU_TRY(hu_walk_create(hu_trainer_graph(t->trainer), hu_walk_more(edges) & HU_WALK_WEIGHTS,
-                          &t->walk));
     t->steps = options.steps;
 done:
+    return st;
+}
+
+/* folder: of the run that is gone on with; NULL: a new one. A data set of the caller's stays the
+ * caller's; one that is opened here is closed with the training. */
+static hu_status open_training(hu_training *t, const hu_net *net, const hu_dataset *data,
+                               const char *folder) {
+    hu_status st = HU_OK;
+    hu_own_net own = {.head = HU_NONE};
+    const char *directory = folder;
+    bool has_folder = true;
+    HU_TRY(name_net(net, t->config, &own));
+    if (folder) HU_TRY(hu_saved_run_merge(t->config, folder));
+    if (!data)
+        HU_TRY(folder ? hu_saved_run_data(t->config, folder, NULL, &t->opened)
+                      : hu_session_dataset(t->config, NULL, &t->opened));
+    if (!data) data = t->opened;
+    if (!folder) HU_TRY(find_folder(t->config, &directory, &has_folder));
+    HU_TRY(has_folder ? open_session(t, data, net ? &own : NULL, directory, folder != NULL)
+                      : open_alone(t, data, net ? &own : NULL));
+    const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
+    st = hu_walk_create(hu_trainer_graph(t->trainer), hu_walk_more(edges) & HU_WALK_WEIGHTS,
+                        &t->walk);
+done:
+    return st;
+}
+
+static hu_status make_training(const hu_net *net, const hu_setting *settings, size_t count,
+                               const hu_dataset *data, const char *folder, hu_training **training) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    HU_TRY(hu_alloc(sizeof **training, &block));
+    hu_training *made = block;
+    HU_TRY(read_settings(settings, count, &made->config));
+    HU_TRY(open_training(made, net, data, folder));
+    *training = made;
+    block = NULL;
+done:
+    hu_training_close(block);
     return st;
 }
 
@@ -113,17 +176,36 @@ hu_status hu_training_open(const hu_net *net, const hu_setting *settings, size_t
     *training = NULL;
     HU_GIVEN_IF(settings, count > 0);
     HU_GIVEN_MOST(count, SETTINGS_MAX);
-    hu_status st = HU_OK;
-    void *block = NULL;
-    HU_TRY(hu_alloc(sizeof **training, &block));
-    hu_training *made = block;
-    HU_TRY(read_settings(settings, count, &made->config));
-    HU_TRY(open_training(made, net, data));
-    *training = made;
-    block = NULL;
-done:
-    hu_training_close(block);
-    return st;
+    return make_training(net, settings, count, data, NULL, training);
+}
+
+hu_status hu_training_reopen(const hu_net *net, const hu_setting *settings, size_t count,
+                             const hu_dataset *data, const char *folder, hu_training **training) {
+    HU_GIVEN(training);
+    *training = NULL;
+    HU_GIVEN(folder);
+    HU_GIVEN_IF(settings, count > 0);
+    HU_GIVEN_MOST(count, SETTINGS_MAX);
+    return make_training(net, settings, count, data, folder, training);
+}
+
+/* Of a training whose steps have ended, however: the last row of the journal, and what it has come
+ * to. A failure is handed on, and said as it was. */
+static hu_status end_session(hu_training *t, hu_status status) {
+    t->has_ended = true;
+    hu_status st = hu_session_end(&t->session, status, &t->result);
+    return st == HU_OK ? hu_session_write_result(&t->session, &t->result) : st;
+}
+
+/* One that is left before its end is stopped, as by Ctrl-C: it can be gone on with. */
+static void leave_session(hu_training *t) {
+    char words[1024];
+    if (!t->has_folder) return;
+    snprintf(words, sizeof words, "%s", hu_last_error());
+    if (!t->has_ended) (void)end_session(t, hu_session_stop(&t->session));
+    hu_session_close(&t->session);
+    t->trainer = NULL;
+    (void)hu_fail(HU_OK, "%s", words); /* what failed before is told, not that it was stopped */
 }
 
 /* In the reverse order: the walk borrows the trainer's graph, the trainer borrows the data set and
@@ -131,6 +213,7 @@ done:
 void hu_training_close(hu_training *training) {
     if (!training) return;
     hu_walk_free(&training->walk);
+    leave_session(training);
     hu_trainer_free(training->trainer);
     hu_precision_free(&training->precision);
     hu_dataset_close(training->opened);
@@ -162,10 +245,20 @@ static hu_step step_of(const hu_step_report *report) {
                      .culprit = report->culprit};
 }
 
+/* A step with all that it leaves in the folder; behind the last one the result. */
+static hu_status step_in_folder(hu_training *t, hu_step_report *report) {
+    hu_status st = hu_session_step(&t->session, &t->result, report);
+    bool is_over = st != HU_OK || t->result.has_diverged || hu_session_is_over(&t->session);
+    if (is_over) st = end_session(t, st);
+    if (st == HU_OK && t->result.has_diverged)
+        st = hu_fail(HU_ERR_NONFINITE, "%s", t->result.reason);
+    return st;
+}
+
 hu_status hu_training_next(hu_training *training, hu_step *step) {
     HU_GIVEN(training);
     HU_GIVEN(step);
-    hu_step_report report;
+    hu_step_report report = {0};
     /* The caller's struct says how large it is, so that programs built with an older header go on
      * working. */
     if (step->size < sizeof step->size)
@@ -174,7 +267,11 @@ hu_status hu_training_next(hu_training *training, hu_step *step) {
     if (hu_training_step(training) >= training->steps)
         return hu_fail(HU_ERR_ARGUMENT, "the training of %lld steps is finished",
                        (long long)training->steps);
-    hu_status st = hu_trainer_step(training->trainer, &report);
+    if (training->has_ended)
+        return hu_fail(HU_ERR_ARGUMENT, "the training has ended after %lld steps",
+                       (long long)hu_training_step(training));
+    hu_status st = training->has_folder ? step_in_folder(training, &report)
+                                        : hu_trainer_step(training->trainer, &report);
     /* A step that broke has a report too: it says which tensor was to blame. */
     if (st != HU_OK && st != HU_ERR_NONFINITE) return st;
     hu_step made = step_of(&report);

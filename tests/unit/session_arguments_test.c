@@ -501,6 +501,16 @@ FUNCTION(hu_training_open) {
     FAILS(HU_ERR_ARGUMENT, hu_training_open(net, NULL, 0, data, &made)); /* it has no head */
     assert_null(made);
 }
+FUNCTION(hu_training_reopen) {
+    hu_training *made = training;
+    REFUSED("folder", hu_training_reopen(NULL, NULL, 0, NULL, NULL, &made));
+    assert_null(made);
+    REFUSED("training", hu_training_reopen(NULL, NULL, 0, NULL, "nowhere", NULL));
+    REFUSED("settings", hu_training_reopen(NULL, NULL, 1, NULL, "nowhere", &made));
+    REFUSED("count",
+            hu_training_reopen(NULL, &(hu_setting){"a", "b"}, SIZE_MAX, NULL, "nowhere", &made));
+    FAILS(HU_ERR_MISSING, hu_training_reopen(NULL, NULL, 0, NULL, "nowhere", &made));
+}
 FUNCTION(hu_training_close) {
     hu_training_close(NULL);
 }
@@ -662,6 +672,7 @@ static const struct {
     ROW(hu_net_apply),
     ROW(hu_net_head),
     ROW(hu_training_open),
+    ROW(hu_training_reopen),
     ROW(hu_training_close),
     ROW(hu_training_next),
     ROW(hu_training_step),

@@ -60,7 +60,7 @@ static hu_status train(const char *const *words) {
     snprintf(run, sizeof run, "%s/run", folder);
     hu_status st = load(words, "steps=2", &config);
     if (st == HU_OK) st = hu_session_dataset(config, NULL, &dataset);
-    if (st == HU_OK) st = hu_session_open(config, dataset, run, false, NULL, NULL, &session);
+    if (st == HU_OK) st = hu_session_open(config, dataset, NULL, run, false, NULL, NULL, &session);
     if (st == HU_OK) st = hu_session_run(&session, &result);
     if (st == HU_OK) st = hu_session_write_result(&session, &result);
     hu_session_close(&session);

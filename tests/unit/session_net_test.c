@@ -117,6 +117,53 @@ static void a_resumed_network_has_the_same_bits(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+static void has_file(const char *folder, const char *name, bool expected) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if ((access(path, F_OK) == 0) != expected) fail_msg("%s", path);
+}
+
+/* A run in a folder: left half-way, gone on with, ended; its bits are those of one without. */
+static void a_network_keeps_its_run(void **state) {
+    static const char *const files[] = {"config.resolved.yaml", "graph.json",     "metrics.csv",
+                                        "numerics.jsonl",       "progress.jsonl", "plan.json",
+                                        "checkpoint",           "best",           "data.txt"};
+    char folder[] = "/tmp/net-XXXXXX", run[64], command[128];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(run, sizeof run, "%s/run", folder);
+    const hu_setting settings[] = {{"precision", "hfp8"}, {"run.batch", "12"}, {"steps", "40"},
+                                   {"threads", "2"},      {"lr.base", "0.1"},  {"seed", "4"},
+                                   {"run.dir", run}};
+    const size_t count = sizeof settings / sizeof *settings;
+    hu_net *net = make_net(SIDE);
+    hu_dataset *data = make_data(NULL);
+    hu_training *whole, *half, *rest;
+    hu_step step = {.size = sizeof step};
+    assert_int_equal(open_net(net, data, "hfp8", &whole), HU_OK);
+    if (hu_training_open(net, settings, count, data, &half) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    train_to(half, 15);
+    assert_int_equal(hu_training_reopen(net, NULL, 0, data, run, &rest), HU_ERR_IO); /* held */
+    hu_training_close(half);
+    assert_int_equal(hu_training_open(net, settings, count, data, &rest), HU_ERR_ARGUMENT);
+    has_file(run, "result.json", false);
+    assert_int_equal(hu_training_reopen(NULL, NULL, 0, data, run, &rest), HU_ERR_UNKNOWN);
+    if (hu_training_reopen(net, NULL, 0, data, run, &rest) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    assert_int_equal(hu_training_step(rest), 15);
+    assert_true(train_to(whole, 40) == train_to(rest, 40));
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) has_file(run, files[f], true);
+    has_file(run, "result.json", true);
+    assert_int_equal(hu_training_next(rest, &step), HU_ERR_ARGUMENT);
+    hu_training_close(whole);
+    hu_training_close(rest);
+    hu_dataset_close(data);
+    hu_net_free(net);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void a_failing_source_ends_the_step(void **state) {
     (void)state;
     int64_t broken = 7;
@@ -200,6 +247,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network_learns_in_every_precision),
         cmocka_unit_test(a_resumed_network_has_the_same_bits),
+        cmocka_unit_test(a_network_keeps_its_run),
         cmocka_unit_test(a_failing_source_ends_the_step),
         cmocka_unit_test(declarations_are_checked_at_once),
         cmocka_unit_test(a_network_must_fit_the_data),
