@@ -61,14 +61,14 @@ hu_status hu_slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
 static hu_status choose_widest(uint32_t bits, hu_storage_mode mode, int64_t elements,
                                hu_storage *storage) {
     enum { FLOAT32_BITS = 32, LEAST_BITS = 3, WIDE_EXPONENT = 8, NARROW_EXPONENT = 2 };
-    char text[16];
-    hu_format format;
     if (bits >= FLOAT32_BITS) return hu_storage_choose(mode, NULL, elements, storage);
     if (bits < LEAST_BITS) bits = LEAST_BITS;
     uint32_t exponent = bits > WIDE_EXPONENT ? WIDE_EXPONENT : NARROW_EXPONENT;
-    snprintf(text, sizeof text, "e%um%u", exponent, bits - 1 - exponent);
-    hu_status st = hu_format_parse(text, &format);
-    return st == HU_OK ? hu_storage_choose(mode, &format, elements, storage) : st;
+    const hu_format format = {.exp_bits = (uint8_t)exponent,
+                              .man_bits = (uint8_t)(bits - 1 - exponent),
+                              .subnormals = 1,
+                              .bias = (1 << (exponent - 1)) - 1};
+    return hu_storage_choose(mode, &format, elements, storage);
 }
 
 /* Codes of so many bits, or float32. */
