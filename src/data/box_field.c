@@ -30,10 +30,14 @@ void hu_boxes_fill(const float *boxes, int64_t count, int64_t most, int64_t heig
         move(dx, change->flip, &x1, &x2);
         move(dy, false, &y1, &y2);
         if (!is_seen(x1, x2) || !is_seen(y1, y2)) continue;
-        sample[HU_BOX_X1] = (float)fmax(x1, 0.0);
-        sample[HU_BOX_Y1] = (float)fmax(y1, 0.0);
-        sample[HU_BOX_X2] = (float)fmin(x2, 1.0);
-        sample[HU_BOX_Y2] = (float)fmin(y2, 1.0);
+        float left = (float)fmax(x1, 0.0), top = (float)fmax(y1, 0.0);
+        float right = (float)fmin(x2, 1.0), bottom = (float)fmin(y2, 1.0);
+        /* Of an area that float32 does not tell from none no offsets can be learned. */
+        if (!(left < right) || !(top < bottom)) continue;
+        sample[HU_BOX_X1] = left;
+        sample[HU_BOX_Y1] = top;
+        sample[HU_BOX_X2] = right;
+        sample[HU_BOX_Y2] = bottom;
         sample[HU_BOX_CLASS] = boxes[HU_BOX_CLASS];
     }
 }

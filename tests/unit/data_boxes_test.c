@@ -147,6 +147,23 @@ static void boxes_move_with_their_pictures(void **state) {
     }
 }
 
+/* Shares of a side whose numbers differ in the file and not in float32, and those that a shift
+ * makes equal. */
+static void boxes_without_an_area_are_lost(void **state) {
+    (void)state;
+    static const float boxes[MOST][5] = {{0.25f, 0.25f, 0.25f, 0.5f, 4},
+                                         {0x1p-30f, 0, 0x1.8p-30f, 1, 2},
+                                         {0.25f, 0.25f, 0.5f, 0.5f, 1}};
+    static const hu_change none = {0}, left = {.shift_x = -4};
+    float found[MOST][5];
+    hu_boxes_fill(&boxes[0][0], 3, MOST, 8, 8, &none, &found[0][0]);
+    assert_true(found[0][HU_BOX_CLASS] == (float)HU_UNLABELLED && found[0][HU_BOX_X2] == 0);
+    assert_true(found[1][HU_BOX_CLASS] == 2 && found[2][HU_BOX_CLASS] == 1);
+    hu_boxes_fill(&boxes[0][0], 3, MOST, 8, 8, &left, &found[0][0]);
+    assert_true(found[1][HU_BOX_CLASS] == (float)HU_UNLABELLED);
+    assert_true(found[2][HU_BOX_X1] == 0.75f && found[2][HU_BOX_CLASS] == 1);
+}
+
 static void refuse(hu_status expected, const char *part) {
     refuse_data(spec(), NULL, expected, part);
 }
@@ -275,6 +292,7 @@ int main(void) {
         cmocka_unit_test(boxes_are_those_of_the_files),
         cmocka_unit_test(a_limit_leaves_the_classes),
         cmocka_unit_test(boxes_move_with_their_pictures),
+        cmocka_unit_test(boxes_without_an_area_are_lost),
         cmocka_unit_test(annotations_that_are_wrong),
         cmocka_unit_test(boxes_are_made_to_fit),
         cmocka_unit_test(lists_stay_in_their_folder),
