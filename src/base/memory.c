@@ -3,24 +3,46 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/fault.h"
+#include "base/reserve.h"
 
 /* Bytes of a cache line, and of an AVX-512 vector. */
 enum { ALIGNMENT = 64 };
 
 /* Stands in the 64 bytes in front of every block. */
 typedef struct block_header {
-    void *start; /* of what calloc gave */
+    void *start; /* of what calloc gave, or of the mapping */
     size_t bytes;
+    size_t mapped; /* bytes of a mapping of its own; 0: calloc's */
     hu_memory_role role;
 } block_header;
 
 /* Counters of the whole process. Each is atomic by itself; together they are no snapshot. */
 static _Atomic uint64_t live_bytes, live_blocks, allocations, peak_bytes, fail_countdown;
 static _Atomic uint64_t role_bytes[HU_MEMORY_ROLES];
+
+static _Atomic bool only_counts_now;
+
+void hu_memory_only_counts(bool only_counts) {
+    atomic_store(&only_counts_now, only_counts);
+}
+
+/* Zeros without touching the pages of large blocks: a plan that never runs stays small. *mapped:
+ * bytes of a mapping, 0 of calloc's. NULL: there is no room. */
+static char *take_zeros(size_t total, size_t *mapped) {
+    enum { LARGE = 1 << 24 };
+    *mapped = 0;
+    if (total < LARGE || !atomic_load(&only_counts_now)) return calloc(1, total);
+    char *start = mmap(NULL, total, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start == MAP_FAILED) return NULL;
+    *mapped = total;
+    return start;
+}
 
 /* True once, when the countdown ends. */
 bool hu_fault_strikes(void) {
@@ -66,15 +88,14 @@ void hu_memory_count_other(hu_memory_role role, int64_t bytes) {
 hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     *block = NULL;
     /* One alignment for the header, one for the distance to the first aligned address. */
-    size_t total;
+    size_t total, mapped;
     if (!hu_add_size(bytes, 2 * ALIGNMENT, &total) || hu_fault_strikes())
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
-    /* Zeros without touching the pages of large blocks: a plan that never runs stays small. */
-    char *start = calloc(1, total);
+    char *start = take_zeros(total, &mapped);
     if (!start) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
     /* The header takes one alignment, so that the block behind it is aligned as well. */
     char *base = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
-    *(block_header *)(void *)base = (block_header){start, bytes, role};
+    *(block_header *)(void *)base = (block_header){start, bytes, mapped, role};
     atomic_fetch_add(&role_bytes[role], bytes);
     atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_add(&allocations, 1);
@@ -102,7 +123,7 @@ hu_status hu_new_array(size_t count, size_t element_bytes, void *pointer) {
 hu_status hu_realloc(void **block, size_t bytes) {
     void *grown;
     /* A new block keeps the role of the old one. */
-    block_header old = {NULL, 0, HU_MEMORY_BOOKKEEPING};
+    block_header old = {.role = HU_MEMORY_BOOKKEEPING};
     if (*block) old = *header_of(*block);
     /* A new block instead of realloc: the address that realloc gives need not be aligned. */
     hu_status st = hu_alloc_for(old.role, bytes, &grown);
@@ -167,7 +188,10 @@ void hu_free(void *block) {
     atomic_fetch_sub(&live_bytes, header.bytes);
     atomic_fetch_sub(&role_bytes[header.role], header.bytes);
     atomic_fetch_sub(&live_blocks, 1);
-    free(header.start);
+    if (header.mapped > 0)
+        munmap(header.start, header.mapped);
+    else
+        free(header.start);
 }
 
 hu_memory_counts hu_memory_count(void) {

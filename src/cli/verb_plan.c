@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/reserve.h"
 #include "bench/bitops.h"
 #include "bench/network.h"
 #include "cli/progress.h"
@@ -154,9 +155,11 @@ done:
     return st;
 }
 
-/* Plans with one storage and keeps the numbers; the memory is given back before the next. */
+/* Plans with one storage and keeps the numbers; the memory is given back before the next. It is
+ * counted and never filled: the machine need not have it. */
 static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
+    hu_memory_only_counts(true);
     hu_trainer *trainer = NULL;
     hu_train_options options = plan->options;
     options.run.storage = storage_at(&plan->options, index);
@@ -169,6 +172,7 @@ static hu_status plan_storage(planning *plan, int index) {
     if (index == 0) HU_TRY(write_resolved(plan, trainer));
 done:
     hu_trainer_free(trainer);
+    hu_memory_only_counts(false);
     return st;
 }
 

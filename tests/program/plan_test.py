@@ -305,6 +305,16 @@ def without_touching(checks, cwd):
         checks.that(used.ru_maxrss < 256 << 10, f"{more}: {used.ru_maxrss} KiB held")
 
 
+def without_promises(checks, cwd):
+    """Nor need the machine have what a plan counts: weights of half a terabyte."""
+    if program.sanitizer():
+        print("skipped: addresses without memory (sanitizers have an allocator of their own)")
+        return
+    found, _ = plan("model=resnet50", "model.width=64", cwd=cwd)
+    checks.that(found["memory_bytes"]["masters"]["float32"] >= 4 * found["parameters"], "weights")
+    checks.that(found["parameters"] > 90e9, f"{found['parameters']} parameters")
+
+
 def scratch_is_explained(checks, cwd):
     """Packed storage of large pictures needs more than float32; no ratio to what is shown as nothing."""
     _, out, _ = program.call("plan", "model=faster-rcnn", "precision=hfp8", "threads=2", cwd=cwd)
@@ -490,6 +500,6 @@ def narrow_codes(checks, cwd):
     checks.that(f"e3m2: {told}\n" in out and "hfp8: activations" not in out, out)
 
 
-program.main(narrow_codes, numbers, assumed, without_memory, without_touching, scratch_is_explained, layers, outputs, narrow_outputs,
+program.main(narrow_codes, numbers, assumed, without_memory, without_touching, without_promises, scratch_is_explained, layers, outputs, narrow_outputs,
              bytes_are_those_of_a_training, bytes_of_schedules_of_bits,
              text, classes, network, network_baseline, network_words, network_model, network_errors, errors)

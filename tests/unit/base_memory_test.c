@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "base/reserve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -182,6 +183,24 @@ static void the_nth_allocation_fails_once(void **state) {
     hu_free(block);
 }
 
+/* A thousand gibibytes, of which two pages are used; counted like others. */
+static void blocks_may_be_addresses_alone(void **state) {
+    (void)state;
+    const size_t large = (size_t)1 << 40;
+    hu_memory_counts start = hu_memory_count();
+    void *block;
+    hu_memory_only_counts(true);
+    assert_int_equal(hu_alloc_for(HU_MEMORY_PARAMETERS, large, &block), HU_OK);
+    hu_memory_only_counts(false);
+    uint8_t *bytes = block;
+    assert_int_equal((uintptr_t)block % 64, 0);
+    assert_int_equal(bytes[0] + bytes[large - 1], 0);
+    bytes[large - 1] = 1;
+    assert_true(hu_memory_live(HU_MEMORY_PARAMETERS) >= large);
+    hu_free(block);
+    assert_true(hu_memory_count().live_bytes == start.live_bytes);
+}
+
 static void counters_are_safe_from_any_thread(void **state) {
     (void)state;
     hu_memory_counts start = hu_memory_count();
@@ -207,6 +226,7 @@ int main(void) {
         cmocka_unit_test(strings_are_copied),
         cmocka_unit_test(sizes_that_do_not_fit_fail_and_are_named),
         cmocka_unit_test(the_nth_allocation_fails_once),
+        cmocka_unit_test(blocks_may_be_addresses_alone),
         cmocka_unit_test(counters_are_safe_from_any_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
