@@ -149,7 +149,7 @@ HU_API const char *hu_dataset_class_name(const hu_dataset *dataset, int64_t clas
 /* The same for the numbers of the field "source". Borrowed: valid until the data set is closed. */
 HU_API const char *hu_dataset_source_name(const hu_dataset *dataset, int64_t number);
 
-/* Numbers of one sample of a field, without margins. */
+/* Numbers of one sample of a field, without margins; INT64_MAX: more than that. */
 HU_API int64_t hu_field_elements(const hu_field *field);
 
 /* The fields of labelled images: bytes "image" [height, width, channels] as number 0 and class
@@ -329,8 +329,8 @@ HU_API hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *
  *   train, test  copied; their contexts are borrowed and must outlive the data set
  *   dataset      owner frees with hu_dataset_close; NULL on failure
  *
- * HU_ERR_ARGUMENT: no field or more than HU_FIELDS_MAX, a field without a name or with an extent
- * below 1, no fill, no samples, a source of another size. HU_ERR_MEMORY.
+ * HU_ERR_ARGUMENT: no field or more than HU_FIELDS_MAX, a field without a name, with that of
+ * another or with an extent below 1, more numbers than can be addressed, no fill, no samples, a source of another size. HU_ERR_MEMORY.
  * Proof: tests/unit/data_source_test.c. */
 HU_API hu_status hu_dataset_of_sources(const hu_field *fields, int count,
                                        const hu_sample_source *train, const hu_sample_source *test,

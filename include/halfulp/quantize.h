@@ -52,14 +52,15 @@ HU_API void hu_quantization_print(const hu_quantization *quantization, char *tex
  *   scale        NULL or the scale that was taken
  *   counts       NULL or added to
  *
- * HU_ERR_ARGUMENT: stochastic rounding without a key. Never allocates. The bits do not depend on
- * threads or instruction set. Sources: docs/numerics.md, "Scales" and "Uniform quantiser". */
+ * HU_ERR_ARGUMENT: stochastic rounding without a key, more numbers than can be addressed. Never
+ * allocates. The bits do not depend on threads or instruction set. Sources: docs/numerics.md,
+ * "Scales" and "Uniform quantiser". */
 HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x,
                              float *y, const hu_random_key *random, uint64_t first_index,
                              hu_array_scale *scale, hu_round_counts *counts);
 
 /* Bytes of a packed array; codes of 8 or 16 bits, else dense; of uniform integers dense in each
- * line. */
+ * line. SIZE_MAX: more than can be addressed. */
 HU_API size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows);
 
 /* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs. */

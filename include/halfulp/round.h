@@ -72,7 +72,8 @@ HU_API hu_status hu_pack(size_t n, const float *x, void *codes, const hu_format 
 HU_API hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *format,
                            int code_bits);
 
-/* Bytes that hu_pack writes; format and code_bits as it accepts them. */
+/* Bytes that hu_pack writes; format and code_bits as it accepts them. SIZE_MAX: more than can be
+ * addressed. */
 HU_API size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits);
 
 #ifdef __cplusplus

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/given.h"
@@ -299,7 +300,8 @@ int hu_dataset_find(const hu_dataset *dataset, const char *name) {
 int64_t hu_field_elements(const hu_field *field) {
     if (!field) return 0;
     int64_t elements = 1;
-    for (int i = 0; i < field->rank; i++) elements *= field->extent[i];
+    for (int i = 0; i < field->rank; i++)
+        if (!hu_mul_i64(elements, field->extent[i], &elements)) return INT64_MAX;
     return elements;
 }
 

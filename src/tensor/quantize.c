@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/given.h"
 #include "base/memory.h"
@@ -33,6 +34,22 @@ static hu_status check_alone(const char *text, const hu_quantizer *quantizer) {
     return HU_OK;
 }
 
+/* *numbers of an array of so many lines, if their bytes as float32 fit the address space. */
+static bool fits(int64_t line, int64_t rows, size_t *numbers) {
+    size_t bytes;
+    return rows >= 0 && hu_mul_size((size_t)rows, (size_t)line, numbers) &&
+           hu_mul_size(*numbers, sizeof(float), &bytes) && bytes <= PTRDIFF_MAX;
+}
+
+/* The numbers of an array that is there. */
+static hu_status count_numbers(const hu_quantization *q, int64_t rows, size_t *numbers) {
+    if (fits(q->line, rows, numbers)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "rows: found %lld lines of %lld elements, expected as many as memory has "
+                   "addresses for",
+                   (long long)rows, (long long)q->line);
+}
+
 hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line,
                                hu_quantization **quantization) {
     HU_GIVEN(quantization);
@@ -40,8 +57,14 @@ hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line
     HU_GIVEN(text);
     hu_status st = HU_OK;
     hu_quantization *made = NULL;
+    size_t numbers;
     if (line < 1)
         return hu_fail(HU_ERR_ARGUMENT, "line: found %lld elements, expected at least 1",
+                       (long long)line);
+    if (!fits(line, 1, &numbers))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "line: found %lld elements, expected as many as memory has "
+                       "addresses for",
                        (long long)line);
     HU_TRY(HU_NEW(&made));
     made->line = line;
@@ -120,8 +143,9 @@ hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const f
     HU_GIVEN_IF(x, rows > 0);
     HU_GIVEN_IF(y, rows > 0);
     const hu_quantization *q = quantization;
-    hu_status st = HU_OK;
-    size_t n = (size_t)(rows * q->line);
+    size_t n = 0;
+    hu_status st = count_numbers(q, rows, &n);
+    if (st != HU_OK) return st;
     /* The scale is taken from x before y is written, which may be the same array. */
     hu_array_scale taken = scale_of(q, rows, x);
     const hu_uniform_scale range = uniform_scale(taken);
@@ -153,9 +177,11 @@ static int code_bits(const hu_quantizer *quantizer) {
 }
 
 size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows) {
+    size_t n;
     if (!quantization || rows < 0) return 0;
     const hu_quantization *q = quantization;
-    size_t n = (size_t)(rows * q->line);
+    /* Codes and scales of a number take less than its float32. */
+    if (!fits(q->line, rows, &n)) return SIZE_MAX;
     if (q->quantizer.kind == HU_QUANTIZER_NONE) return n * sizeof(float);
     if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return (size_t)rows * q->blocker.row_bytes;
     if (q->quantizer.kind == HU_QUANTIZER_UNIFORM) return (size_t)rows * q->uniformer.row_bytes;
@@ -196,9 +222,10 @@ hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, co
     HU_GIVEN_IF(x, rows > 0);
     HU_GIVEN_IF(data, rows > 0);
     const hu_quantization *q = quantization;
-    size_t n = (size_t)(rows * q->line);
-    hu_status st = check_random(q, random);
+    size_t n = 0;
+    hu_status st = count_numbers(q, rows, &n);
     *scale = (hu_array_scale){0, 1.0f, 0.0f};
+    if (st == HU_OK) st = check_random(q, random);
     if (st != HU_OK) return st;
     /* The scale needs the whole array: it is found before the first number is rounded. */
     *scale = scale_of(q, rows, x);
@@ -234,8 +261,9 @@ void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const
                         hu_array_scale scale, float *y) {
     if (!quantization || !data || !y || rows < 0) return;
     const hu_quantization *q = quantization;
-    size_t n = (size_t)(rows * q->line);
+    size_t n;
     hu_packer packer;
+    if (!fits(q->line, rows, &n)) return;
     if (q->quantizer.kind == HU_QUANTIZER_NONE)
         memcpy(y, data, n * sizeof *y);
     else if (q->quantizer.kind == HU_QUANTIZER_FLOAT && prepare_packer(q, scale, &packer) == HU_OK)

@@ -32,6 +32,34 @@ static hu_dataset *open_with(int *broken) {
     return dataset;
 }
 
+/* Sizes that wrap, and names that two fields share, are refused when the set is opened. */
+static void fields_that_cannot_be_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        hu_field fields[2];
+        const char *part;
+    } table[] = {
+        {{{.name = "x", .rank = 2, .extent = {6148914691236517206, 3}}, {.name = "y"}},
+         "field 'x': extents up to number 0, which is 6148914691236517206, are more numbers"},
+        {{{.name = "x", .rank = 2, .extent = {1537228672809129302, 6}}, {.name = "y"}},
+         "field 'x': extents up to number 1, which is 6, are more numbers"},
+        {{{.name = "x"}, {.name = "y", .rank = 2, .extent = {(int64_t)1 << 40, (int64_t)1 << 40}}},
+         "field 'y': extents up to number 1"},
+        {{{.name = "x", .rank = 1, .extent = {INT64_MAX}}, {.name = "y"}},
+         "extents up to number 0"},
+        {{{.name = "x"}, {.name = "x", .classes = 2}}, "fields 0 and 1 are both called 'x'"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        hu_sample_source source = {sizeof source, SAMPLES, NULL, fill};
+        hu_dataset *dataset;
+        assert_int_equal(hu_dataset_of_sources(table[i].fields, 2, &source, &source, &dataset),
+                         HU_ERR_ARGUMENT);
+        assert_null(dataset);
+        if (!strstr(hu_last_error(), table[i].part)) fail_msg("%s", hu_last_error());
+    }
+    assert_true(hu_field_elements(&table[0].fields[0]) == INT64_MAX);
+}
+
 static void samples_are_functions_of_epoch_and_index(void **state) {
     (void)state;
     hu_dataset *dataset = open_with(NULL);
@@ -97,6 +125,7 @@ static void what_cannot_be_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(samples_are_functions_of_epoch_and_index),
+        cmocka_unit_test(fields_that_cannot_be_are_refused),
         cmocka_unit_test(a_failure_is_kept_and_its_row_is_zero),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

@@ -247,6 +247,33 @@ static void what_cannot_be_is_refused(void **state) {
     hu_quantization_close(q);
 }
 
+/* Sizes that wrap are no small ones. */
+static void sizes_that_do_not_fit_are_told(void **state) {
+    static const char *const texts[] = {"fp32", "bf16", "e3m3", "mxfp4", "nvfp4", "uniform5"};
+    (void)state;
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        hu_quantization *q;
+        hu_array_scale scale;
+        float one[1] = {1};
+        refuses(texts[t], (int64_t)1 << 62, HU_ERR_ARGUMENT, "line: found 4611686018427387904");
+        assert_int_equal(
+            hu_quantization_open(texts[t], HU_ROUND_NEAREST_EVEN, (int64_t)1 << 40, &q), HU_OK);
+        assert_true(hu_quantized_bytes(q, (int64_t)1 << 24) == SIZE_MAX);
+        assert_true(hu_quantized_bytes(q, INT64_MAX) == SIZE_MAX);
+        assert_true(hu_quantized_bytes(q, 1) <= (size_t)4 << 40);
+        assert_int_equal(hu_quantize(q, (int64_t)1 << 24, one, one, NULL, 0, NULL, NULL),
+                         HU_ERR_ARGUMENT);
+        assert_int_equal(hu_quantize_pack(q, INT64_MAX, one, one, NULL, 0, &scale, NULL),
+                         HU_ERR_ARGUMENT);
+        assert_non_null(strstr(hu_last_error(), "rows: found 9223372036854775807 lines"));
+        hu_quantization_close(q);
+    }
+    hu_format bf16 = {.exp_bits = 8, .man_bits = 7, .subnormals = 1, .bias = 127};
+    assert_true(hu_packed_bytes(SIZE_MAX, &bf16, 16) == SIZE_MAX);
+    assert_true(hu_packed_bytes(SIZE_MAX, &bf16, 0) == SIZE_MAX);
+    assert_true(hu_packed_bytes(SIZE_MAX / 2, &bf16, 16) == SIZE_MAX - 1);
+}
+
 static void texts_are_printed_back(void **state) {
     char text[128];
     (void)state;
@@ -266,6 +293,7 @@ int main(void) {
         cmocka_unit_test(uniform_integers_span_the_array),
         cmocka_unit_test(a_current_scale_follows_the_maximum),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(sizes_that_do_not_fit_are_told),
         cmocka_unit_test(texts_are_printed_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/given.h"
 #include "format/value.h"
@@ -273,5 +274,8 @@ hu_status hu_unpack(size_t n, const void *codes, float *y, const hu_format *form
 size_t hu_packed_bytes(size_t n, const hu_format *format, int code_bits) {
     if (!format) return 0;
     hu_packer packer = {.width = code_bits ? (uint32_t)code_bits : hu_format_bits(format)};
-    return hu_packer_bytes(&packer, n);
+    size_t whole, bytes;
+    bool is_size = hu_mul_size(n / 8, packer.width, &whole) &&
+                   hu_add_size(whole, (n % 8 * packer.width + 7) / 8, &bytes);
+    return is_size ? bytes : SIZE_MAX;
 }
