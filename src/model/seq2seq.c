@@ -11,6 +11,7 @@
 #include "model/builder.h"
 #include "model/families.h"
 #include "model/recurrent.h"
+#include "model/sampled.h"
 #include "op/attention.h"
 #include "op/embedding.h"
 #include "op/geometry.h"
@@ -105,9 +106,15 @@ static hu_value_id combine(hu_builder *b, hu_value_id first, hu_value_id second,
                                 usual);
 }
 
-/* Scores of all words. */
+/* Scores of all words; in training of each row's own word and of some that are drawn, if so many
+ * are asked for. */
 static void close(hu_builder *b, hu_value_id rows) {
     hu_init usual = hu_init_usual(hu_build_channels(b, rows));
+    int64_t drawn = hu_build_size(b, HU_SIZE_NEGATIVES, 0);
+    if (drawn > 0) {
+        hu_build_sampled_loss(b, "out", rows, drawn, usual);
+        return;
+    }
     hu_build_loss(b, hu_build_linear_rows(b, "out", rows, hu_build_outputs(b), usual, usual));
 }
 

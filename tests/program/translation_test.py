@@ -132,4 +132,21 @@ def places_end_one_by_one(checks, cwd):
     checks.same(rows[1], rows[0], "translations")
 
 
-program.main(it_learns_to_write, bits_are_equal, runs_go_on, batches_of_like_lengths, places_end_one_by_one)
+def words_are_drawn(checks, cwd):
+    """model.negatives: trainings compare with some words, evaluations and what is written with all."""
+    for fed in (False, True):
+        keys = ["model.negatives=5", "steps=6"]
+        made = [trained(cwd, f"drawn-{fed}-{n}", *keys, f"threads={n}", fed=fed) for n in (1, 3)]
+        checks.same(made[1]["weights_hash"], made[0]["weights_hash"], f"threads, fed={fed}")
+        whole = trained(cwd, f"whole-{fed}", "steps=1", "lr=0", fed=fed)
+        some = trained(cwd, f"some-{fed}", "steps=1", "lr=0", "model.negatives=5", fed=fed)
+        checks.same(some["parameters"], whole["parameters"], "the same parameters")
+        checks.that(some["train_loss"] < whole["train_loss"], "fewer words are easier to tell apart")
+        # Nothing is learned: nearly every word is as likely.
+        checks.that(abs(some["test_perplexity"] / whole["test_perplexity"] - 1) < 0.25,
+                    f"evaluations take all words: {some['test_perplexity']}, {whole['test_perplexity']}")
+    made = trained(cwd, "drawn", "epochs=10", "lr=0.02", "threads=2", "model.negatives=7")
+    checks.that(made["test_bleu"] > 0.4, f"learned with 7 words: BLEU {made['test_bleu']}")
+
+
+program.main(it_learns_to_write, words_are_drawn, bits_are_equal, runs_go_on, batches_of_like_lengths, places_end_one_by_one)
