@@ -43,6 +43,13 @@ typedef struct hu_augment {
                        the file's picture, resized; only where hu_image_choice asked for it */
     double least_scale, most_scale; /* above 0: picture and label map larger or smaller by a random
                        ratio between the two, of which a random window is cut; likewise */
+
+    /* Of fields that are read as HU_READ_NORMALISED, in this order, with their published names. */
+    double randaugment, randaugment_std; /* strength 0..10 of RandAugment, and its deviation: bytes
+                                            of three channels; 0: none */
+    double erase;                        /* probability that a rectangle becomes noise */
+    double mixup, cutmix; /* the A of Beta(A, A), 0: not; only of data with hu_dataset_mix */
+    double mix_switch;    /* probability of cutmix where both are on */
 } hu_augment;
 
 typedef enum hu_field_type { HU_FIELD_U8, HU_FIELD_I32, HU_FIELD_F32 } hu_field_type;
@@ -60,6 +67,7 @@ typedef struct hu_field {
                         below, but in training: -2 - class, a box that is difficult, which
                         evaluations neither ask for nor count as wrong */
     int64_t classes; /* above 0: whole numbers 0..classes-1, or unlabelled. 0: quantities */
+    bool is_mix;     /* [2]: class of the sample that a sample is mixed with, and its weight */
     int64_t margin;  /* pixels stored around each sample, of which only random crops see some */
     float mean[HU_CHANNELS_MAX],
         std[HU_CHANNELS_MAX]; /* of bytes / 255, per channel; std 0: none */
@@ -139,6 +147,11 @@ typedef struct hu_dataset {
                         they are never shuffled */
 } hu_dataset;
 
+/* Adds the field "mix" to labelled images, so that loaders can mix them (hu_augment.mixup and
+ * cutmix); of loaders that do not, its weights are 0. HU_ERR_ARGUMENT where the data are no
+ * labelled images. */
+HU_API hu_status hu_dataset_mix(hu_dataset *dataset);
+
 /* Number of the field of a name, -1 if the data set has none. */
 HU_API int hu_dataset_find(const hu_dataset *dataset, const char *name);
 
@@ -206,14 +219,14 @@ typedef struct hu_data_known {
     bool only_test; /* of parallel:DIR with both vocabularies, folder:DIR, dense:DIR, boxes:DIR and
                        speech:DIR: the training half is not read, and need not be there: that of
                        testing stands for it. Classes are then these: */
-    const char *class_names;   /* each with its final zero; NULL: they have numbers alone */
-    int64_t classes;           /* how many there are */
-    int64_t height, width;     /* that pictures with boxes get; 0: those of the first one. Of sounds
-                                  frames and frequencies */
-    int64_t boxes;             /* the most of a picture; test pictures may still have more */
-    bool needs_no_truth;       /* pictures with boxes may lack their annotation, and have then none;
-                                  what is said in sounds may be unknown */
-    int64_t letters;           /* of the longest text of sounds; test sounds may still have more */
+    const char *class_names;  /* each with its final zero; NULL: they have numbers alone */
+    int64_t classes;          /* how many there are */
+    int64_t height, width;    /* that pictures with boxes get; 0: those of the first one. Of sounds
+                                 frames and frequencies */
+    int64_t boxes;            /* the most of a picture; test pictures may still have more */
+    bool needs_no_truth;      /* pictures with boxes may lack their annotation, and have then none;
+                                 what is said in sounds may be unknown */
+    int64_t letters;          /* of the longest text of sounds; test sounds may still have more */
     const char *const *files; /* [file_count] pictures or sounds that stand for the samples of a
                                  model of folder:DIR, boxes:DIR, data sets of square coloured
                                  pictures of one size, or of speech:DIR; no other file is read, and
@@ -383,6 +396,7 @@ typedef struct hu_loader_settings {
     /* Of data that are read from their files while they are used; others have no need of them. */
     int64_t window; /* most samples that are wanted at once; 0: 1 */
     int threads;    /* that read ahead; 0: 1 */
+    int fillers;    /* most threads that call hu_loader_fill at once; 0: 1. Others wait */
     bool goes_on;   /* with the first samples of the next epoch behind the last of one */
 } hu_loader_settings;
 

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "data/ahead.h"
 #include "data/box_field.h"
+#include "data/changer.h"
 #include "data/spatial.h"
 
 enum { PAD_MAX = 4096, STATUS_CODES = 256 };
@@ -24,6 +25,7 @@ struct hu_loader {
     hu_order order;
     hu_ahead *ahead;                          /* NULL: all fields are in memory, or a source's */
     const hu_field *moving;                   /* a spatial field, NULL: there is none */
+    hu_changer *changer;                      /* NULL: pictures are moved, mirrored and cut alone */
     hu_byte_table normalised[HU_FIELDS_MAX];  /* of spatial fields of bytes */
     hu_byte_table unit, both, plain, classes; /* both: of HU_READ_SIGNED */
     _Atomic int64_t failure;                  /* of a source: 256 x index + status; 0: none */
@@ -159,6 +161,7 @@ static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_order_sett
     const hu_loader_settings *s = &loader->settings;
     const hu_reader *reader = loader->split->reader;
     int64_t window = s->window > 0 ? s->window : 1, count = loader->split->count;
+    if (hu_mixes(&s->augment)) window += 2; /* with the partners of the first and the last one */
     if (!reader) return HU_OK;
     hu_ahead_settings settings = {.split = loader->split,
                                   .order = *order,
@@ -170,6 +173,21 @@ static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_order_sett
                                   /* Held-out samples share the reader of training. */
                                   .kept = half == HU_HALF_VALIDATION ? 0 : reader->kept_bytes};
     return hu_ahead_create(&settings, &loader->ahead);
+}
+
+/* Whether samples of a field are changed by the changer. */
+static bool is_changed(const hu_loader *loader, const hu_field *field, hu_reading reading) {
+    return loader->changer && field == loader->moving && reading == HU_READ_NORMALISED;
+}
+
+static hu_status make_changer(hu_loader *loader) {
+    const hu_loader_settings *s = &loader->settings;
+    if (!hu_changes(&s->augment)) return HU_OK;
+    if (!loader->moving || loader->moving->type != HU_FIELD_U8)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "randaugment, erase, mixup, cutmix: found data %s without pictures of bytes",
+                       loader->dataset->name);
+    return hu_changer_create(loader->moving, &s->augment, s->seed, s->fillers, &loader->changer);
 }
 
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
@@ -196,6 +214,7 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->settings = *settings;
     HU_TRY(check_spatial(made, &made->moving));
     HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
+    HU_TRY(make_changer(made));
     made->failing = &made->failure;
     /* Streams are an order. */
     const hu_order_settings order = {.seed = settings->seed,
@@ -218,6 +237,7 @@ done:
 void hu_loader_close(hu_loader *loader) {
     if (!loader) return;
     hu_ahead_free(loader->ahead);
+    hu_changer_free(loader->changer);
     hu_order_free(&loader->order);
     hu_free(loader);
 }
@@ -249,6 +269,11 @@ hu_status hu_loader_want(hu_loader *loader, int64_t first, int64_t count) {
                        "hu_loader_want: found %lld samples from %lld on, expected some of %lld",
                        (long long)count, (long long)first, (long long)loader->split->count);
     if (!loader->ahead || count == 0) return HU_OK;
+    if (hu_mixes(&loader->settings.augment)) {
+        int64_t end = first + count + (first + count) % 2;
+        first -= first % 2;
+        count = (end < loader->split->count ? end : loader->split->count) - first;
+    }
     return hu_ahead_want(loader->ahead, loader->order.epoch, first, count);
 }
 
@@ -299,12 +324,38 @@ static const uint8_t *bytes_of(const hu_loader *loader, int f, int64_t position)
                              hu_loader_index(loader, position));
 }
 
+/* Positions are partners in pairs; -1: the last one of an odd number has none. */
+static int64_t partner_of(const hu_loader *loader, int64_t position) {
+    int64_t partner = position % 2 ? position - 1 : position + 1;
+    bool is_there = partner < loader->split->count && hu_mixes(&loader->settings.augment);
+    return is_there ? partner : -1;
+}
+
+static void fill_changed(const hu_loader *loader, int f, const hu_change *change, int64_t position,
+                         float *sample) {
+    int64_t partner = partner_of(loader, position);
+    hu_stored own = {bytes_of(loader, f, position), *change, hu_loader_index(loader, position)};
+    hu_stored other = {0};
+    if (partner >= 0) {
+        other.index = hu_loader_index(loader, partner);
+        other.change = choose(loader, other.index);
+        other.change.cut = change->cut;
+        other.bytes = bytes_of(loader, f, partner);
+    }
+    hu_changer_fill(loader->changer, table_of(loader, f, HU_READ_NORMALISED), loader->order.epoch,
+                    &own, partner >= 0 ? &other : NULL, sample);
+}
+
 static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                          float *sample) {
     const hu_field *field = &loader->field[f];
     hu_change change = choose(loader, hu_loader_index(loader, position));
     /* The square is cut out of what the network sees, not out of a target. */
     change.cut = reading == HU_READ_NORMALISED ? loader->settings.augment.cutout : 0;
+    if (is_changed(loader, field, reading)) {
+        fill_changed(loader, f, &change, position, sample);
+        return;
+    }
     hu_spatial_fill(field, table_of(loader, f, reading), &change, bytes_of(loader, f, position),
                     sample);
 }
@@ -344,6 +395,16 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
     float padding = field->classes > 0 ? (float)HU_UNLABELLED : 0.0f;
     for (int64_t i = 0; i < real; i++) sample[i] = number_at(loader, f, reading, first + i);
     for (int64_t i = real; i < elements; i++) sample[i] = padding;
+}
+
+/* The class of the partner and its weight; without one its own, and 0. */
+static void fill_mix(const hu_loader *loader, int64_t position, float *sample) {
+    int64_t partner = loader->changer ? partner_of(loader, position) : -1;
+    int64_t index = hu_loader_index(loader, position);
+    int64_t other = partner < 0 ? index : hu_loader_index(loader, partner);
+    sample[0] = number_at(loader, HU_FIELD_LABEL, HU_READ_PLAIN, other);
+    sample[1] =
+        partner < 0 ? 0.0f : hu_changer_mix(loader->changer, loader->order.epoch, index).weight;
 }
 
 /* Boxes of a sample, which stay in memory. Training takes difficult ones as any others. */
@@ -390,6 +451,8 @@ void hu_loader_fill(const hu_loader *loader, int f, hu_reading reading, int64_t 
         float *sample = rows + i * elements;
         if (loader->split->source.fill)
             fill_from_source(loader, f, hu_loader_index(loader, first + i), sample);
+        else if (field->is_mix)
+            fill_mix(loader, first + i, sample);
         else if (field->is_spatial)
             fill_spatial(loader, f, reading, first + i, sample);
         else if (field->is_boxes)

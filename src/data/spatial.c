@@ -1,5 +1,7 @@
 #include "data/spatial.h"
 
+#include <string.h>
+
 /* Extents of a field, channels 1 where it has none. */
 typedef struct extents {
     int64_t height, width, channels, margin;
@@ -113,5 +115,43 @@ void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu
         hu_lookup_here()->row(&table->lookup, bytes, false, e.height * e.width, e.channels, sample);
     else
         fill_moved(&e, table, change, bytes, sample);
+    cut_out(&e, change, sample);
+}
+
+/* Where target pixel (y, x) is stored; false: outside of it. */
+static bool find_source(const extents *e, const hu_change *change, int64_t y, int64_t x,
+                        int64_t *row, int64_t *column) {
+    int64_t rows = e->height + 2 * e->margin, columns = e->width + 2 * e->margin;
+    *row = change->transposes ? x : y;
+    *column = change->transposes ? y : x;
+    if (change->upside) *row = e->height - 1 - *row;
+    if (change->flip) *column = e->width - 1 - *column;
+    *row += change->shift_y + e->margin;
+    *column += change->shift_x + e->margin;
+    if (change->reflect) {
+        *row = mirrored(*row, rows);
+        *column = mirrored(*column, columns);
+    }
+    return *row >= 0 && *row < rows && *column >= 0 && *column < columns;
+}
+
+void hu_spatial_pixels(const hu_field *field, const hu_change *change, const uint8_t *bytes,
+                       uint8_t *pixels) {
+    extents e = extents_of(field);
+    size_t channels = (size_t)e.channels;
+    for (int64_t y = 0; y < e.height; y++)
+        for (int64_t x = 0; x < e.width; x++, pixels += channels) {
+            int64_t row, column, stored_row = e.width + 2 * e.margin;
+            if (find_source(&e, change, y, x, &row, &column))
+                memcpy(pixels, bytes + (row * stored_row + column) * e.channels, channels);
+            else
+                memset(pixels, 0, channels);
+        }
+}
+
+void hu_spatial_look_up(const hu_field *field, const hu_byte_table *table, const hu_change *change,
+                        const uint8_t *pixels, float *sample) {
+    extents e = extents_of(field);
+    hu_lookup_here()->row(&table->lookup, pixels, false, e.height * e.width, e.channels, sample);
     cut_out(&e, change, sample);
 }

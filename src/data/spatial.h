@@ -25,6 +25,14 @@ typedef struct hu_change {
 /* Bytes of a sample, with its margins. */
 const uint8_t *hu_spatial_sample(const hu_field *field, const void *rows, int64_t index);
 
+/* The same in bytes, without the cut: what lies outside is black. */
+void hu_spatial_pixels(const hu_field *field, const hu_change *change, const uint8_t *bytes,
+                       uint8_t *pixels);
+
+/* What becomes of the pixels [height, width, channels] that hu_spatial_pixels made. */
+void hu_spatial_look_up(const hu_field *field, const hu_byte_table *table, const hu_change *change,
+                        const uint8_t *pixels, float *sample);
+
 /* sample [height, width, channels] from the bytes of one sample. */
 void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu_change *change,
                      const uint8_t *bytes, float *sample);

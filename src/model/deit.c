@@ -55,6 +55,7 @@ static hu_status build(const hu_model_options *options, hu_graph *graph, const d
     hu_value_id rows = placed(&b, patches(&b, hu_build_input(&b), d->patch, width));
     for (int64_t i = 0; i < blocks; i++) {
         snprintf(name, sizeof name, "blocks.%d", (int)i);
+        if (blocks > 1) form.drop_path = options->drop_path * (double)i / (double)(blocks - 1);
         rows = hu_build_block(&b, name, rows, &form);
     }
     rows = hu_build_layer_norm(&b, "ln", rows, epsilon);

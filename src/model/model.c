@@ -127,6 +127,8 @@ hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_f
     if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
     st = hu_task_fit(choice->task, dataset, &choice->shapes);
     if (st == HU_ERR_ARGUMENT) st = fits_others(st, name, choice->task, dataset);
+    /* The other losses of rows know nothing of what was mixed in. */
+    if (st == HU_OK && hu_task_mix(choice) >= 0) choice->loss = &hu_loss_mixed_cross_entropy;
 done:
     return st;
 }
@@ -156,6 +158,16 @@ static hu_status check_dropout(const hu_model_options *options, const hu_graph *
     return hu_fail(HU_ERR_ARGUMENT, "model.dropout: found %g, expected auto or 0: %s",
                    options->dropout,
                    options->own ? "a network of a file has its own" : "this model has no dropout");
+}
+
+/* The same of branches. */
+static hu_status check_drop_path(const hu_model_options *options, const hu_graph *graph) {
+    if (!(options->drop_path > 0.0)) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_drop_path) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "model.drop_path: found %g, expected 0: %s", options->drop_path,
+                   options->own ? "a network of a file has its own"
+                                : "this model leaves no branch out; deit-tiny and deit-s do");
 }
 
 /* Sizes that the model has not read were asked for in vain. */
@@ -217,6 +229,7 @@ hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
     HU_TRY(check_sizes(options, read));
     HU_TRY(check_norm(options, *graph));
     HU_TRY(check_dropout(options, *graph));
+    HU_TRY(check_drop_path(options, *graph));
     if (options->choice) st = hu_task_check(options->choice, *graph);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "model '%s': ", options->name));
     /* Checks what only a whole graph can tell; no node is added from here on. */

@@ -53,6 +53,8 @@ typedef struct hu_model_options {
     const hu_task_choice *choice; /* what is learned, from which values */
     /* Of all dropout nodes of models by name; negative: the model's own. 0 leaves them out. */
     double dropout;
+    double drop_path; /* of the last block of transformers, falling to 0 at the first: the share of
+                         samples that lose a branch */
     bool splits_bias; /* biases of products are nodes of their own (model/split.h) */
 } hu_model_options;
 

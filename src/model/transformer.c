@@ -7,6 +7,7 @@
 
 #include "model/layers.h"
 #include "op/attention.h"
+#include "op/dropout.h"
 
 enum { NAME_BYTES = HU_NAME_BYTES };
 
@@ -34,6 +35,13 @@ static hu_value_id dropout(hu_builder *b, const char *name, const char *part, hu
     char text[NAME_BYTES];
     snprintf(text, sizeof text, "%s.%s", name, part);
     return hu_layer_dropout(b, text, in, share);
+}
+
+/* Of a branch; 0: it stays in all samples. */
+static hu_value_id drop_path(hu_builder *b, const char *name, const char *part, hu_value_id in,
+                             double share) {
+    const hu_dropout_attrs attrs = {.probability = (float)share};
+    return share > 0.0 ? node(b, &hu_op_drop_path, name, part, &attrs, 1, &in) : in;
 }
 
 static hu_value_id norm(hu_builder *b, const char *name, const char *part, hu_value_id in,
@@ -107,11 +115,13 @@ hu_value_id hu_build_block(hu_builder *b, const char *name, hu_value_id rows,
     hu_value_id value = behind ? rows : norm(b, name, "ln1", rows, form->epsilon);
     value = hu_build_attention(b, attention, value, form);
     value = dropout(b, name, "drop1", value, form->dropout);
+    value = drop_path(b, name, "path1", value, form->drop_path);
     rows = add(b, name, "add1", rows, value);
     if (behind) rows = norm(b, name, "ln1", rows, form->epsilon);
     value = behind ? rows : norm(b, name, "ln2", rows, form->epsilon);
     value = feed_forward(b, name, value, form);
     value = dropout(b, name, "drop2", value, form->dropout);
+    value = drop_path(b, name, "path2", value, form->drop_path);
     rows = add(b, name, "add2", rows, value);
     return behind ? norm(b, name, "ln2", rows, form->epsilon) : rows;
 }

@@ -299,6 +299,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(attention_weights) \
     X(attention_context) \
     X(dropout) \
+    X(drop_path) \
     X(sample_normal) \
     X(normal) \
     X(zeros) \
@@ -307,6 +308,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(nll) \
     X(softmax_cross_entropy) \
     X(adaptive_cross_entropy) \
+    X(mixed_cross_entropy) \
     X(mse) \
     X(l1) \
     X(bce) \

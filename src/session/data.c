@@ -202,6 +202,15 @@ static hu_status put_frame(const hu_config *config, hu_dataset *dataset) {
     return st == HU_OK ? hu_dataset_frame(dataset, pixels) : st;
 }
 
+/* data.mixup, data.cutmix: a field that says what each sample is mixed with. */
+static hu_status put_mix(const hu_config *config, hu_dataset *dataset) {
+    double mixup, cutmix;
+    hu_status st = hu_config_f64(config, "data.mixup", &mixup);
+    if (st == HU_OK) st = hu_config_f64(config, "data.cutmix", &cutmix);
+    if (st != HU_OK || (mixup == 0.0 && cutmix == 0.0)) return st;
+    return hu_dataset_mix(dataset);
+}
+
 /* Who hears of a long folder, and how many files they have heard of. */
 typedef struct listing {
     const hu_listener *listener;
@@ -328,6 +337,7 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
     tell_boxes(*dataset, 1, listener);
     HU_TRY(read_constants(config, *dataset));
     HU_TRY(put_frame(config, *dataset));
+    HU_TRY(put_mix(config, *dataset));
     if (!(*dataset)->only_test && !(*dataset)->holds_test) HU_TRY(hold_out(config, *dataset));
 done:
     if (st != HU_OK && *dataset) {

@@ -63,6 +63,12 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     augment->area = dataset->augment.area;
     augment->least_scale = dataset->augment.least_scale;
     augment->most_scale = dataset->augment.most_scale;
+    HU_TRY(hu_config_f64(config, "data.randaugment", &augment->randaugment));
+    HU_TRY(hu_config_f64(config, "data.randaugment_std", &augment->randaugment_std));
+    HU_TRY(hu_config_f64(config, "data.erase", &augment->erase));
+    HU_TRY(hu_config_f64(config, "data.mixup", &augment->mixup));
+    HU_TRY(hu_config_f64(config, "data.cutmix", &augment->cutmix));
+    HU_TRY(hu_config_f64(config, "data.mix_switch", &augment->mix_switch));
 done:
     return st;
 }
@@ -390,6 +396,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     options->norms_all_rows = strcmp(norm, "all") == 0;
     HU_TRY(read_sizes(config, &options->sizes));
     HU_TRY(read_dropout(config, &options->dropout));
+    HU_TRY(hu_config_f64(config, "model.drop_path", &options->drop_path));
     HU_TRY(read_task(config, options));
     HU_TRY(read_start(config, options));
     HU_TRY(read_augment(config, dataset, &options->augment));

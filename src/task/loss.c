@@ -53,9 +53,15 @@ hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *nam
     hu_box_loss_attrs of_boxes = {.takes_logs = loss->before != NULL};
     hu_row_loss_attrs of_rows = hu_unlabelled_rows;
     const void *attrs = loss->attrs;
-    hu_value_id in[] = {head, target, facts->lengths}, out[HU_MAX_OUTPUTS];
-    int inputs = loss->kind == HU_LOSS_SEQUENCE ? 3 : 2;
+    bool is_mixed = loss == &hu_loss_mixed_cross_entropy;
+    hu_value_id in[] = {head, target, is_mixed ? facts->mix : facts->lengths}, out[HU_MAX_OUTPUTS];
+    int inputs = loss->kind == HU_LOSS_SEQUENCE || is_mixed ? 3 : 2;
     char before[HU_NAME_BYTES];
+    if (is_mixed && facts->mix == HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "loss '%s': found samples that are not mixed, expected data.mixup or "
+                       "data.cutmix beside it",
+                       loss->name);
     if (facts->anchors) of_boxes.anchors = *facts->anchors;
     of_rows.smoothing = (float)facts->smoothing;
     if (loss->kind == HU_LOSS_BOXES) attrs = &of_boxes;

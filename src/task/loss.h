@@ -43,6 +43,7 @@ typedef struct hu_loss_form {
 #define HU_LOSS_LIST(X)      \
     X(nll)                   \
     X(softmax_cross_entropy) \
+    X(mixed_cross_entropy)   \
     X(mse)                   \
     X(l1)                    \
     X(bce)                   \
@@ -74,7 +75,8 @@ typedef struct hu_loss_facts {
     const hu_anchors *anchors; /* boxes: where the model looks for them; NULL: it does not */
     double smoothing;          /* rows: the share of all classes, op/loss.h */
     hu_value_id lengths;       /* sequences: the rows that count */
-    hu_loss_when when;         /* which passes have it */
+    hu_value_id mix;   /* mixed_cross_entropy: what was mixed in; HU_NONE: there is nothing */
+    hu_loss_when when; /* which passes have it */
 } hu_loss_facts;
 
 /* Adds the nodes of a loss to a head and declares it with a weight and a normaliser. The last node

@@ -84,6 +84,7 @@ hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_sh
     *shapes = (hu_task_shapes){.count = 0};
     for (int i = 0; task->field[i].field; i++) {
         int f = hu_dataset_find(dataset, task->field[i].field);
+        if (f < 0 && task->field[i].is_mix) break;
         if (f < 0) return missing_field(task, task->field[i].field, dataset);
         fields[i] = &dataset->field[f];
         shapes->field[i] = f;
@@ -116,6 +117,12 @@ hu_status hu_task_declare(const hu_task_choice *choice, hu_graph *graph, hu_valu
     }
 done:
     return st;
+}
+
+int hu_task_mix(const hu_task_choice *choice) {
+    for (int i = 0; i < choice->shapes.count; i++)
+        if (choice->task->field[i].is_mix) return i;
+    return -1;
 }
 
 int hu_task_target(const hu_task *task) {
@@ -184,7 +191,10 @@ static hu_status close_head(const hu_task_choice *choice, hu_graph *graph,
     hu_loss_facts facts = {.anchors = choice->anchors,
                            .smoothing = choice->smoothing,
                            .lengths = HU_NONE,
+                           .mix = HU_NONE,
                            .when = as->when};
+    int mix = hu_task_mix(choice);
+    if (mix >= 0) facts.mix = values[mix];
     hu_status st;
     if (choice->task->has_adversaries)
         return hu_fail(HU_ERR_ARGUMENT,
@@ -284,7 +294,7 @@ done:
 
 hu_status hu_task_close_pair(const hu_task_choice *choice, hu_graph *graph,
                              const hu_value_id *values, hu_value_id head) {
-    const hu_loss_facts facts = {.lengths = HU_NONE};
+    const hu_loss_facts facts = {.lengths = HU_NONE, .mix = HU_NONE};
     const hu_shape *made = &graph->value[head].shape;
     if (!choice->task->pair)
         return hu_fail(HU_ERR_ARGUMENT,

@@ -17,8 +17,10 @@ typedef struct hu_task_field {
     const char *field; /* name in the data set; NULL ends the list */
     const char *value; /* name in the graph */
     hu_reading reading;
-    bool is_target;      /* float32 in every precision; otherwise rounded like any activation */
-    bool is_ids;         /* whole numbers that the network reads, float32 in every precision */
+    bool is_target; /* float32 in every precision; otherwise rounded like any activation */
+    bool is_mix;    /* what samples are mixed with (data/mix.h), where they are: the last field of a
+                       task,    which data need not have */
+    bool is_ids;    /* whole numbers that the network reads, float32 in every precision */
     const char *lengths; /* value that says how many rows are there; NULL: all of them */
 } hu_task_field;
 
@@ -258,6 +260,9 @@ hu_value_id hu_task_regions_of(const hu_graph *graph, hu_picture *picture);
 
 /* How many rows of the first loss's prediction count, HU_NONE where it is none of sequences. */
 hu_value_id hu_task_lengths(const hu_graph *graph);
+
+/* Number of the field of what samples are mixed with, -1 where they are not. */
+int hu_task_mix(const hu_task_choice *choice);
 
 /* Index of the task's target field, -1 if it has none. */
 int hu_task_target(const hu_task *task);

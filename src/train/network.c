@@ -20,6 +20,7 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
                               .norms_all_rows = options->norms_all_rows,
                               .sizes = options->sizes,
                               .dropout = options->dropout,
+                              .drop_path = options->drop_path,
                               .choice = choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};
     return hu_model_build(&model, graph);

@@ -42,6 +42,7 @@ typedef struct hu_train_options {
     bool norms_all_rows;  /* hu_model_options */
     hu_model_sizes sizes; /* likewise */
     double dropout;       /* of its dropout nodes; negative: its own */
+    double drop_path;     /* hu_model_options */
     hu_augment augment;
     /* Where the training begins and in which order it sees the samples. */
     bool drop_last;         /* an epoch ends with its last whole batch */

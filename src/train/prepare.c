@@ -91,6 +91,7 @@ static hu_status create_train_loader(hu_trainer *trainer, hu_loader_settings set
     settings.batch = options->batch;
     settings.augment = options->augment;
     settings.window = options->batch;
+    settings.fillers = options->run.threads;
     settings.goes_on = true;
     st = hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &settings, &trainer->train_loader);
 done:

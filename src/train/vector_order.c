@@ -93,17 +93,29 @@ static hu_status ask_for_image(const hu_vector_orders *orders, hu_value_id v, hu
 /* Ops that do the same to every element of a vector, or to all of them together, and have one
  * number of a parameter for each. */
 bool hu_is_by_element(const hu_op *op) {
-    static const hu_op *const list[] = {&hu_op_bias,        &hu_op_batch_norm,
-                                        &hu_op_range_norm,  &hu_op_layer_norm,
-                                        &hu_op_l2_norm,     &hu_op_relu,
-                                        &hu_op_leaky_relu,  &hu_op_clipped_relu,
-                                        &hu_op_sigmoid,     &hu_op_tanh,
-                                        &hu_op_gelu,        &hu_op_scale,
-                                        &hu_op_add,         &hu_op_mul,
-                                        &hu_op_blend,       &hu_op_dropout,
-                                        &hu_op_log_softmax, &hu_op_sample_normal,
-                                        &hu_op_mse,         &hu_op_l1,
-                                        &hu_op_bce,         NULL};
+    static const hu_op *const list[] = {&hu_op_bias,
+                                        &hu_op_batch_norm,
+                                        &hu_op_range_norm,
+                                        &hu_op_layer_norm,
+                                        &hu_op_l2_norm,
+                                        &hu_op_relu,
+                                        &hu_op_leaky_relu,
+                                        &hu_op_clipped_relu,
+                                        &hu_op_sigmoid,
+                                        &hu_op_tanh,
+                                        &hu_op_gelu,
+                                        &hu_op_scale,
+                                        &hu_op_add,
+                                        &hu_op_mul,
+                                        &hu_op_blend,
+                                        &hu_op_dropout,
+                                        &hu_op_log_softmax,
+                                        &hu_op_sample_normal,
+                                        &hu_op_mse,
+                                        &hu_op_l1,
+                                        &hu_op_bce,
+                                        &hu_op_drop_path,
+                                        NULL};
     for (size_t i = 0; list[i]; i++)
         if (op == list[i]) return true;
     return false;

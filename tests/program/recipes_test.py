@@ -21,7 +21,7 @@ OTHERS = ("ssd", "faster-rcnn", "dcgan", "cvae", "fcn", "pan", "alexnet", "prere
 # Words of what is not done as in the paper, and the key of a recipe that would do it.
 DONE = (("sorted", "sorted"), ("frozen", "rules"), ("drawn ones", "sampled"), ("RandAugment", "randaugment"),
         ("mixup", "mixup"), ("no better", "patience"), ("one cosine instead", "period"))
-GLYPHS = [*SMALL, "data=glyphs", "data.size=0", "data.crop=0", "data.classes=0", "data.part=1/1"]
+GLYPHS = [*SMALL, "data=glyphs", "data.size=0", "data.crop=0", "data.classes=0", "data.part=1/1", "data.area=0"]
 
 
 def recipe(name):

@@ -38,6 +38,7 @@ typedef enum input_kind {
     IDS,     /* whole numbers below 5 */
     DRAWN,   /* smooth; input 1 holds classes, of which -1 is none, input 2 the same ones for all */
     PLACES,  /* smooth; input 1 holds places of rows or ids of words, some twice, some of none */
+    MIXED,   /* smooth; input 1 holds classes, input 2 other ones with weights */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
     SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
@@ -194,6 +195,8 @@ static const hu_element_loss_attrs sums = {.sums = true};
 static const hu_row_loss_attrs ignoring = {.ignores = true, .ignored = 2};
 static const hu_row_loss_attrs smooth = {.ignores = true, .ignored = 2, .smoothing = 0.1f};
 
+static const hu_row_loss_attrs mixed = {.ignores = true, .ignored = -1, .smoothing = 0.1f};
+
 static const hu_sampled_attrs sampled = {
     .classes = 7, .numbers = 6, .ignores = true, .ignored = -1.0f};
 
@@ -321,6 +324,7 @@ static const gradient_case cases[] = {
      false,
      0.02f},
     {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_drop_path, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
     {&hu_op_log_softmax, &keeping, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
@@ -355,6 +359,7 @@ static const gradient_case cases[] = {
      {SHAPE(4, 7), SHAPE(4), SHAPE(6)},
      false,
      0.02f},
+    {&hu_op_mixed_cross_entropy, &mixed, MIXED, 3, {SHAPE(5), {.rank = 0}, SHAPE(2)}, false, 0.02f},
     {&hu_op_bce, NULL, SHARES, 2, {SHAPE(2, 9), SHAPE(2, 9)}, false, 0.02f},
     {&hu_op_mse, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_mse, &sums, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
@@ -451,6 +456,15 @@ static void fill_drawn(drive *d) {
     }
 }
 
+static void fill_mixed(drive *d) {
+    d->need_din[1] = d->need_din[2] = false;
+    for (int64_t s = 0; s < d->batch; s++) {
+        d->in[1][s] = (float)(s * 5 % 6 - 1);
+        d->in[2][2 * s] = (float)(s % 5);
+        d->in[2][2 * s + 1] = (float)(s % 4) / 4.0f;
+    }
+}
+
 static void open_case(drive *d, const gradient_case *g) {
     drive_open(d, g->op, g->attrs, g->n_in, g->in, BATCH, CHUNK);
     if (g->kind == SPACED || g->kind == REGIONS) fill_spaced(d->in[0], drive_in_elements(d, 0));
@@ -476,6 +490,7 @@ static void open_case(drive *d, const gradient_case *g) {
     if (g->kind == BOXES) fill_boxes(d);
     if (g->kind == SPELLED) fill_texts(d);
     if (g->kind == DRAWN) fill_drawn(d);
+    if (g->kind == MIXED) fill_mixed(d);
     if (g->labels) {
         d->need_din[1] = false;
         for (int64_t r = 0; r < drive_in_elements(d, 1); r++)
