@@ -44,6 +44,8 @@ typedef struct hu_augment {
     double least_scale, most_scale; /* above 0: picture and label map larger or smaller by a random
                        ratio between the two, of which a random window is cut; likewise */
 
+    bool box_samples; /* random windows of pictures with boxes, as SSD has them; likewise */
+
     /* Of fields that are read as HU_READ_NORMALISED, in this order, with their published names. */
     double randaugment, randaugment_std; /* strength 0..10 of RandAugment, and its deviation: bytes
                                             of three channels; 0: none */
@@ -246,9 +248,9 @@ typedef struct hu_image_choice {
     uint64_t seed;       /* of classes and parts */
     uint64_t memory;     /* most bytes that decoded images may take; 0: 1 GiB */
     double area;         /* least share of an image in a random crop of training; 0: none */
-    double held; /* of folder:DIR without test images: the share of the images of each class
-                    (below 1), or how many of all, that are drawn by seed to test with; 0: none,
-                    which is an error there */
+    double held;         /* of folder:DIR without test images: the share of the images of each class
+                            (below 1), or how many of all, that are drawn by seed to test with; 0: none,
+                            which is an error there */
     bool skips_damaged; /* of folder: files that cannot be decoded are left out, as if they were not
                            there, and counted; all are read once for that */
     int64_t
@@ -256,9 +258,10 @@ typedef struct hu_image_choice {
     uint8_t labels[HU_LABELS_MAX]; /* [label_count] the numbers in label maps that mean class 0, 1,
                                       ..; others but those that mean unlabelled are errors */
     int label_count;               /* 0: numbers are the classes, but for 255 */
-    int64_t scale;  /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
-    int64_t crops;  /* of pairs: training samples of an epoch; 0: 50 for each picture */
+    int64_t scale;                 /* of pairs: large sides over small ones, 2 to 16; 0: 4 */
+    int64_t crops; /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
+    bool box_samples;               /* of boxes: training sees random windows (data/box_sample.h) */
     int64_t
         frames;   /* of speech and sounds: frames of a sample, to which sounds are cut or filled
                      up; 0: 160, of sounds 100 */
@@ -276,10 +279,10 @@ typedef struct hu_image_choice {
 /* hu_dataset_open with a choice (NULL: the usual), for a spec of images in files:
  *
  *   folder:DIR  DIR/train/CLASS/FILE and DIR/val/CLASS/FILE (or DIR/test), files ending in .jpg,
- * .jpeg, .jfif, .png or .webp in any case, turned upright as their EXIF says. Where there is neither val nor test, choice->held draws some to test
- * with out of DIR/train, or, without that either, out of DIR/CLASS/FILE. Classes are numbered in
- * the order of their names; samples take turns: the first of each class by name, then the second,
- * and so on
+ * .jpeg, .jfif, .png or .webp in any case, turned upright as their EXIF says. Where there is
+ * neither val nor test, choice->held draws some to test with out of DIR/train, or, without that
+ * either, out of DIR/CLASS/FILE. Classes are numbered in the order of their names; samples take
+ * turns: the first of each class by name, then the second, and so on
  *
  *   dense:DIR   DIR/train/NAME.jpg with the label map DIR/trainannot/NAME.png, and the same of test
  * (or val). Field "mask" [height, width] holds class numbers. All pictures have one size, or get
@@ -296,10 +299,11 @@ typedef struct hu_image_choice {
  * a seed. Test samples are whole pictures of one size
  *
  *   speech:DIR  DIR/train/NAME.wav (or .flac, .ogg and others) and the same of test (or val), of
- * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said. Without such a file names
- * begin with a digit and "_", and mean that digit. Fields: ragged "features" [frames, bins, 1], a
- * spectrogram (sound/spectrogram.h) cut to choice->frames; "length", its frames; ragged "label"
- * [most], class numbers of the characters: 0 is the blank, which no text has, 1 to 26 are a to z
+ * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said.
+ * Without such a file names begin with a digit and "_", and mean that digit. Fields: ragged
+ * "features" [frames, bins, 1], a spectrogram (sound/spectrogram.h) cut to choice->frames;
+ * "length", its frames; ragged "label" [most], class numbers of the characters: 0 is the blank,
+ * which no text has, 1 to 26 are a to z
  *
  *   sounds:DIR  sounds in folders of classes, as folder:DIR has pictures. Fields: "image" [frames,
  * bins, 1], their spectrograms as those of speech:DIR, of choice->frames (100), and "label"

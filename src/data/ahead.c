@@ -56,8 +56,9 @@ static int64_t take(hu_ahead *a, int64_t *index, hu_reading_change *change) {
     }
     *index = hu_order_index(&a->order, a->position++);
     const hu_augment *augment = &a->settings.augment;
-    *change = (hu_reading_change){a->settings.order.seed, a->order.epoch, augment->area,
-                                  augment->least_scale, augment->most_scale};
+    *change =
+        (hu_reading_change){a->settings.order.seed, a->order.epoch,      augment->area,
+                            augment->least_scale,   augment->most_scale, augment->box_samples};
     a->busy++;
     return a->next++;
 }

@@ -9,8 +9,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/box_field.h"
+#include "data/box_sample.h"
 #include "data/class_names.h"
 #include "data/each.h"
+#include "data/image_decode.h"
 #include "data/kind.h"
 #include "data/scenes.h"
 #include "data/voc.h"
@@ -35,6 +37,10 @@ typedef struct boxes_reader {
     bool needs_no_truth;          /* pictures may lack their annotation */
     hu_scene_size size;
     hu_voc *voc; /* [count], until the boxes are packed */
+    const float
+        *boxes; /* [used, most, 5] and [used] of the data set, where windows are drawn; else NULL */
+    const int32_t *length;
+    int64_t most;
     int32_t
         *declared; /* [count, 2] width and height of the pictures as the XML has them; 0: none */
     hu_boxes_told *told; /* [count], until they are added up */
@@ -81,6 +87,42 @@ static hu_status find_picture(const boxes_reader *half, int64_t index, char **pa
                    half->pictures, half->name[index]);
 }
 
+static hu_box_window window_of(const boxes_reader *half, const hu_reading_change *change,
+                               int64_t index) {
+    const int32_t *declared = half->declared + 2 * index;
+    return hu_box_window_draw(change, index, declared[0], declared[1],
+                              half->boxes + index * half->most * HU_BOX_NUMBERS,
+                              half->length[index]);
+}
+
+static void move_boxes(const hu_reader *reader, const hu_reading_change *change, int64_t index,
+                       int64_t count, float *moved) {
+    const boxes_reader *half = (const boxes_reader *)reader;
+    const int32_t *declared = half->declared + 2 * index;
+    const float *box = half->boxes + index * half->most * HU_BOX_NUMBERS;
+    const hu_box_window window = window_of(half, change, index);
+    for (int64_t i = 0; i < count; i++, box += HU_BOX_NUMBERS, moved += HU_BOX_NUMBERS)
+        if (!hu_box_window_move(&window, declared[0], declared[1], box, moved)) {
+            memset(moved, 0, HU_BOX_NUMBERS * sizeof *moved);
+            moved[HU_BOX_CLASS] = (float)HU_UNLABELLED;
+        }
+}
+
+/* The picture of a file, and a window of it. */
+static hu_status read_window(const boxes_reader *half, const hu_reading_change *change,
+                             int64_t index, const char *path, hu_image_room *room, uint8_t *sample,
+                             hu_image *file) {
+    hu_status st = half->size.upright ? hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, room)
+                                      : hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
+    if (st != HU_OK) return st;
+    *file = (hu_image){.width = room->image.width,
+                       .height = room->image.height,
+                       .orientation = room->image.orientation};
+    const hu_box_window window = window_of(half, change, index);
+    return hu_box_window_show(&window, &room->image, half->size.height, half->size.width,
+                              &room->resizer, sample);
+}
+
 static hu_status read_picture(const hu_reader *reader, const hu_reading_change *change,
                               int64_t index, hu_image_room *room, uint8_t *sample) {
     const boxes_reader *half = (const boxes_reader *)reader;
@@ -89,9 +131,11 @@ static hu_status read_picture(const hu_reader *reader, const hu_reading_change *
     hu_image file;
     hu_status st;
     char seen[HU_IMAGE_SEEN_BYTES];
-    (void)change;
     HU_TRY(find_picture(half, index, &path));
-    HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
+    if (change->samples)
+        HU_TRY(read_window(half, change, index, path, room, sample, &file));
+    else
+        HU_TRY(hu_scene_read(path, &half->size, room, sample, &file));
     if (declared[0] > 0 && (file.width != declared[0] || file.height != declared[1]))
         HU_TRY(hu_fail(HU_ERR_CORRUPT,
                        "%s: found %lldx%lld pixels%s, expected %dx%d as %s/%s.xml has: it is the "
@@ -485,6 +529,26 @@ static void tell_boxes(const boxes_reader *half, hu_boxes_told *told) {
     }
 }
 
+/* Windows are of the sizes that annotations say, and are drawn anew in every epoch. */
+static hu_status draw_windows(boxes_reader *half, void *const *owned, hu_dataset *dataset) {
+    half->boxes = owned[0];
+    half->length = owned[1];
+    half->most = dataset->field[BOXES].extent[0];
+    half->reader.move_boxes = move_boxes;
+    dataset->augment.box_samples = true;
+    for (int64_t i = 0; i < half->used; i++)
+        if (half->declared[2 * i] < 1)
+            return hu_fail(
+                HU_ERR_CORRUPT,
+                "%s/%s.xml: found no size of the picture, expected one: data.box_samples",
+                half->annotations ? half->annotations : "", half->name[i]);
+    if (!half->size.resizes)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.box_samples: found data.size=0, expected a size that windows are made "
+                       "to");
+    return HU_OK;
+}
+
 /* Gives the reader to a split of the data set. */
 static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_split *split) {
     free_annotations(half);
@@ -513,7 +577,9 @@ hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(make_boxes(known, train, test, dataset));
     if (!known->only_test) tell_boxes(train, &dataset->boxes[0]);
     tell_boxes(test, &dataset->boxes[1]);
-    hu_keeping k = hu_keeping_decide(choice->memory, known->only_test ? -1 : train->used,
+    bool samples = choice->box_samples && !known->only_test;
+    if (samples) HU_TRY(draw_windows(train, &owned[BOXES_OF_TRAIN], dataset));
+    hu_keeping k = hu_keeping_decide(choice->memory, known->only_test || samples ? -1 : train->used,
                                      test->used, train->reader.sample_bytes);
     give(train, k.memory, &owned[BOXES_OF_TRAIN], &dataset->train);
     give(test, k.memory, &owned[BOXES_OF_TEST], &dataset->test);

@@ -34,6 +34,8 @@ static hu_status check_sizes(const hu_data_kind *kind, const hu_image_choice *c,
                       "data.crop=%lld", (long long)c->crop));
     HU_TRY(check_wish(name, kind->takes_scales || c->most_scale == 0.0, "dense:DIR",
                       "data.scales=%g-%g", c->least_scale, c->most_scale));
+    HU_TRY(check_wish(name, kind->takes_samples || !c->box_samples, "boxes:DIR",
+                      "data.box_samples=on"));
     HU_TRY(check_wish(name, kind->takes_pairs || !c->scale, "pairs:DIR", "data.scale=%lld",
                       (long long)c->scale));
     HU_TRY(check_wish(name, kind->takes_pairs || !c->crops, "pairs:DIR", "data.crops=%lld",

@@ -137,6 +137,7 @@ static const hu_data_kind kinds[] = {
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
+     .takes_samples = true,
      .takes_size = true,
      .takes_files = true,
      .takes_known = true,
@@ -388,6 +389,7 @@ static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     dataset->augment.area = own.area;
     dataset->augment.least_scale = own.least_scale;
     dataset->augment.most_scale = own.most_scale;
+    dataset->augment.box_samples = own.box_samples;
     if (kind->std[0] == 0.0f) measure(dataset);
 }
 

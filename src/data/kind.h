@@ -18,6 +18,7 @@ typedef struct hu_data_kind {
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
     bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
+    bool takes_samples;                                          /* its box_samples */
     bool takes_parts;    /* its classes and parts; area too, of sizes */
     bool takes_pairs;    /* its scale and crops */
     bool takes_frames;   /* its frames and rate */

@@ -134,6 +134,8 @@ static hu_status check_augment(const hu_field *moving, const hu_reader *reader,
                        PAD_MAX);
     HU_TRY(check_cut(augment->area != 0.0, "random crops of a share of an image", reader,
                      "the rectangle is cut out of the whole picture", augment->pad));
+    HU_TRY(check_cut(augment->box_samples, "random windows of boxes", reader,
+                     "windows reach beyond the picture already", augment->pad));
     HU_TRY(check_cut(augment->most_scale != 0.0, "random scales and crops", reader,
                      "what a crop lacks is unlabelled already", augment->pad));
     if (augment->cutout < 0 || augment->cutout > side)
@@ -407,14 +409,34 @@ static void fill_mix(const hu_loader *loader, int64_t position, float *sample) {
         partner < 0 ? 0.0f : hu_changer_mix(loader->changer, loader->order.epoch, index).weight;
 }
 
+/* Of a window of the picture: moved into it, then as the window is. */
+static void fill_seen(const hu_loader *loader, int f, const hu_change *change, int64_t index,
+                      float *sample) {
+    const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
+    const hu_reader *reader = loader->split->reader;
+    const hu_reading_change reading = {
+        .seed = loader->settings.seed, .epoch = loader->order.epoch, .samples = true};
+    int64_t count = loader->split->length[f][index];
+    reader->move_boxes(reader, &reading, index, count, sample);
+    for (int64_t i = 0; i < extent[0]; i++) {
+        float *box = sample + i * extent[1], moved[HU_BOX_NUMBERS];
+        bool is_there = i < count && box[HU_BOX_CLASS] != (float)HU_UNLABELLED;
+        memcpy(moved, box, sizeof moved);
+        hu_boxes_fill(moved, is_there, 1, seen[0], seen[1], change, box);
+    }
+}
+
 /* Boxes of a sample, which stay in memory. Training takes difficult ones as any others. */
 static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *sample) {
     const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
     int64_t index = hu_loader_index(loader, position);
     const float *rows = loader->split->rows[f];
     const hu_change change = choose(loader, index);
-    hu_boxes_fill(rows + index * extent[0] * extent[1], loader->split->length[f][index], extent[0],
-                  seen[0], seen[1], &change, sample);
+    if (loader->settings.augment.box_samples && loader->split->reader)
+        fill_seen(loader, f, &change, index, sample);
+    else
+        hu_boxes_fill(rows + index * extent[0] * extent[1], loader->split->length[f][index],
+                      extent[0], seen[0], seen[1], &change, sample);
     int64_t class_number;
     for (int64_t i = 0; loader->trains && i < extent[0]; i++, sample += HU_BOX_NUMBERS)
         if (hu_box_is_difficult(sample, &class_number)) sample[HU_BOX_CLASS] = (float)class_number;

@@ -12,6 +12,7 @@ typedef struct hu_reading_change {
     int64_t epoch;
     double area;                    /* hu_augment.area */
     double least_scale, most_scale; /* of hu_augment */
+    bool samples;                   /* hu_augment.box_samples */
 } hu_reading_change;
 
 /* Where a sample comes from. */
@@ -33,6 +34,11 @@ typedef struct hu_reader {
      * the calling thread. */
     hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
                       int64_t index, hu_image_room *room, uint8_t *sample);
+    /* Writes what of the boxes [count, 5] of a sample is seen, each in its place, as shares of the
+     * picture that read makes; those that are not seen are of class HU_UNLABELLED. Where change
+     * asks for windows. NULL: there are no boxes. */
+    void (*move_boxes)(const struct hu_reader *reader, const hu_reading_change *change,
+                       int64_t index, int64_t count, float *moved);
     /* Tells the file of a sample. NULL: samples have none of their own. */
     hu_status (*tell)(const struct hu_reader *reader, int64_t index, hu_sample_file *file);
     /* Path of number i of the files that samples are made of, pictures and what is said of them;

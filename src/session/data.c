@@ -142,6 +142,7 @@ hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice) {
     HU_TRY(read_labels(config, choice));
     HU_TRY(hu_config_i64(config, "data.scale", &choice->scale));
     HU_TRY(hu_config_i64(config, "data.crops", &choice->crops));
+    HU_TRY(hu_config_bool(config, "data.box_samples", &choice->box_samples));
     HU_TRY(hu_config_i64(config, "data.frames", &choice->frames));
     HU_TRY(hu_config_i64(config, "data.rate", &choice->rate));
     HU_TRY(read_text(config, &choice->text));

@@ -63,6 +63,7 @@ static hu_status read_augment(hu_config *config, const hu_dataset *dataset, hu_a
     augment->area = dataset->augment.area;
     augment->least_scale = dataset->augment.least_scale;
     augment->most_scale = dataset->augment.most_scale;
+    augment->box_samples = dataset->augment.box_samples;
     HU_TRY(hu_config_f64(config, "data.randaugment", &augment->randaugment));
     HU_TRY(hu_config_f64(config, "data.randaugment_std", &augment->randaugment_std));
     HU_TRY(hu_config_f64(config, "data.erase", &augment->erase));

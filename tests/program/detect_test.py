@@ -35,6 +35,19 @@ def workers_give_the_same_bits_on_any_threads(checks, cwd):
     checks.same(trained(cwd, "w3", *words, "threads=3")["weights_hash"], one["weights_hash"], "threads")
 
 
+def windows_are_drawn(checks, cwd):
+    """data.box_samples: SSD's random windows, the same for threads, workers' threads and resumed runs."""
+    words = ["data.box_samples=on", "data.size=64", "steps=6"]
+    one = trained(cwd, "windows1", *words, "threads=1", "run.checkpoint_every=2", "run.keep=9")
+    checks.same(trained(cwd, "windows3", *words, "threads=3")["weights_hash"], one["weights_hash"], "threads")
+    plain = trained(cwd, "whole", "data.size=64", "steps=6", "threads=1")
+    checks.that(plain["weights_hash"] != one["weights_hash"], "windows change the training")
+    program.copy_at(cwd, "windows1", "windows-half", 4)
+    checks.same(program.resume("windows-half", cwd=cwd)["weights_hash"], one["weights_hash"], "resumed")
+    found = json.loads(program.call("eval", "windows1", "--json", cwd=cwd)[1])
+    checks.same(found["test_mean_ap"], one["test_mean_ap"], "evaluations see whole pictures")
+
+
 def drawn(checks, path):
     """Two samples beside each other, gaps of two white pixels: the true boxes above, those that are found below."""
     width, height, channels, pixels = program.read_png(path)
@@ -182,5 +195,5 @@ def what_does_not_fit_is_refused(checks, cwd):
 
 
 program.main(widths_that_change_nothing_are_told, sizes_of_pan, TRAINING.bits_are_equal, TRAINING.instruction_sets_agree, TRAINING.runs_go_on, one_loss_for_parts_and_workers,
-             workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told,
+             workers_give_the_same_bits_on_any_threads, TRAINING.accumulators_reach_every_product, precision_is_told, windows_are_drawn,
              a_class_that_no_picture_has_is_null, a_picture_without_boxes_has_no_loss, what_does_not_fit_is_refused)
