@@ -167,6 +167,8 @@ static void tell_width(const hu_opening *o, const hu_listener *listener) {
     if (hu_trainer_progress(o->trainer)->step > 0) return;
     hu_status st =
         hu_train_other_widths(o->options, o->dataset, hu_trainer_graph(o->trainer), &below, &above);
+    if (st == HU_ERR_MEMORY)
+        hu_listener_tell(listener, "note: other widths were not looked at: %s", hu_last_error());
     if (st != HU_OK || (isnan(below) && isnan(above)) || above - below < few) return;
     if (!isnan(below)) snprintf(low, sizeof low, "%g", below);
     if (!isnan(above)) snprintf(high, sizeof high, "%g", above);
