@@ -163,6 +163,23 @@ hu_status hu_folder_lock(const char *directory, const char *doing, int *descript
     return hu_fail(HU_ERR_IO, "%s: another process is %s in this folder", directory, doing);
 }
 
+/* What writers of files left that were interrupted, there and in the folders of its pictures. */
+static hu_status sweep(const char *folder) {
+    static const char *const pictures[] = {"pictures", "answers", "mistakes"};
+    struct stat info;
+    hu_status st = HU_OK;
+    hu_replacement_sweep(folder);
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures && st == HU_OK; i++) {
+        char *path = NULL;
+        st = hu_path_join(folder, pictures[i], &path);
+        /* A link leads out of the folder. */
+        if (st == HU_OK && lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
+            hu_replacement_sweep(path);
+        hu_free(path);
+    }
+    return st;
+}
+
 static hu_status open_folder(const char *directory, const hu_config *config,
                              hu_run_folder *folder) {
     hu_status st = HU_OK;
@@ -174,7 +191,7 @@ static hu_status open_folder(const char *directory, const hu_config *config,
     HU_TRY(make_directory(directory, config, &folder->path));
     /* Two processes in one folder would mix their rows and checkpoints. */
     HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
-    hu_replacement_sweep(folder->path);
+    HU_TRY(sweep(folder->path));
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
     HU_TRY(hu_config_bool(config, "run.keep_best", &keeps_best));
     if (keeps_best) HU_TRY(hu_path_join(folder->path, HU_BEST_FOLDER, &folder->best));

@@ -19,7 +19,7 @@ static const char *const names[] = {
     "plan.json", "graph.json", "vocabulary.txt", "vocabulary.source.txt", "alphabet.txt",
     "classes.txt", "data.txt", "held-out.txt", "numerics.jsonl", "bits.jsonl", "histograms.jsonl",
     "progress.jsonl", "report.html", "result.json", "weights.safetensors", "pictures", "answers",
-    "answers-", "checkpoint", "best",
+    "answers-", "confusion.json", "mistakes", "checkpoint", "best",
     /* of several runs */
     "common.yaml", "compare.json", "demo.json", "assign.json", "plan.yaml", "plans", "log.txt",
     "seconds"};

@@ -41,7 +41,7 @@ class Training:
     def accumulators_reach_every_product(self, checks, cwd):
         words = ["precision=1/6/9/d", "accumulator=fmac8:1/6/9/d", "steps=1"]
         one = self.trained(cwd, "one", *words, "threads=1")
-        two = self.trained(cwd, "two", *words, "threads=2", "run.chunk=2")
+        two = self.trained(cwd, "two", *words, "threads=2", "storage=float32", "fuse=off")
         checks.same(two["weights_hash"], one["weights_hash"], "fmac8")
 
     def runs_go_on(self, checks, cwd):

@@ -14,7 +14,8 @@ KEYS = {"model": str, "parameters": int, "steps": int, "train_loss": float, "tes
         "weights_hash": str}
 FILES = {"config.resolved.yaml", "metrics.csv", "metrics.jsonl", "numerics.jsonl", "env.json",
          "checkpoint", "histograms.jsonl", "plan.json", "graph.json", "plan.resolved.yaml",
-         "result.json", "events.out.tfevents", "report.html", "progress.jsonl", "best", "data.txt"}
+         "result.json", "events.out.tfevents", "report.html", "progress.jsonl", "best", "data.txt",
+         "confusion.json", "mistakes"}
 
 
 def train_json(checks, cwd):

@@ -38,10 +38,11 @@ def words_stay_those_of_the_run(checks, cwd):
                 "resumed")
     for language in ("en", "fr"):
         pathlib.Path(f"{cwd}/train.{language}").write_text("dort zebra dort\n" * 9, encoding="utf-8")
-    found = json.loads(call(checks, "eval", "run", "--json", cwd=cwd)[0])
+    call(checks, "eval", "run", "--json", cwd=cwd, code=3)
+    found = json.loads(call(checks, "eval", "run", "data.changed=accept", "--json", cwd=cwd)[0])
     checks.same(found["test_perplexity"], made["test_perplexity"], "the words of the run")
     for key in ("data.source=fr", "data.target=en", "data.vocabulary=v.txt", "data.source_vocabulary=v.txt"):
-        _, err = call(checks, "eval", "run", key, cwd=cwd, code=2)
+        _, err = call(checks, "eval", "run", key, "data.changed=accept", cwd=cwd, code=2)
         checks.that("a run keeps" in err, f"{key}: {err}")
 
 
