@@ -79,6 +79,7 @@ static hu_status add_field(const remembered *r, const hu_task_field *of, hu_data
     enum { BOXES_RANK = 2 };
     hu_value_id v = hu_graph_find(r->graph, of->value);
     if (hu_dataset_find(made, of->field) >= 0) return HU_OK;
+    if (of->is_mix) return v == HU_NONE ? HU_OK : hu_dataset_mix(made);
     if (v == HU_NONE || r->graph->value[v].shape.rank > HU_FIELD_RANK_MAX)
         return hu_fail(HU_ERR_MISSING, "the graph has no value '%s'", of->value);
     const hu_shape *shape = &r->graph->value[v].shape;

@@ -401,8 +401,30 @@ static void rounding_names_go_both_ways(void **state) {
     assert_non_null(strstr(hu_last_error(), "rne, rna, rz, ru, rd, rodd, sr"));
 }
 
+/* In either order: a field that is larger makes another format as one that is smaller does. */
+static void every_field_makes_another_format(void **state) {
+    (void)state;
+    const hu_format f = {.exp_bits = 4, .man_bits = 3, .specials = HU_SPECIALS_IEEE, .bias = 7};
+    hu_format other[8];
+    for (int i = 0; i < 8; i++) other[i] = f;
+    other[0].exp_bits++;
+    other[1].man_bits++;
+    other[2].specials++;
+    other[3].subnormals++;
+    other[4].overflow++;
+    other[5].underflow++;
+    other[6].nan++;
+    other[7].bias++;
+    assert_true(hu_format_equal(&f, &f));
+    for (int i = 0; i < 8; i++) {
+        assert_false(hu_format_equal(&f, &other[i]));
+        assert_false(hu_format_equal(&other[i], &f));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_makes_another_format),
         cmocka_unit_test(named_formats_have_their_fields),
         cmocka_unit_test(spelled_out_formats_have_their_defaults),
         cmocka_unit_test(underflow_and_nan_have_their_options),
