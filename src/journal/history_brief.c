@@ -170,7 +170,7 @@ hu_status hu_history_add_up(hu_history *history) {
     if (count <= most + tail) return HU_OK;
     history->brief_lines *= 2;
     HU_TRY(halve(history, false));
-    size_t room = most + tail - most / 4;
+    size_t room = tail + (most > 2 ? most - most / 4 : 2); /* the first row stays by itself */
     while (history->numerics_count > room) HU_TRY(halve(history, true));
 done:
     return st;
