@@ -5,6 +5,7 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
+#include "base/given.h"
 #include "base/rng.h"
 
 enum { BLOCKS = 4096, WORDS = 4 };
@@ -68,6 +69,7 @@ void hu_mix_apply(const hu_mix *mix, int64_t height, int64_t width, int64_t chan
 }
 
 hu_status hu_dataset_mix(hu_dataset *dataset) {
+    HU_GIVEN(dataset);
     const hu_field *label = &dataset->field[HU_FIELD_LABEL];
     if (dataset->field_count != 2 || hu_dataset_find(dataset, "image") != HU_FIELD_IMAGE ||
         hu_dataset_find(dataset, "label") != HU_FIELD_LABEL || label->rank != 0 ||

@@ -376,6 +376,11 @@ FUNCTION(hu_dataset_hold_out) {
     FAILS(HU_ERR_ARGUMENT, hu_dataset_hold_out(data, (double)NAN, 1));
     FAILS(HU_ERR_ARGUMENT, hu_dataset_hold_out(data, 1e300, 1));
 }
+FUNCTION(hu_dataset_mix) {
+    hu_dataset other = {.field_count = 1};
+    REFUSED("dataset", hu_dataset_mix(NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_dataset_mix(&other));
+}
 FUNCTION(hu_dataset_close) {
     hu_dataset_close(NULL);
 }
@@ -651,6 +656,7 @@ static const struct {
     ROW(hu_dataset_open_images),
     ROW(hu_dataset_of_sources),
     ROW(hu_dataset_hold_out),
+    ROW(hu_dataset_mix),
     ROW(hu_dataset_close),
     ROW(hu_dataset_available),
     ROW(hu_data_kind_name),
