@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/quote.h"
 
 bool hu_run_folder_is_there(const hu_run_folder *folder) {
     struct stat here, held;
@@ -65,13 +66,14 @@ hu_status hu_run_folder_check_writable(const char *directory) {
                                         "numerics.jsonl",
                                         "progress.jsonl"};
     hu_status st = HU_OK;
-    char *path = NULL;
+    char *path = NULL, word[1024];
     for (size_t i = 0; i < sizeof names / sizeof *names && st == HU_OK; i++) {
         st = names[i][0] ? hu_path_join(directory, names[i], &path) : hu_strdup(directory, &path);
         if (st == HU_OK && access(path, W_OK) != 0 && errno != ENOENT)
             st = hu_fail(HU_ERR_IO,
                          "%s: cannot write: %s; a copy can go on: cp -r %s NEW, halfulp resume NEW",
-                         path, strerror(errno), directory);
+                         path, strerror(errno),
+                         hu_quote_shell(directory, word, sizeof word) ? word : "RUN");
         hu_free(path);
         path = NULL;
     }

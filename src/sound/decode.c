@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/quote.h"
 
 enum { TAG_BYTES = 4, BLOCK_MOMENTS = 4096 };
 
@@ -157,10 +158,14 @@ static const struct {
               {0, "wvpk", "WavPack sound"}};
 
 static hu_status not_supported(const char *name, const char *kind) {
+    char word[1024];
+    if (!hu_quote_shell(name, word, sizeof word))
+        return hu_fail(HU_ERR_UNSUPPORTED, "%s: found %s, expected WAV, FLAC, OGG or AIFF", name,
+                       kind);
     return hu_fail(HU_ERR_UNSUPPORTED,
                    "%s: found %s, expected WAV, FLAC, OGG or AIFF; `ffmpeg -i %s sound.wav` makes "
                    "a WAV of it",
-                   name, kind, name);
+                   name, kind, word);
 }
 
 /* Of a WAV whose chunks are there: neither PCM, floats, A-law nor mu-law. */
