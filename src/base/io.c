@@ -76,7 +76,7 @@ static bool is_given(int descriptor, const char *path) {
            strncmp(path, "/dev/", strlen("/dev/")) == 0 || is_named(path);
 }
 
-static const char *kind_of(mode_t mode) {
+const char *hu_io_kind(mode_t mode) {
     return S_ISFIFO(mode) ? "pipe" : S_ISSOCK(mode) ? "socket" : "device";
 }
 
@@ -100,7 +100,7 @@ static hu_status open_read(const char *path, int flags, int *descriptor) {
         return HU_OK;
     st = is_given(*descriptor, path) ? wait_for_writer(*descriptor, path)
                                      : hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file",
-                                               path, kind_of(info.st_mode));
+                                               path, hu_io_kind(info.st_mode));
     if (st == HU_OK) return HU_OK;
     close(*descriptor);
     *descriptor = -1;

@@ -4,6 +4,7 @@
 #define HU_BASE_IO_H
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <halfulp/status.h>
 
@@ -12,6 +13,9 @@
  * HU_ERR_ARGUMENT if it is a folder where a file is wanted, HU_ERR_MEMORY if the system had none
  * for it, else HU_ERR_IO. */
 hu_status hu_io_fail(const char *path, const char *what, int error);
+
+/* "pipe", "socket" or "device": what is neither a file nor a folder (stat(2)'s st_mode). */
+const char *hu_io_kind(mode_t mode);
 
 /* open(2) with O_CLOEXEC and permissions 0666 less the umask. *descriptor: -1 on failure; owner
  * closes. What is opened for reading is a file or a folder, and is never waited for; a pipe or a

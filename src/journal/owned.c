@@ -60,9 +60,7 @@ static hu_status check_entry(const char *root, const char *path, bool *is_folder
     *is_folder = S_ISDIR(info.st_mode);
     if (*is_folder || S_ISREG(info.st_mode)) return HU_OK;
     return hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file of the run", path,
-                   S_ISFIFO(info.st_mode)   ? "pipe"
-                   : S_ISSOCK(info.st_mode) ? "socket"
-                                            : "device");
+                   hu_io_kind(info.st_mode));
 }
 
 /* Names of a directory in their order: its own, or all. */
@@ -71,7 +69,7 @@ static hu_status list(const char *directory, bool only_own, hu_names *found) {
     uint32_t number;
     DIR *open = opendir(directory);
     *found = (hu_names){0};
-    if (!open && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) return HU_OK;
+    if (!open && (errno == ENOENT || errno == ENOTDIR)) return HU_OK;
     if (!open) return hu_io_fail(directory, "cannot open", errno);
     for (struct dirent *entry; st == HU_OK && (entry = readdir(open));) {
         const char *name = entry->d_name;

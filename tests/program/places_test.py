@@ -84,6 +84,11 @@ def only_read(checks, cwd):
                           timeout=program.patience(60), check=False)
     checks.that(done.returncode == 0, f"eval reads alone: {done.stderr}")
     checks.that(program.tree_bytes(f"{cwd}/run") == before, "nothing was written")
+    os.chmod(f"{cwd}/run/checkpoint", 0o700)
+    done = subprocess.run([copy, "eval", "run"], cwd=cwd, preexec_fn=nobody, capture_output=True, text=True,
+                          timeout=program.patience(60), check=False)
+    checks.that(done.returncode == 5 and "run/checkpoint: cannot open: Permission denied" in done.stderr,
+                f"a folder that is closed is not an empty one: exit {done.returncode}: {done.stderr}")
 
 
 program.main(moved, removed, only_read)
