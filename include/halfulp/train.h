@@ -160,7 +160,8 @@ HU_API hu_status hu_training_bytes(const hu_training *training, const char *role
 /* Writes the whole state as a checkpoint into a folder (made if it is not there; the newest two are
  * kept), and takes the newest sound one of a training with the same settings. Training on gives the
  * bits of a training that was never interrupted. HU_ERR_MISSING, HU_ERR_CORRUPT, HU_ERR_IO;
- * HU_ERR_SHAPE: one of another network; HU_ERR_ARGUMENT: of another seed or optimizer. */
+ * HU_ERR_SHAPE: one of another network; HU_ERR_ARGUMENT: of another seed or optimizer, or a
+ * training with run.dir, whose run goes on by hu_training_reopen alone. */
 HU_API hu_status hu_training_save(hu_training *training, const char *folder);
 HU_API hu_status hu_training_resume(hu_training *training, const char *folder);
 

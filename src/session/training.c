@@ -476,6 +476,10 @@ done:
 hu_status hu_training_resume(hu_training *training, const char *folder) {
     HU_GIVEN(training);
     HU_GIVEN(folder);
+    if (training->has_folder)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found a training whose run is kept in a folder, expected one without "
+                       "run.dir: hu_training_reopen goes on with a run");
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     /* Names a newer checkpoint that is damaged; the newest sound one is taken without a word. */

@@ -152,6 +152,9 @@ static void a_network_keeps_its_run(void **state) {
     if (hu_training_reopen(net, NULL, 0, data, run, &rest) != HU_OK)
         fail_msg("%s", hu_last_error());
     assert_int_equal(hu_training_step(rest), 15);
+    assert_int_equal(hu_training_resume(rest, run), HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "hu_training_reopen"));
+    assert_int_equal(hu_training_step(rest), 15);
     assert_true(train_to(whole, 40) == train_to(rest, 40));
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) has_file(run, files[f], true);
     has_file(run, "result.json", true);
