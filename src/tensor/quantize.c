@@ -221,6 +221,7 @@ hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, co
     HU_GIVEN_COUNT(rows);
     HU_GIVEN_IF(x, rows > 0);
     HU_GIVEN_IF(data, rows > 0);
+    HU_GIVEN(scale);
     const hu_quantization *q = quantization;
     size_t n = 0;
     hu_status st = count_numbers(q, rows, &n);

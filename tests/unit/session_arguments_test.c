@@ -255,6 +255,7 @@ FUNCTION(hu_quantize_pack) {
     REFUSED("rows", hu_quantize_pack(quantization, -1, floats, packed, NULL, 0, &scale, NULL));
     REFUSED("x", hu_quantize_pack(quantization, 1, NULL, packed, NULL, 0, &scale, NULL));
     REFUSED("data", hu_quantize_pack(quantization, 1, floats, NULL, NULL, 0, &scale, NULL));
+    REFUSED("scale", hu_quantize_pack(quantization, 1, floats, packed, NULL, 0, NULL, NULL));
 }
 FUNCTION(hu_quantize_unpack) {
     uint32_t packed[64] = {0};
