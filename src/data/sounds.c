@@ -29,6 +29,15 @@ static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_fil
     return st; /* the room is the path, which its owner frees */
 }
 
+static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
+    hu_sample_file file = {0};
+    *path = NULL;
+    if (i >= ((const sound_list *)reader)->list.count) return HU_OK;
+    hu_status st = tell_file(reader, i, &file);
+    *path = st == HU_OK ? file.path : NULL;
+    return st;
+}
+
 static void close_list(hu_reader *reader) {
     sound_list *sounds = (sound_list *)reader;
     hu_image_list_free(&sounds->list);
@@ -80,7 +89,7 @@ static hu_status fill_half(hu_image_list *list, const hu_spectrum *spectrum, int
                                                .silent = counts.silent,
                                                .left_out = list->others};
     HU_TRY(HU_NEW(&files));
-    *files = (sound_list){{.tell = tell_file, .close = close_list}, *list};
+    *files = (sound_list){{.tell = tell_file, .list = list_file, .close = close_list}, *list};
     *list = (hu_image_list){0};
     *split = (hu_split){.count = count,
                         .rows = {[HU_FIELD_IMAGE] = owned[0], [HU_FIELD_LABEL] = owned[1]},

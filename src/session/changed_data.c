@@ -23,11 +23,12 @@ static bool is_other(const hu_keys *saved, const hu_config *config, const char *
 /* A key that chooses samples, or says what is stored of them, and has another value; NULL: none. */
 static const char *other_choice(const hu_keys *saved, const hu_config *config) {
     static const char *const choices[] = {
-        "data.limit",     "data.test_limit", "data.size",       "data.crop",      "data.scale",
-        "data.crops",     "data.frames",     "data.unit",       "data.valid",     "data.length",
-        "data.source",    "data.target",     "data.test",       "data.min_count", "data.streams",
-        "data.part",      "data.classes",    "data.class_seed", "data.frame",     "data.unlabelled",
-        "data.validation"};
+        "data.limit",      "data.test_limit", "data.size",    "data.crop",
+        "data.scale",      "data.crops",      "data.frames",  "data.unit",
+        "data.valid",      "data.length",     "data.source",  "data.target",
+        "data.test",       "data.min_count",  "data.streams", "data.part",
+        "data.classes",    "data.class_seed", "data.frame",   "data.unlabelled",
+        "data.validation", "data.rate",       "data.labels",  "data.damaged"};
     bool has_streams = false;
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (is_other(saved, config, choices[i])) return choices[i];
