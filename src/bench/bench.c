@@ -22,7 +22,7 @@
 #define OF_GEMM "gemm.m", "gemm.n", "gemm.k"
 #define OF_STEP                                                                                    \
     "bench.beside", "model.*", "data.*", "precision.*", "accumulator.*", "optimizer.*", "lr.*",    \
-        "scaler.*", "eval.*", "run.*"
+        "scaler.*", "eval.*", "run.*", "init.*", "stop.*"
 static const char *const step_keys[] = {OF_ALL, OF_STEP, NULL};
 static const char *const round_keys[] = {OF_ALL, OF_RATES, NULL};
 static const char *const pack_keys[] = {OF_ALL, OF_RATES, NULL};
