@@ -21,6 +21,9 @@ double hu_seconds_now(void) {
     int64_t added = atomic_load(&offset), now = system_time() + added, seen = atomic_load(&latest);
     while (now > seen)
         if (atomic_compare_exchange_weak(&latest, &seen, now)) return 1e-9 * (double)now;
+    /* Whoever was stopped between its two looks is not what has gone back: the clock is asked
+     * again. */
+    if (seen - now > SECOND) now = system_time() + added;
     if (seen - now > SECOND) atomic_compare_exchange_strong(&offset, &added, added + seen - now);
     return 1e-9 * (double)seen;
 }
