@@ -153,7 +153,9 @@ static void check_value(hu_value_id v, weight_import *in) {
     const hu_safetensor *tensor = in->of[v];
     hu_shape shape = hu_weight_shape(in->views, v);
     if (!tensor && value->role == HU_VALUE_PARAMETER) {
-        hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
+        nearest[0] = '\0';
+        if (in->missing.count < SHOWN)
+            hu_nearest(value->name, in->theirs, in->theirs_count, nearest, sizeof nearest);
         add_misfit(&in->missing, nearest[0] ? "'%s' (nearest: %s)" : "'%s'%s", value->name,
                    nearest);
         in->wanted[v] = false;
@@ -188,7 +190,9 @@ static void check_array(size_t i, weight_import *in) {
     const hu_import_options *o = in->options;
     if (in->used[i] || is_batch_count(in, name) || is_listed_there(in, o->skip, name)) return;
     if (has_globs(o->only) && !is_listed_there(in, o->only, name)) return;
-    hu_nearest(name, in->ours, in->ours_count, nearest, sizeof nearest);
+    nearest[0] = '\0';
+    if (in->unexpected.count < SHOWN)
+        hu_nearest(name, in->ours, in->ours_count, nearest, sizeof nearest);
     add_misfit(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
 }
 
