@@ -84,11 +84,20 @@ static char *trimmed(char *line) {
     return line + strspn(line, " \t");
 }
 
+/* Whether a line that was read into a buffer full of ones holds a zero byte before its end. */
+static bool holds_zero(const char buffer[LINE_BYTES]) {
+    size_t end = LINE_BYTES - 1;
+    while (buffer[end]) end--;
+    return strlen(buffer) < end;
+}
+
 /* The next line without blanks at its ends, NULL behind the last. */
 static hu_status next_line(uint64_t line, char buffer[LINE_BYTES], char **text) {
     *text = NULL;
+    memset(buffer, 1, LINE_BYTES);
     if (!fgets(buffer, LINE_BYTES, stdin))
         return ferror(stdin) ? hu_fail(HU_ERR_IO, "stdin: %s", strerror(errno)) : HU_OK;
+    if (holds_zero(buffer)) return bad_line(line, buffer, "a line without a zero byte");
     *text = trimmed(buffer);
     return *text ? HU_OK : bad_line(line, buffer, "a line of less than 511 characters");
 }

@@ -96,6 +96,13 @@ def said(checks, cwd):
         checks.same((done.returncode, "stdin is not read" in done.stderr), (0, told), f"stdin {data!r} {flags}")
 
 
+def zero_bytes(checks, cwd):
+    """A number that ends in a zero byte is not the number before it."""
+    for data in (b"1\0002\n", b"1\n2\0\n", b"\0\n", b"1\0"):
+        done = subprocess.run([program.HALFULP, "fmt", "e5m2", "--round"], input=data, capture_output=True, cwd=cwd)
+        checks.that(done.returncode == 2 and b"zero byte" in done.stderr, f"{data}: {done.returncode} {done.stderr}")
+
+
 def once(checks, cwd):
     """Numbers on stdin are rounded as they are written, not by way of float32."""
     for name, flags, text, expected in (
@@ -192,4 +199,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, said, once, blocks, pictures, tensor)
+program.main(tables, side_by_side, said, zero_bytes, once, blocks, pictures, tensor)
