@@ -10,17 +10,22 @@
 
 enum { BLOCKS = 4096, WORDS = 4 };
 
-/* u^(1/a) of a word, never 0 or 1. */
-static double root(uint32_t word, double a) {
-    return hu_exp(hu_log(((double)word + 0.5) * 0x1p-32) / a);
+/* The logarithm of u^(1/a) of a word. */
+static double log_root(uint32_t word, double a) {
+    return hu_log(((double)word + 0.5) * 0x1p-32) / a;
 }
 
 static double beta(const hu_random_key *key, uint64_t first, double a) {
     uint32_t words[WORDS];
     for (uint64_t t = 1; t < BLOCKS; t++) {
         hu_random_block(key, first + t, words);
-        double p = root(words[0], a), q = root(words[1], a);
-        if (p + q <= 1.0 && p + q > 0.0) return p / (p + q);
+        double log_p = log_root(words[0], a), log_q = log_root(words[1], a);
+        double p = hu_exp(log_p), q = hu_exp(log_q);
+        if (p + q > 1.0) continue;
+        if (p + q > 0.0) return p / (p + q);
+        /* Both are too small for a double: their ratio is not. */
+        return log_p > log_q ? 1.0 / (1.0 + hu_exp(log_q - log_p))
+                             : hu_exp(log_p - log_q) / (1.0 + hu_exp(log_p - log_q));
     }
     return 0.5;
 }

@@ -1,3 +1,4 @@
+// clang-format off
 /* data/mix.h - samples mixed in pairs: mixup (Zhang et al. 2018) and CutMix (Yun et al. 2019).
  *
  * Positions 2k and 2k + 1 of an epoch are each other's partners, whatever the batches; the last of
@@ -6,13 +7,15 @@
  * sample in the data), u_i = word i / 2^32:
  *
  *   which     cutmix where u_0 of block 0 < switch and both are on
- *   share     of itself, Beta(A, A): the first try t = 1, 2, ... with p + q <= 1, p = u^(1/A), q =
- *             v^(1/A), u and v (words 0 and 1 + 1/2) / 2^32; share = p / (p + q). Johnk 1964
+ *   share     of itself, Beta(A, A): the first try t = 1, 2, ... with p + q <= 1, p = u^(1/A),
+ *             q = v^(1/A), u and v (words 0 and 1, + 1/2) / 2^32; share = p / (p + q), where both
+ *             are 0 in float64 by their logarithms. Johnk 1964
  *   mixup     x = (1 - w) x + w y, w = 1 - share
  *   cutmix    a rectangle of height floor(H sqrt(1 - share)) and likewise width about the pixel
- *             floor(H u_1), floor(W u_2) of block 0, as much of it as lies inside, becomes y's; w
- * is its share of all pixels
+ *             floor(H u_1), floor(W u_2) of block 0, as much of it as lies inside, becomes y's;
+ *             w is its share of all pixels
  */
+// clang-format on
 #ifndef HU_DATA_MIX_H
 #define HU_DATA_MIX_H
 #include <halfulp/data.h>
