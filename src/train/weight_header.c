@@ -33,15 +33,34 @@ typedef struct identifier {
     char text[IDENTIFIER];
 } identifier;
 
-/* "w_layer1_0_conv1_weight"; with the place in the list behind it where it is there already. */
+/* What stands behind an array's name in those that go with it. */
+static const char *const endings[] = {"", "_shape", "_exp_bits", "_man_bits", "_bias"};
+enum { ENDINGS = sizeof endings / sizeof *endings };
+
+/* Whether a name of one array and those that go with it is also one of the other. */
+static bool are_alike(const char *a, const char *b) {
+    char one[IDENTIFIER + 16], other[IDENTIFIER + 16];
+    for (int i = 0; i < ENDINGS; i++)
+        for (int k = 0; k < ENDINGS; k++) {
+            snprintf(one, sizeof one, "%s%s", a, endings[i]);
+            snprintf(other, sizeof other, "%s%s", b, endings[k]);
+            if (strcmp(one, other) == 0) return true;
+        }
+    return false;
+}
+
+/* "w_layer1_0_conv1_weight"; with a number behind it where that is there already. */
 static void name_item(const hu_weight_list *list, size_t index, identifier *names) {
     char *text = names[index].text;
-    int length = snprintf(text, IDENTIFIER, "w_%s", list->item[index].name);
-    bool is_there = false;
+    int length = snprintf(text, IDENTIFIER - 24, "w_%s", list->item[index].name);
+    bool is_there = true;
     for (char *c = text; *c; c++)
         if (!isalnum((unsigned char)*c)) *c = '_';
-    for (size_t i = 0; i < index; i++) is_there |= strcmp(names[i].text, text) == 0;
-    if (is_there) snprintf(text + length, (size_t)(IDENTIFIER - length), "_no%zu", index);
+    for (size_t number = index; is_there; number += list->count) {
+        is_there = false;
+        for (size_t i = 0; i < index && !is_there; i++) is_there = are_alike(names[i].text, text);
+        if (is_there) snprintf(text + length, (size_t)(IDENTIFIER - length), "_no%zu", number);
+    }
 }
 
 static const char decoder[] =
@@ -111,7 +130,9 @@ static hu_status put_item(hu_byte_writer *out, const hu_weight_item *item, const
     const char *type = !coded                                ? "float"
                        : hu_weight_coding_bytes(coding) == 1 ? "uint8_t"
                                                              : "uint16_t";
-    HU_TRY(put(out, "/* %s, %s */\n", item->name, coding->text[0] ? coding->text : "not rounded"));
+    /* A name that would end the comment is told as the array is called. */
+    HU_TRY(put(out, "/* %s, %s */\n", strstr(item->name, "*/") ? name : item->name,
+               coding->text[0] ? coding->text : "not rounded"));
     if (coded)
         HU_TRY(put(out, "enum { %s_exp_bits = %d, %s_man_bits = %d, %s_bias = %d };\n", name,
                    coding->format.exp_bits, name, coding->format.man_bits, name,
