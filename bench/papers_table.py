@@ -40,13 +40,13 @@ def wires(*formats):
             yield f"{name} {scaling}", [*WORKERS, f"scaling={scaling}", f"comm.format={name}"]
 
 
-def bits(low, high, *further):
-    """Static, cyclic, progressive and learned bits, gradients in the most of them."""
+def bits(low, high, *further, learned=()):
+    """Static, cyclic, progressive and learned bits, gradients in the most of them; learned: keys of the last alone."""
     yield f"static {high}", [f"precision=static:{high}", *further]
     yield "fp32", ["precision=fp32"]
     yield f"cpt {low}-{high}", [f"precision=cpt:{low}-{high}", "bits.cycles=8", *further]
     yield f"pfq {low}-{high}", [f"precision=pfq:{low}-{high}", "bits.interval=10", *further]
-    yield f"ldp {low}-{high}", [f"precision=ldp:{low}-{high}", *further]
+    yield f"ldp {low}-{high}", [f"precision=ldp:{low}-{high}", *further, *learned]
 
 
 # Title, keys of all rows, rows.
@@ -68,8 +68,8 @@ TABLES = {
     "ldp-pan": ("LDP, table 5: PAN, pictures enlarged four times",
                 ["model=pan-s", "data=pairs:{data}/frames", "data.crops=3200", "steps=400", "batch=8",
                  "optimizer=adam", "optimizer.beta2=0.99", "lr=0.002", "lr.schedule=cosine"],
-                list(bits(8, 16, "bits.grad=16", "bits.target=0.85", "bits.lr=20",
-                          "bits.layers=[upconv*: float, att*: float, hrconv*: float]"))),
+                list(bits(8, 16, "bits.grad=16", "bits.layers=[upconv*: float, att*: float, hrconv*: float]",
+                          learned=["bits.target=0.85", "bits.lr=20"]))),
 }
 # Two-sided, 95 %, by degrees of freedom.
 STUDENT = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
