@@ -180,11 +180,11 @@ typedef struct hu_data_limits {
 
 /* Opens a data set by name.
  *
- *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts | folder:DIR
- * | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | sounds:DIR | ink:SPEC | text:FILE | parallel:DIR |
- *            segments:FILE. Without
- * ":DIR" the files of a named set are sought in the folder of its name under $HALFULP_DATA, or
- *            under /usr/share/datasets if that is not set
+ *   spec     fashion-mnist | idx:DIR | cifar10:DIR | cifar100:DIR | glyphs | contacts |
+ *            folder:DIR | dense:DIR | boxes:DIR | pairs:DIR | speech:DIR | sounds:DIR | ink:SPEC |
+ *            text:FILE | parallel:DIR | segments:FILE. Without ":DIR" the files of a named set are
+ *            sought in the folder of its name under $HALFULP_DATA, or under /usr/share/datasets if
+ *            that is not set
  *   limits   NULL for everything
  *   dataset  owner frees with hu_dataset_close; NULL on failure
  *
@@ -262,12 +262,11 @@ typedef struct hu_image_choice {
     int64_t crops; /* of pairs: training samples of an epoch; 0: 50 for each picture */
     double least_scale, most_scale; /* of dense: random ratio in training, 0.1 to 10; 0: 1 */
     bool box_samples;               /* of boxes: training sees random windows (data/box_sample.h) */
-    int64_t
-        frames;   /* of speech and sounds: frames of a sample, to which sounds are cut or filled
-                     up; 0: 160, of sounds 100 */
-    int64_t rate; /* of the same: moments of a second, to which sounds are resampled; 0: those of the
-                     first training sound */
-    bool of_sounds;      /* classes hold sounds, not pictures: set for sounds:DIR */
+    int64_t frames; /* of speech and sounds: frames of a sample, to which sounds are cut or filled
+                       up; 0: 160, of sounds 100 */
+    int64_t rate;   /* of the same: moments of a second, to which sounds are resampled; 0: those of
+                       the first training sound */
+    bool of_sounds; /* classes hold sounds, not pictures: set for sounds:DIR */
     hu_text_choice text; /* of text */
     hu_data_known known;
 
@@ -347,8 +346,8 @@ HU_API hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *
  *   dataset      owner frees with hu_dataset_close; NULL on failure
  *
  * HU_ERR_ARGUMENT: no field or more than HU_FIELDS_MAX, a field without a name, with that of
- * another or with an extent below 1, more numbers than can be addressed, no fill, no samples, a source of another size. HU_ERR_MEMORY.
- * Proof: tests/unit/data_source_test.c. */
+ * another or with an extent below 1, more numbers than can be addressed, no fill, no samples, a
+ * source of another size. HU_ERR_MEMORY. Proof: tests/unit/data_source_test.c. */
 HU_API hu_status hu_dataset_of_sources(const hu_field *fields, int count,
                                        const hu_sample_source *train, const hu_sample_source *test,
                                        hu_dataset **dataset);

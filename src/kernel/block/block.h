@@ -5,8 +5,8 @@
  *
  *   E8M0 (MX): scale X = 2^k, k = l - emax of the element format with l as hu_block_power says
  *   (usually floor(log2 a)), raised to -127 if it is below (a = 0 too) and at most 127 - emax, so
- *   that all values are float32 numbers; code k + 127. Elements p = element format's rounding of v
- * / X (exact), saturating; value p X (exact).
+ *   that all values are float32 numbers; code k + 127. Elements p = element format's rounding of
+ *   v / X (exact), saturating; value p X (exact).
  *
  *   E4M3 (NVFP4): tensor scale s = max(a_tensor / 2688, 2^-126), 1 if a_tensor = 0, with a_tensor
  *   the largest finite magnitude of the tensor; block scale c = E4M3FN rounding, nearest-even and
@@ -15,8 +15,8 @@
  *   operation. c = 0: d = 0, elements are zeros with the sign of v.
  *
  * A block with a NaN or an infinity has a NaN scale (codes 255, 0x7F); its values are all
- * 0x7FC00000. The element's rounding mode and random words are those of plain formats: word first +
- * i serves element i. A quotient v / d below 2^-126 that is not 0 rounds as 2^-126 does.
+ * 0x7FC00000. The element's rounding mode and random words are those of plain formats: word
+ * first + i serves element i. A quotient v / d below 2^-126 that is not 0 rounds as 2^-126 does.
  *
  * Counts are of the elements in their format: overflow, underflow, subnormal, zero; nan = elements
  * of blocks whose scale is NaN; max_exponent of the unscaled numbers, no min_exponent. Thread-safe:
