@@ -16,21 +16,21 @@ hu_status hu_image_check(const char *name, int64_t width, int64_t height) {
 
 hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
                            hu_image *image) {
-    hu_room room = {image->pixels, image->capacity};
+    enum { ODD = 1 };
+    hu_room room = image->room;
     *image = (hu_image){0};
     hu_status st = hu_image_check(name, width, height);
     size_t bytes = st == HU_OK ? (size_t)(width * height) * pixel_bytes : 0;
-    uint8_t *pixels = NULL;
-    if (st == HU_OK) st = hu_room_take(&room, bytes, &pixels);
+    uint8_t *block = NULL;
+    if (st == HU_OK) st = hu_room_take(&room, bytes + ODD, &block);
     if (st == HU_OK)
-        *image =
-            (hu_image){.width = width, .height = height, .pixels = pixels, .capacity = room.bytes};
+        *image = (hu_image){.width = width, .height = height, .pixels = block + ODD, .room = room};
     else
         hu_room_free(&room);
     return st;
 }
 
 void hu_image_free(hu_image *image) {
-    hu_free(image->pixels);
+    hu_room_free(&image->room);
     *image = (hu_image){0};
 }

@@ -129,7 +129,7 @@ hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *r
 
 void hu_image_room_trim(hu_image_room *room) {
     enum { KEPT_BYTES = 1 << 20 };
-    if (room->image.capacity > KEPT_BYTES) hu_image_free(&room->image);
+    if (room->image.room.bytes > KEPT_BYTES) hu_image_free(&room->image);
     if (room->file.bytes > KEPT_BYTES) hu_room_free(&room->file);
     if (room->resizer.between.bytes > KEPT_BYTES) hu_image_resizer_free(&room->resizer);
 }

@@ -22,16 +22,16 @@ static hu_status read_head(const char *name, png_structp png, png_infop info, hu
     int bits = png_get_bit_depth(png, info), colour = png_get_color_type(png, info);
     int64_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);
     bool is_map = colour == PNG_COLOR_TYPE_GRAY || colour == PNG_COLOR_TYPE_PALETTE;
-    hu_image room = {0};
     if (!is_map || bits > MOST_BITS)
         return hu_fail(
             HU_ERR_CORRUPT,
             "%s: found a PNG %s, %d bits each, expected a label map of one channel of at "
             "most %d bits",
             name, kind_of(colour), bits, MOST_BITS);
-    hu_status st = hu_image_reserve(name, width, height, 1, &room);
-    *map = (hu_label_map){width, height, room.pixels};
-    return st;
+    hu_status st = hu_image_check(name, width, height);
+    if (st != HU_OK) return st;
+    *map = (hu_label_map){.width = width, .height = height};
+    return HU_NEW_ARRAY(&map->labels, (size_t)(width * height));
 }
 
 /* Left by longjmp where libpng fails; map is in the hands of the caller and freed by it. */

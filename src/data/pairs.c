@@ -79,14 +79,11 @@ static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
     return hu_path_join(pairs->folder, pairs->names.name[i], path);
 }
 
-/* Moves the rows of the top left part to the front of the pixels. */
-static void cut_rest(hu_image *image, int64_t height, int64_t width) {
-    size_t from = (size_t)(image->width * HU_IMAGE_CHANNELS),
-           to = (size_t)(width * HU_IMAGE_CHANNELS);
-    for (size_t y = 1; y < (size_t)height; y++)
-        memmove(image->pixels + y * to, image->pixels + y * from, to);
-    image->height = height;
-    image->width = width;
+/* Copies the top left part. */
+static void take_corner(const hu_image *image, int64_t height, int64_t width, uint8_t *corner) {
+    int64_t from = image->width * HU_IMAGE_CHANNELS, to = width * HU_IMAGE_CHANNELS;
+    for (int64_t y = 0; y < height; y++)
+        memcpy(corner + y * to, image->pixels + y * from, (size_t)to);
 }
 
 /* Least side of a small picture. */
@@ -120,20 +117,20 @@ static hu_status check_size(const pairs_reader *pairs, const char *path, const p
 static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made) {
     hu_status st;
     char *path = NULL;
+    int64_t height, width;
     hu_image_room room = {0};
     *made = (pair){0};
     HU_TRY(hu_path_join(pairs->folder, pairs->names.name[image], &path));
     HU_TRY(hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, &room));
-    hu_image file = room.image;
-    room.image = (hu_image){0};
-    made->large = file.pixels;
-    made->height = file.height / pairs->scale;
-    made->width = file.width / pairs->scale;
+    made->height = room.image.height / pairs->scale;
+    made->width = room.image.width / pairs->scale;
     HU_TRY(check_size(pairs, path, made));
-    cut_rest(&file, made->height * pairs->scale, made->width * pairs->scale);
+    height = made->height * pairs->scale;
+    width = made->width * pairs->scale;
+    HU_TRY(HU_NEW_ARRAY(&made->large, (size_t)(height * width * HU_IMAGE_CHANNELS)));
+    take_corner(&room.image, height, width, made->large);
     HU_TRY(HU_NEW_ARRAY(&made->small, (size_t)(made->height * made->width * HU_IMAGE_CHANNELS)));
-    HU_TRY(hu_bicubic_resize(made->large, file.height, file.width, made->height, made->width,
-                             made->small));
+    HU_TRY(hu_bicubic_resize(made->large, height, width, made->height, made->width, made->small));
 done:
     hu_image_room_free(&room);
     hu_free(path);
@@ -262,14 +259,6 @@ typedef struct keeping {
     _Atomic uint64_t bytes;
 } keeping;
 
-/* Decoders leave room behind the pixels: of four channels, and of what was cut off. */
-static hu_status trim(pair *made, uint64_t bytes) {
-    void *block = made->large;
-    hu_status st = hu_realloc(&block, bytes);
-    made->large = block;
-    return st;
-}
-
 /* One that would be too much is given back at once, and no other is decoded. */
 static hu_status keep(void *context, int64_t image) {
     keeping *k = context;
@@ -283,7 +272,6 @@ static hu_status keep(void *context, int64_t image) {
         free_pair(made);
         return HU_OK;
     }
-    if ((st = trim(made, small * scale * scale)) != HU_OK) return st;
     hu_memory_assign(made->small, HU_MEMORY_DATA);
     hu_memory_assign(made->large, HU_MEMORY_DATA);
     return HU_OK;

@@ -46,7 +46,7 @@ void fuzz_one(const uint8_t *data, size_t size) {
     (void)FUZZ_DONE(hu_image_turn("file", &image));
     (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
     hu_image_resizer_free(&resizer);
-    hu_free(image.pixels);
+    hu_image_free(&image);
 }
 
 static void fill(uint8_t *pixels) {

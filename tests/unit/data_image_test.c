@@ -23,13 +23,13 @@ static void png_gives_the_bytes_back(void **state) {
     hu_image image = decode(4);
     assert_true(image.width == 13 && image.height == 9);
     assert_memory_equal(image.pixels, pixels, 13 * 9 * 3);
-    hu_free(image.pixels);
+    hu_image_free(&image);
     draw(13, 9, 1);
     write_png(13, 9, PNG_FORMAT_GRAY, pixels);
     image = decode(4);
     for (int i = 0; i < 13 * 9; i++)
         for (int c = 0; c < 3; c++) assert_int_equal(image.pixels[3 * i + c], pixels[i]);
-    hu_free(image.pixels);
+    hu_image_free(&image);
 }
 
 /* Grey and coloured pictures, of which a file is written, are read back. */
@@ -49,7 +49,7 @@ static void a_png_file_is_written(void **state) {
         assert_true(image.width == 13 && image.height == 9);
         for (int i = 0; i < 13 * 9 * 3; i++)
             assert_int_equal(image.pixels[i], pixels[channels == 3 ? i : i / 3]);
-        hu_free(image.pixels);
+        hu_image_free(&image);
     }
     assert_int_equal(hu_image_write_png(path, 9, 13, 2, pixels), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "2 channels, expected 1 or 3"));
@@ -69,7 +69,7 @@ static void transparency_is_dropped(void **state) {
     write_png(6, 5, PNG_FORMAT_RGBA, pixels);
     hu_image image = decode(4);
     for (int i = 0; i < 6 * 5; i++) assert_memory_equal(image.pixels + 3 * i, pixels + 4 * i, 3);
-    hu_free(image.pixels);
+    hu_image_free(&image);
 }
 
 /* 16 bits: written by the full interface, whose numbers are as dark as those of 8 bits. */
@@ -90,7 +90,7 @@ static void sixteen_bits_become_eight(void **state) {
     hu_image image = decode(2);
     for (int i = 0; i < 2 * 8 * 3; i++)
         assert_int_equal(image.pixels[i], (uint8_t)(11 * (i % (8 * 3))));
-    hu_free(image.pixels);
+    hu_image_free(&image);
 }
 
 static void flat(int width, int height, int channels, const uint8_t *colour) {
@@ -116,12 +116,12 @@ static void jpegs_of_all_colour_spaces(void **state) {
     hu_image image = decode(12);
     assert_true(image.width == 20 && image.height == 12);
     expect_flat(&image, expected);
-    hu_free(image.pixels);
+    hu_image_free(&image);
     flat(20, 12, 1, grey);
     write_jpeg(20, 12, &jpeg_of_grey);
     image = decode(12);
     expect_flat(&image, same);
-    hu_free(image.pixels);
+    hu_image_free(&image);
     for (int stored = 0; stored < 2; stored++) {
         jpeg_kind of_inks = jpeg_of_inks;
         if (stored) of_inks.stored = JCS_YCCK;
@@ -129,7 +129,7 @@ static void jpegs_of_all_colour_spaces(void **state) {
         write_jpeg(20, 12, &of_inks);
         image = decode(12);
         expect_flat(&image, mixed);
-        hu_free(image.pixels);
+        hu_image_free(&image);
     }
 }
 
@@ -144,7 +144,7 @@ static void large_jpegs_are_decoded_smaller(void **state) {
         hu_image image = decode(table[i].side);
         assert_int_equal(image.width, table[i].width);
         assert_int_equal(image.height, table[i].height);
-        hu_free(image.pixels);
+        hu_image_free(&image);
     }
 }
 

@@ -83,7 +83,7 @@ static inline hu_status try_decode(const uint8_t *data, size_t bytes) {
     free(copy);
     if (st == HU_OK) {
         assert_true(image.width > 0 && image.height > 0);
-        hu_free(image.pixels);
+        hu_image_free(&image);
     } else {
         assert_true(st == HU_ERR_CORRUPT || st == HU_ERR_LIMIT || st == HU_ERR_KIND);
         assert_null(image.pixels);
