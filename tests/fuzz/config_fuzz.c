@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "config/config.h"
+#include "config/command.h"
 
-enum { WORDS_MAX = 40 };
+/* Of so many inputs one is asked what verbs ask, one for every key, one has defaults of its own,
+ * one is read again as resume does: each takes as long as that many others. */
+enum { WORDS_MAX = 40, ASKED_OF = 8, VALUES_OF = 30, WHOLE_OF = 100, RESOLVED_OF = 200 };
 
 static const char *const flags[] = {"json", "round=", NULL};
 
@@ -83,6 +85,88 @@ static void check_resolved(const hu_config *config, char **argv) {
     hu_config_free(resumed);
 }
 
+/* Tries again what fails where the allocation lies that was made to fail: only one is. */
+#define ONCE_MORE(expression)                                                                      \
+    while (!FUZZ_DONE(expression)) continue
+
+/* A key as it was before words and files. */
+static void forget(hu_config *config, const hu_config_key *key) {
+    size_t row = hu_config_row(key);
+    config->given[row] = config->recalled[row] = false;
+    config->typed[row] = NULL;
+    if (key->type == HU_CONFIG_LIST)
+        ONCE_MORE(hu_config_store(config, key, key->preset, "default"));
+    else
+        ONCE_MORE(hu_keys_set_text(config->tree, key->name, key->preset, "default"));
+}
+
+/* The configuration as it is without words and files, again. The rows of keys that words, files
+ * and check_set change are marked, but for the first two here. */
+static void forget_words(hu_config *config) {
+    forget(config, hu_config_key_find("lr"));
+    forget(config, hu_config_key_find("run.steps"));
+    for (size_t i = 0; i < hu_config_key_count; i++)
+        if (config->given[i] || config->typed[i]) forget(config, &hu_config_keys[i]);
+    config->subjects = config->flags = 0;
+}
+
+/* Every key with its default, which takes a thousand allocations: made before any of them fails. */
+static hu_config *kept;
+
+static void free_kept(void) {
+    hu_config_free(kept);
+}
+
+__attribute__((constructor)) static void keep(void) {
+    char *words[] = {"halfulp", "train"};
+    if (load(2, words, &kept) != HU_OK || atexit(free_kept) != 0) abort();
+}
+
+/* That nothing is left in it of what it was used for. */
+static void check_kept(void) {
+    char *words[] = {"halfulp", "train"};
+    hu_config *fresh;
+    if (!FUZZ_DONE(load(2, words, &fresh))) return;
+    FUZZ_CHECK(hu_keys_equal(kept->tree, fresh->tree));
+    for (size_t i = 0; i < hu_config_key_count; i++)
+        FUZZ_CHECK(!kept->given[i] && !kept->recalled[i] && !kept->typed[i]);
+    hu_config_free(fresh);
+}
+
+static void check_loaded(hu_config *config, char **argv) {
+    if (fuzz_is_one_of(VALUES_OF)) check_values(config);
+    if (fuzz_is_one_of(RESOLVED_OF)) check_resolved(config, argv);
+    if (!fuzz_is_one_of(ASKED_OF)) return;
+    check_questions(config);
+    check_set(config);
+}
+
+static void check_status(hu_status st) {
+    FUZZ_CHECK(hu_last_error()[0] != '\0');
+    FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_CORRUPT ||
+               st == HU_ERR_ARGUMENT || st == HU_ERR_VERSION || st == HU_ERR_LIMIT ||
+               st == HU_ERR_MISSING || fuzz_was_fault(st));
+}
+
+/* The words are read into defaults that are there already, and for a share of the inputs into a
+ * configuration of their own. */
+static void check_words(int argc, char **argv) {
+    hu_config *config;
+    bool is_whole = fuzz_is_one_of(WHOLE_OF);
+    hu_config_request request = {argc, argv, 1, flags, 2};
+    hu_status st = is_whole ? load(argc, argv, &config) : hu_config_read_words(kept, &request);
+    if (st != HU_OK) check_status(st);
+    if (is_whole) {
+        FUZZ_CHECK((st == HU_OK) == (config != NULL));
+        if (st == HU_OK) check_loaded(config, argv);
+        hu_config_free(config);
+        check_kept();
+    } else {
+        if (st == HU_OK) check_loaded(kept, argv);
+        forget_words(kept);
+    }
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     static char program[] = "halfulp", verb[] = "train";
     const uint8_t *end = size ? memchr(data, 0xff, size) : NULL;
@@ -93,27 +177,13 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (end) fuzz_put("a.yaml", end + 1, size - words - 1);
     char *argv[WORDS_MAX] = {program, verb};
     int argc = 2;
-    hu_config *config;
     while (argc < WORDS_MAX && (word = strsep(&rest, "\n"))) {
         if (strcmp(word, "config=@") == 0) word = named[0];
         if (strcmp(word, "precision=@") == 0) word = named[1];
         bool is_other = strncmp(word, "config=", 7) == 0 && word != named[0];
         if (!is_other) argv[argc++] = word; /* no files of this machine */
     }
-    hu_status st = load(argc, argv, &config);
-    if (st == HU_OK) {
-        if (size % 16 == 1) check_values(config);
-        check_questions(config);
-        /* Of few: it takes as long as twenty others. */
-        if (size % 64 == 0) check_resolved(config, argv);
-        check_set(config);
-        hu_config_free(config);
-    } else {
-        FUZZ_CHECK(config == NULL && hu_last_error()[0] != '\0');
-        FUZZ_CHECK(st == HU_ERR_PARSE || st == HU_ERR_UNKNOWN || st == HU_ERR_CORRUPT ||
-                   st == HU_ERR_ARGUMENT || st == HU_ERR_VERSION || st == HU_ERR_LIMIT ||
-                   st == HU_ERR_MISSING || fuzz_was_fault(st));
-    }
+    check_words(argc, argv);
     free(text);
 }
 

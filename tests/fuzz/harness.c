@@ -17,6 +17,7 @@
 
 static const uint8_t *input;
 static size_t input_bytes;
+static uint64_t input_hash;
 static bool fault_armed;
 static char folder[256];
 
@@ -38,6 +39,11 @@ bool fuzz_done(const char *file, int line, const char *what, hu_status st) {
     return st == HU_OK;
 }
 
+/* Different n choose independently of each other. */
+bool fuzz_is_one_of(uint64_t n) {
+    return XXH64(&n, sizeof n, input_hash) % n == 0;
+}
+
 /* Allocations of one run; the live blocks are as before. */
 static uint64_t run_once(const uint8_t *data, size_t size) {
     hu_memory_counts before = hu_memory_count();
@@ -52,7 +58,7 @@ static uint64_t run_once(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input = data;
     input_bytes = size;
-    uint64_t allocations = run_once(data, size), hash = XXH64(data, size, 0);
+    uint64_t hash = input_hash = XXH64(data, size, 0), allocations = run_once(data, size);
     if (allocations == 0 || hash % FUZZ_FAULT_EVERY != 0) return 0;
     fault_armed = true;
     hu_memory_fail_at(1 + hash / FUZZ_FAULT_EVERY % allocations);
