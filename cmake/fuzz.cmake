@@ -30,6 +30,7 @@ set(fuzz_rooms explain config train)
 set(fuzz_rooms_config config)
 set(fuzz_rooms_format format)
 set(fuzz_rooms_gzip base)
+set(fuzz_rooms_image data)
 set(fuzz_rooms_plan config)
 set(fuzz_rooms_sound sound)
 set(fuzz_rooms_yaml config)
@@ -46,9 +47,12 @@ if(HALFULP_FUZZ)
   set_source_files_properties(${fuzz_sources} tests/fuzz/harness.c
     src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c src/base/keys.c
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
-  # No parser calls a convolution: instrumented, clang takes ten minutes for them and not three seconds a file.
-  file(GLOB fuzz_plain CONFIGURE_DEPENDS src/kernel/conv/*.c)
+  # No parser calls a convolution or a product: instrumented, clang takes minutes for them and not three seconds a file.
+  file(GLOB fuzz_plain CONFIGURE_DEPENDS src/kernel/conv/*.c src/kernel/gemm/*.c)
   set_property(SOURCE ${fuzz_plain} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=all,fuzzer-no-link)
+  # A large picture is resized in many steps, of which none tells of a parser.
+  file(GLOB fuzz_untold CONFIGURE_DEPENDS src/kernel/resample/*.c)
+  set_property(SOURCE ${fuzz_untold} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
   add_custom_target(fuzz)
   add_custom_target(fuzz-coverage)
 endif()

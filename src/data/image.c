@@ -1,16 +1,25 @@
 #include "data/image.h"
 
+#include <stdatomic.h>
+
 #include "base/error.h"
+
+static _Atomic int64_t most_pixels = HU_IMAGE_PIXELS_MAX;
+
+void hu_image_limit(int64_t pixels) {
+    atomic_store(&most_pixels, pixels);
+}
 
 hu_status hu_image_check(const char *name, int64_t width, int64_t height) {
     if (width < 1 || height < 1)
         return hu_fail(HU_ERR_CORRUPT, "%s: found an image of %lldx%lld pixels", name,
                        (long long)width, (long long)height);
+    int64_t most = atomic_load(&most_pixels);
     /* The division cannot overflow as the product could: a header of a few bytes can claim any
      * size. */
-    if (width > HU_IMAGE_PIXELS_MAX / height)
-        return hu_fail(HU_ERR_LIMIT, "%s: found %lldx%lld pixels, expected at most %d", name,
-                       (long long)width, (long long)height, HU_IMAGE_PIXELS_MAX);
+    if (width > most / height)
+        return hu_fail(HU_ERR_LIMIT, "%s: found %lldx%lld pixels, expected at most %lld", name,
+                       (long long)width, (long long)height, (long long)most);
     return HU_OK;
 }
 

@@ -34,7 +34,11 @@ hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t byte
 hu_status hu_image_decode_webp(const char *name, const uint8_t *data, size_t bytes,
                                hu_image *image);
 
-/* HU_ERR_CORRUPT for sizes below 1, HU_ERR_LIMIT for more than HU_IMAGE_PIXELS_MAX pixels. */
+/* Files of more pixels are refused from now on, by all threads; HU_IMAGE_PIXELS_MAX at first. Tests
+ * of very many files set fewer. */
+void hu_image_limit(int64_t pixels);
+
+/* HU_ERR_CORRUPT for sizes below 1, HU_ERR_LIMIT for more pixels than that. */
 hu_status hu_image_check(const char *name, int64_t width, int64_t height);
 
 /* Checks a size and makes room for pixels of so many bytes each, which are anything, at an odd

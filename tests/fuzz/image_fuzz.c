@@ -1,4 +1,6 @@
-/* JPEG, PNG and WebP files: an input is a file; its first byte chooses the side that is wanted. */
+/* JPEG, PNG and WebP files: an input is a file; its first byte chooses the side that is wanted,
+ * whether the checksums of a PNG are mended, so that what they guard is reached, and how many
+ * pixels a file may have: a header of a few bytes may ask for seconds. */
 #include "fuzz.h"
 
 #include <png.h>
@@ -6,12 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <webp/encode.h>
+#include <zlib.h>
 
+#include "../unit/jpeg_bytes.h"
 #include "base/memory.h"
 #include "data/image_decode.h"
-#include "../unit/jpeg_bytes.h"
 
-enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16 };
+enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16, FEW_PIXELS = 1 << 14 };
+
+/* Bits of the first byte. */
+enum { MENDED = 0x10, LARGE = 0xf0 };
+
+/* Of so many inputs that ask for large pictures one gets them; of so many inputs one lies in a
+ * file. */
+enum { LARGE_OF = 8, FILES_OF = 30 };
 
 /* The same through a file, and what a thread keeps of it. */
 static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_status decoded) {
@@ -26,27 +36,57 @@ static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_statu
     hu_image_room_free(&room);
 }
 
-void fuzz_one(const uint8_t *data, size_t size) {
-    fuzz_cursor cursor = {data, size, 0};
-    int64_t side = 1 + fuzz_u8(&cursor) % SIDE_MAX;
-    size_t bytes = size;
-    const uint8_t *file = fuzz_take(&cursor, &bytes);
+/* A chunk is its length, a name, contents and the checksum of both (PNG specification, 5.3). */
+static void mend_checksums(uint8_t *file, size_t bytes) {
+    enum { SIGNATURE = 8, LENGTH = 4, NAME = 4, CHECKSUM = 4 };
+    for (size_t at = SIGNATURE; at + LENGTH + NAME + CHECKSUM <= bytes;) {
+        uint8_t *p = file + at;
+        size_t length = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+        if (length > bytes - at - LENGTH - NAME - CHECKSUM) return;
+        uLong sum = crc32(0, p + LENGTH, (uInt)(NAME + length));
+        for (int i = 0; i < CHECKSUM; i++)
+            p[LENGTH + NAME + length + (size_t)i] = (uint8_t)(sum >> (24 - 8 * i));
+        at += LENGTH + NAME + length + CHECKSUM;
+    }
+}
+
+static void check_picture(uint8_t choice, const uint8_t *file, size_t bytes) {
+    bool is_large = (choice & LARGE) == LARGE && fuzz_is_one_of(LARGE_OF);
+    int64_t side = 1 + choice % SIDE_MAX;
     uint8_t square[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
     hu_image image = {0};
     hu_image_resizer resizer = {0};
+    hu_image_limit(is_large ? HU_IMAGE_PIXELS_MAX : FEW_PIXELS);
     hu_status st = hu_image_decode("file", file, bytes, side, &image);
     FUZZ_CHECK((st == HU_OK) == (image.pixels != NULL));
+    FUZZ_CHECK(is_large || image.width * image.height <= FEW_PIXELS);
     if (st != HU_OK) {
         FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_KIND || st == HU_ERR_LIMIT ||
                    fuzz_was_fault(st));
         FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
     }
-    if (size % 8 == 0) check_file(file, bytes, side, st);
+    if (fuzz_is_one_of(FILES_OF)) check_file(file, bytes, side, st);
     if (st != HU_OK) return;
     (void)FUZZ_DONE(hu_image_turn("file", &image));
     (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
     hu_image_resizer_free(&resizer);
     hu_image_free(&image);
+}
+
+/* The file in a block of its own: it may be changed, and reading behind it is seen. */
+void fuzz_one(const uint8_t *data, size_t size) {
+    static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
+    fuzz_cursor cursor = {data, size, 0};
+    uint8_t choice = fuzz_u8(&cursor);
+    size_t bytes = size;
+    const uint8_t *taken = fuzz_take(&cursor, &bytes);
+    uint8_t *file = malloc(bytes ? bytes : 1);
+    FUZZ_CHECK(file != NULL);
+    if (bytes) memcpy(file, taken, bytes);
+    if ((choice & MENDED) && bytes > sizeof png && memcmp(file, png, sizeof png) == 0)
+        mend_checksums(file, bytes);
+    check_picture(choice, file, bytes);
+    free(file);
 }
 
 static void fill(uint8_t *pixels) {
@@ -105,8 +145,10 @@ static void put_promise(hu_byte_writer *seed) {
     for (int i = 0; i < 520; i++) FUZZ_CHECK(hu_write_bytes(seed, "\xff\xda", 2) == HU_OK);
 }
 
+enum { PROMISE = 9 };
+
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
-    static const uint8_t side = 3;
+    const uint8_t side = index == PROMISE ? LARGE | 3 : MENDED | 3;
     jpeg_kind less_chroma = jpeg_with_less_chroma(index == 0);
     FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
     switch (index) {
@@ -136,7 +178,7 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     case 8:
         put_webp(index == 7, 0, seed);
         return true;
-    case 9:
+    case PROMISE:
         put_promise(seed);
         return true;
     case 10:

@@ -326,6 +326,20 @@ static void other_files_are_refused(void **state) {
         break;
     }
     assert_int_equal(try_decode(file, file_bytes), HU_ERR_LIMIT);
+    assert_non_null(strstr(hu_last_error(), "60000x60000 pixels, expected at most 134217728"));
+}
+
+static void limits_hold(void **state) {
+    (void)state;
+    draw(8, 9, 3);
+    write_jpeg(8, 9, &jpeg_of_colours);
+    hu_image_limit(8 * 9);
+    assert_int_equal(try_decode(file, file_bytes), HU_OK);
+    hu_image_limit(8 * 9 - 1);
+    assert_int_equal(try_decode(file, file_bytes), HU_ERR_LIMIT);
+    assert_non_null(strstr(hu_last_error(), "8x9 pixels, expected at most 71"));
+    hu_image_limit(HU_IMAGE_PIXELS_MAX);
+    assert_int_equal(try_decode(file, file_bytes), HU_OK);
 }
 
 /* The first numbers and the CRC-32 of all as Pillow 9.4 gives them: resize(..., BILINEAR), crop. */
@@ -445,6 +459,7 @@ int main(void) {
         cmocka_unit_test(pixels_that_no_byte_stands_for_are_refused),
         cmocka_unit_test(changed_files_do_no_harm),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(limits_hold),
         cmocka_unit_test(resizing_is_pillows),
         cmocka_unit_test(a_rectangle_is_resized_alone),
         cmocka_unit_test(a_part_is_what_the_whole_has_there),
