@@ -12,7 +12,7 @@
 
 /* Of so many inputs one is asked what verbs ask, one for every key, one has defaults of its own,
  * one is read again as resume does: each takes as long as that many others. */
-enum { WORDS_MAX = 40, ASKED_OF = 8, VALUES_OF = 30, WHOLE_OF = 100, RESOLVED_OF = 200 };
+enum { WORDS_MAX = 40, ASKED_OF = 8, VALUES_OF = 200, WHOLE_OF = 100, RESOLVED_OF = 300 };
 
 static const char *const flags[] = {"json", "round=", NULL};
 
@@ -21,31 +21,35 @@ static hu_status load(int argc, char **argv, hu_config **config) {
     return hu_config_load(&request, config);
 }
 
-static void check_values(const hu_config *config) {
+static void check_value(const hu_config *config, const hu_config_key *key) {
     const char *text;
     int64_t i;
     double d;
     bool b;
     const hu_keys *list;
-    for (size_t k = 0; k < hu_config_key_count; k++) {
-        const hu_config_key *key = &hu_config_keys[k];
-        bool is_auto = hu_config_is_auto(config, key->name);
-        if (key->type == HU_CONFIG_TEXT || key->type == HU_CONFIG_CHOICE)
-            FUZZ_CHECK(hu_config_text(config, key->name, &text) == HU_OK);
-        if (key->type == HU_CONFIG_LIST)
-            FUZZ_CHECK(hu_config_list(config, key->name, &list) == HU_OK &&
-                       hu_keys_kind_of(list) == HU_KEYS_LIST);
-        if (is_auto) continue;
-        if (key->type == HU_CONFIG_INT && key->most <= 0x1p62) {
-            FUZZ_CHECK(hu_config_i64(config, key->name, &i) == HU_OK);
-            FUZZ_CHECK((double)i >= key->least && (double)i <= key->most);
-        }
-        if (key->type == HU_CONFIG_REAL) {
-            FUZZ_CHECK(hu_config_f64(config, key->name, &d) == HU_OK);
-            FUZZ_CHECK(d >= key->least && d <= key->most);
-        }
-        if (key->type == HU_CONFIG_BOOL) FUZZ_CHECK(hu_config_bool(config, key->name, &b) == HU_OK);
+    bool is_auto = hu_config_is_auto(config, key->name);
+    if (key->type == HU_CONFIG_TEXT || key->type == HU_CONFIG_CHOICE)
+        FUZZ_CHECK(hu_config_text(config, key->name, &text) == HU_OK);
+    if (key->type == HU_CONFIG_LIST)
+        FUZZ_CHECK(hu_config_list(config, key->name, &list) == HU_OK &&
+                   hu_keys_kind_of(list) == HU_KEYS_LIST);
+    if (is_auto) return;
+    if (key->type == HU_CONFIG_INT && key->most <= 0x1p62) {
+        FUZZ_CHECK(hu_config_i64(config, key->name, &i) == HU_OK);
+        FUZZ_CHECK((double)i >= key->least && (double)i <= key->most);
     }
+    if (key->type == HU_CONFIG_REAL) {
+        FUZZ_CHECK(hu_config_f64(config, key->name, &d) == HU_OK);
+        FUZZ_CHECK(d >= key->least && d <= key->most);
+    }
+    if (key->type == HU_CONFIG_BOOL) FUZZ_CHECK(hu_config_bool(config, key->name, &b) == HU_OK);
+}
+
+/* Of every key that was given, and for a share of the inputs of all. */
+static void check_values(const hu_config *config) {
+    bool is_all = fuzz_is_one_of(VALUES_OF);
+    for (size_t k = 0; k < hu_config_key_count; k++)
+        if (is_all || config->given[k]) check_value(config, &hu_config_keys[k]);
 }
 
 /* What verbs ask. */
@@ -134,7 +138,7 @@ static void check_kept(void) {
 }
 
 static void check_loaded(hu_config *config, char **argv) {
-    if (fuzz_is_one_of(VALUES_OF)) check_values(config);
+    check_values(config);
     if (fuzz_is_one_of(RESOLVED_OF)) check_resolved(config, argv);
     if (!fuzz_is_one_of(ASKED_OF)) return;
     check_questions(config);
