@@ -37,7 +37,8 @@ bool fuzz_done(const char *file, int line, const char *what, hu_status st);
 /* Whether st is the failure of an allocation that was made to fail. */
 bool fuzz_was_fault(hu_status st);
 
-/* Whether the input is one of every n, by its hash: for checks that take as long as n others. */
+/* Whether the input is one of every n, by its hash: for checks that take as long as n others.
+ * Replays, which see few inputs, make more of them. */
 bool fuzz_is_one_of(uint64_t n);
 
 /* The bytes and a final zero in a block of their own (so that reading behind it is seen); free with
