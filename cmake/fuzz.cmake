@@ -27,12 +27,16 @@ set(fuzz_files_yaml config/yaml.c base/keys_print.c)
 
 # The rooms that a target needs, with those below them, where these are few and soon built.
 set(fuzz_rooms explain config train)
+set(fuzz_rooms_cifar data)
 set(fuzz_rooms_config config)
 set(fuzz_rooms_format format)
 set(fuzz_rooms_gzip base)
+set(fuzz_rooms_idx data)
 set(fuzz_rooms_image data)
+set(fuzz_rooms_parallel data)
 set(fuzz_rooms_plan config)
 set(fuzz_rooms_sound sound)
+set(fuzz_rooms_words data)
 set(fuzz_rooms_yaml config)
 
 if(HALFULP_FUZZ)

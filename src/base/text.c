@@ -13,6 +13,10 @@ size_t hu_text_mark_bytes(const char *text, size_t bytes) {
     return bytes >= length && memcmp(text, mark, length) == 0 ? length : 0;
 }
 
+hu_status hu_text_write_mark(hu_byte_writer *out, const char *text) {
+    return hu_write_bytes(out, text, hu_text_mark_bytes(text, strlen(text)));
+}
+
 /* Either order of bytes. */
 static hu_status check(const char *path, const char *text, size_t bytes) {
     const char *zero = bytes > 0 ? memchr(text, '\0', bytes) : NULL;

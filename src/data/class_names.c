@@ -183,6 +183,7 @@ hu_status hu_class_names_write(const char *path, const char *names, int64_t coun
     hu_byte_writer out = {0};
     hu_status st = HU_OK;
     if (!are_lines(names, count)) return HU_OK;
+    if (count > 0) HU_TRY(hu_text_write_mark(&out, names));
     for (int64_t c = 0; c < count; c++, names += strlen(names) + 1) {
         HU_TRY(hu_write_bytes(&out, names, strlen(names)));
         HU_TRY(hu_write_bytes(&out, "\n", 1));

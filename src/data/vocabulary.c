@@ -285,6 +285,7 @@ done:
 hu_status hu_vocabulary_write(const char *path, const char *names, int64_t count) {
     hu_status st = HU_OK;
     hu_byte_writer out = {0};
+    if (count > 0) HU_TRY(hu_text_write_mark(&out, names));
     for (int64_t i = 0; i < count; i++, names += strlen(names) + 1) HU_TRY(write_word(&out, names));
     st = hu_file_replace(path, out.data, out.size);
 done:

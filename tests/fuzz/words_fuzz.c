@@ -133,8 +133,9 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
                                            "[UNK]\n[CLS]\nword\n##s\n",
                                            "b\tSaid \xc3\x84 here\na\tseven\n",
                                            "7_",
-                                           "the cat\nthe dog the <unk> \xc3\xa9 a a\n"};
+                                           "the cat\nthe dog the <unk> \xc3\xa9 a a\n",
+                                           "\xef\xbb\xbf\xef\xbb\xbf\nb\n"};
     if (index >= sizeof examples / sizeof *examples) return false;
-    FUZZ_CHECK(hu_write_u8(seed, (uint8_t)index) == HU_OK);
+    FUZZ_CHECK(hu_write_u8(seed, (uint8_t)(index < KINDS ? index : 1)) == HU_OK);
     return fuzz_text_seed(examples[index], seed);
 }

@@ -1,4 +1,6 @@
 /* Texts as numbers of tokens: words, characters and bytes, windows and streams. */
+#include "base/memory.h"
+#include "data/class_names.h"
 #include "data/vocabulary.h"
 #include "data_refused.h"
 
@@ -209,6 +211,26 @@ static void a_vocabulary_is_written_and_read_back(void **state) {
     hu_dataset_close(d);
 }
 
+/* Readers drop a mark in front, which the first word may begin with. */
+static void marks_of_words_are_kept(void **state) {
+    (void)state;
+    static const char names[] = "\xef\xbb\xbf\xef\xbb\xbf"
+                                "a\0\xef\xbb\xbf\0c";
+    hu_vocabulary read;
+    assert_int_equal(hu_vocabulary_write(at("list"), names, 3), HU_OK);
+    assert_int_equal(hu_vocabulary_read(at("list"), HU_TEXT_CHARACTERS, &read), HU_OK);
+    assert_int_equal(read.count, 3);
+    assert_memory_equal(read.text, names, sizeof names);
+    hu_vocabulary_free(&read);
+    char *recalled;
+    int64_t count;
+    assert_int_equal(hu_class_names_write(at("list"), names, 3), HU_OK);
+    assert_int_equal(hu_class_names_recall(at("list"), &recalled, &count), HU_OK);
+    assert_int_equal(count, 3);
+    assert_memory_equal(recalled, names, sizeof names);
+    hu_free(recalled);
+}
+
 static void bad_texts_are_refused_with_their_place(void **state) {
     (void)state;
     const hu_text_choice word = {.unit = HU_TEXT_WORDS, .length = 2};
@@ -360,6 +382,7 @@ int main(void) {
         cmocka_unit_test(streams_go_on_from_sample_to_sample),
         cmocka_unit_test(limits_of_streams_are_whole_updates),
         cmocka_unit_test(a_vocabulary_is_written_and_read_back),
+        cmocka_unit_test(marks_of_words_are_kept),
         cmocka_unit_test(bad_texts_are_refused_with_their_place),
         cmocka_unit_test(bad_vocabularies_are_refused_with_their_line),
         cmocka_unit_test(keys_of_texts_are_theirs_alone),
