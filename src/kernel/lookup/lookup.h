@@ -8,7 +8,7 @@
 
 #include "base/cpu.h"
 
-enum { HU_LOOKUP_BYTES = 256, HU_LOOKUP_CHANNELS = 3, HU_LOOKUP_LANES = 16 };
+enum { HU_LOOKUP_BYTES = 256, HU_LOOKUP_CHANNELS = 3, HU_LOOKUP_LANES = 48 };
 
 /* What a byte of each channel means. */
 typedef struct hu_lookup {
@@ -17,7 +17,7 @@ typedef struct hu_lookup {
      * d scale[0] + d scale[1], each sum one fma of the first product: without a division. */
     bool is_product;
     float unit[2];
-    float mean[HU_LOOKUP_LANES], scale[2][HU_LOOKUP_LANES]; /* of three channels in turns */
+    float mean[HU_LOOKUP_LANES], scale[2][HU_LOOKUP_LANES]; /* of the channels in turns */
 } hu_lookup;
 
 /* value[b][c] = (b / divisor - mean[c]) / std[c], each step rounded; is_product where the products
