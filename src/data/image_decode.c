@@ -82,11 +82,11 @@ static hu_status fail_unknown(const char *name, const uint8_t *data, size_t byte
                    data[0]);
 }
 
-hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
-                          hu_image *image) {
+static hu_status decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                        bool only_middle, hu_image *image) {
     switch (format_of(data, bytes)) {
     case JPEG:
-        return hu_image_decode_jpeg(name, data, bytes, side, image);
+        return hu_image_decode_jpeg(name, data, bytes, side, only_middle, image);
     case PNG:
         return hu_image_decode_png(name, data, bytes, image);
     case WEBP:
@@ -96,6 +96,11 @@ hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, i
     }
     hu_image_free(image);
     return fail_unknown(name, data, bytes);
+}
+
+hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                          hu_image *image) {
+    return decode(name, data, bytes, side, false, image);
 }
 
 /* Not blocked by a pipe, which is no picture. */
@@ -114,17 +119,28 @@ hu_status hu_image_check_head(const char *path) {
     return fail_unknown(path, head, (size_t)bytes);
 }
 
-hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room) {
+static hu_status read_file(const char *path, int64_t side, bool only_middle, hu_image_room *room) {
     size_t bytes;
     hu_status st = hu_file_read_room(path, HU_IMAGE_FILE_MAX, &room->file, &bytes);
-    if (st == HU_OK) return hu_image_decode(path, room->file.block, bytes, side, &room->image);
+    if (st == HU_OK) return decode(path, room->file.block, bytes, side, only_middle, &room->image);
     hu_image_free(&room->image);
     return st;
+}
+
+hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room) {
+    return read_file(path, side, false, room);
 }
 
 hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *room) {
     hu_status st = hu_image_read(path, side, room);
     return st == HU_OK ? hu_image_turn(path, &room->image) : st;
+}
+
+hu_status hu_image_read_square(const char *path, int64_t side, uint8_t *square,
+                               hu_image_room *room) {
+    hu_status st = read_file(path, side, true, room);
+    if (st == HU_OK) st = hu_image_turn(path, &room->image);
+    return st == HU_OK ? hu_image_shrink(&room->image, side, square, &room->resizer) : st;
 }
 
 void hu_image_room_trim(hu_image_room *room) {

@@ -18,6 +18,11 @@ hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room);
 /* The same as a person sees it: turned by its orientation. */
 hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *room);
 
+/* Reads a file, turns the picture and makes of its middle the square [side, side, 3], as
+ * hu_image_shrink does. What is beside of it may not be decoded: room->image is then anything. */
+hu_status hu_image_read_square(const char *path, int64_t side, uint8_t *square,
+                               hu_image_room *room);
+
 /* HU_OK where a file is a picture by its first bytes, which alone are read; else as hu_image_read
  * would fail. */
 hu_status hu_image_check_head(const char *path);

@@ -57,12 +57,8 @@ static hu_status check_choice(const hu_image_choice *c, hu_dataset *dataset) {
     return HU_OK;
 }
 
-/* The picture of a file of the list, to room->image. */
-static hu_status read_picture(const hu_image_list *list, int64_t index, int64_t side,
-                              hu_image_room *room) {
-    char *path;
-    hu_status st = hu_image_list_path(list, index, &room->path, &path);
-    if (st == HU_OK) st = hu_image_read_upright(path, side, room);
+/* What reading a file of the list came to. */
+static hu_status advise(const hu_image_list *list, hu_status st) {
     if (!hu_image_is_unreadable(st) || !list->folder) return st;
     return hu_fail(st, "%s; data.damaged=skip leaves such files out", hu_last_error());
 }
@@ -70,8 +66,9 @@ static hu_status read_picture(const hu_image_list *list, int64_t index, int64_t 
 /* A file to side x side x 3 bytes. */
 static hu_status load_image(const hu_image_list *list, int64_t index, int64_t side,
                             hu_image_room *room, uint8_t *square) {
-    hu_status st = read_picture(list, index, side, room);
-    return st == HU_OK ? hu_image_shrink(&room->image, side, square, &room->resizer) : st;
+    char *path;
+    hu_status st = hu_image_list_path(list, index, &room->path, &path);
+    return st == HU_OK ? advise(list, hu_image_read_square(path, side, square, room)) : st;
 }
 
 /* Images that stay in their files. */
@@ -89,8 +86,11 @@ static hu_status load_share(const image_reader *images, const hu_reading_change 
     size_t row = (size_t)(images->side * HU_IMAGE_CHANNELS);
     int64_t margin = (images->side - images->crop) / 2;
     uint8_t *corner = square + (size_t)margin * row + margin * HU_IMAGE_CHANNELS;
+    char *path;
+    hu_status st = hu_image_list_path(&images->list, index, &room->path, &path);
     /* Decoded as large as it is: how much of it is seen is not known before. */
-    hu_status st = read_picture(&images->list, index, HU_IMAGE_PIXELS_MAX, room);
+    if (st == HU_OK)
+        st = advise(&images->list, hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, room));
     if (st != HU_OK) return st;
     hu_image_cut cut = hu_image_random_cut(change, index, image->width, image->height);
     return hu_image_resize(image, &cut, images->crop, images->crop, row, corner, &room->resizer);

@@ -150,9 +150,43 @@ static void read_rows(struct jpeg_decompress_struct *jpeg, uint8_t *pixels, size
     }
 }
 
+/* Columns of a picture that are decoded. */
+typedef struct columns {
+    int64_t left, end;
+} columns;
+
+/* What hu_image_shrink reads of `width` columns beside `height` rows, and some more: the middle
+ * square may lie a place beside, where the picture is turned, and a place reads as far as it is
+ * wide, or one pixel. */
+static columns middle_of(int64_t width, int64_t height, int64_t side) {
+    int64_t shorter = width < height ? width : height, made = width * side / shorter;
+    int64_t left = (made - side) / 2 - 1, end = left + side + 2;
+    int64_t reach = shorter / side + 2;
+    columns c = {left * width / made - reach, (end * width + made - 1) / made + reach};
+    c.left = c.left > 0 ? c.left : 0;
+    c.end = c.end < width ? c.end : width;
+    return c;
+}
+
+/* Has the other columns neither transformed nor converted; their codes are read. Beside what is cut
+ * off, libjpeg takes the chroma of one column for its neighbour's: a block more on either side
+ * keeps that away. Scans of a part each are smoothed where some are missing, and left whole. The
+ * column that comes first. */
+static int64_t cut_to_middle(struct jpeg_decompress_struct *jpeg, int64_t side) {
+    int64_t width = jpeg->output_width, block = jpeg->max_h_samp_factor * DCTSIZE;
+    columns c = middle_of(width, jpeg->output_height, side);
+    c.left -= block;
+    c.end += block;
+    if (jpeg_has_multiple_scans(jpeg) || (c.left < block && c.end > width - block)) return 0;
+    JDIMENSION left = (JDIMENSION)(c.left > 0 ? c.left : 0);
+    JDIMENSION count = (JDIMENSION)(c.end < width ? c.end : width) - left;
+    jpeg_crop_scanline(jpeg, &left, &count);
+    return left;
+}
+
 /* Left by longjmp where libjpeg fails; the image is in the hands of the caller and freed by it. */
 static hu_status decode(reading *r, const uint8_t *data, size_t bytes, int64_t side,
-                        hu_image *image) {
+                        bool only_middle, hu_image *image) {
     struct jpeg_decompress_struct *jpeg = &r->jpeg;
     jpeg_mem_src(jpeg, data, bytes);
     jpeg_set_marker_processor(jpeg, JPEG_APP0 + 1, read_exif);
@@ -171,7 +205,9 @@ static hu_status decode(reading *r, const uint8_t *data, size_t bytes, int64_t s
     size_t channels = has_inks ? INKS : HU_IMAGE_CHANNELS;
     st = hu_image_reserve(r->name, jpeg->output_width, jpeg->output_height, channels, image);
     if (st != HU_OK) return st;
-    read_rows(jpeg, image->pixels, jpeg->output_width * channels);
+    size_t row_bytes = jpeg->output_width * channels, left = 0;
+    if (only_middle && !has_inks) left = (size_t)cut_to_middle(jpeg, side);
+    read_rows(jpeg, image->pixels + left * channels, row_bytes);
     jpeg_finish_decompress(jpeg);
     image->orientation = r->orientation;
     if (has_inks) inks_to_colours(image);
@@ -179,22 +215,23 @@ static hu_status decode(reading *r, const uint8_t *data, size_t bytes, int64_t s
 }
 
 /* The reading is the caller's: what longjmp leaves of it is as it was written. */
-static hu_status run(reading *r, const uint8_t *data, size_t bytes, int64_t side, hu_image *image) {
+static hu_status run(reading *r, const uint8_t *data, size_t bytes, int64_t side, bool only_middle,
+                     hu_image *image) {
     if (setjmp(r->left) != 0) return r->status;
     jpeg_create_decompress(&r->jpeg); /* keeps err and client_data */
     r->jpeg.progress = &r->progress;
-    return decode(r, data, bytes, side, image);
+    return decode(r, data, bytes, side, only_middle, image);
 }
 
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
-                               hu_image *image) {
+                               bool only_middle, hu_image *image) {
     reading r = {.name = name, .status = HU_OK};
     r.jpeg.err = jpeg_std_error(&r.errors);
     r.errors.error_exit = leave;
     r.errors.emit_message = hear;
     r.progress.progress_monitor = watch_scans;
     r.jpeg.client_data = &r;
-    hu_status st = run(&r, data, bytes, side, image);
+    hu_status st = run(&r, data, bytes, side, only_middle, image);
     jpeg_destroy_decompress(&r.jpeg);
     if (st != HU_OK) hu_image_free(image);
     return st;

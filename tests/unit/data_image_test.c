@@ -16,6 +16,8 @@
 #include "data/image_write.h"
 #include "image_files.h"
 
+enum { SIDE_MOST = 120 };
+
 static void png_gives_the_bytes_back(void **state) {
     (void)state;
     draw(13, 9, 3);
@@ -146,6 +148,56 @@ static void large_jpegs_are_decoded_smaller(void **state) {
         assert_int_equal(image.height, table[i].height);
         hu_image_free(&image);
     }
+}
+
+/* Of a picture that lies in any way and shares its chroma in any way. What is not decoded is left
+ * as it was: other bytes there give the same square. */
+static void check_middle(const jpeg_kind *kind, int64_t width, int64_t height, int64_t side) {
+    static uint8_t expected[SIDE_MOST * SIDE_MOST * 3], found[SIDE_MOST * SIDE_MOST * 3];
+    hu_image_resizer resizer = {0};
+    draw((int)width, (int)height,
+         kind->given == JCS_GRAYSCALE ? 1
+         : kind->given == JCS_RGB     ? 3
+                                      : 4);
+    write_jpeg((int)width, (int)height, kind);
+    for (int orientation = 1; orientation <= 8; orientation++) {
+        hu_image image = decode(side);
+        size_t bytes = (size_t)(image.width * image.height * 3);
+        for (int turn = 0; turn < 2; turn++) {
+            if (turn == 1) {
+                image = decode(HU_IMAGE_PIXELS_MAX); /* has room for all that a file may need */
+                memset(image.pixels, 77, bytes);
+                assert_int_equal(
+                    hu_image_decode_jpeg("picture", file, file_bytes, side, true, &image), HU_OK);
+            }
+            image.orientation = orientation;
+            assert_int_equal(hu_image_turn("picture", &image), HU_OK);
+            assert_int_equal(hu_image_shrink(&image, side, turn ? found : expected, &resizer),
+                             HU_OK);
+            hu_image_free(&image);
+        }
+        assert_memory_equal(found, expected, (size_t)(side * side * 3));
+    }
+    hu_image_resizer_free(&resizer);
+}
+
+static void middles_are_those_of_whole_pictures(void **state) {
+    (void)state;
+    static const int64_t sizes[][2] = {{320, 100}, {97, 150}, {201, 49}, {64, 64}};
+    static const int64_t sides[] = {1, 7, 33, 90, SIDE_MOST};
+    static const int shared[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t s = 0; s < sizeof sides / sizeof *sides; s++) {
+            for (size_t k = 0; k < sizeof shared / sizeof *shared; k++) {
+                jpeg_kind kind = jpeg_of_colours;
+                kind.across = shared[k][0];
+                kind.down = shared[k][1];
+                kind.is_progressive = (i + s + k) % 7 == 6;
+                check_middle(&kind, sizes[i][0], sizes[i][1], sides[s]);
+            }
+            check_middle(&jpeg_of_grey, sizes[i][0], sizes[i][1], sides[s]);
+            check_middle(&jpeg_of_inks, sizes[i][0], sizes[i][1], sides[s]);
+        }
 }
 
 /* Where the frame header of the JPEG begins. */
@@ -452,6 +504,7 @@ int main(void) {
         cmocka_unit_test(sixteen_bits_become_eight),
         cmocka_unit_test(jpegs_of_all_colour_spaces),
         cmocka_unit_test(large_jpegs_are_decoded_smaller),
+        cmocka_unit_test(middles_are_those_of_whole_pictures),
         cmocka_unit_test(a_frame_is_found_wherever_it_is),
         cmocka_unit_test(webp_is_read),
         cmocka_unit_test(cut_files_are_refused),
