@@ -17,6 +17,17 @@ enum {
     HU_RESAMPLE_WORDS = 8
 };
 
+/* 16 numbers of a row of places, of at most four neighbours each that lie within 64 bytes: number j
+ * is the sum over k < 4 of the bytes index[4 j + k], from `start` on, times their weights, which
+ * are digit[0] + 2^8 digit[1] + 2^16 digit[2]. */
+enum { HU_RESAMPLE_DIGITS = 3, HU_RESAMPLE_SPAN = 64, HU_RESAMPLE_NUMBERS = 16 };
+typedef struct hu_resample_span {
+    uint8_t index[HU_RESAMPLE_SPAN];
+    int8_t digit[HU_RESAMPLE_DIGITS][HU_RESAMPLE_SPAN];
+    int64_t start;
+    uint64_t needed; /* bit b: byte b of the 64 */
+} hu_resample_span;
+
 /* Weights of one axis, not negative and together about 2^22: place i is the sum over k < count[i]
  * of weight[i * most + k] times what stands at first[i] + k, divided by 2^22, rounded half up, at
  * most 255. The rest is filled by hu_resample_pair, for rows alone. */
@@ -28,12 +39,15 @@ typedef struct hu_resample_axis {
     int64_t reads;          /* bytes of a row, from its first on, that may be read */
     int16_t *halves;        /* [pairs, 2, places rounded up, 8] the upper bits of the weights, then
                                the lower 11: the two of a pair in turns */
+    hu_resample_span *span; /* [spans], behind the halves */
+    int64_t spans;          /* 0: some place has more neighbours, or lies further from the next */
 } hu_resample_axis;
 
-/* Words of halves that an axis of so many places and weights may need. */
+/* Words of halves, and of the spans behind them, that an axis of so many places and weights may
+ * need. */
 size_t hu_resample_words(int64_t places, int64_t most);
 
-/* Fills pairs, reads and halves [hu_resample_words]. */
+/* Fills pairs, reads, halves [hu_resample_words] and spans. */
 void hu_resample_pair(hu_resample_axis *axis);
 
 /* Rows of pixels of three bytes -> [count, places, 3]; strides are bytes between rows. Reads
@@ -53,6 +67,10 @@ typedef struct hu_resample {
 } hu_resample;
 
 extern const hu_resample HU_OF_ISA(hu_resample);
+#if defined(__x86_64__)
+/* For AVX-512 with VBMI and VNNI: rows by spans. */
+extern const hu_resample hu_resample_spans_avx512;
+#endif
 
 /* Those of this machine. Borrowed: valid for ever. Proof: tests/unit/kernel_resample_test.c. */
 const hu_resample *hu_resample_here(void);
