@@ -1,6 +1,8 @@
 """Weights out of a run and into one: export, init=, predict."""
 import csv
+import importlib.util
 import json
+import math
 import os
 import shutil
 import struct
@@ -88,11 +90,61 @@ int main(void) {{
     return tuple(map(float.fromhex, numbers)), int(rows)
 
 
+def reader():
+    """What the Python of docs/weights.md defines."""
+    root = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    with open(os.path.join(root, "docs", "weights.md"), encoding="utf-8") as file:
+        script = file.read().split("\n```python\n")[1].split("\n```\n")[0]
+    found = {}
+    exec(compile(script, "docs/weights.md", "exec"), found)  # pylint: disable=exec-used
+    return found
+
+
+def read_in_python(checks, path, rounded, message):
+    """The page's Python reads the numbers of weights=rounded: with NumPy where it is there, else its table of codes."""
+    page, (metadata, found) = reader(), read_file(path)
+    loaded = page["load"](path) if importlib.util.find_spec("numpy") else None
+    for name, (dtype, shape, data) in found.items():
+        if loaded:
+            array = loaded[name]
+            checks.same((array.tobytes(), list(array.shape), str(array.dtype)), (rounded[name][2], shape, "float32"),
+                        f"{message}: {name} by docs/weights.md")
+        elif dtype != "F32":
+            table = page["numbers"](metadata[f"format:{name}"])
+            width = "H" if dtype.endswith("16") else "B"
+            numbers = [table[code] for code in struct.unpack(f"<{math.prod(shape)}{width}", data)]
+            checks.same(struct.pack(f"<{len(numbers)}f", *numbers), rounded[name][2],
+                        f"{message}: {name} by the table of docs/weights.md")
+
+
+def every_code_in_python(checks, cwd):
+    """numbers() of docs/weights.md gives what fmt --decode does, for every code of formats of every spelling."""
+    names = [row["name"] for row in json.loads(program.call("fmt", "--list", "--json", cwd=cwd)[1])["formats"] if row["bits"] <= 16]
+    spelled = ["e4m0", "e8m0", "1/5/2/d", "fp(5,2,0)", "fp(3,4,-2)", "fp(4,3,4):ovf=nan", "e3m3:bias=9", "e4m3:specials=fn",
+               "e4m3:specials=fnuz", "e4m3:specials=fin", "e3m2:specials=ieee", "e2m3:bias=2", "e4m3fn:ovf=sat", "e4m3fnuz:bias=4",
+               "e4m3b11fnuz:ovf=sat", "bf16:ovf=sat", "e1m6:bias=1:specials=fnuz:ovf=sat", "e2m5:specials=fin:nan=ovf"]
+    checks.that(len(names) > 12, f"{len(names)} named formats")
+    numbers = reader()["numbers"]
+    for text in names + spelled:
+        made = json.loads(program.call("fmt", text, "--json", cwd=cwd)[1])
+        table, every = numbers(made["name"]), "\n".join(map(hex, range(made["codes"])))
+        done = subprocess.run([program.HALFULP, "fmt", text, "--decode"], input=every, capture_output=True, text=True,
+                              cwd=cwd, check=True)
+        expected = [float(line) for line in done.stdout.split()]
+        # Without subnormals nothing is written with some codes of the smallest exponent.
+        least = made["min_normal"] if not made["subnormals"] else 0
+        wrong = [code for code, (found, right) in enumerate(zip(table, expected)) if abs(found) >= least
+                 and struct.pack("<f", found) != struct.pack("<f", right) and (found == found or right == right)]
+        checks.same((len(table), wrong), (len(expected), []), f"{text}: codes that differ")
+        scaled = numbers(f"{made['name']} 2^-3")
+        checks.that(all(x == y / 8 or y != y for x, y in zip(scaled, table)), f"{text}: with a scale")
+
+
 def codes(checks, cwd):
-    """weights=codes holds what weights=rounded does, in the bits of each format, in safetensors and in C."""
+    """weights=codes holds what weights=rounded does, in the bits of each format, in safetensors, in Python and in C."""
     cases = (("e4m3fn", "F8_E4M3", "e4m3fn", 1), ("e5m2", "F8_E5M2", "e5m2", 1), ("fp16", "F16", "fp16", 2),
              ("bf16", "BF16", "bf16", 2), ("e4m3fnuz", "F8_E4M3FNUZ", "e4m3fnuz", 1), ("e3m2", "U8", "e3m2", 1),
-             ("1/6/9", "U16", "1/6/9/d", 2), ("e4m3fn:scale=current", "U8", " 2^-", 1), ("mxfp8", "F32", "mxfp8", 4))
+             ("1/6/9", "U16", "1/6/9/d", 2), ("e4m3fn:scale=current", "U8", " 2^-", 1), ("hfp8", "U8", "fp(4,3,4)", 1), ("mxfp8", "F32", "mxfp8", 4))
     for k, (precision, dtype, text, width) in enumerate(cases):
         program.train(*KEYS, "steps=2", f"precision={precision}", cwd=cwd, run=f"run{k}")
         export(f"run{k}", "out=rounded.safetensors", "weights=rounded", cwd=cwd)
@@ -105,6 +157,7 @@ def codes(checks, cwd):
         checks.same(made["coded"], sum(tensor[0] != "F32" for tensor in found.values()), f"{precision}: counted")
         checks.same({name: tensor[2] for name, tensor in found.items() if tensor[0] == "F32"},
                     {name: rounded[name][2] for name, tensor in found.items() if tensor[0] == "F32"}, precision)
+        read_in_python(checks, f"{cwd}/codes.safetensors", rounded, precision)
         program.train(*KEYS, "steps=0", "init=codes.safetensors", cwd=cwd, run=f"again{k}")
         export(f"again{k}", "out=again.safetensors", cwd=cwd)
         checks.same(read_file(f"{cwd}/again.safetensors")[1], rounded, f"{precision}: read again")
@@ -341,6 +394,6 @@ def weights_outlive_their_data(checks, cwd):
         os.rename(f"{cwd}/elsewhere", f"{cwd}/{folder}")
 
 
-program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, codes, other_types, what_does_not_fit,
-             a_run_keeps_its_start, predictions, predictions_in_other_precisions,
+program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, codes, every_code_in_python,
+             other_types, what_does_not_fit, a_run_keeps_its_start, predictions, predictions_in_other_precisions,
              order_of_the_data)
