@@ -189,3 +189,12 @@ bool hu_wide_read(const char *text, hu_wide *number) {
     number->is_negative = is_negative;
     return true;
 }
+
+bool hu_decimal_has_comma(const char *text, char *point) {
+    hu_wide number;
+    const char *comma = strchr(text, ',');
+    if (!comma || strlen(text) >= HU_DECIMAL_BYTES) return false;
+    snprintf(point, HU_DECIMAL_BYTES, "%s", text);
+    point[comma - text] = '.';
+    return hu_wide_read(point, &number);
+}

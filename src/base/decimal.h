@@ -32,4 +32,8 @@ enum { HU_WIDE_EXPONENT = 4096 };
  * locale ("-1.5e-3", "0x1.8p-4"). False if it is none. Proof: tests/unit/base_decimal_test.c. */
 bool hu_wide_read(const char *text, hu_wide *number);
 
+/* Whether a text is a number but for the comma where its point should be ("0,2"); then point
+ * [HU_DECIMAL_BYTES] is it with a point, for messages. False for texts that do not fit there. */
+bool hu_decimal_has_comma(const char *text, char *point);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/keys.h"
 
@@ -58,6 +59,9 @@ hu_status hu_keys_as_f64(const hu_keys *node, double *value) {
     char *end;
     /* A number beyond double's range becomes infinite here, and is refused as not finite. */
     double number = strtod(hu_keys_value(node), &end);
+    char point[HU_DECIMAL_BYTES];
+    if (hu_decimal_has_comma(hu_keys_value(node), point))
+        return hu_keys_fail(node, "%s, with a point: %s", expected, point);
     if (*end || end == hu_keys_value(node) || !isfinite(number))
         return hu_keys_fail(node, "%s", expected);
     *value = number;

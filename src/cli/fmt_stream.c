@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -30,6 +31,19 @@ typedef struct stream_job {
 static hu_status bad_line(uint64_t line, const char *text, const char *expected) {
     return hu_fail(HU_ERR_PARSE, "stdin:%llu: found '%.60s', expected %s", (unsigned long long)line,
                    text, expected);
+}
+
+/* Several on a line, and a comma for the point, are told as such; else the last error. what:
+ * "number" or "code". */
+static hu_status bad_entry(hu_status status, uint64_t line, const char *text, const char *what) {
+    char point[HU_DECIMAL_BYTES], expected[64];
+    if (strcmp(what, "number") == 0 && hu_decimal_has_comma(text, point))
+        snprintf(expected, sizeof expected, "a number with a point: %s", point);
+    else if (*text && strpbrk(text, " \t,;"))
+        snprintf(expected, sizeof expected, "one %s a line", what);
+    else
+        return hu_fail_within(status, "stdin:%llu: ", (unsigned long long)line);
+    return bad_line(line, text, expected);
 }
 
 /* Nine digits give every float32 back. */
@@ -55,7 +69,8 @@ static hu_status decode_line(const stream_job *job, uint64_t line, const char *t
     errno = 0;
     unsigned long long code = strtoull(text, &end, 16);
     if (!isxdigit((unsigned char)*text) || end == text || *end || errno || code > UINT32_MAX)
-        return bad_line(line, text, "a hexadecimal code");
+        return bad_entry(hu_fail(HU_ERR_PARSE, "found '%.60s', expected a hexadecimal code", text),
+                         line, text, "code");
     float value;
     hu_status st = hu_format_decode(&job->format, (uint32_t)code, &value);
     if (st != HU_OK) return hu_fail_within(HU_ERR_PARSE, "stdin:%llu: ", (unsigned long long)line);
@@ -70,7 +85,7 @@ static hu_status treat_line(const stream_job *job, uint64_t line, const char *te
     uint32_t word =
         job->rounding == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
     hu_status st = hu_format_round_text(&job->format, job->rounding, text, word, &value);
-    if (st != HU_OK) return hu_fail_within(st, "stdin:%llu: ", (unsigned long long)line);
+    if (st != HU_OK) return bad_entry(st, line, text, "number");
     if (job->is_encoding) return write_code(job, line, value);
     write_number(value);
     return HU_OK;
@@ -150,7 +165,7 @@ static hu_status read_numbers(numbers *n) {
         if (!text) break;
         HU_TRY(make_room(n));
         st = hu_format_round_text(&carrier, HU_ROUND_TO_ODD, text, 0, &n->x[n->count]);
-        if (st != HU_OK) return hu_fail_within(st, "stdin:%llu: ", (unsigned long long)line);
+        if (st != HU_OK) return bad_entry(st, line, text, "number");
         n->count++;
     }
 done:

@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
+#include "cli/key_of.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -136,7 +137,8 @@ static void outlive_readers(const hu_verb *verb) {
 
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
-    hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects};
+    hu_config_request request = {argc,          argv, index, verb->flags, verb->max_subjects,
+                                 hu_key_of_word};
     hu_config *config;
     hu_status st = hu_cap_check();
     if (st == HU_OK) st = check_processes(verb);

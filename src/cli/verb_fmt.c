@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/fmt_block.h"
@@ -160,9 +161,39 @@ static hu_status check_flags(const hu_config *config, bool is_stream, int subjec
         return hu_fail(HU_ERR_ARGUMENT,
                        "found --json, --table or --csv with --round, --encode or --decode, "
                        "expected one of them: streams are lines of numbers");
-    if (is_stream && subjects > 1)
+    return HU_OK;
+}
+
+/* Whether a word would be one of the lines of stdin: a number, or with --decode a code. point: a
+ * number with a comma as it should be. */
+static bool is_line(const char *word, bool is_code, char point[HU_DECIMAL_BYTES]) {
+    hu_wide number;
+    size_t prefix = strncmp(word, "0x", 2) == 0 ? 2 : 0;
+    snprintf(point, HU_DECIMAL_BYTES, "%s", word);
+    if (is_code) return word[strspn(word + prefix, "0123456789abcdefABCDEF") + prefix] == '\0';
+    return hu_wide_read(word, &number) || hu_decimal_has_comma(word, point);
+}
+
+/* Numbers are lines of stdin; in place of formats they are told how. */
+static hu_status check_subjects(const hu_config *config, bool is_stream) {
+    bool is_code = has_flag(config, "decode");
+    const char *what = is_code ? "code" : "number", *format = "e4m3fn";
+    const char *flag = is_code ? "decode" : has_flag(config, "encode") ? "encode" : "round";
+    for (int i = 0; i < hu_config_subjects(config); i++) {
+        const char *word = hu_config_subject(config, i);
+        char point[HU_DECIMAL_BYTES];
+        hu_named_format named;
+        bool is_format = hu_named_format_parse(word, &named) == HU_OK;
+        if (is_format && i == 0) format = word;
+        if (is_format || !is_line(word, is_code, point)) continue;
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the %s '%.100s', expected formats alone: %ss come on standard input, "
+                       "one a line: echo %s | halfulp fmt %.100s --%s",
+                       what, word, what, point, format, flag);
+    }
+    if (is_stream && hu_config_subjects(config) > 1)
         return hu_fail(HU_ERR_ARGUMENT, "found a stream of numbers for %d formats, expected one",
-                       subjects);
+                       hu_config_subjects(config));
     return HU_OK;
 }
 
@@ -176,6 +207,7 @@ static hu_status run_fmt(hu_config *config, int *exit_code) {
     HU_TRY(check_flags(config, is_stream, hu_config_subjects(config)));
     if (has_flag(config, "list"))
         return has_flag(config, "json") ? print_list_json() : print_list();
+    HU_TRY(check_subjects(config, is_stream));
     HU_TRY(read_formats(config, named, &count));
     if (is_stream) return hu_fmt_stream(config, named);
     HU_TRY(show(config, named, count));

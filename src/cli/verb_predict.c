@@ -1,4 +1,5 @@
 /* halfulp predict: what a trained model says of test samples. */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,16 +8,19 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "cli/predict_text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
+#include "data/file_names.h"
 #include "session/answers.h"
 #include "session/pictures.h"
 #include "session/said.h"
 #include "session/saved_run.h"
 #include "show/json.h"
 #include "show/stdout.h"
+#include "task/task.h"
 
 /* Rows that a terminal shows without being asked for more; files of one call. */
 enum { USUAL_COUNT = 10, MOST_FILES = 1 << 20 };
@@ -121,6 +125,13 @@ static json_t *told_json(const hu_saved_run *run, const answers *made, const cha
     return object;
 }
 
+/* What stands in the column "text" of next tokens, which is no text that the model wrote. */
+static void tell_texts(const hu_said *said) {
+    if (said->task == &hu_task_language)
+        puts("text: for each place the likeliest next token, told the true ones before it; "
+             "text=\"...\" lets the model go on by itself");
+}
+
 /* The file first: what is printed afterwards may then speak of it. */
 static hu_status report(const hu_config *config, const hu_saved_run *run, const answers *made) {
     hu_status st = HU_OK;
@@ -148,6 +159,7 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
         printf("step %lld: %lld test sample%s of %s, task %s  (%s weights)\n", (long long)run->step,
                (long long)made->count, made->count == 1 ? "" : "s", data, made->said.task->name,
                weights);
+        if (!made->file) tell_texts(&made->said);
         return HU_OK;
     }
     printf("step %lld: %lld of %lld%s test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
@@ -176,6 +188,25 @@ static void tell_left_out(const char *why) {
     fprintf(stderr, "left out: %s\n", why);
 }
 
+/* Whether a word names a file rather than a run: one lies there, or it ends like one. */
+static bool looks_like_file(const char *word) {
+    enum { LONGEST = 5 };
+    const char *ending = strrchr(word, '.');
+    if (hu_file_exists(word)) return !hu_is_folder(word);
+    if (!ending || ending == word || !isalpha((unsigned char)ending[1])) return false;
+    size_t letters = strcspn(ending + 1, "/");
+    return ending[1 + letters] == '\0' && letters <= LONGEST;
+}
+
+/* "predict A.jpg": the run is missing, not the file. */
+static hu_status advise(hu_status st, const char *word) {
+    char name[256];
+    if (st != HU_ERR_MISSING || !looks_like_file(word)) return st;
+    if (!hu_quote_shell(word, name, sizeof name)) snprintf(name, sizeof name, "FILE");
+    return hu_fail(st, "%s; a run comes before its files: halfulp predict RUN %s", hu_last_error(),
+                   name);
+}
+
 /* The run is opened first: a count ends at the number of its test samples. */
 static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_status st;
@@ -188,7 +219,8 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     if (run.files.left_out > 0)
         fprintf(stderr, "left out: %zu in all, %zu are read\n", run.files.left_out,
                 run.files.count);
-    HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
+    const char *directory = hu_config_subject(config, 0);
+    HU_TRY(advise(hu_saved_run_open(config, directory, &hu_progress_messages, &run), directory));
     HU_TRY(choose_count(config, run.dataset, &made));
     /* One that the training was given, which read it not, is none of predict's. */
     made.pictures = "";

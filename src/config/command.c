@@ -1,12 +1,14 @@
 /* config/command.c - the words of a command line: flags, subjects, key=value. */
 #include "config/command.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "config/misplaced.h"
 #include "config/plan_file.h"
 
 enum { NEAREST_BYTES = 256 };
@@ -172,25 +174,16 @@ static bool looks_like_key(const char *word, const char *equals) {
     return letters == (size_t)(equals - word) && !hu_file_exists(word);
 }
 
-/* A word that is no flag, no subject and no pair. */
-static hu_status refuse_word(const hu_config_request *request, const char *word) {
-    const char *verb = request->argv[request->verb_index];
-    if (hu_config_key_find(word) || strcmp(word, "config") == 0)
-        return hu_fail(HU_ERR_ARGUMENT, "found '%.100s' alone, expected a value: %.100s=...", word,
-                       word);
-    if (hu_file_exists(word) && strcmp(verb, "compare") == 0)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "found '%.100s', expected key=value or a flag: compare trains; runs that "
-                       "are there are put beside each other by `halfulp report RUN...`",
-                       word);
-    return hu_fail(HU_ERR_ARGUMENT, "found '%.100s', expected key=value or a flag", word);
+/* "-0.5" is no flag. */
+static bool is_number(const char *word) {
+    return word[1] == '.' || isdigit((unsigned char)word[1]);
 }
 
 /* One word of the command line: a flag, a subject or a pair. */
 static hu_status take_word(hu_config *config, const hu_config_request *request, int index) {
     const char *word = request->argv[index];
     const char *equals = strchr(word, '=');
-    if (word[0] == '-' && word[1]) return take_flag(config, request, index);
+    if (word[0] == '-' && word[1] && !is_number(word)) return take_flag(config, request, index);
     bool takes_paths = config->subjects == 0 || request->max_subjects > 1; /* may hold a '=' */
     bool is_subject = !equals || (takes_paths && !names_key(word, equals));
     if (equals && config->subjects > 0 && looks_like_key(word, equals)) is_subject = false;
@@ -199,12 +192,18 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
         config->subject[config->subjects++] = word;
         return HU_OK;
     }
-    return equals ? take_pair(config, word, word) : refuse_word(request, word);
+    if (!equals) return hu_config_refuse_word(request, index);
+    hu_status st = hu_config_check_blanks(request, index);
+    return st == HU_OK ? take_pair(config, word, word) : st;
 }
 
-/* "-o FILE" is out=FILE. */
+/* "-o FILE" is out=FILE. path: the word behind it, NULL if there is none. */
 static hu_status take_output(hu_config *config, const char *path) {
     char word[4200];
+    if (!path) return hu_fail(HU_ERR_ARGUMENT, "found '-o' at the end, expected a file: -o FILE");
+    if (path[0] == '-' && path[1])
+        return hu_fail(HU_ERR_ARGUMENT, "found '%.100s' behind '-o', expected a file: -o FILE",
+                       path);
     int length = snprintf(word, sizeof word, "out=%s", path);
     if (length < 0 || (size_t)length >= sizeof word)
         return hu_fail(HU_ERR_ARGUMENT, "-o: found a path of %zu bytes, expected fewer",
@@ -247,9 +246,12 @@ hu_status hu_config_read_words(hu_config *config, const hu_config_request *reque
     if (st == HU_OK) st = read_plans(config, request);
     for (int i = 1; i < request->argc && st == HU_OK; i++) {
         if (i == request->verb_index || plan_path(request->argv[i])) continue;
-        bool is_output = strcmp(request->argv[i], "-o") == 0 && i + 1 < request->argc;
-        if (is_output) i++;
-        st = is_output ? take_output(config, request->argv[i]) : take_word(config, request, i);
+        if (strcmp(request->argv[i], "-o") != 0)
+            st = take_word(config, request, i);
+        else if (++i < request->argc)
+            st = take_output(config, request->argv[i]);
+        else
+            st = take_output(config, NULL);
     }
     return st == HU_OK ? choose_length(config) : st;
 }

@@ -83,6 +83,9 @@ typedef struct hu_config_request {
     int verb_index;
     const char *const *flags; /* known flags, NULL at the end: "json"; "round=" may have a value */
     int max_subjects;
+    /* The key that a word may be a value of, "model" of "cnn-s", for messages; NULL: unknown.
+     * NULL itself: nobody knows. */
+    const char *(*key_of)(const char *word);
 } hu_config_request;
 
 typedef struct hu_config hu_config;

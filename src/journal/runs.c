@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -12,7 +13,8 @@
 #include "journal/owned.h"
 #include "journal/progress.h"
 
-static const char config_name[] = "config.resolved.yaml";
+#define CONFIG_NAME "config.resolved.yaml"
+static const char config_name[] = CONFIG_NAME;
 
 static bool has_file(const char *directory, const char *name) {
     char *path = NULL;
@@ -104,6 +106,11 @@ static const char *kind_of(const char *directory) {
     return i < LISTS ? lists[i].words : "several runs";
 }
 
+static bool is_file(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 /* HU_ERR_MISSING, or the runs that the user may have meant. */
 static hu_status explain(const char *directory) {
     enum { SHOWN = 6 };
@@ -116,7 +123,8 @@ static hu_status explain(const char *directory) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%.100s/%.200s", i ? ", " : "",
                                  directory, names.name[i]);
     if (st == HU_OK && names.count == 0)
-        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (%s is not there)", directory, config_name);
+        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (%s)", directory,
+                     is_file(directory) ? "it is a file" : CONFIG_NAME " is not there");
     else if (st == HU_OK)
         st = hu_fail(HU_ERR_ARGUMENT,
                      "%s: found the folder of %s, expected one of its %u runs: %s%s", directory,

@@ -35,16 +35,33 @@ done:
     return st;
 }
 
-/* Keys of predictions of samples. */
+/* Keys of predictions of samples, and what says the same of texts. */
 static hu_status check_keys(const hu_config *config) {
-    static const char *const samples[] = {"out.count", "out.file", "out.pictures"};
+    static const char *const samples[][2] = {
+        {"out.count", "predict.words=N says how many tokens stand behind a text"},
+        {"out.file", "what stands behind a text is printed"},
+        {"out.pictures", "a text has no pictures"},
+        {"predict.top", "of a text the likeliest tokens are printed, and drawn ones beside them"}};
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
-        if (hu_config_asked(config, samples[i]))
+        if (hu_config_asked(config, samples[i][0]))
             return hu_fail(HU_ERR_ARGUMENT,
-                           "%s: found beside predict.text, expected only one of the two: what "
-                           "stands behind a text is printed",
-                           samples[i]);
+                           "found '%.100s' beside predict.text, expected only one of the two: %s",
+                           hu_config_typed(config, samples[i][0])
+                               ? hu_config_typed(config, samples[i][0])
+                               : samples[i][0],
+                           samples[i][1]);
     return HU_OK;
+}
+
+/* A text with blanks that stands in no quotes ends at the first of them. */
+static hu_status check_words(const hu_config *config) {
+    const char *word = hu_config_subject(config, 1);
+    const char *typed = hu_config_typed(config, "predict.text");
+    if (!word) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found '%.100s' beside '%.100s', expected a run alone; a text with blanks "
+                   "stands in quotes: \"text=...\"",
+                   word, typed ? typed : "predict.text");
 }
 
 hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
@@ -52,6 +69,7 @@ hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_li
     hu_status st;
     *made = (hu_prompted){.run = {.prompts = true}};
     HU_TRY(check_keys(config));
+    HU_TRY(check_words(config));
     HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
     HU_TRY(hu_words_create(made->run.dataset, &made->words));
     HU_TRY(hu_prompt_read(made->run.dataset, where, text, bytes, &made->prompt));

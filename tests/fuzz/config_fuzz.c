@@ -17,7 +17,8 @@ enum { WORDS_MAX = 40, ASKED_OF = 8, VALUES_OF = 200, WHOLE_OF = 100, RESOLVED_O
 static const char *const flags[] = {"json", "round=", NULL};
 
 static hu_status load(int argc, char **argv, hu_config **config) {
-    hu_config_request request = {argc, argv, 1, flags, 2};
+    const hu_config_request request = {
+        .argc = argc, .argv = argv, .verb_index = 1, .flags = flags, .max_subjects = 2};
     return hu_config_load(&request, config);
 }
 
@@ -157,7 +158,8 @@ static void check_status(hu_status st) {
 static void check_words(int argc, char **argv) {
     hu_config *config;
     bool is_whole = fuzz_is_one_of(WHOLE_OF);
-    hu_config_request request = {argc, argv, 1, flags, 2};
+    const hu_config_request request = {
+        .argc = argc, .argv = argv, .verb_index = 1, .flags = flags, .max_subjects = 2};
     hu_status st = is_whole ? load(argc, argv, &config) : hu_config_read_words(kept, &request);
     if (st != HU_OK) check_status(st);
     if (is_whole) {

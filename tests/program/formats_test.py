@@ -103,6 +103,21 @@ def zero_bytes(checks, cwd):
         checks.that(done.returncode == 2 and b"zero byte" in done.stderr, f"{data}: {done.returncode} {done.stderr}")
 
 
+def bad_lines(checks, cwd):
+    """What stands on a line that is no number, in the words of that line."""
+    for data, flag, told in (("0.1 0.2", "--round", "found '0.1 0.2', expected one number a line\n"),
+                             ("1;2", "--encode", "expected one number a line\n"),
+                             ("0,1", "--round", "found '0,1', expected a number with a point: 0.1\n"),
+                             ("3f,30", "--decode", "found '3f,30', expected one code a line\n"),
+                             ("abc", "--round", "expected a decimal or hexadecimal number, inf or nan\n"),
+                             ("x", "--decode", "found 'x', expected a hexadecimal code\n")):
+        for name in ("e5m1",) if flag == "--decode" else ("e5m1", "mxfp8"):
+            done = subprocess.run([program.HALFULP, "fmt", name, flag], input=f"1\n{data}\n", capture_output=True, text=True,
+                                  cwd=cwd)
+            checks.same((done.returncode, "stdin:2: " in done.stderr, done.stderr.endswith(told)), (2, True, True),
+                        f"{name} {flag} {data!r}: {done.stderr!r}")
+
+
 def once(checks, cwd):
     """Numbers on stdin are rounded as they are written, not by way of float32."""
     for name, flags, text, expected in (
@@ -199,4 +214,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, said, zero_bytes, once, blocks, pictures, tensor)
+program.main(tables, side_by_side, said, zero_bytes, bad_lines, once, blocks, pictures, tensor)

@@ -107,6 +107,9 @@ def tokens_of_no_text_are_not_said(checks, cwd):
 
 def what_is_refused(checks, cwd):
     trained(cwd, "words", "word", "steps=2")
+    program.put(cwd, "window.txt", b"the cat sat on the mat .\nthe dog lay .\n")
+    code, out, err = program.call("predict", "words", "data=text:window.txt", "data.valid=window.txt", cwd=cwd)
+    checks.same((code, out[out.rfind("text: "):][:45]), (0, "text: for each place the likeliest next token"), err)
     made, notes = said(checks, cwd, "words", "the zebra sat on the zebra")
     text = " ".join(f"zebra{k % 9} lay" for k in range(600))
     pathlib.Path(f"{cwd}/rare.txt").write_text(text, encoding="utf-8")
@@ -125,8 +128,10 @@ def what_is_refused(checks, cwd):
     program.put(cwd, "latin.txt", b"the cat\nsat \xe9\n")
     refuses(3, "latin.txt: line 2, byte 5: found 0xe9, expected UTF-8", "words", "text=@latin.txt")
     refuses(2, "predict.words", "words", "text=a", "predict.words=0")
-    for key in ("out.file=a.csv", "out.count=2", "out.pictures=a.png"):
-        refuses(2, f"{key.split('=')[0]}: found beside predict.text", "words", "text=a", key)
+    for key, advice in (("out.file=a.csv", "is printed"), ("count=2", "predict.words=N says how many tokens"),
+                        ("out.pictures=a.png", "no pictures"), ("predict.top=3", "the likeliest tokens are printed")):
+        refuses(2, f"found '{key}' beside predict.text", "words", "text=a", key)
+        refuses(2, advice, "words", "text=a", key)
     path = pathlib.Path(f"{cwd}/words/vocabulary.txt")
     kept = path.read_text(encoding="utf-8")
     path.write_text(kept + "zebra\n", encoding="utf-8")

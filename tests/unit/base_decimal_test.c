@@ -141,10 +141,27 @@ static void texts_are_what_mpfr_makes_of_them(void **state) {
     mpfr_free_cache();
 }
 
+static void commas_are_told_from_lists(void **state) {
+    static const char *const numbers[][2] = {
+        {"0,2", "0.2"}, {"-1,5e-3", "-1.5e-3"}, {",5", ".5"}, {"16,", "16."}};
+    static const char *const others[] = {"",       "0.2",  "1,2,3",
+                                         "1,2.3",  "a,b",  ",",
+                                         "fp32,1", "1, 5", "123456789012345678901234567890,5"};
+    char point[HU_DECIMAL_BYTES];
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        assert_true(hu_decimal_has_comma(numbers[i][0], point));
+        assert_string_equal(point, numbers[i][1]);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_false(hu_decimal_has_comma(others[i], point));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_ones_are_short),
                                        cmocka_unit_test(no_digit_is_too_much),
                                        cmocka_unit_test(texts_lose_nothing_in_silence),
+                                       cmocka_unit_test(commas_are_told_from_lists),
                                        cmocka_unit_test(texts_are_what_mpfr_makes_of_them)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
