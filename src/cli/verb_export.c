@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/quote.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
@@ -12,6 +13,8 @@
 #include "show/json.h"
 #include "show/stdout.h"
 #include "train/weights.h"
+
+enum { WORD_BYTES = 1024 }; /* of a path in a command that is proposed */
 
 static const char *const flags[] = {"json", NULL};
 /* Keys that this verb reads; any other that is given is an error, not a wish that is ignored. */
@@ -87,6 +90,34 @@ static hu_status advise(const hu_config *config, hu_status st) {
     return hu_fail(st, "%s; out=FILE.safetensors writes it elsewhere", hu_last_error());
 }
 
+/* The word of a shell for a path with an ending, `other` where it is too long. */
+static void quote(const char *path, const char *ending, const char *other, char to[WORD_BYTES]) {
+    char whole[WORD_BYTES];
+    int length = snprintf(whole, sizeof whole, "%s%s", path, ending);
+    if (length >= WORD_BYTES || !hu_quote_shell(whole, to, WORD_BYTES))
+        snprintf(to, WORD_BYTES, "%s", other);
+}
+
+/* Codes were asked for and there are none: nothing is smaller than it was. */
+static void tell_of_no_codes(const hu_config *config, const hu_export_options *options,
+                             const hu_saved_run *run, const hu_export_report *made) {
+    char folder[WORD_BYTES], file[WORD_BYTES], fresh[WORD_BYTES];
+    const char *precision = "";
+    bool is_asked = !options->as_c || hu_config_asked(config, "out.weights");
+    if (!options->coded || made->coded > 0 || !is_asked) return;
+    hu_config_text(config, "precision.name", &precision);
+    quote(run->directory, "", "RUN", folder);
+    quote(run->directory, "/config.resolved.yaml", "RUN/config.resolved.yaml", file);
+    quote(run->directory, "-e4m3fn", "NEW", fresh);
+    hu_listener_tell(
+        &hu_progress_messages,
+        "note: precision %s rounds no weight to numbers of 16 bits or fewer with codes "
+        "of their own: all are written as float32; in 8 bits: halfulp train config=%s "
+        "init=%s epochs=0 precision=w=e4m3fn run.dir=%s, then halfulp export %s "
+        "weights=codes",
+        precision, file, folder, fresh, fresh);
+}
+
 /* What the file holds, and the hash of the weights, by which it is recognised again. */
 static hu_status report(const hu_config *config, const hu_export_options *options,
                         const hu_saved_run *run, const char *path, const hu_export_report *made) {
@@ -123,6 +154,7 @@ static hu_status run_export(hu_config *config, int *exit_code) {
     HU_TRY(choose_file(config, run.directory, &path));
     choose_header(config, path, &options);
     HU_TRY(advise(config, hu_trainer_export(run.trainer, path, &options, &made)));
+    tell_of_no_codes(config, &options, &run, &made);
     HU_TRY(report(config, &options, &run, path, &made));
 done:
     hu_free(path);
@@ -142,7 +174,8 @@ const hu_verb hu_verb_export = {
         "a torch.nn module of the same structure, so that load_state_dict takes them;\n"
         "layout=halfulp: [out, kh, kw, in/groups], as they lie in memory here.\n"
         "weights=rounded: as the products see them, in float32; weights=codes: the same in\n"
-        "the bits of their formats (F8_E4M3, F16, ... or codes that init= reads).\n"
+        "the bits of their formats (F8_E4M3, F16, ... or codes that init= reads, and the Python\n"
+        "of docs/weights.md). A run in fp32 has none: it is told how to get 8 bits.\n"
         "out=FILE.h writes them as arrays of C. The data that the run was trained on need\n"
         "not be there any more. `halfulp train init=FILE` starts from a file, or a part of it.\n",
     .flags = flags,

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import math
 import os
+import shlex
 import shutil
 import struct
 import subprocess
@@ -172,6 +173,28 @@ def codes(checks, cwd):
                              ("e3m9m", 2, "format:fc.bias"), ("e3m2 2^x", 2, "expected FORMAT or FORMAT 2^K")):
         write_file(f"{cwd}/bad.safetensors", good, {"format:fc.bias": text} if text else None)
         refused(checks, cwd, code, says, words=train)
+
+
+def codes_of_a_run_without(checks, cwd):
+    """A float32 run is told how its weights get 8 bits, by a command that does it."""
+    program.train(*KEYS, "steps=2", cwd=cwd, run="my run")
+    code, out, err = program.call("export", "my run", "weights=codes", "out=codes.safetensors", "--json", cwd=cwd)
+    checks.same((code, json.loads(out)["coded"], err.count("\n")), (0, 0, 1), f"no codes: {err!r}")
+    told = err[err.index("halfulp train"):].strip().replace("halfulp", shlex.quote(program.HALFULP)).split(", then ")
+    for command in (f"{told[0]} quiet=on", f"{told[1]} out=codes.safetensors"):
+        done = subprocess.run(["bash", "-c", command], cwd=cwd, capture_output=True, text=True, check=False)
+        checks.same(done.returncode, 0, f"{command}: {done.stderr}")
+    export("my run", "out=master.safetensors", cwd=cwd)
+    masters, (_, found) = floats(read_file(f"{cwd}/master.safetensors")[1]["conv2.weight"]), read_file(f"{cwd}/codes.safetensors")
+    rounded = subprocess.run([program.HALFULP, "fmt", "e4m3fn", "--encode"], input="\n".join(map(float.hex, masters)),
+                             capture_output=True, text=True, check=True).stdout.split()
+    checks.same((found["conv2.weight"][0], list(found["conv2.weight"][2])), ("F8_E4M3", [int(x, 16) for x in rounded]),
+                "each number of the run, rounded")
+    for words in (["out=w.safetensors"], ["out=w.h"], ["weights=rounded", "out=w.safetensors"]):
+        checks.same(program.call("export", "my run", *words, cwd=cwd)[2], "", f"{words}: nothing to note")
+    program.train(*KEYS, "steps=1", "precision=mxfp8", cwd=cwd, run="blocks")
+    err = program.call("export", "blocks", "weights=codes", cwd=cwd)[2]
+    checks.that("precision mxfp8 rounds no weight" in err, err)
 
 
 def other_types(checks, cwd):
@@ -395,5 +418,5 @@ def weights_outlive_their_data(checks, cwd):
 
 
 program.main(names_shapes_layouts, weights_outlive_their_data, rounded_weights, codes, every_code_in_python,
-             other_types, what_does_not_fit, a_run_keeps_its_start, predictions, predictions_in_other_precisions,
+             codes_of_a_run_without, other_types, what_does_not_fit, a_run_keeps_its_start, predictions, predictions_in_other_precisions,
              order_of_the_data)
