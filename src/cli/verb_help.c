@@ -58,11 +58,13 @@ static const char *const no_keys[] = {NULL};
 const hu_verb hu_verb_help = {
     .name = "help",
     .group = HU_VERBS_MACHINE,
-    .help = "tell of a verb, a key, a group of keys, a model, data or a topic",
-    .usage = "[VERB|KEY|GROUP.*|MODEL|data=KIND|TOPIC] [model=NAME] [data=NAME]",
+    .help = "tell of a verb, a key, a group of keys, a model, data, a format or a topic",
+    .usage = "[VERB|KEY|GROUP.*|MODEL|data=KIND|FORMAT|TOPIC|WORD] [model=NAME] [data=NAME]",
     .details =
-        "Topics: models data runs formats precisions tasks losses optimizers schedules\n"
-        "keys exit-codes. Of data=KIND: how its files must lie. Of a key: its values, its\n"
+        "Topics: models data runs formats precisions accumulators tasks losses optimizers\n"
+        "schedules keys exit-codes. WORD: also a precision, an accumulator, a rounding mode, a\n"
+        "value of a key, or a word of the field such as arena or stalled. Of data=KIND: how its "
+        "files must lie. Of a key: its values, its\n"
         "default, who reads it, and the default of the model at hand (model=NAME data=NAME).\n",
     .flags = no_flags,
     .max_subjects = 1,

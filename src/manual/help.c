@@ -8,6 +8,7 @@
 #include "manual/layouts.h"
 #include "manual/manual.h"
 #include "manual/topics.h"
+#include "manual/words.h"
 #include "model/model.h"
 #include "session/options.h"
 #include "session/recipe.h"
@@ -53,9 +54,13 @@ hu_status hu_manual_overview(const hu_verb *const *verbs, char **text) {
         "  halfulp compare precision=fp32,1/6/9,hfp8 seeds=1,2 data=glyphs epochs=1\n"
         "  halfulp fmt e4m3\n"
         "\nhalfulp help WORD tells of a verb, a key, a model, a group of keys (lr.*), or of");
-    for (size_t i = 0; hu_topic_at(i); i++)
-        hu_page_put(&page, "%s%s", i == 0 ? "\n  " : ", ", hu_topic_at(i)->name);
-    hu_page_put(&page, "\nExit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, "
+    char names[512] = "";
+    for (size_t i = 0, used = 0; hu_topic_at(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 hu_topic_at(i)->name);
+    hu_page_put(&page, "\n  ");
+    hu_put_wrapped(&page, names, 2, 2);
+    hu_page_put(&page, "Exit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, "
                        "5 resources, 6 peer lost,\n130 interrupted\n");
     return hu_page_finish(&page, text);
 }
@@ -150,11 +155,12 @@ static hu_status unknown_word(const hu_verb *const *verbs, const char *word) {
         names[count++] = hu_model_table[i].name;
     for (size_t i = 0; hu_data_kind_word(i) && count < NAMES_MOST; i++)
         names[count++] = hu_data_kind_word(i);
+    for (size_t i = 0; hu_word_at(i) && count < NAMES_MOST; i++) names[count++] = hu_word_at(i);
     hu_nearest(word, names, count, nearest, sizeof nearest);
-    return hu_fail(
-        HU_ERR_UNKNOWN,
-        "help: found '%.100s', expected a verb, key, model, kind of data or topic; nearest: %s",
-        word, nearest);
+    return hu_fail(HU_ERR_UNKNOWN,
+                   "help: found '%.100s', expected a verb, key, model, kind of data, topic, format "
+                   "or a word of theirs; nearest: %s",
+                   word, nearest);
 }
 
 hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu_config *config,
@@ -169,14 +175,20 @@ hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu
     bool is_data = hu_is_data_kind(word);
     *text = NULL;
     if (verb) return hu_manual_verb(verb, text);
-    if (!topic && !key && !group && !model && !is_data) return unknown_word(verbs, word);
+    bool is_known = topic || key || group || model || is_data;
+    if (!is_known && !hu_put_word(&page, word, false)) return unknown_word(verbs, word);
     if (topic) topic->put(&page);
     hu_put_data_kind(&page, word);
     if ((topic || is_data) && key) hu_page_put(&page, "\n");
     if (key) HU_TRY(hu_put_key_fully(&page, verbs, key, config));
+    if (key && strcmp(key->name, "accumulator.name") == 0) {
+        hu_page_put(&page, "\n");
+        hu_put_accumulators(&page);
+    }
     if (group && key) put_names(&page, group);
     if (group && !key) put_group(&page, group);
     if (model) HU_TRY(put_model(&page, model, config));
+    if (is_known) hu_put_word(&page, word, true);
 done:
     if (st == HU_OK) return hu_page_finish(&page, text);
     hu_page_free(&page);

@@ -9,6 +9,7 @@
 #include "kernel/block/block.h"
 #include "manual/about.h"
 #include "manual/layouts.h"
+#include "manual/words.h"
 #include "model/model.h"
 #include "precision/assign.h"
 #include "precision/plan.h"
@@ -204,6 +205,7 @@ static const hu_topic topics[] = {
     {"runs", "what a run's folder holds, and who reads it", hu_put_runs},
     {"formats", "number formats, named and of one's own", put_formats},
     {"precisions", "which tensors are rounded to what, in one word", put_precisions},
+    {"accumulators", "how products of matrices add their terms", hu_put_accumulators},
     {"scale", "formats with a scale by tensor: F:scale=current", put_scales},
     {"tasks", "what is learned, with losses and metrics", put_tasks},
     {"losses", "losses by name", put_losses},

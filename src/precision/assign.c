@@ -50,7 +50,10 @@ const hu_assignment_kind hu_assignment_uniform = {
     .help = "all tensors low but the gradients of the parameters",
     .choose = choose_all};
 const hu_assignment_kind hu_assignment_hfp8 = {
-    .name = "hfp8", .argument = "", .help = "another name of uniform", .choose = choose_all};
+    .name = "hfp8",
+    .argument = "",
+    .help = "uniform by its usual name, hybrid 8 bits: other formats forward and backward",
+    .choose = choose_all};
 
 /* A low candidate that does not round is none: the tensor stays high. */
 static const hu_quantizer *candidate(const hu_assignment_task *task, hu_role role, bool is_low) {

@@ -1,6 +1,8 @@
 """What the program says of itself: help of every verb, key and topic, man pages, completion, and examples that run."""
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import unittest
@@ -10,7 +12,7 @@ import program
 
 SOURCE = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 TOPICS = ["models", "data", "runs", "formats", "precisions", "tasks", "losses", "optimizers", "schedules", "keys", "exit-codes",
-          "pytorch", "python", "onnx"]
+          "accumulators", "pytorch", "python", "onnx"]
 # What makes an example small enough for a test.
 SMALL = ["data.limit=64", "data.test_limit=16", "batch=16", "epochs=0.5", "threads=1", "run.quiet=on"]
 TRAINS = ("train", "compare", "demo", "assign", "resume")
@@ -64,11 +66,57 @@ class Help(unittest.TestCase):
 
     def test_of_topics_groups_and_models(self):
         for topic, part in zip(TOPICS, ["resnet74", "cifar100:DIR", "halfulp predict RUN", "e4m3fn", "hfp8", "autoencode", "nll", "lars",
-                                        "cosine", "lr.warmup", "130"]):
+                                        "cosine", "lr.warmup", "130", "kahan-cpd:F"]):
             self.assertIn(part, ok("help", topic))
         self.assertIn("scaler.backoff\n", ok("help", "scaler.*"))
         self.assertIn("predict.words\n", ok("help", "predict.*"))
         self.assertIn("optimizer=sgd lr=0.1", ok("help", "resnet18"))
+
+    def test_of_formats_precisions_and_accumulators(self):
+        listed = json.loads(ok("fmt", "--list", "--json"))
+        for row in listed["formats"][::3]:
+            page = ok("help", row["name"])
+            self.assertTrue(page.startswith(f"{row['name']}: a number format of {row['bits']} bits: a sign, {row['exp_bits']} of "), page)
+            self.assertIn(f"\n  {row['description']}\n", page)
+        for row in listed["block_formats"][::3]:
+            self.assertIn(f"a number format in blocks: {row['description']}\n", ok("help", row["name"]))
+        for word, fmt in (("e5m1", "e5m1"), ("mxfp8:scale=ceil", "mxfp8:scale=ceil"), ("fp(4,3,4)", "'fp(4,3,4)'")):
+            page = ok("help", word)
+            self.assertIn(f"\n  halfulp fmt {fmt}: its limits", page)
+            self.assertIn("`halfulp help precision`", page)
+        page = ok("help", "hfp8")
+        self.assertTrue(page.startswith("hfp8: an assignment, for precision=hfp8\n"), page)
+        self.assertIn("low: fp(4,3,4) forward, fp(5,2,0) for gradients (precision.low=); high: fp(6,9,0)\n", page)
+        shown = re.search(r"`halfulp (fmt .*?)` shows them", page).group(1)
+        self.assertIn("fp(6,9,0)", ok(*shlex.split(shown)))
+        for word in ("uniform8", "w=e4m3,grad=e5m2", "e4m3fn:scale=current"):
+            self.assertTrue(ok("help", word).startswith(f"{word}: for precision={word}\n"), word)
+        for word, line in (("fmacs", "a = fp32(a + x y): "), ("macs", "a = fp32(a + R(x y)): "), ("fmac", "a = R(a + x y): "),
+                           ("mac:e4m3", "a = R(a + R(x y)): "), ("fmac8", "blocks of K terms"), ("kahan", "c = R(R(t - a) - y)"),
+                           ("kahan-cpd", "y = R(R(x y) - c)")):
+            self.assertRegex(ok("help", word), f"{word}: an accumulator, for .*\n  .*{re.escape(line)}")
+            self.assertIn(line, ok("help", "accumulator"))
+        self.assertTrue(ok("help", "accumulator").startswith("accumulator.name, short: accumulator\n"))
+
+    def test_of_every_row_of_the_tables(self):
+        for topic, key in (("tasks", "task"), ("losses", "loss"), ("optimizers", "optimizer"), ("schedules", "lr.schedule")):
+            names = re.findall(r"^  ([a-z][a-z0-9_-]*)  +\S", ok("help", topic), re.MULTILINE)
+            self.assertGreater(len(names), 4, topic)
+            for name in names[::3]:
+                self.assertIn(f", for {key}={name}\n", ok("help", name))
+        for name, argument in (("demote", "R|memory=S"), ("demote:0.6", "R|memory=S"), ("pfq", "A-B"), ("staged", ""), ("uniform+promote", "")):
+            self.assertRegex(ok("help", name), f"^{re.split('[:+]', name)[0]}: .*, for precision={re.split('[:+]', name)[0]}:?"
+                             f"{re.escape(argument)}")
+
+    def test_of_words_of_the_field(self):
+        for word, part in (("arena", "one block of memory"), ("aggregate", "Lee et al."), ("fine-tuning", "init.skip"),
+                           ("stalled", "accumulator"), ("sr", "--round=sr"), ("dynamic", "scaler=dynamic: `halfulp help scaler`"),
+                           ("momentum", "`halfulp help optimizer.momentum`"), ("scaler", "auto: as the precision asks: dynamic of fp16")):
+            self.assertIn(part, " ".join(ok("help", word).split()), word)
+        for word, nearest in (("hfp9", "'hfp8'"), ("e4m3fm", "'e4m3fn'"), ("kahen", "'kahan'"), ("arenna", "'arena'")):
+            code, out, err = program.call("help", word, cwd="/")
+            self.assertEqual((code, out), (2, ""), word)
+            self.assertIn(nearest, err)
 
     def test_of_every_kind_of_data(self):
         kinds = re.findall(r"^  ([a-z0-9-]+)((?::(?:DIR|FILE|SPEC))?)  ", ok("help", "data"), re.MULTILINE)
