@@ -1,6 +1,6 @@
-/* JPEG, PNG and WebP files: an input is a file; its first byte chooses the side that is wanted,
- * whether the checksums of a PNG are mended, so that what they guard is reached, and how many
- * pixels a file may have: a header of a few bytes may ask for seconds. */
+/* JPEG, PNG and WebP files: an input is a file; its first byte chooses the side that is wanted and
+ * whether the checksums of a PNG are mended, so that what they guard is reached. Most inputs may
+ * have few pixels: a header of a few bytes may ask for seconds. */
 #include "fuzz.h"
 
 #include <png.h>
@@ -16,12 +16,11 @@
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16, FEW_PIXELS = 1 << 14 };
 
-/* Bits of the first byte. */
-enum { MENDED = 0x10, LARGE = 0xf0 };
+/* Of the first byte. */
+enum { MENDED = 0x10 };
 
-/* Of so many inputs that ask for large pictures one gets them; of so many inputs one lies in a
- * file. */
-enum { LARGE_OF = 8, FILES_OF = 30 };
+/* Of so many inputs one may be as large as a picture may be, and one lies in a file. */
+enum { LARGE_OF = 10, FILES_OF = 30 };
 
 /* The same through a file, and what a thread keeps of it. */
 static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_status decoded) {
@@ -51,7 +50,7 @@ static void mend_checksums(uint8_t *file, size_t bytes) {
 }
 
 static void check_picture(uint8_t choice, const uint8_t *file, size_t bytes) {
-    bool is_large = (choice & LARGE) == LARGE && fuzz_is_one_of(LARGE_OF);
+    bool is_large = fuzz_is_one_of(LARGE_OF);
     int64_t side = 1 + choice % SIDE_MAX;
     uint8_t square[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
     hu_image image = {0};
@@ -137,6 +136,18 @@ static void put_webp(bool is_lossless, size_t cut, hu_byte_writer *seed) {
     WebPFree(made);
 }
 
+/* Of one colour: few bytes, and more pixels than most inputs may have. */
+static void put_large_webp(hu_byte_writer *seed) {
+    enum { SIDE = 300 };
+    _Static_assert(SIDE * SIDE > FEW_PIXELS, "it is a large one");
+    uint8_t *pixels = calloc(SIDE * SIDE, HU_IMAGE_CHANNELS), *made = NULL;
+    FUZZ_CHECK(pixels != NULL);
+    size_t bytes = WebPEncodeLosslessRGB(pixels, SIDE, SIDE, HU_IMAGE_CHANNELS * SIDE, &made);
+    FUZZ_CHECK(bytes > 0 && hu_write_bytes(seed, made, bytes) == HU_OK);
+    WebPFree(made);
+    free(pixels);
+}
+
 /* A file that promises a million pixels and many scans of them, in bytes that are not there. */
 static void put_promise(hu_byte_writer *seed) {
     static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xc2, 0, 17, 8, 4, 1,    4, 1,    3,
@@ -145,10 +156,8 @@ static void put_promise(hu_byte_writer *seed) {
     for (int i = 0; i < 520; i++) FUZZ_CHECK(hu_write_bytes(seed, "\xff\xda", 2) == HU_OK);
 }
 
-enum { PROMISE = 9 };
-
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
-    const uint8_t side = index == PROMISE ? LARGE | 3 : MENDED | 3;
+    static const uint8_t side = MENDED | 3;
     jpeg_kind less_chroma = jpeg_with_less_chroma(index == 0);
     FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
     switch (index) {
@@ -178,7 +187,7 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
     case 8:
         put_webp(index == 7, 0, seed);
         return true;
-    case PROMISE:
+    case 9:
         put_promise(seed);
         return true;
     case 10:
@@ -190,6 +199,9 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         return true;
     case 13:
         return fuzz_text_seed("GIF89a", seed);
+    case 14:
+        put_large_webp(seed);
+        return true;
     default:
         hu_writer_free(seed);
         return false;
