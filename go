@@ -124,6 +124,32 @@ sanitized() {
     exit $status
 }
 
+# announce SECONDS WORDS: what is about to be done, how long it takes on two cores, and how much longer where other
+# programs want these: each thread gets its share of them.
+announce() {
+    local cores load times
+    expected=$1
+    say "this $2: about $(duration "$expected") on two cores$3"
+    cores=$(nproc 2>/dev/null || echo 2)
+    load=$(cut -d. -f1 /proc/loadavg 2>/dev/null || echo 0)
+    times=$(((load + 2) / cores))
+    if ((load > 0 && times >= 2)); then
+        say "this machine is busy ($load programs want its $cores cores): it may take $times times as long"
+    fi
+}
+
+duration() {
+    if (($1 < 120)); then echo "$1 s"; else echo "$((($1 + 30) / 60)) minutes"; fi
+}
+
+# In the end: where the estimate was far off, why, and what to do next.
+finish() {
+    if ((SECONDS > 2 * expected)); then
+        say "that took $(duration $SECONDS), not $(duration "$expected"): a busy machine takes longer, and a slower one"
+    fi
+    echo "next: export PATH=\"$PWD/build:\$PATH\" # then $1"
+}
+
 usage() {
     echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize [threads] | coverage | demo]" >&2
     exit 2
@@ -147,20 +173,25 @@ case "$what $#" in
 esac
 
 case "$*" in
-"" | demo) say "this builds halfulp and trains six small networks: about 3 minutes on two cores (./go quick: half of that)" ;;
-quick) say "this builds halfulp and trains six small networks for a moment: about 90 s on two cores" ;;
-build) say "this builds halfulp: about 90 s on two cores" ;;
-test) say "this builds halfulp and runs all tests: about 12 minutes on two cores" ;;
+"" | demo) announce 180 "builds halfulp and trains six small networks" " (./go quick: half of that)" ;;
+quick) announce 90 "builds halfulp and trains six small networks for a moment" "" ;;
+build) announce 90 "builds halfulp" "" ;;
+test) announce 720 "builds halfulp and runs all tests" "" ;;
 esac
 set_up
 case $what in
 demo | quick | build)
     build release build -DHALFULP_TESTS=OFF
     case $what in
-    demo) exec build/halfulp demo ;;
-    quick) exec build/halfulp demo data.limit=9600 data.test_limit=2000 ;;
+    demo) build/halfulp demo ;;
+    quick) build/halfulp demo data.limit=9600 data.test_limit=2000 ;;
     build) say "the program is build/halfulp; build/halfulp --help lists what it does" ;;
     esac
+    if [[ $what == build ]]; then
+        finish "halfulp demo"
+    else
+        finish "docs/first-study.md, ten minutes from a format to a comparison"
+    fi
     ;;
 test)
     build release build -DHALFULP_TESTS=ON

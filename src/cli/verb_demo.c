@@ -44,6 +44,7 @@ typedef struct demo_row {
     double overflow, underflow; /* shares of all roundings */
     int64_t skipped;
     uint64_t hash;
+    bool has_masters; /* its masters were judged, not the weights as products see them */
 } demo_row;
 
 /* "demo" is the origin that messages about these keys name. */
@@ -62,6 +63,19 @@ static hu_status configure(const hu_config *config, int r, hu_config **made) {
     HU_TRY(hu_config_merge(*made, tree));
 done:
     hu_keys_free(tree);
+    return st;
+}
+
+/* The weights that a row's test accuracy is of, as eval.weights= names them. */
+static const char *weights_of(const demo_row *row) {
+    return row->has_masters ? "master" : "rounded";
+}
+
+/* How its precision, or the user, has the row judged. */
+static hu_status read_weights(const hu_config *own, demo_row *row) {
+    const char *weights;
+    hu_status st = hu_config_text(own, "eval.weights", &weights);
+    if (st == HU_OK) row->has_masters = strcmp(weights, "master") == 0;
     return st;
 }
 
@@ -85,6 +99,7 @@ static hu_status run_row(const hu_config *config, hu_dataset *dataset, int r, co
     if (r > 0) hu_progress_briefly(&listener);
     hu_rows_listen(told, &listener, &hears);
     HU_TRY(hu_session_open(own, dataset, NULL, directory, false, &hears, NULL, &session));
+    HU_TRY(read_weights(own, row));
     HU_TRY(hu_interrupt_install(&flag));
     session.interrupted = flag;
     st = hu_session_run(&session, &row->result);
@@ -143,6 +158,7 @@ static hu_status add_cells(hu_table *table, int r, const demo_row *all) {
     const demo_row *row = &all[r];
     HU_TRY(hu_table_cell(table, "%s", rows[r].label));
     HU_TRY(add_metric(table, row, all));
+    HU_TRY(hu_table_cell(table, "%s", weights_of(row)));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.saved / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.2f MiB", (double)row->ledger.total / 1048576.0));
     HU_TRY(hu_table_cell(table, "%.4f %%", 100.0 * row->overflow));
@@ -157,8 +173,8 @@ done:
 static hu_status print_table(const demo_row *all) {
     char words[HU_METRIC_TEXT_BYTES], test[HU_METRIC_TEXT_BYTES + 8];
     snprintf(test, sizeof test, "test %s", hu_metric_words(all[0].result.test.metric, words));
-    const char *const titles[] = {"precision", test,        "to fp32", "saved",   "memory",
-                                  "overflow",  "underflow", "skipped", "images/s"};
+    const char *const titles[] = {"precision", test,       "to fp32",   "weights", "saved",
+                                  "memory",    "overflow", "underflow", "skipped", "images/s"};
     hu_status st = HU_OK;
     hu_table *table = NULL;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
@@ -173,8 +189,8 @@ done:
 static json_t *row_json(int r, const demo_row *row) {
     char test[HU_METRIC_KEY_BYTES];
     json_t *object = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision, "run",
-        rows[r].folder, "scaler", rows[r].scaler,
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "precision", rows[r].precision,
+        "run", rows[r].folder, "scaler", rows[r].scaler, "weights", weights_of(row),
         hu_metric_key("test", row->result.test.metric, test), hu_json_number(row->result.test.last),
         "ledger_bytes", hu_ledger_json(&row->ledger), "overflow_share",
         hu_json_number(row->overflow), "underflow_share", hu_json_number(row->underflow),
@@ -214,6 +230,8 @@ static void print_notes(const demo_row *all, const hu_dataset *dataset, const ch
     printf("\n%s, %lld training and %lld test images; same start, same batches; %.0f s in all.\n",
            dataset->name, (long long)dataset->train.count, (long long)dataset->test.count, seconds);
     printf(
+        "weights: those that were judged, the float32 masters or as products see them, as the\n"
+        "precision's own study does; eval.weights=rounded judges all rows alike;\n"
         "saved: activations and masks kept for the backward pass; memory: arena, masters and\n"
         "optimizer, planned before the first step and equal to the allocator's count to the byte;\n"
         "overflow, underflow: shares of all roundings beyond the largest value, and to zero.\n");

@@ -332,17 +332,28 @@ static void put_endings(hu_page *page, const hu_report *report) {
         }
 }
 
+/* Whether any run was evaluated with running means of its weights. */
+static bool any_average(const hu_report *report) {
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(hu_report_text(&report->run[i], "optimizer.average", "0"), "0") != 0 &&
+            strcmp(hu_report_text(&report->run[i], "eval.average", "on"), "on") == 0)
+            return true;
+    return false;
+}
+
 /* The weights that the runs were evaluated with: rows that differ in them are not alike. */
 static void put_weights(hu_page *page, const hu_report *report) {
     if (report->count == 0) return;
     const char *first = hu_report_text(&report->run[0], "eval.weights", "?");
+    const char *means = any_average(report) ? ", of runs with optimizer.average their means" : "";
     char text[200];
     if (any_weights(report))
         snprintf(text, sizeof text,
                  "Evaluations differ: master are the float32 weights, rounded the weights in their "
-                 "formats, average their running means.");
+                 "formats%s.",
+                 means);
     else
-        snprintf(text, sizeof text, "Evaluated with the %s weights.", first);
+        snprintf(text, sizeof text, "Evaluated with the %s weights%s.", first, means);
     if (strcmp(first, "?") != 0) hu_html_note(page, text);
 }
 
