@@ -5,6 +5,7 @@
 
 #include "cli/why_print.h"
 #include "explain/closest.h"
+#include "explain/deaths.h"
 #include "explain/followed.h"
 #include "explain/loss_words.h"
 #include "explain/state_words.h"
@@ -193,10 +194,17 @@ static void print_headroom(const hu_closest *c) {
 }
 
 static void print_loss(const char *how, const hu_closest_loss *loss, const char *of) {
-    if (loss->tensor)
-        printf("Lost most by %s: %s (%s), %.3g %% of its %s in %lld step%s up to %lld.\n", how,
-               loss->tensor, loss->format, 100.0 * loss->share, of, (long long)loss->steps,
-               loss->steps == 1 ? "" : "s", (long long)loss->step);
+    if (!loss->tensor) return;
+    printf("Lost most by %s: %s (%s), %.3g %% of its %s in ", how, loss->tensor, loss->format,
+           100.0 * loss->share, of);
+    if (loss->steps == 1)
+        printf("its worst step, %lld", (long long)loss->step);
+    else
+        printf("its worst %lld steps, up to %lld", (long long)loss->steps, (long long)loss->step);
+    if (loss->all_steps > loss->steps)
+        printf("; %.3g %% over all %lld steps that counted it", 100.0 * loss->all,
+               (long long)loss->all_steps);
+    puts(".");
 }
 
 /* Rounded tensors. */
@@ -256,6 +264,44 @@ static void print_others(const hu_explaining *x) {
     if (more) printf("  and %d more\n", more);
 }
 
+/* Tensors in trouble that did not die, those that lost the largest shares first. */
+static void print_troubled(const hu_explaining *x) {
+    enum { SHOWN = 5 };
+    char text[HU_MAGNITUDES_BYTES];
+    const hu_history *history = x->run.history;
+    const hu_event_record *last = NULL, *next;
+    uint32_t shown = 0;
+    for (; shown < SHOWN && (next = hu_closest_troubled(x, last)) != NULL; last = next) {
+        const hu_death loss = {.step = next->step, .steps = next->steps, .last = next->last};
+        if (shown++ == 0) puts("In trouble were, from the first such step on:");
+        printf("  step %-6lld %-34s %-12s %.3g %% of its nonzero numbers %s\n",
+               (long long)next->step, history->tensors.name[next->tensor],
+               history->formats.name[next->format], 100.0 * hu_event_share(next),
+               hu_duration_words(&loss, text));
+    }
+    if (x->why.trouble.lost > shown && shown > 0)
+        printf("  and %u more\n", x->why.trouble.lost - shown);
+    if (shown) puts("");
+}
+
+/* What a training without deaths told of itself, by the same measure. */
+static void print_fine(const hu_explaining *x, long long last) {
+    char words[HU_TROUBLE_BYTES];
+    const hu_trouble *trouble = &x->why.trouble;
+    if (hu_is_in_trouble(trouble))
+        printf("%s: up to step %lld, %s, but nothing died.", x->run.folder, last,
+               hu_trouble_words(trouble, words));
+    else
+        printf("%s: nothing died up to step %lld.", x->run.folder, last);
+}
+
+static void print_hurt(const hu_explaining *x, long long last) {
+    char words[HU_TROUBLE_BYTES];
+    printf("%s went on to step %lld, but numbers died on the way", x->run.folder, last);
+    if (hu_is_in_trouble(&x->why.trouble)) printf(": %s", hu_trouble_words(&x->why.trouble, words));
+    printf(".");
+}
+
 /* The tensor that the user named, in the step of the death or the last. */
 static void print_asked(const hu_explaining *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
@@ -280,9 +326,9 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
     if (why->verdict == HU_VERDICT_DIVERGED)
         printf("%s diverged at step %lld.", x->run.folder, last);
     else if (why->verdict == HU_VERDICT_HURT)
-        printf("%s went on to step %lld, but numbers died on the way.", x->run.folder, last);
+        print_hurt(x, last);
     else
-        printf("%s: nothing died up to step %lld.", x->run.folder, last);
+        print_fine(x, last);
     if (why->skipped && why->verdict != HU_VERDICT_DIVERGED)
         printf(" %zu steps were skipped, which loss scaling does to find its scale.", why->skipped);
     if (collapsed) printf(" It collapsed: %s.", collapsed);
@@ -295,6 +341,7 @@ void hu_why_print(const hu_explaining *x, uint32_t asked) {
         puts("\nThe training ended later with:");
         print_death(x, &why->end);
     }
+    if (why->verdict == HU_VERDICT_FINE) print_troubled(x);
     if (why->verdict == HU_VERDICT_FINE) print_closest(x);
     print_others(x);
     if (asked != HU_NONE) print_asked(x, asked);

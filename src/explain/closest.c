@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "comm/scaling.h"
+#include "explain/deaths.h"
 #include "explain/wire.h"
+#include "journal/events.h"
 
 /* Where a row is looked at. */
 typedef struct looking {
@@ -45,7 +47,8 @@ static void compare_loss(const looking *l, const hu_tensor_record *record, uint6
                          uint64_t of, hu_closest_loss *most) {
     double share = of ? (double)count / (double)of : 0.0;
     if (share <= most->share) return;
-    *most = (hu_closest_loss){.tensor = l->x->run.history->tensors.name[record->tensor],
+    *most = (hu_closest_loss){.number = record->tensor,
+                              .tensor = l->x->run.history->tensors.name[record->tensor],
                               .format = l->x->run.history->formats.name[record->format],
                               .share = share,
                               .step = l->row->step,
@@ -98,6 +101,51 @@ static void look_at_updates(const looking *l) {
     }
 }
 
+/* What of a tensor may be lost, in a row; of which it is a share. False: it is not counted there.
+ */
+typedef bool loss_fn(const hu_numerics_record *row, uint32_t tensor, uint64_t *count, uint64_t *of);
+
+static bool saturated(const hu_numerics_record *row, uint32_t tensor, uint64_t *count,
+                      uint64_t *of) {
+    const hu_tensor_record *record = hu_why_record(row, tensor);
+    *count = record ? record->counts.overflow : 0;
+    *of = record ? record->counts.elements : 0;
+    return record != NULL;
+}
+
+static bool vanished(const hu_numerics_record *row, uint32_t tensor, uint64_t *count,
+                     uint64_t *of) {
+    const hu_tensor_record *record = hu_why_record(row, tensor);
+    *count = record ? record->counts.underflow : 0;
+    *of = record ? hu_nonzero_before(&record->counts) : 0;
+    return record != NULL;
+}
+
+static bool not_updated(const hu_numerics_record *row, uint32_t tensor, uint64_t *count,
+                        uint64_t *of) {
+    for (uint32_t u = 0; u < row->update_count; u++) {
+        if (row->update[u].tensor != tensor) continue;
+        *count = row->update[u].lost;
+        *of = row->update[u].asked;
+        return true;
+    }
+    return false;
+}
+
+/* The same loss of the whole run beside that of the worst steps. */
+static void add_all(const hu_history *history, loss_fn *lost, hu_closest_loss *loss) {
+    double count = 0.0, of = 0.0;
+    uint64_t here, here_of;
+    for (size_t r = 0; loss->tensor && r < history->numerics_count; r++) {
+        const hu_numerics_record *row = &history->numerics[r];
+        if (row->skipped || !lost(row, loss->number, &here, &here_of)) continue;
+        count += (double)here;
+        of += (double)here_of;
+        loss->all_steps += row->steps;
+    }
+    loss->all = of > 0.0 ? count / of : 0.0;
+}
+
 /* Over all records of steps that were taken. */
 hu_closest hu_closest_find(const hu_explaining *x) {
     hu_closest closest = {.all_current = true, .wire_scaling = following_scaling(&x->run)};
@@ -106,8 +154,32 @@ hu_closest hu_closest_find(const hu_explaining *x) {
         for (uint32_t i = 0; i < l.row->tensor_count; i++) look_at(&l, &l.row->tensor[i]);
         look_at_updates(&l);
     }
+    add_all(x->run.history, saturated, &closest.saturation);
+    add_all(x->run.history, vanished, &closest.underflow);
+    add_all(x->run.history, not_updated, &closest.updates);
     if (!closest.rounds_wire) closest.wire_scaling = NULL;
     return closest;
+}
+
+/* ---- in trouble ---- */
+
+/* Whether an event of a tensor stands behind another one in the list by shares. */
+static bool is_behind(const hu_event_record *event, const hu_event_record *other) {
+    double share = hu_event_share(event), of_other = hu_event_share(other);
+    return share != of_other ? share < of_other : event > other;
+}
+
+const hu_event_record *hu_closest_troubled(const hu_explaining *x, const hu_event_record *last) {
+    const hu_event_record *found = NULL;
+    for (size_t e = 0; e < x->run.history->event_count; e++) {
+        const hu_event_record *event = &x->run.history->events[e];
+        uint32_t place = x->why.place[event->tensor];
+        bool is_loss = strcmp(event->kind, hu_event_name(HU_EVENT_OF_UNDERFLOW)) == 0;
+        if (!is_loss || place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
+        if (last && !is_behind(event, last)) continue;
+        if (!found || is_behind(found, event)) found = event;
+    }
+    return found;
 }
 
 /* ---- told ---- */

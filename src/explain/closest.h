@@ -4,11 +4,14 @@
 #include "explain/facts.h"
 #include "show/json.h"
 
-/* A tensor with the share that it lost in the steps of a row. */
+/* A tensor with the share that it lost in the steps of a row, the worst of all. */
 typedef struct hu_closest_loss {
     const char *tensor, *format; /* NULL: none. Borrowed: from the history, as all texts */
     double share;
     int64_t step, steps; /* the last of these, and how many they are */
+    uint32_t number;     /* of the tensor in the history */
+    double all;          /* share in all rows that counted it, without skipped steps */
+    int64_t all_steps;   /* steps of these */
 } hu_closest_loss;
 
 /* The rounded tensors nearest to a death in the whole run: the one whose largest number came
@@ -30,6 +33,11 @@ typedef struct hu_closest {
     hu_closest_loss updates;    /* of a weight without a master, of those that were not zero */
 } hu_closest;
 hu_closest hu_closest_find(const hu_explaining *x);
+
+/* The event by which a tensor is in trouble (journal/trouble.h) with the next smaller share behind
+ * `last`, of equal ones the one that was told later; last NULL: the largest. NULL: there is no
+ * more. Borrowed: from the history. */
+const hu_event_record *hu_closest_troubled(const hu_explaining *x, const hu_event_record *last);
 
 /* New reference; NULL if out of memory. */
 json_t *hu_closest_json(const hu_explaining *x);

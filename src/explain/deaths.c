@@ -152,8 +152,7 @@ static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_k
     }
 }
 
-/* Share of its numbers that a tensor lost while the event held. */
-static double share_of(const hu_event_record *event) {
+double hu_event_share(const hu_event_record *event) {
     uint64_t count = event->steps ? event->held : event->count;
     uint64_t of = event->steps ? event->could_be : event->elements;
     return of ? (double)count / (double)of : 0.0;
@@ -172,7 +171,7 @@ static bool take_event(const hu_why *why, const hu_event_record *event, hu_death
                         .event = event,
                         .last = event->last,
                         .steps = event->steps};
-    death->share = share_of(event);
+    death->share = hu_event_share(event);
     bool is_value = why->walk->tensor[place].kind == HU_TENSOR_VALUE;
     death->lasted = lasted(why, event, is_value);
     return death->lasted >= HU_DEAD_LASTED;

@@ -15,6 +15,10 @@
 /* Makes the list of deaths of a run whose names and formats are known. HU_ERR_MEMORY. */
 hu_status hu_deaths_find(hu_why *why);
 
+/* Share of its numbers that a tensor lost while the event held; of the first step alone where rows
+ * do not tell. */
+double hu_event_share(const hu_event_record *event);
+
 /* The loss by which a tensor was gone in a step: most of its nonzero numbers became zero, or all of
  * them are zero, and that lasted. It is one however much was left, unlike those of hu_deaths_find.
  * *death: filled if there is one. */

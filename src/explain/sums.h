@@ -10,10 +10,9 @@
 #ifndef HU_EXPLAIN_SUMS_H
 #define HU_EXPLAIN_SUMS_H
 #include "explain/why.h"
+#include "journal/events.h"
 
-#define HU_SUMS_SATURATED 0.01
-#define HU_SUMS_FLUSHED 0.5
-#define HU_SUMS_STALLED 0.9
+/* Of terms, where sums may be why a training does not go well. */
 #define HU_SUMS_SLOWED 0.7
 
 /* The death of a product; false: it has none. What saturates or is flushed stalls too, so that it

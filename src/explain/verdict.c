@@ -8,6 +8,7 @@
 #include "explain/deaths.h"
 #include "explain/followed.h"
 #include "explain/sums.h"
+#include "journal/history_trouble.h"
 
 /* ---- names ---- */
 
@@ -224,6 +225,7 @@ hu_status hu_why_create(const hu_opened_run *run, hu_why *why) {
     HU_TRY(read_formats(why));
     find_names(why);
     why->skipped = history->skip_count;
+    HU_TRY(hu_trouble_of_run(history, why->walk, &why->trouble));
     HU_TRY(hu_deaths_find(why));
     find_death(why);
     finish(why, &why->death);

@@ -30,8 +30,7 @@ size_t hu_why_steps_done(const hu_history *history) {
 }
 
 bool hu_why_is_vector(const hu_why *why, uint32_t place) {
-    const hu_value_info *value = &why->walk->graph->value[why->walk->tensor[place].value];
-    return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
+    return hu_tensor_is_vector(why->walk->graph, why->walk->tensor[place]);
 }
 
 bool hu_why_may_vanish(const hu_why *why, uint32_t place) {

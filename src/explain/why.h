@@ -10,6 +10,7 @@
 #include "explain/adders.h"
 #include "graph/walk.h"
 #include "journal/history.h"
+#include "journal/trouble.h"
 
 typedef enum hu_death_kind {
     HU_DEATH_NONE,
@@ -90,6 +91,7 @@ typedef struct hu_why {
     size_t skipped;     /* steps in all */
     bool *is_gone;      /* [walk->count] behind the death, and all zero in its step (followed.h) */
     uint32_t gone;      /* how many are */
+    hu_trouble trouble; /* as the training told it */
 } hu_why;
 
 /* How a tensor was at a step: by the record that holds it; of a step whose histogram says more than

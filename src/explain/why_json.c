@@ -187,7 +187,13 @@ json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
         verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
         (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
         death_json(x, &x->why.end), "closest", hu_closest_json(x), "losses", deaths_json(x));
+    const hu_trouble *trouble = &x->why.trouble;
     if (object) json_object_set_new(object, "gone", gone_json(x));
+    if (object)
+        json_object_set_new(object, "trouble",
+                            json_pack("{s:I, s:I, s:I}", "tensors_lost", (json_int_t)trouble->lost,
+                                      "tensors_gone", (json_int_t)trouble->gone, "sums_failed",
+                                      (json_int_t)trouble->sums));
     if (object) json_object_set_new(object, "sums", hu_sums_run_json(x));
     if (object && x->run.history->collapsed)
         json_object_set_new(object, "collapsed", json_string(x->run.history->collapsed));

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "journal/trouble.h"
+
 static void write_product(hu_append *file, const char *layer, const hu_node_products *products,
                           int role, const char *separator) {
     char text[128] = "";
@@ -26,6 +28,27 @@ void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_
             is_first = false;
         }
     if (!is_first) hu_append_text(file, "]");
+}
+
+static bool is_in_trouble(const hu_node_products *products, int role) {
+    const hu_gemm_counts *c = &products->counts[role];
+    if (c->values == 0 || c->terms == 0) return false;
+    double values = (double)c->values;
+    return hu_sums_are_in_trouble(&products->accumulation.accumulator[role],
+                                  (double)c->overflow / values, (double)c->subnormal / values,
+                                  (double)c->stalled / (double)c->terms);
+}
+
+bool hu_counted_products_trouble(const hu_edge_table *edges, uint8_t *failed) {
+    bool is_new = false;
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+            uint8_t *mark = &failed[n * HU_PRODUCT_ROLES + (uint32_t)role];
+            if (*mark || !is_in_trouble(&edges->products[n], role)) continue;
+            *mark = 1;
+            is_new = true;
+        }
+    return is_new;
 }
 
 void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {

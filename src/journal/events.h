@@ -15,6 +15,13 @@
 /* And of the elements of a parameter whose update was not zero. */
 #define HU_EVENT_LOST 0.5
 
+/* And of the sums of a product in a counted step: of those beyond the largest finite number, of
+ * those that a format without subnormals flushed, and of terms of two nonzero factors that changed
+ * nothing. */
+#define HU_SUMS_SATURATED 0.01
+#define HU_SUMS_FLUSHED 0.5
+#define HU_SUMS_STALLED 0.9
+
 enum {
     HU_EVENT_OF_NAN,
     HU_EVENT_OF_INFINITY, /* of a tensor that is not rounded */

@@ -135,17 +135,29 @@ static void put_turns(lines *l, const json_t *row) {
     if (*before == ',') put(l, ")");
 }
 
+/* "  6 tensors and the sums of 1 product in trouble" */
+static void put_trouble(lines *l, const json_t *row) {
+    long long tensors = whole(row, "tensors_lost") + whole(row, "tensors_gone");
+    long long sums = whole(row, "sums_failed");
+    if (tensors + sums == 0) return;
+    put(l, "  ");
+    if (tensors > 0) put(l, "%lld tensor%s", tensors, tensors > 1 ? "s" : "");
+    if (sums > 0)
+        put(l, "%sthe sums of %lld product%s", tensors > 0 ? " and " : "", sums,
+            sums > 1 ? "s" : "");
+    put(l, " in trouble");
+}
+
 /* What a line of an epoch and one inside of it have in common behind their beginnings. */
 static void put_state(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES], number[HU_FIXED_BYTES];
-    long long lost = whole(row, "tensors_lost");
     put(l, "  loss %s", hu_fixed_text(hu_json_real(row, "loss"), 4, number));
     put_turns(l, row);
     put_metric(l, "  ", row, "metric");
     put(l, "  lr %.4g  %s %s/s  %s left", hu_json_real(row, "lr"),
         hu_fixed_text(hu_json_real(row, "per_second"), 0, number), word(row, "counted"),
         hu_duration_text(hu_json_real(row, "left_seconds"), span));
-    if (lost > 0) put(l, "  %lld tensor%s in trouble", lost, lost > 1 ? "s" : "");
+    put_trouble(l, row);
     if (whole(row, "skipped") > 0) put(l, "  %lld skipped", whole(row, "skipped"));
 }
 
@@ -198,12 +210,8 @@ const char *hu_progress_text(const json_t *row, char *text) {
     static const struct {
         const char *event;
         void (*put)(lines *l, const json_t *row);
-    } kinds[] = {{"start", put_start},
-                 {"epoch", put_epoch},
-                 {"step", put_step},
-                 {"end", put_end},
-                 {"row", put_row},
-                 {"data", put_data_changed}};
+    } kinds[] = {{"start", put_start}, {"epoch", put_epoch}, {"step", put_step},
+                 {"end", put_end},     {"row", put_row},     {"data", put_data_changed}};
     lines l = {text, 0};
     text[0] = '\0';
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)

@@ -28,8 +28,8 @@ typedef struct entry {
 } entry;
 
 /* Head of the state; behind it the entries of the sums, those of the kept steps, how long events
- * held in the steps of the sums, and what has ever befallen each tensor, one bit per event. All in
- * one block, which is what checkpoints hold. */
+ * held in the steps of the sums, what has ever befallen each tensor, one bit per event, and which
+ * products' sums have ever been in trouble. All in one block, which is what checkpoints hold. */
 typedef struct book {
     uint64_t fingerprint;
     int64_t pending_steps, pending_last; /* steps in the sums, and the last of them */
@@ -48,16 +48,21 @@ struct hu_recorder {
     entry *ring[RING];  /* oldest first */
     hu_held *held;      /* [walk.count][HU_EVENTS] */
     uint16_t *befallen; /* [walk.count] */
-    bool is_first;      /* element of the list that is being written */
+    uint8_t *failed;    /* [node_count][HU_PRODUCT_ROLES] 1: sums that were in trouble */
+    bool *marked;       /* [walk.count] for hu_trouble_of_tensors */
+    hu_trouble trouble;
+    bool is_known; /* trouble is that of now */
+    bool is_first; /* element of the list that is being written */
     hu_exponents_fn *seen;
     void *seen_context;
 };
 
 /* ---- opening ---- */
 
-static size_t book_bytes(size_t tensors) {
+static size_t book_bytes(size_t tensors, size_t nodes) {
     return sizeof(book) + (RING + 1) * tensors * sizeof(entry) +
-           tensors * HU_EVENTS * sizeof(hu_held) + tensors * sizeof(uint16_t);
+           tensors * HU_EVENTS * sizeof(hu_held) + tensors * sizeof(uint16_t) +
+           nodes * HU_PRODUCT_ROLES;
 }
 
 hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, size_t *bytes,
@@ -66,7 +71,7 @@ hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, s
     hu_status st = hu_walk_create(graph, hu_walk_more(edges), &walk);
     if (st != HU_OK) return st;
     *tensors = walk.count;
-    *bytes = book_bytes(walk.count);
+    *bytes = book_bytes(walk.count, graph->node_count);
     hu_walk_free(&walk);
     return HU_OK;
 }
@@ -75,14 +80,16 @@ hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, s
 static hu_status make_book(hu_recorder *r) {
     void *block;
     size_t tensors = r->walk.count;
-    r->book_bytes = book_bytes(tensors);
-    hu_status st = hu_alloc(r->book_bytes, &block);
+    r->book_bytes = book_bytes(tensors, r->walk.graph->node_count);
+    hu_status st = HU_NEW_ARRAY(&r->marked, tensors + 1);
+    if (st == HU_OK) st = hu_alloc(r->book_bytes, &block);
     if (st != HU_OK) return st;
     r->book = block;
     r->pending = (entry *)(void *)(r->book + 1);
     for (int i = 0; i < RING; i++) r->ring[i] = r->pending + (size_t)(i + 1) * tensors;
     r->held = (hu_held *)(void *)(r->pending + (RING + 1) * tensors);
     r->befallen = (uint16_t *)(void *)(r->held + tensors * HU_EVENTS);
+    r->failed = (uint8_t *)(void *)(r->befallen + tensors);
     return HU_OK;
 }
 
@@ -90,8 +97,8 @@ static hu_status make_book(hu_recorder *r) {
 static uint64_t fingerprint_of(const hu_walk *walk) {
     char name[HU_TENSOR_NAME_BYTES];
     XXH64_state_t state;
-    /* Other versions kept other things of each tensor. */
-    XXH64_reset(&state, sizeof(entry) + HU_EVENTS * sizeof(hu_held));
+    /* Other versions kept other things of each tensor, and nothing of sums. */
+    XXH64_reset(&state, sizeof(entry) + HU_EVENTS * sizeof(hu_held) + 1);
     for (uint32_t i = 0; i < walk->count; i++) {
         hu_tensor_name(walk->graph, walk->tensor[i], name);
         XXH64_update(&state, name, strlen(name) + 1);
@@ -177,15 +184,10 @@ static hu_event_counts present_counts(const hu_recorder *r, uint32_t i, int64_t 
 
 /* ---- events ---- */
 
-/* A parameter of one dimension, or its gradient. */
-static bool is_vector(const hu_recorder *r, uint32_t i) {
-    const hu_value_info *value = &r->walk.graph->value[r->walk.tensor[i].value];
-    return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
-}
-
 /* Biases begin as zeros. */
 static bool may_be_zero(const hu_recorder *r, uint32_t i) {
-    return r->walk.tensor[i].kind == HU_TENSOR_VALUE && is_vector(r, i);
+    hu_tensor tensor = r->walk.tensor[i];
+    return tensor.kind == HU_TENSOR_VALUE && hu_tensor_is_vector(r->walk.graph, tensor);
 }
 
 /* Writes those of the tensor's events that are new. */
@@ -196,6 +198,7 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_even
     events &= ~(unsigned)r->befallen[i];
     if (events == 0) return;
     r->befallen[i] = (uint16_t)(r->befallen[i] | events);
+    r->is_known = false;
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
     for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
@@ -416,6 +419,9 @@ hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_s
     hu_status st = HU_OK;
     r->run = run;
     HU_TRY(note_tensors(r, step, end));
+    /* One that is skipped had a loss scale that was too large. */
+    if (end == HU_STEP_DONE && hu_counted_products_trouble(r->edges, r->failed))
+        r->is_known = false;
     HU_TRY(write_histograms(r, step));
     if (end != HU_STEP_DONE) HU_TRY(write_steps(r));
 done:
@@ -444,11 +450,14 @@ hu_status hu_recorder_line(hu_recorder *r, const char *line) {
     return end_line(r->numerics, line);
 }
 
-uint32_t hu_recorder_lost(const hu_recorder *r) {
-    uint32_t lost = 0;
-    for (uint32_t i = 0; i < r->walk.count; i++)
-        lost += (r->befallen[i] & 1u << HU_EVENT_OF_UNDERFLOW) && !is_vector(r, i);
-    return lost;
+hu_trouble hu_recorder_trouble(hu_recorder *r) {
+    if (r->is_known) return r->trouble;
+    r->trouble = (hu_trouble){0};
+    hu_trouble_of_tensors(&r->walk, r->befallen, r->marked, &r->trouble);
+    for (size_t p = 0; p < (size_t)r->edges->node_count * HU_PRODUCT_ROLES; p++)
+        r->trouble.sums += r->failed[p];
+    r->is_known = true;
+    return r->trouble;
 }
 
 /* ---- checkpoints ---- */
@@ -477,6 +486,7 @@ hu_status hu_recorder_restore(hu_recorder *r, const void *data, size_t bytes) {
                        "sums",
                        (long long)head.ring_count, (long long)head.pending_steps);
     memcpy(r->book, data, bytes);
+    r->is_known = false;
     return HU_OK;
 }
 
@@ -490,6 +500,7 @@ void hu_recorder_close(hu_recorder *r) {
     hu_append_close(r->numerics);
     hu_append_close(r->histograms);
     hu_walk_free(&r->walk);
+    hu_free(r->marked);
     hu_free(r->book);
     hu_free(r);
 }

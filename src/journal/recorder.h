@@ -8,6 +8,7 @@
 #ifndef HU_JOURNAL_RECORDER_H
 #define HU_JOURNAL_RECORDER_H
 #include "engine/run.h"
+#include "journal/trouble.h"
 
 typedef struct hu_recorder hu_recorder;
 
@@ -50,9 +51,8 @@ hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
 /* Writes the sums since the last row, if any step was noted since. */
 hu_status hu_recorder_row(hu_recorder *recorder);
 
-/* How many tensors lost half of their nonzero numbers or more to rounding in some step; parameters
- * of one dimension are left out. */
-uint32_t hu_recorder_lost(const hu_recorder *recorder);
+/* What is in trouble after the steps that were noted. */
+hu_trouble hu_recorder_trouble(hu_recorder *recorder);
 
 /* What the next rows depend on, for a checkpoint; and back, unless it is of other tensors: then the
  * rows begin anew. HU_ERR_CORRUPT. Borrowed: valid until the recorder changes. */

@@ -1,4 +1,4 @@
-/* The first sentences of a page: which runs broke, where, and what to try. */
+/* The first sentences of a page: which runs broke or are in trouble, where, and what to try. */
 #include <stdio.h>
 #include <string.h>
 
@@ -49,17 +49,43 @@ static void put_run(hu_page *page, const hu_report *report, const hu_report_run 
     hu_html_alarm(page, first, text);
 }
 
-void hu_report_endings(hu_page *page, const hu_report *report) {
-    int kind, shown = 0, all = 0;
-    char text[160];
-    for (size_t i = 0; i < report->count; i++) {
-        if (!reason_of(&report->run[i], &kind)) continue;
-        if (all++ >= MOST) continue;
-        put_run(page, report, &report->run[i]);
-        shown++;
-    }
+static bool is_broken(const hu_report_run *run) {
+    int kind;
+    return reason_of(run, &kind) != NULL;
+}
+
+/* Of a run that came to its end, by the measure of what the training told. */
+static bool is_in_trouble(const hu_report_run *run) {
+    return !is_broken(run) && hu_is_in_trouble(&run->trouble);
+}
+
+static void put_trouble(hu_page *page, const hu_report *report, const hu_report_run *run) {
+    char first[FIRST_BYTES], text[TEXT_BYTES], words[HU_TROUBLE_BYTES];
+    snprintf(first, sizeof first, "%.200s lost numbers to rounding.",
+             report->count == 1 ? "This run" : run->label);
+    hu_trouble_words(&run->trouble, words);
     snprintf(text, sizeof text,
-             "%d more runs broke or learned nothing: see the notes below the results.",
-             all - shown);
-    if (all > shown) hu_html_note(page, text);
+             "%c%s. `halfulp why %.400s` says whether that did harm, and what would repair it.",
+             words[0] >= 'a' && words[0] <= 'z' ? words[0] - 'a' + 'A' : words[0], words + 1,
+             run->folder);
+    hu_html_alarm(page, first, text);
+}
+
+/* The first of the runs that are so; of the others how many. */
+static void put_all(hu_page *page, const hu_report *report, bool (*has)(const hu_report_run *run),
+                    void (*put)(hu_page *page, const hu_report *report, const hu_report_run *run),
+                    const char *more) {
+    int all = 0;
+    char text[160];
+    for (size_t i = 0; i < report->count; i++)
+        if (has(&report->run[i]) && all++ < MOST) put(page, report, &report->run[i]);
+    snprintf(text, sizeof text, "%d more runs %s", all - MOST, more);
+    if (all > MOST) hu_html_note(page, text);
+}
+
+void hu_report_endings(hu_page *page, const hu_report *report) {
+    put_all(page, report, is_broken, put_run,
+            "broke or learned nothing: see the notes below the results.");
+    put_all(page, report, is_in_trouble, put_trouble,
+            "lost numbers to rounding: see the tables of what it lost.");
 }

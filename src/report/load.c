@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "config/config.h"
 #include "journal/folder.h"
+#include "journal/history_trouble.h"
+#include "journal/history_walk.h"
 #include "journal/owned.h"
 #include "journal/runs.h"
 #include "report/roles.h"
@@ -56,6 +58,14 @@ static hu_status read_confusion(hu_report_run *run) {
     return st;
 }
 
+static hu_status find_trouble(hu_report_run *run) {
+    hu_walk walk;
+    hu_status st = hu_history_walk(run->history, run->graph, &walk);
+    if (st == HU_OK) st = hu_trouble_of_run(run->history, &walk, &run->trouble);
+    hu_walk_free(&walk);
+    return st;
+}
+
 /* Files that could not be read leave their sections out and are named on the page. */
 static void read_files(hu_report_run *run) {
     if (hu_result_read(run->folder, &run->result) != HU_OK)
@@ -71,7 +81,7 @@ static void read_files(hu_report_run *run) {
     if (run->history->warning[0]) add_missing(run, run->history->warning, "");
     if (!run->history->plan) add_missing(run, "no plan.json", "no groups");
     if (run->history->histogram_count == 0) add_missing(run, "no histograms", "");
-    if (hu_report_find_tensors(run) != HU_OK)
+    if (hu_report_find_tensors(run) != HU_OK || find_trouble(run) != HU_OK)
         add_missing(run, "no roles of tensors, no groups", hu_last_error());
 }
 

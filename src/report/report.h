@@ -10,6 +10,7 @@
 #include "journal/history.h"
 #include "journal/names.h"
 #include "journal/result.h"
+#include "journal/trouble.h"
 #include "show/chart.h"
 #include "show/json.h"
 #include "show/page.h"
@@ -34,6 +35,7 @@ typedef struct hu_report_run {
     hu_graph *graph; /* NULL: the folder has none that can be read */
     hu_tensor
         *tensor; /* [history->tensors.count] what each is in the graph; value HU_NONE: nothing */
+    hu_trouble trouble; /* nothing where there is no graph */
     char missing[1024]; /* what the folder lacks; "": nothing */
 } hu_report_run;
 

@@ -110,8 +110,11 @@ hu_status hu_session_judge_along(hu_session *session);
 /* The judged samples as the progress record knows them, into the result. */
 hu_status hu_session_give_metric(hu_session *session, hu_session_result *result);
 
-/* The verb that a person may want next: "why" of a training that diverged, collapsed or lost
- * numbers, else "predict". Borrowed: valid for ever. */
+/* What is in trouble so far; nothing in a process that does not write the folder. */
+hu_trouble hu_session_trouble(const hu_session *session);
+
+/* The verb that a person may want next: "why" of a training that diverged, collapsed or has
+ * tensors or sums in trouble, else "predict". Borrowed: valid for ever. */
 const char *hu_session_next(const hu_session *session, const hu_session_result *result);
 
 /* The JSON object of `train --json`. New reference; NULL if out of memory. */

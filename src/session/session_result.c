@@ -10,10 +10,15 @@
 #include "session/warnings.h"
 #include "session/wire_result.h"
 
+hu_trouble hu_session_trouble(const hu_session *session) {
+    hu_recorder *recorder = session->folder.numerics;
+    return recorder ? hu_recorder_trouble(recorder) : (hu_trouble){0};
+}
+
 const char *hu_session_next(const hu_session *session, const hu_session_result *result) {
-    const hu_recorder *recorder = session->folder.numerics;
+    hu_trouble trouble = hu_session_trouble(session);
     bool is_hurt = result->has_diverged || result->collapse[0];
-    return is_hurt || (recorder && hu_recorder_lost(recorder) > 0) ? "why" : "predict";
+    return is_hurt || hu_is_in_trouble(&trouble) ? "why" : "predict";
 }
 
 /* "tokens_per_second", of tasks whose samples have places. */

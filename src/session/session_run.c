@@ -34,11 +34,10 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
 /* What has been measured by now; metric: NaN where no evaluation was behind the step. */
 static hu_talk_state talk_state(const hu_session *session, const hu_step_report *report,
                                 double metric) {
-    const hu_recorder *recorder = session->folder.numerics;
     return (hu_talk_state){.report = report,
                            .rate = rate_of(session),
                            .metric = metric,
-                           .lost = recorder ? hu_recorder_lost(recorder) : 0};
+                           .trouble = hu_session_trouble(session)};
 }
 
 /* What one process writes for all of them: rows, and what the model was judged by. */
@@ -129,11 +128,11 @@ static hu_status find_collapse(const hu_session *session, hu_session_result *res
 
 /* Where to look, when rounding took much. */
 static void tell_losses(const hu_session *session) {
-    unsigned lost = session->folder.numerics ? hu_recorder_lost(session->folder.numerics) : 0;
-    if (lost > 0)
-        hu_listener_tell(
-            session->listener, "note: %u tensor%s nonzero numbers or more; `halfulp why %s`", lost,
-            lost > 1 ? "s lost half of their" : " lost half of its", session->folder.path);
+    char words[HU_TROUBLE_BYTES];
+    hu_trouble trouble = hu_session_trouble(session);
+    if (hu_is_in_trouble(&trouble))
+        hu_listener_tell(session->listener, "note: %s; `halfulp why %s`",
+                         hu_trouble_words(&trouble, words), session->folder.path);
 }
 
 /* The last row of progress.jsonl. */

@@ -118,14 +118,16 @@ static json_t *state_json(const hu_talk *talk, const hu_talk_state *state, doubl
     double per_epoch = (double)hu_trainer_steps_per_epoch(talk->trainer);
     double places = (double)hu_trainer_places(talk->trainer);
     json_t *facts = json_pack(
-        "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I}", "step", (json_int_t)done,
-        "steps", (json_int_t)talk->steps, "epoch", hu_json_number((double)done / per_epoch),
-        "epochs", hu_json_number((double)talk->steps / per_epoch), "loss", hu_json_number(loss),
-        "lr", hu_json_number(report->lr), "per_second", hu_json_number(state->rate * places),
-        "counted", hu_task_counted(hu_trainer_task(talk->trainer)), "seconds",
+        "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:I}", "step",
+        (json_int_t)done, "steps", (json_int_t)talk->steps, "epoch",
+        hu_json_number((double)done / per_epoch), "epochs",
+        hu_json_number((double)talk->steps / per_epoch), "loss", hu_json_number(loss), "lr",
+        hu_json_number(report->lr), "per_second", hu_json_number(state->rate * places), "counted",
+        hu_task_counted(hu_trainer_task(talk->trainer)), "seconds",
         hu_json_number(hu_seconds_now() - talk->began), "left_seconds",
-        hu_json_number(left_of(talk, done)), "tensors_lost", (json_int_t)state->lost, "skipped",
-        (json_int_t)talk->skipped);
+        hu_json_number(left_of(talk, done)), "tensors_lost", (json_int_t)state->trouble.lost,
+        "tensors_gone", (json_int_t)state->trouble.gone, "sums_failed",
+        (json_int_t)state->trouble.sums, "skipped", (json_int_t)talk->skipped);
     for (int t = 0; facts && report->turns > 1 && t < report->turns; t++) {
         char key[64];
         snprintf(key, sizeof key, "loss_%.40s", report->turn[t].name);

@@ -2,6 +2,7 @@
 #ifndef HU_SESSION_TALK_H
 #define HU_SESSION_TALK_H
 #include "journal/progress.h"
+#include "journal/trouble.h"
 #include "session/opening.h"
 
 /* The voice of one process of a training; all zero: it says nothing. */
@@ -20,9 +21,9 @@ typedef struct hu_talk {
 /* What was measured up to the end of a step. */
 typedef struct hu_talk_state {
     const hu_step_report *report;
-    double rate;   /* samples a second, NaN: none yet */
-    double metric; /* as the evaluation behind the step found it, NaN: there was none */
-    uint32_t lost; /* tensors that lost half of their numbers so far */
+    double rate;        /* samples a second, NaN: none yet */
+    double metric;      /* as the evaluation behind the step found it, NaN: there was none */
+    hu_trouble trouble; /* so far */
 } hu_talk_state;
 
 /* Begins: opens the file (writes: whether this process writes the folder), warns, and tells what is

@@ -30,6 +30,7 @@ typedef struct outcome {
     hu_result_metric metric;
     double loss;
     size_t deaths;
+    hu_trouble trouble; /* that did not kill */
     const char *verdict;
     bool is_lost; /* collapsed: came to its end, and ended at guessing level */
 } outcome;
@@ -182,6 +183,7 @@ static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
     if (json_object_get(result, "diverged")) o->loss = (double)NAN; /* of no step that was taken */
     o->is_lost = x->run.history->collapsed != NULL;
     o->deaths = x->why.death_count;
+    o->trouble = x->why.trouble;
     o->verdict = verdicts[x->why.verdict];
 }
 

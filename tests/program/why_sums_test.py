@@ -1,5 +1,6 @@
 """`why` of runs that round more than tensors: accumulators, gradients between workers, state, scales of blocks."""
 import json
+import re
 
 import program
 from program import call
@@ -78,5 +79,71 @@ def all_clear(checks, cwd):
                 in out and "Scales of blocks" not in out, f"{most}: {out}")
 
 
+# words: of the measure; hurt: whether numbers died
+TROUBLE = {
+    "lost": (["precision=e5m1"], ["tensors_lost"], False),
+    "gone": (["precision=e4m3fn", "scaler=none"], ["tensors_lost", "tensors_gone"], True),
+    "sums": (["precision=hfp8", "accumulator=fmac:e4m3", "accumulator.count_every=8"], ["sums_failed"], True),
+    "none": ([], [], False),
+}
+
+
+def words_of(lost, gone, sums):
+    text = f"{lost} tensor{'s lost half of their' if lost > 1 else ' lost half of its'} nonzero numbers or more" if lost else ""
+    text += f", {gone} behind {'them' if lost > 1 else 'it'} {'are' if gone > 1 else 'is'} all zero" if gone else ""
+    text += "; " if text and sums else ""
+    return text + (f"sums of {sums} product{'s' if sums > 1 else ''} overflowed, vanished or stopped growing in their "
+                   f"accumulator{'s' if sums > 1 else ''}" if sums else "")
+
+
+def one_measure(checks, cwd):
+    """What a training says while it runs and at its end, the first sentence of why and the report's box are one count."""
+    for name, (keys, kinds, hurt) in TROUBLE.items():
+        words = [*CNN, "data=glyphs", "data.limit=300", "data.test_limit=300", "batch=32", "threads=1", "steps=40", *keys,
+                 f"run.dir={name}", "quiet=off"]
+        code, said, err = call("train", *words, cwd=cwd)
+        (_, out, _), found = call("why", name, cwd=cwd), why(cwd, name)
+        counts = found["trouble"]
+        checks.same((code, [kind for kind, count in counts.items() if count]), (0, kinds), f"{name}: {counts}")
+        with open(f"{cwd}/{name}/progress.jsonl") as file:
+            epochs = [row for row in map(json.loads, file) if row["event"] == "epoch"]
+        checks.same({kind: epochs[-1][kind] for kind in counts}, counts, f"{name}: the last epoch's line and why")
+        tensors, text = counts["tensors_lost"] + counts["tensors_gone"], words_of(*counts.values())
+        collapsed = "collapsed" in found  # which the box tells instead, and which leads to why, too
+        checks.same((f"note: {text}; `halfulp why {name}`\n" in err, f"next: halfulp why {name}\n" in said, "note: " in err),
+                    (bool(text), bool(text) or collapsed, bool(text)), f"{name}: the end of the training: {err} {said}")
+        checks.that(not collapsed or name in ("gone", "sums"), f"{name} learns")
+        checks.that(not tensors or re.search(f"  {tensors} tensors?( and the sums of . products?)? in trouble", err), err)
+        checks.that(not counts["sums_failed"] or "product" in err, err)
+        checks.same(found["verdict"], "hurt" if hurt else "fine", f"{name}: the verdict")
+        first = (f"{name} went on to step 39, but numbers died on the way: {text}." if hurt else
+                 f"{name}: up to step 39, {text}, but nothing died." if text else f"{name}: nothing died up to step 39.")
+        checks.that(out.startswith(first), f"{name}: {first} in {out}")
+        with open(f"{cwd}/{name}/report.html") as file:
+            page = file.read()
+        box = f"{text[:1].upper()}{text[1:]}. `halfulp why {name}` says whether"
+        checks.same(f"This run lost numbers to rounding.</strong> {box}" in page, bool(text) and not collapsed, f"{name}: the report's box")
+    with open(f"{cwd}/lost/numerics.jsonl") as file:
+        lines = [json.loads(line) for line in file]
+    lost, out = {}, call("why", "lost", cwd=cwd)[1]
+    for tensor, kind, steps, last, count, of in (held for line in lines for held in line.get("held", [])):
+        if kind == "underflow":
+            one = lost.setdefault(tensor, [0, 0, 0, 0])
+            one[:] = [one[0] + steps, last, one[2] + count, one[3] + of]
+    for tensor, (steps, last, count, of) in sorted(lost.items(), key=lambda one: one[1][2] / one[1][3])[-3:]:
+        lasted = f"in {steps} steps up to {last}" if steps > 1 else "in one step"
+        checks.that(re.search(rf"  step \d+ +{re.escape(tensor)} +e5m1 +{100 * count / of:.3g} % of its nonzero numbers {lasted}\n",
+                              out), f"{tensor}, {lasted}: {out}")
+    most = why(cwd, "lost")["closest"]
+    rows = [row for line in lines for row in line.get("tensors", []) if row[0] == most["underflow_tensor"]]
+    share = sum(row[4] for row in rows) / sum(row[2] - (row[6] - row[4]) - row[7] for row in rows)
+    checks.that(f"its worst {most['underflow_steps']} steps, up to {most['underflow_step']}; {100 * share:.3g} % over all "
+                "40 steps that counted it.\n" in out or
+                f"its worst step, {most['underflow_step']}; {100 * share:.3g} % over all 40 steps" in out, f"{share}: {out}")
+    code, said, err = call("resume", "sums", "steps=42", "accumulator.count_every=0", cwd=cwd)
+    checks.that(code == 0 and "note: sums of " in err and "next: halfulp why sums\n" in said,
+                f"a run that goes on knows what failed before: {said} {err}")
+
+
 if __name__ == "__main__":
-    program.main(adders, all_clear)
+    program.main(adders, all_clear, one_measure)

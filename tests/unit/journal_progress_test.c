@@ -73,6 +73,12 @@ static void events_are_lines(void **state) {
                  "\"per_second\":10.0,\"counted\":\"tokens\",\"left_seconds\":4000,"
                  "\"tensors_lost\":0,\"skipped\":0}",
                  "step 7/9  loss 1.5000  lr 0.1  10 tokens/s  1:06:40 left");
+    assert_lines(
+        "{\"event\":\"step\",\"step\":7,\"steps\":9,\"loss\":1.5,\"lr\":0.1,"
+        "\"per_second\":10.0,\"counted\":\"tokens\",\"left_seconds\":4000,"
+        "\"tensors_lost\":1,\"tensors_gone\":14,\"sums_failed\":2}",
+        "step 7/9  loss 1.5000  lr 0.1  10 tokens/s  1:06:40 left  15 tensors and the sums "
+        "of 2 products in trouble");
     assert_lines("{\"event\":\"end\",\"state\":\"diverged\",\"step\":4,\"seconds\":3.0,"
                  "\"reason\":\"no\"}",
                  "diverged after 4 steps, 0:03: no");
