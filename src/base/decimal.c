@@ -28,6 +28,15 @@ const char *hu_decimal_text(double value, char *text) {
     return text;
 }
 
+const char *hu_scale_text(double value, char *text) {
+    int exponent;
+    snprintf(text, HU_DECIMAL_BYTES, "%g", value);
+    bool is_power = isfinite(value) && frexp(value, &exponent) == 0.5;
+    if (is_power && strtod(text, NULL) != value)
+        snprintf(text, HU_DECIMAL_BYTES, "2^%d", exponent - 1);
+    return text;
+}
+
 /* ---- texts as numbers ---- */
 
 /* Digits that count one by one; whether others behind them are zero is all that matters of those.

@@ -15,6 +15,10 @@ enum { HU_DECIMAL_BYTES = 32 };
  * tests/unit/base_decimal_test.c. */
 const char *hu_decimal_text(double value, char *text);
 
+/* Six digits, or "2^20" of a power of two that has more: what a loss is multiplied with. text: room
+ * for HU_DECIMAL_BYTES. Gives text. Proof: tests/unit/base_decimal_test.c. */
+const char *hu_scale_text(double value, char *text);
+
 /* A finite number: |x| = significand 2^(exponent - 63). The significand has its top bit, or is 0.
  * What lies below its last bit made that bit 1 (round to odd), so that rounding it to 62 bits or
  * fewer, in any mode, is rounding x itself once. Source: Boldo, Melquiond, "Emulation of FMA and

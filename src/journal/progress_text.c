@@ -158,7 +158,7 @@ static void put_state(lines *l, const json_t *row) {
         hu_fixed_text(hu_json_real(row, "per_second"), 0, number), word(row, "counted"),
         hu_duration_text(hu_json_real(row, "left_seconds"), span));
     put_trouble(l, row);
-    if (whole(row, "skipped") > 0) put(l, "  %lld skipped", whole(row, "skipped"));
+    if (whole(row, "skipped") > 0) put(l, "  %lld skipped in this epoch", whole(row, "skipped"));
 }
 
 static void put_epoch(lines *l, const json_t *row) {

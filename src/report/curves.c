@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "report/report.h"
@@ -158,12 +159,13 @@ done:
 
 static void add_skipped(const hu_report_run *run, curve *c, char (**tip)[TIP]) {
     const hu_history *history = run->history;
+    char scale[HU_DECIMAL_BYTES];
     for (size_t i = 0; i < history->metrics_count; i++) {
         const hu_metrics_record *row = &history->metrics[i];
         if (!row->skipped) continue;
-        snprintf(**tip, TIP, "%.80s: step %lld skipped, loss scale %g%s%.60s", run->label,
-                 (long long)row->step, row->loss_scale, row->culprit ? ", first in " : "",
-                 row->culprit ? row->culprit : "");
+        snprintf(**tip, TIP, "%.80s: step %lld skipped, loss scale %s%s%.60s", run->label,
+                 (long long)row->step, hu_scale_text(row->loss_scale, scale),
+                 row->culprit ? ", first in " : "", row->culprit ? row->culprit : "");
         c->skipped[c->line.skipped_count++] = (hu_chart_mark){(double)row->step + 1.0, **tip};
         ++*tip;
     }

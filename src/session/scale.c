@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "journal/graph.h"
 #include "journal/history.h"
@@ -92,13 +93,15 @@ hu_status hu_scale_from_run(hu_config *config, const hu_precision *precision) {
 
 const char *hu_scaling_words(const hu_config *config, const hu_trainer *trainer, char *text) {
     const char *name = "none";
+    char number[HU_DECIMAL_BYTES];
     bool has_begun = hu_trainer_progress(trainer)->step > 0;
     double scale = (double)hu_trainer_scaler(trainer)->scale;
     (void)hu_config_text(config, "scaler.name", &name);
     if (strcmp(name, "none") == 0)
         snprintf(text, HU_SCALING_BYTES, "none");
     else
-        snprintf(text, HU_SCALING_BYTES, "%.16s, %s%g", name,
-                 strcmp(name, "dynamic") == 0 && !has_begun ? "from " : "", scale);
+        snprintf(text, HU_SCALING_BYTES, "%.16s, %s%s", name,
+                 strcmp(name, "dynamic") == 0 && !has_begun ? "from " : "",
+                 hu_scale_text(scale, number));
     return text;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 
 _Static_assert(sizeof(hu_loss_scale_state) == 32, "the saved state has no padding");
@@ -99,19 +100,21 @@ static void back_off(hu_loss_scale *scale) {
 static hu_status stop_rule(const hu_loss_scale *scale, int64_t step) {
     const hu_loss_scale_state *s = &scale->state;
     int32_t limit = scale->options.max_consecutive_skips;
+    char text[HU_DECIMAL_BYTES];
     if (!is_usable(s->scale))
         return hu_fail(
             HU_ERR_NONFINITE,
-            "step %lld: loss scale: found %g after %lld skipped steps in a row, expected "
+            "step %lld: loss scale: found %s after %lld skipped steps in a row, expected "
             "a number with a finite reciprocal: the gradients overflow at every scale",
-            (long long)step, (double)s->scale, (long long)s->consecutive);
+            (long long)step, hu_scale_text((double)s->scale, text), (long long)s->consecutive);
     if (limit == 0 || s->consecutive < limit) return HU_OK;
     return hu_fail(HU_ERR_NONFINITE,
                    "step %lld: gradients: found infinities or NaN in %lld steps in a row, all "
-                   "skipped, expected fewer than %d (loss scale %s, now %g): nothing is being "
+                   "skipped, expected fewer than %d (loss scale %s, now %s): nothing is being "
                    "learned; the weights are those before the first of them",
                    (long long)step, (long long)s->consecutive, (int)limit,
-                   hu_loss_scale_kinds[scale->options.kind].name, (double)s->scale);
+                   hu_loss_scale_kinds[scale->options.kind].name,
+                   hu_scale_text((double)s->scale, text));
 }
 
 /* Source: GradScaler.update: an overflow also restarts the count of good steps. */

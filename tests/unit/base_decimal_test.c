@@ -36,6 +36,27 @@ static void short_ones_are_short(void **state) {
     assert_decimal(1700000000.125, "1700000000.125");
 }
 
+static void assert_scale(double value, const char *expected) {
+    char text[HU_DECIMAL_BYTES];
+    assert_string_equal(hu_scale_text(value, text), expected);
+}
+
+/* A power of two is not told as another number. */
+static void scales_are_exact_or_short(void **state) {
+    (void)state;
+    assert_scale(1.0, "1");
+    assert_scale(512.0, "512");
+    assert_scale(524288.0, "524288");
+    assert_scale(1048576.0, "2^20");
+    assert_scale(0.5, "0.5");
+    assert_scale(ldexp(1.0, -14), "2^-14");
+    assert_scale(1e30, "1e+30");
+    assert_scale(1000000.0, "1e+06");
+    assert_scale(0.0, "0");
+    assert_scale(-1048576.0, "-1.04858e+06");
+    assert_scale((double)INFINITY, "inf");
+}
+
 /* Digits between the first and the last that is not zero. */
 static int digits_of(const char *text) {
     char digit[HU_DECIMAL_BYTES];
@@ -159,6 +180,7 @@ static void commas_are_told_from_lists(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_ones_are_short),
+                                       cmocka_unit_test(scales_are_exact_or_short),
                                        cmocka_unit_test(no_digit_is_too_much),
                                        cmocka_unit_test(texts_lose_nothing_in_silence),
                                        cmocka_unit_test(commas_are_told_from_lists),

@@ -68,7 +68,7 @@ static void events_are_lines(void **state) {
                  "\"tensors_lost\":3,\"skipped\":1,\"metric\":{\"name\":\"accuracy\","
                  "\"part\":\"test\",\"value\":0.562}}",
                  "epoch 2/5  loss 1.5000  test accuracy 56.20 %  lr 0.1  1243 images/s  0:36 left  "
-                 "3 tensors in trouble  1 skipped");
+                 "3 tensors in trouble  1 skipped in this epoch");
     assert_lines("{\"event\":\"step\",\"step\":7,\"steps\":9,\"loss\":1.5,\"lr\":0.1,"
                  "\"per_second\":10.0,\"counted\":\"tokens\",\"left_seconds\":4000,"
                  "\"tensors_lost\":0,\"skipped\":0}",
