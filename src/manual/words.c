@@ -177,7 +177,7 @@ void hu_put_accumulators(hu_page *page) {
                 "Accumulators, for accumulator=NAME: how the sum a of a product of matrices takes "
                 "its\nterms x y. R rounds to F, any number format without blocks and scale; fp32 "
                 "to float32.\n\n"
-                "  %-*s float32 with fused multiply-adds, in the order that is fastest (default)\n",
+                "  %-*s float32 with fused multiply-adds, weight gradients in strips (default)\n",
                 NAME_COLUMNS, "fp32");
     for (int i = 0; i < HU_MAC_COUNT; i++) {
         hu_page_put(page, "  %-*s ", NAME_COLUMNS, macs[i].spelled);

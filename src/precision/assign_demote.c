@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -43,6 +44,11 @@ static hu_status parse(const char *argument, hu_assignment *assignment) {
     }
     assignment->target = strtod(number, &end);
     bool is_number = end != number && (*end == '\0' || *end == ':') && *number != ' ';
+    char share[HU_DECIMAL_BYTES], point[HU_DECIMAL_BYTES];
+    snprintf(share, sizeof share, "%.*s", (int)strcspn(number, ":"), number);
+    if (hu_decimal_has_comma(share, point))
+        return hu_fail(HU_ERR_PARSE, "found '%s', expected a number with a point: %s", share,
+                       point);
     if (!is_number) return hu_fail(HU_ERR_PARSE, "found '%s', expected %s", argument, expected);
     if (!(assignment->target >= 0.0 && assignment->target <= 1.0))
         return hu_fail(HU_ERR_ARGUMENT, "found %g, expected a number within 0..1",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "session/options.h"
@@ -34,7 +35,11 @@ static bool is_of_metric(const hu_metric *metric, const char *text, size_t lengt
 }
 
 static hu_status unknown_budget(const hu_metric *metric, const char *text) {
-    char words[HU_METRIC_TEXT_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], point[HU_DECIMAL_BYTES];
+    const char *number = text + strcspn(text, ":");
+    if (*number && hu_decimal_has_comma(number + 1, point))
+        return hu_fail(HU_ERR_ARGUMENT, "budget: found '%s', expected a number with a point: %s",
+                       text, point);
     return hu_fail(HU_ERR_ARGUMENT,
                    "budget: found '%s', expected memory:S, saved:S or total:S with S within 0..1 "
                    "(share of float32's bits, of its bytes that wait for the backward pass, of all "

@@ -70,6 +70,9 @@ REFUSED = [
     # Commas for points, files for runs, numbers for formats.
     (["train", "lr=0,2"], 2, ["found '0,2', expected a finite number, with a point: 0.2\n"]),
     (["train", "data.validation=0,2"], 2, ["with a point: 0.2\n"]),
+    (["plan", "precision=demote:0,6:random"], 2, ["precision 'demote:0,6:random': found '0,6', expected a number with a point: 0.6"]),
+    (["plan", "precision=demote:memory=0,35"], 2, ["found '0,35', expected a number with a point: 0.35"]),
+    (["assign", "budget=memory:0,35", "data=glyphs"], 2, ["found 'memory:0,35', expected a number with a point: 0.35\n"]),
     (["predict", "config.yaml"], 3, ["config.yaml: no run folder (it is a file)", "halfulp predict RUN config.yaml\n"]),
     (["predict", "my cat.jpg"], 3, ["halfulp predict RUN 'my cat.jpg'\n"]),
     (["predict", "nowhere"], 3, ["nowhere: no run folder (config.resolved.yaml is not there)\n"]),
