@@ -18,6 +18,7 @@ static const char *kind_of(int colour) {
 
 /* The head of the file: size, and whether it is a label map. */
 static hu_status read_head(const char *name, png_structp png, png_infop info, hu_label_map *map) {
+    hu_png_pass_over(png);
     png_read_info(png, info);
     int bits = png_get_bit_depth(png, info), colour = png_get_color_type(png, info);
     int64_t width = png_get_image_width(png, info), height = png_get_image_height(png, info);

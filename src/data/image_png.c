@@ -2,18 +2,12 @@
 #include <setjmp.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "base/error.h"
 #include "data/image.h"
 #include "data/image_exif.h"
 #include "data/png_input.h"
-
-/* Chunks that are no pixels are passed over, but for EXIF: they may be large, and none is to change
- * what the file has. */
-static void choose_chunks(png_structp png) {
-    static const png_byte read[] = "eXIf";
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
-    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, read, 1);
-}
 
 /* Every kind as three bytes a pixel, as they are: palettes are looked up, 16 bits are divided by
  * 257, transparency is dropped, gamma and profiles are not applied. */
@@ -27,7 +21,7 @@ static void choose_form(png_structp png) {
 
 /* Left by longjmp where libpng fails; the image is in the hands of the caller and freed by it. */
 static hu_status read_pixels(const char *name, png_structp png, png_infop info, hu_image *image) {
-    choose_chunks(png);
+    hu_png_pass_over(png);
     png_read_info(png, info);
     hu_status st = hu_image_reserve(name, png_get_image_width(png, info),
                                     png_get_image_height(png, info), HU_IMAGE_CHANNELS, image);
@@ -45,13 +39,21 @@ static hu_status read_pixels(const char *name, png_structp png, png_infop info, 
     return HU_OK;
 }
 
-/* The chunk may stand behind the pixels. What else is wrong there has changed none of them. */
-static void read_orientation(png_structp png, png_infop info, hu_image *image) {
-    png_bytep exif = NULL;
-    png_uint_32 bytes = 0;
-    if (setjmp(png_jmpbuf(png)) == 0) png_read_end(png, info);
-    if (png_get_eXIf_1(png, info, &bytes, &exif) != 0)
-        image->orientation = hu_exif_orientation(exif, bytes);
+/* The orientation of the chunk eXIf, before or behind the pixels, 0 without a whole one: chunks are
+ * a length, a name, contents and a checksum of the last two (PNG specification, 5.3). */
+static int find_orientation(const uint8_t *data, size_t bytes) {
+    enum { SIGNATURE = 8, LENGTH = 4, NAME = 4, AROUND = 12 };
+    for (size_t at = SIGNATURE; bytes >= AROUND && at <= bytes - AROUND;) {
+        const uint8_t *p = data + at, *name = p + LENGTH, *contents = name + NAME;
+        size_t length = png_get_uint_32(p);
+        if (length > bytes - at - AROUND) return 0;
+        if (memcmp(name, "IEND", NAME) == 0) return 0;
+        if (memcmp(name, "eXIf", NAME) == 0 &&
+            crc32(0, name, (uInt)(NAME + length)) == png_get_uint_32(contents + length))
+            return hu_exif_orientation(contents, length);
+        at += AROUND + length;
+    }
+    return 0;
 }
 
 hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes,
@@ -68,7 +70,7 @@ hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t byte
         st = read_pixels(name, png, info, image);
     else
         st = hu_png_fail(name, &in);
-    if (st == HU_OK) read_orientation(png, info, image);
+    if (st == HU_OK) image->orientation = find_orientation(data, bytes);
     png_destroy_read_struct(&png, &info, NULL);
     if (st != HU_OK) hu_image_free(image);
     return st;

@@ -31,6 +31,10 @@ png_structp hu_png_open(hu_png_input *input, png_infop *info) {
     return png;
 }
 
+void hu_png_pass_over(png_structp png) {
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
+}
+
 hu_status hu_png_fail(const char *name, const hu_png_input *input) {
     if (strstr(input->message, "emory")) /* it has no code for memory that ran out */
         return hu_fail(HU_ERR_MEMORY, "%s: cannot decode the PNG file: %s", name, input->message);

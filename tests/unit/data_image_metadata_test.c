@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 #include "data/image_exif.h"
+#include "data/image_map.h"
 #include "image_files.h"
 
 /* ---- what libjpeg warns of ---- */
@@ -281,6 +282,37 @@ static void hostile_exif_does_no_harm(void **state) {
     }
 }
 
+/* Most bytes that this process has ever had mapped, in KiB. */
+static long mapped_at_most(void) {
+    char line[256];
+    long most = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmPeak: %ld", &most) == 1) break;
+    if (status) fclose(status);
+    assert_true(most > 0);
+    return most;
+}
+
+/* A chunk that says two gigabytes, of which none are there. */
+static void long_metadata_take_no_memory(void **state) {
+    (void)state;
+    static const char *const names[] = {"eXIf", "tEXt", "zTXt", "iTXt", "iCCP", "sPLT", "abCd"};
+    long before = mapped_at_most();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        uint8_t chunk[8];
+        hu_label_map map;
+        draw(13, 9, 1);
+        write_png(13, 9, PNG_FORMAT_GRAY, pixels);
+        put_number(chunk, 0x7ffffff0, true);
+        memcpy(chunk + 4, names[i], 4);
+        insert(33, chunk, sizeof chunk);
+        assert_int_equal(try_decode(file, file_bytes), HU_ERR_CORRUPT);
+        assert_int_equal(hu_label_map_decode("map", file, file_bytes, &map), HU_ERR_CORRUPT);
+    }
+    assert_in_range(mapped_at_most() - before, 0, 1 << 18);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(harmless_oddities_hide_no_damage),
@@ -288,6 +320,7 @@ int main(void) {
         cmocka_unit_test(no_metadata_changes_a_png),
         cmocka_unit_test(exif_says_how_a_picture_is_seen),
         cmocka_unit_test(hostile_exif_does_no_harm),
+        cmocka_unit_test(long_metadata_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
