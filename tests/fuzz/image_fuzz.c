@@ -16,22 +16,31 @@
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16, FEW_PIXELS = 1 << 14 };
 
-/* Of the first byte. */
-enum { MENDED = 0x10 };
+/* Bits of the first byte. */
+enum { MENDED = 0x10, LARGE = 0xe0 };
 
-/* Of so many inputs one may be as large as a picture may be, and one lies in a file. */
-enum { LARGE_OF = 10, FILES_OF = 30 };
+/* Of so many inputs one may be as large as a picture may be, whatever it asks for; and one lies in
+ * a file, of those that can be decoded more. */
+enum { LARGE_OF = 10, FILES_OF = 30, GOOD_FILES_OF = 4 };
 
-/* The same through a file, and what a thread keeps of it. */
-static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_status decoded) {
+/* The same through a file, of which the middle alone may be decoded, and what a thread keeps of it.
+ * square: what was made of the picture; NULL: nothing. */
+static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_status decoded,
+                       const uint8_t *square) {
     char path[512];
+    uint8_t found[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
     hu_image_room room = {0};
     snprintf(path, sizeof path, "%s/a", fuzz_folder());
     fuzz_put("a", file, bytes);
-    hu_status st = hu_image_read(path, side, &room);
+    FUZZ_CHECK(hu_image_check_head(path) == HU_OK || decoded != HU_OK);
+    hu_status st = hu_image_read_square(path, side, found, &room);
     FUZZ_CHECK(st == decoded || fuzz_was_fault(st) || fuzz_was_fault(decoded));
-    FUZZ_CHECK((st == HU_OK) == (room.image.pixels != NULL));
+    if (st == HU_OK && square)
+        FUZZ_CHECK(memcmp(found, square, (size_t)(side * side * HU_IMAGE_CHANNELS)) == 0);
     hu_image_room_trim(&room);
+    st = hu_image_read_upright(path, side, &room);
+    FUZZ_CHECK(st == decoded || fuzz_was_fault(st) || fuzz_was_fault(decoded));
+    FUZZ_CHECK(st != HU_OK || (room.image.pixels && room.image.orientation <= HU_IMAGE_UPRIGHT));
     hu_image_room_free(&room);
 }
 
@@ -50,7 +59,7 @@ static void mend_checksums(uint8_t *file, size_t bytes) {
 }
 
 static void check_picture(uint8_t choice, const uint8_t *file, size_t bytes) {
-    bool is_large = fuzz_is_one_of(LARGE_OF);
+    bool is_large = (choice & LARGE) == LARGE || fuzz_is_one_of(LARGE_OF);
     int64_t side = 1 + choice % SIDE_MAX;
     uint8_t square[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
     hu_image image = {0};
@@ -64,10 +73,10 @@ static void check_picture(uint8_t choice, const uint8_t *file, size_t bytes) {
                    fuzz_was_fault(st));
         FUZZ_CHECK(fuzz_was_fault(st) || strstr(hu_last_error(), "file") != NULL);
     }
-    if (fuzz_is_one_of(FILES_OF)) check_file(file, bytes, side, st);
-    if (st != HU_OK) return;
-    (void)FUZZ_DONE(hu_image_turn("file", &image));
-    (void)FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
+    bool is_made = st == HU_OK && FUZZ_DONE(hu_image_turn("file", &image)) &&
+                   FUZZ_DONE(hu_image_shrink(&image, side, square, &resizer));
+    if (fuzz_is_one_of(st == HU_OK ? GOOD_FILES_OF : FILES_OF))
+        check_file(file, bytes, side, st, is_made ? square : NULL);
     hu_image_resizer_free(&resizer);
     hu_image_free(&image);
 }
@@ -136,6 +145,33 @@ static void put_webp(bool is_lossless, size_t cut, hu_byte_writer *seed) {
     WebPFree(made);
 }
 
+/* One that lies on its side: the chunk stands behind signature and header; its checksum is mended.
+ */
+static void put_turned_png(hu_byte_writer *seed) {
+    enum { FRONT = 33 };
+    static const uint8_t exif[] = {0, 0, 0, 26, 'e', 'X', 'I',  'f', 'M', 'M', 0, 42, 0,
+                                   0, 0, 8, 0,  1,   1,   0x12, 0,   3,   0,   0, 0,  1,
+                                   0, 6, 0, 0,  0,   0,   0,    0,   0,   0,   0, 0};
+    hu_byte_writer plain = {0};
+    put_png(PNG_FORMAT_GRAY, &plain);
+    FUZZ_CHECK(hu_write_bytes(seed, plain.data, FRONT) == HU_OK);
+    FUZZ_CHECK(hu_write_bytes(seed, exif, sizeof exif) == HU_OK);
+    FUZZ_CHECK(hu_write_bytes(seed, plain.data + FRONT, plain.size - FRONT) == HU_OK);
+    hu_writer_free(&plain);
+}
+
+/* One whose sides are not decoded where its middle is wanted. */
+static void put_wide_jpeg(const jpeg_kind *kind, hu_byte_writer *seed) {
+    enum { WIDE = 200, HIGH = 10 };
+    uint8_t pixels[WIDE * HIGH * HU_IMAGE_CHANNELS];
+    size_t bytes;
+    for (int i = 0; i < WIDE * HIGH * HU_IMAGE_CHANNELS; i++)
+        pixels[i] = (uint8_t)(i % 600 / 24 * (7 + i % 3));
+    uint8_t *made = jpeg_file(pixels, WIDE, HIGH, kind, &bytes);
+    FUZZ_CHECK(hu_write_bytes(seed, made, bytes) == HU_OK);
+    free(made);
+}
+
 /* Of one colour: few bytes, and more pixels than most inputs may have. */
 static void put_large_webp(hu_byte_writer *seed) {
     enum { SIDE = 300 };
@@ -157,7 +193,7 @@ static void put_promise(hu_byte_writer *seed) {
 }
 
 bool fuzz_seed(size_t index, hu_byte_writer *seed) {
-    static const uint8_t side = MENDED | 3;
+    const uint8_t side = (index == 9 || index == 14 ? LARGE : MENDED) | 3;
     jpeg_kind less_chroma = jpeg_with_less_chroma(index == 0);
     FUZZ_CHECK(hu_write_bytes(seed, &side, 1) == HU_OK);
     switch (index) {
@@ -201,6 +237,12 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         return fuzz_text_seed("GIF89a", seed);
     case 14:
         put_large_webp(seed);
+        return true;
+    case 15:
+        put_wide_jpeg(&less_chroma, seed);
+        return true;
+    case 16:
+        put_turned_png(seed);
         return true;
     default:
         hu_writer_free(seed);
