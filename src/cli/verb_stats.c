@@ -306,7 +306,8 @@ static hu_status print_text(const statistics *s) {
     HU_TRY(print_most(s));
     printf("\nas counted: every step, in the run's own formats ('-': not rounded); the step is the "
            "last of its row in\nnumerics.jsonl. Formats: from %s histograms of the numbers before "
-           "rounding; a bin that a format's\nend cuts is taken to be spread evenly.\n",
+           "rounding; a bin that a format's\nend cuts is taken to be spread evenly, and infinities "
+           "and NaN are told below: no format is their cause.\n",
            histograms_words(s->run.history, number));
     print_accumulators(s);
     puts("\nExponents of all tensors and all histograms together (gradients as scaled):\n");

@@ -110,7 +110,7 @@ static void take_histograms(const hu_history *history, uint32_t tensor, const hu
             hu_lost lost = hu_exponents_lost(x, format, 0);
             double zero = (double)x->zero / (double)x->elements + lost.underflow.share;
             hu_range_share share = {
-                true, lost.subnormal.share, lost.underflow.share, lost.overflow.share,
+                true, lost.subnormal.share, lost.underflow.share, hu_exponents_overflowed(x, &lost),
                 zero, record->step};
             raise_share(most, &share);
         }

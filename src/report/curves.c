@@ -344,13 +344,15 @@ static void draw_charts(hu_page *page, const hu_report *report, const hu_column 
 
 void hu_report_curves(hu_page *page, const hu_report *report) {
     size_t shown = 0, all = 0;
+    bool has_line = false;
     char text[256];
     for (size_t i = 0; i < report->count; i++) {
         all += report->run[i].is_first;
         shown += report->run[i].is_first && report->run[i].history &&
                  report->run[i].history->metrics_count > 0;
+        has_line |= report->run[i].history && report->run[i].history->metrics_count > 1;
     }
-    if (shown == 0) return;
+    if (!has_line) return; /* a row alone is no line */
     hu_html_section(page, "curves", "Training",
                     report->count > all
                         ? "The mean over the seeds of each precision, in a band from the least to "

@@ -90,8 +90,10 @@ static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tens
     hu_format format;
     *ridge = (hu_chart_ridge){
         .name = name, .first = exponents->first, .bin = exponents->bin, .count = exponents->count};
-    if (exponents->elements > 0)
+    if (exponents->elements > 0) {
         ridge->zero = (double)exponents->zero / (double)exponents->elements;
+        ridge->nonfinite = (double)exponents->nonfinite / (double)exponents->elements;
+    }
     hu_report_own_range(run, tensor, step, ridge);
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
         if (parse_format(candidates[i], &format))
@@ -210,7 +212,8 @@ void hu_report_exponents(hu_page *page, const hu_report *report) {
                 "red is lost to overflow or to zero. Formats with a scale for each block, and "
                 "integers, have no such range. The columns say how many of the numbers (in %) a "
                 "format would lose; own: the format of the "
-                "training, where it rounded the tensor. A tensor of zeros alone says so. "
+                "training, where it rounded the tensor. A tensor of zeros, or of infinities and "
+                "NaN alone says so: of these no format is the cause. "
                 "Gradients of weights that travel between workers are shown with the range that "
                 "their scale gives them there.",
         .verb = "drawn",

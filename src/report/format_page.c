@@ -191,6 +191,10 @@ done:
 
 /* ---- a tensor ---- */
 
+static double share_of(uint64_t count, const hu_exponents *exponents) {
+    return exponents->elements > 0 ? (double)count / (double)exponents->elements : 0.0;
+}
+
 static hu_chart_ridge make_ridge(const drawing *d, int i, const hu_exponents *exponents) {
     const hu_format *format = &d->named[i].format;
     hu_lost lost = hu_exponents_lost(exponents, format, 0);
@@ -200,8 +204,10 @@ static hu_chart_ridge make_ridge(const drawing *d, int i, const hu_exponents *ex
                             .count = exponents->count,
                             .has_range = true,
                             .range = hu_report_range(d->label[i], format),
-                            .lost = lost.overflow.share + lost.underflow.share};
-    if (exponents->elements > 0) ridge.zero = (double)exponents->zero / (double)exponents->elements;
+                            .lost =
+                                hu_exponents_overflowed(exponents, &lost) + lost.underflow.share};
+    ridge.nonfinite = share_of(exponents->nonfinite, exponents);
+    ridge.zero = share_of(exponents->zero, exponents);
     return ridge;
 }
 
@@ -215,7 +221,8 @@ static void put_losses(hu_page *page, const drawing *d, const hu_exponents *expo
     for (int i = 0; i < d->count; i++) {
         const hu_quantizer rounded = {.kind = HU_QUANTIZER_FLOAT, .format = d->named[i].format};
         hu_lost lost = hu_exponents_lost(exponents, &rounded.format, 0);
-        const double share[] = {lost.underflow.share, lost.overflow.share, lost.subnormal.share,
+        const double share[] = {lost.underflow.share, hu_exponents_overflowed(exponents, &lost),
+                                lost.subnormal.share,
                                 sqrt(hu_rounding_error(exponents, &rounded, 0))};
         hu_html_row(page, false);
         hu_html_text(page, d->label[i]);

@@ -6,8 +6,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "journal/events.h"
 #include "report/report.h"
 #include "show/html.h"
+#include "tensor/quantizer.h"
 
 enum { MAX_RUNS_SHOWN = 8, MAX_ROWS = 12 };
 
@@ -16,17 +18,26 @@ typedef struct tally {
     uint32_t tensor, format; /* the last format */
     double elements, overflow, underflow, subnormal, nan;
     double most_overflow, most_underflow;
+    int64_t broke; /* the event by which some became infinite or NaN in its rounding; -1: none */
 } tally;
 
-/* Share of a tensor's numbers that overflowed, underflowed or were NaN. */
+/* Share of a tensor's numbers that overflowed or underflowed. NaN it made, or got: by no rounding.
+ */
 static double lost_of(const tally *t) {
-    return t->elements > 0.0 ? (t->overflow + t->underflow + t->nan) / t->elements : 0.0;
+    return t->elements > 0.0 ? (t->overflow + t->underflow) / t->elements : 0.0;
 }
 
-/* The largest loss first; equal ones in the order of tensors, so that the page does not depend on
- * qsort. */
+static bool is_before(int64_t a, int64_t b) {
+    return a >= 0 && (b < 0 || a < b);
+}
+
+/* Of a run that diverged those first that broke it, in time; then the largest loss; equal ones in
+ * the order of tensors, so that the page does not depend on qsort. */
 static int by_loss(const void *a, const void *b) {
-    double x = lost_of(a), y = lost_of(b);
+    const tally *s = a, *t = b;
+    double x = lost_of(s), y = lost_of(t);
+    if (is_before(s->broke, t->broke) || is_before(t->broke, s->broke))
+        return is_before(s->broke, t->broke) ? -1 : 1;
     return x != y ? (x < y) - (x > y)
                   : (int)(((const tally *)a)->tensor > ((const tally *)b)->tensor) * 2 - 1;
 }
@@ -82,8 +93,42 @@ static void put_row(hu_page *page, const hu_history *history, const tally *t) {
     hu_html_row_end(page);
 }
 
+/* Whether numbers that are too large for the format become infinite or NaN. */
+static bool can_break(const char *name) {
+    hu_quantizer quantizer;
+    return hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
+           quantizer.kind == HU_QUANTIZER_FLOAT && quantizer.format.overflow != HU_OVERFLOW_SAT;
+}
+
+/* Where that is told of each tensor of a run that diverged: events stand in the order of the
+ * computation. */
+static void find_breaks(const hu_history *history, tally *all) {
+    for (size_t i = 0; i < history->event_count && history->diverged; i++) {
+        const hu_event_record *event = &history->events[i];
+        const char *format = history->formats.name[event->format];
+        tally *t = &all[event->tensor];
+        bool is_overflow = strcmp(event->kind, hu_event_name(HU_EVENT_OF_OVERFLOW)) == 0;
+        if (is_overflow && can_break(format) && t->broke < 0) t->broke = (int64_t)i;
+    }
+}
+
+/* What is no loss by rounding, and where it is told. */
+static void put_others(hu_page *page, const hu_report_run *run, const tally *all, uint32_t count) {
+    unsigned others = 0;
+    char text[700];
+    for (uint32_t t = 0; t < count; t++) others += all[t].nan > 0.0 && lost_of(&all[t]) <= 0.0;
+    if (others == 0) return;
+    snprintf(text, sizeof text,
+             "%u tensor%s more had NaN, which rounding did not make: %s of tensors that were "
+             "infinite or NaN before. `halfulp why %.400s` names the first.",
+             others, others == 1 ? "" : "s", others == 1 ? "it is made" : "they are made",
+             run->folder);
+    hu_html_note(page, text);
+}
+
 /* The tensors of one run that lost most. */
-static void put_run(hu_page *page, const hu_history *history) {
+static void put_run(hu_page *page, const hu_report_run *run) {
+    const hu_history *history = run->history;
     static const char *const titles[] = {"tensor",
                                          "format",
                                          "first event",
@@ -99,25 +144,28 @@ static void put_run(hu_page *page, const hu_history *history) {
         return;
     }
     uint32_t count = history->tensors.count;
-    for (uint32_t t = 0; t < count; t++) all[t].tensor = t;
+    for (uint32_t t = 0; t < count; t++) all[t] = (tally){.tensor = t, .broke = -1};
     for (size_t i = 0; i < history->numerics_count; i++)
         add_record(history, &history->numerics[i], all);
+    find_breaks(history, all);
     qsort(all, count, sizeof *all, by_loss);
     hu_html_table(page, titles, sizeof titles / sizeof *titles, 3);
     for (uint32_t t = 0; t < count && t < MAX_ROWS && lost_of(&all[t]) > 0.0; t++)
         put_row(page, history, &all[t]);
     hu_html_table_end(page);
+    put_others(page, run, all, count);
     hu_free(all);
 }
 
-/* Whether any number was lost in any record. */
+/* Whether any number was lost by rounding in any record. */
 static bool has_losses(const hu_report_run *run) {
     if (!run->is_first || !run->history) return false;
     for (size_t i = 0; i < run->history->numerics_count; i++) {
         const hu_numerics_record *record = &run->history->numerics[i];
         for (uint32_t k = 0; k < record->tensor_count; k++) {
-            const hu_round_counts *counts = &record->tensor[k].counts;
-            if (counts->overflow + counts->underflow + counts->nan > 0) return true;
+            const hu_tensor_record *row = &record->tensor[k];
+            bool is_rounded = strcmp(run->history->formats.name[row->format], "float32") != 0;
+            if (is_rounded && row->counts.overflow + row->counts.underflow > 0) return true;
         }
     }
     return false;
@@ -125,14 +173,15 @@ static bool has_losses(const hu_report_run *run) {
 
 static void put(hu_page *page, const hu_report_run *run, const void *unused) {
     (void)unused;
-    put_run(page, run->history);
+    put_run(page, run);
 }
 
 void hu_report_losses(hu_page *page, const hu_report *report) {
-    char text[256];
+    char text[400];
     snprintf(text, sizeof text,
              "The up to %d tensors that lost most to rounding, over all steps, and in the worst "
-             "single one; shares of all of a tensor's numbers.",
+             "single one; shares of all of a tensor's numbers. Of a run that diverged those stand "
+             "first that made infinities or NaN.",
              MAX_ROWS);
     const hu_report_part part = {.id = "losses",
                                  .title = "What rounding lost",

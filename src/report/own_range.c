@@ -32,7 +32,7 @@ static const char *format_at(const hu_history *history, uint32_t tensor, int64_t
 
 double hu_report_lost_in(const hu_exponents *exponents, const hu_format *format) {
     hu_lost lost = hu_exponents_lost(exponents, format, 0);
-    return lost.overflow.share + lost.underflow.share;
+    return hu_exponents_overflowed(exponents, &lost) + lost.underflow.share;
 }
 
 /* ---- scales ---- */
@@ -115,12 +115,13 @@ static void add_format(const hu_exponents *exponents, const char *name, const hu
                        hu_chart_ridge *ridge) {
     hu_lost lost = hu_exponents_lost(exponents, format, 0);
     double largest = exponents->largest;
+    double overflowed = hu_exponents_overflowed(exponents, &lost);
     ridge->range = hu_report_range(name, format);
     if (largest > 0.0 && largest < hu_format_limits_of(format).overflow_threshold) {
-        lost.overflow.share = (double)exponents->nonfinite / (double)exponents->elements;
+        overflowed = 0.0;
         ridge->range.top = fmax(ridge->range.top, hu_exponents_top(exponents) + 1);
     }
-    ridge->lost = lost.overflow.share + lost.underflow.share;
+    ridge->lost = overflowed + lost.underflow.share;
 }
 
 void hu_report_own_range(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,

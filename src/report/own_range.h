@@ -19,7 +19,8 @@
 void hu_report_own_range(const hu_report_run *run, const hu_tensor_exponents *tensor, int64_t step,
                          hu_chart_ridge *ridge);
 
-/* Share of a tensor's numbers that a format would turn into zeros or overflow. */
+/* Share of a tensor's numbers that a format would turn into zeros or overflow; infinities and NaN
+ * are no loss of it. */
 double hu_report_lost_in(const hu_exponents *exponents, const hu_format *format);
 
 #endif

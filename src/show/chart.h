@@ -127,7 +127,8 @@ typedef struct hu_chart_ridge {
     hu_chart_range range;
     double lost; /* share lost in that format */
     double candidate[HU_RIDGE_CANDIDATES];
-    double zero; /* share of zeros; 1: there is nothing else */
+    double zero;      /* share of zeros; 1: there is nothing else */
+    double nonfinite; /* share of infinities and NaN, likewise */
 } hu_chart_ridge;
 
 /* Exponents from low up to below high; low >= high: none. */

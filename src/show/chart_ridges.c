@@ -116,9 +116,11 @@ static double column(int i) {
     return PLOT_RIGHT + COLUMN * (i + 1) + 2.0;
 }
 
-/* Has no number that could be drawn or lost. */
-static bool is_all_zero(const hu_chart_ridge *ridge) {
-    return ridge->count == 0 || ridge->zero >= 1.0;
+/* Why nothing of it could be drawn or lost; NULL: there are such numbers. */
+static const char *emptiness_of(const hu_chart_ridge *ridge) {
+    if (ridge->count > 0 && ridge->zero < 1.0 && ridge->nonfinite < 1.0) return NULL;
+    if (ridge->nonfinite <= 0.0) return "all zero";
+    return ridge->zero > 0.0 ? "all zero, infinite or NaN" : "all infinite or NaN";
 }
 
 static void draw_shares(hu_page *page, const panel *p, const hu_chart_ridge *ridge, double y) {
@@ -133,8 +135,9 @@ static void draw_row(hu_page *page, const panel *p, const hu_chart_ridge *ridge,
     char name[64];
     snprintf(name, sizeof name, "ridge c%d", series % HU_SERIES_COLOURS);
     hu_svg_text_tail(page, NAME_WIDTH - 8, base - 4, "name end", ridge->name, NAME_WIDTH - 12);
-    if (is_all_zero(ridge)) {
-        hu_svg_text(page, 0.5 * (NAME_WIDTH + PLOT_RIGHT), base - 4, "lost3 middle", "all zero");
+    const char *empty = emptiness_of(ridge);
+    if (empty) {
+        hu_svg_text(page, 0.5 * (NAME_WIDTH + PLOT_RIGHT), base - 4, "lost3 middle", empty);
         return;
     }
     if (ridge->has_range) {
@@ -204,7 +207,7 @@ void hu_chart_ridges(hu_page *page, const hu_chart_ridge *ridge, size_t count,
     draw_exponents(page, &p, bottom);
     for (size_t i = 0; i < count; i++) {
         double base = p.top + ROW * (double)(i + 1);
-        if (ridge[i].has_range && !is_all_zero(&ridge[i]))
+        if (ridge[i].has_range && !emptiness_of(&ridge[i]))
             draw_range(page, &p, &ridge[i].range, base - ROW + 1, ROW - 2, false);
     }
     draw_head(page, &p);

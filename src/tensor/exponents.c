@@ -64,6 +64,12 @@ hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format
     return lost;
 }
 
+double hu_exponents_overflowed(const hu_exponents *exponents, const hu_lost *lost) {
+    hu_lost_share none = {0};
+    add_nonfinite(exponents, &none);
+    return fmax(lost->overflow.share - none.share, 0.0);
+}
+
 /* Mean over a binade 2^e .. 2^(e+1) of (x - from)^2 for x beyond `from`, else 0. */
 static double mean_square_beyond(double from, int32_t exponent) {
     double low = ldexp(1.0, exponent), high = 2.0 * low, least = fmax(low, from);

@@ -32,6 +32,10 @@ typedef struct hu_lost {
 /* What rounding these numbers, times 2^shift, to the format would lose. elements = 0: all zero. */
 hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift);
 
+/* Share of all elements that are finite and beyond the format's largest number: of infinities and
+ * NaN the format is not the cause. */
+double hu_exponents_overflowed(const hu_exponents *exponents, const hu_lost *lost);
+
 /* Shares of the sum of squares of all finite numbers that the rounding errors of lost ones are: of
  * numbers that saturate at the largest finite one, and of numbers that become zero. Bins are taken
  * to be spread evenly over their binades. */

@@ -152,7 +152,12 @@ def exponents(checks, name, run):
             checks.same(len({row for row, _ in rows}), len(rows), f"{name}: {role}: names differ")
             for tensor, (row, lost) in zip(tensors, rows):
                 checks.that(tensor[0].startswith(row.partition(" (")[0]), f"{name}: {tensor[0]} is drawn as {row}")
-                if "all zero" not in lost:
+                _, elements, zero, nonfinite, *_ = tensor
+                word = ("all zero" if zero == elements else "all infinite or NaN" if nonfinite == elements else
+                        "all zero, infinite or NaN" if zero + nonfinite == elements else None)
+                checks.same([text for text in lost if text.startswith("all ")], [word] if word else [],
+                            f"{name}: {tensor[0]}: what there is of it")
+                if not word:
                     candidates(checks, f"{name}: {tensor[0]}", tensor, lost[-len(LOWEST):])
     notes = " ".join(at.text for at in part.iter("p") if "note" in classes(at))
     text = f"Of the {len(run.histograms[-1]['tensors'])} recorded tensors {vectors + empty} are not drawn: "

@@ -490,6 +490,36 @@ def diverged(checks, cwd):
     checks.same(len(marks(section(tree, "pareto"), "absent")), 2, "marked without an accuracy")
 
 
+def broke_at_once(checks, cwd):
+    """Of a run whose first forward pass ended it: what is NaN is not called zero, nor lost to a format that did not
+    make it; the tensor that broke it is the first."""
+    code, _, err = program.call("train", *TINY, "precision=e2m5", "steps=3", "run.dir=run", cwd=cwd)
+    death = json.loads(program.call("why", "run", "--json", cwd=cwd)[1])["death"]
+    checks.same((code, death["kind"], death["step"]), (4, "overflow", 0), err)
+    with open(f"{cwd}/run/numerics.jsonl") as file:
+        counts = {row[0]: row for line in map(json.loads, file) for row in line.get("tensors", []) if row[1] != "float32"}
+    tree = page(checks, f"{cwd}/run/report.html")
+    part = section(tree, "losses")
+    rows = [[cell.text for cell in row.iter("td")] for row in part.iter("tr")][1:]
+    checks.same(rows[0][0], death["tensor"], f"the cause is the first: {rows}")
+    checks.that(all((row[3], row[5]) != ("0", "0") for row in rows), f"each has lost something: {rows}")
+    got = sum(row[8 - 1] > 0 and row[3] + row[4] == 0 for row in counts.values())
+    notes = " ".join(texts(part))
+    checks.that(got > 3 and f"{got} tensors more had NaN, which rounding did not make" in notes, f"{got} of NaN alone: {notes}")
+    checks.same(section(tree, "curves"), None, "no heading over nothing")
+    with open(f"{cwd}/run/histograms.jsonl") as file:
+        tensors = [json.loads(line) for line in file][-1]["tensors"]
+    nan = [row[0] for row in tensors if row[1] and row[3] == row[1]]
+    zero = [row[0] for row in tensors if row[1] and row[2] == row[1]]
+    said = texts(section(tree, "exponents"))
+    shown = [name for name in zero if not name.endswith(".bias")]
+    checks.same((said.count("all infinite or NaN"), said.count("all zero")), (len(nan), len(shown)), f"{nan}, {zero}")
+    checks.that(len(nan) > 3, f"the case has such tensors: {nan}")
+    made = json.loads(program.call("stats", "run", "--json", cwd=cwd)[1])
+    wide = next(table for table in made["formats"] if table["format"] == "fp16")
+    checks.same(wide["most"]["all"]["overflow"], 0, "fp16 would overflow nowhere: all that is finite is below its end")
+
+
 def bits(checks, cwd):
     """Rows are the layers, cells the bits of the steps; many changes are drawn as means."""
     model = ["model=resnet20", "model.width=0.25", *TINY, "lr.warmup=0", "run.log_every=50"]
@@ -573,5 +603,5 @@ def bad_input(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(one_run, lost_shares, scaled_ranges, sent_shares, losses, promotions, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged,
+    program.main(one_run, lost_shares, scaled_ranges, sent_shares, losses, promotions, many_runs, several_tasks, several_wires, hostile_names, what_is_missing, diverged, broke_at_once,
                  bits, bad_input)
