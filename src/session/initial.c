@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/class_names.h"
 #include "session/saved_run.h"
 #include "train/check_start.h"
 #include "train/weights.h"
@@ -110,5 +111,69 @@ hu_status hu_initial_weights(hu_config *config, hu_trainer *trainer, const hu_li
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)hu_trainer_init_hash(trainer));
     HU_TRY(hu_config_set(config, "model.init_hash", hash, "model.init"));
 done:
+    return st;
+}
+
+/* ---- what its classes are ---- */
+
+/* What the names of the network's last parameters begin with: "fc" of "fc.weight". */
+static void name_head(const hu_graph *graph, char name[HU_NAME_BYTES]) {
+    name[0] = '\0';
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        if (node->n_params > 0)
+            snprintf(name, HU_NAME_BYTES, "%s", graph->value[node->param[0]].name);
+    }
+    char *dot = strrchr(name, '.');
+    if (dot) *dot = '\0';
+}
+
+/* The first class that the names call otherwise than the data; -1: there is none. Names stand one
+ * behind the other. */
+static int64_t other_class(const hu_dataset *dataset, const char *names, int64_t count,
+                           const char **was) {
+    for (int64_t c = 0; c < count; c++, names += strlen(names) + 1) {
+        const char *now = hu_dataset_class_name(dataset, c);
+        *was = names;
+        if (now && strcmp(now, names) != 0) return c;
+    }
+    return -1;
+}
+
+static void warn_of_classes(const hu_dataset *dataset, const hu_trainer *trainer, const char *run,
+                            const char *names, int64_t count, const hu_listener *listener) {
+    char head[HU_NAME_BYTES];
+    const char *was = NULL;
+    int64_t c = other_class(dataset, names, count, &was);
+    if (c < 0) return;
+    name_head(hu_trainer_graph(trainer), head);
+    hu_listener_tell(listener,
+                     "warning: init=%s has learned other classes: number %lld is '%.60s' there and "
+                     "'%.60s' here, and the head begins with what it said of the others; "
+                     "init.skip='%s.*' leaves that to be drawn",
+                     run, (long long)c, was, hu_dataset_class_name(dataset, c), head);
+}
+
+/* Whether a part of the weights was chosen. */
+static bool has_choice(const hu_config *config) {
+    hu_import_options options;
+    return read_choice(config, &options) != HU_OK || hu_keys_count(options.only) ||
+           hu_keys_count(options.skip);
+}
+
+hu_status hu_initial_classes(const hu_config *config, const hu_dataset *dataset,
+                             const hu_trainer *trainer, const hu_listener *listener) {
+    const char *run;
+    char *path = NULL, *names = NULL;
+    int64_t count = 0;
+    hu_status st = hu_config_text(config, "model.init", &run);
+    if (st != HU_OK || strcmp(run, "none") == 0 || hu_check_salt(run) || has_choice(config))
+        return st;
+    st = hu_path_join(run, HU_CLASS_NAMES_FILE, &path);
+    /* A file of weights has none beside it, and names that cannot be read are no matter here. */
+    if (st == HU_OK && hu_class_names_recall(path, &names, &count) == HU_OK && names)
+        warn_of_classes(dataset, trainer, run, names, count, listener);
+    hu_free(names);
+    hu_free(path);
     return st;
 }

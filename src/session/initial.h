@@ -11,4 +11,9 @@
  * the listener. Errors as hu_trainer_import and hu_saved_run_open. */
 hu_status hu_initial_weights(hu_config *config, hu_trainer *trainer, const hu_listener *listener);
 
+/* Of a run whose weights were taken, all of them: warns where it calls some class otherwise than
+ * the data do, as the head then begins with what it said of others. HU_ERR_MEMORY. */
+hu_status hu_initial_classes(const hu_config *config, const hu_dataset *dataset,
+                             const hu_trainer *trainer, const hu_listener *listener);
+
 #endif

@@ -163,6 +163,9 @@ static hu_status load_state(hu_session *session, const char *directory, bool res
     hu_status st = resume
                        ? load_newest(session, directory, saved)
                        : hu_initial_weights(session->config, session->trainer, session->listener);
+    if (st == HU_OK && !resume)
+        st = hu_initial_classes(session->config, session->dataset, session->trainer,
+                                session->listener);
     if (st != HU_OK) return st;
     return hu_changed_data_find(session->config, session->dataset, resume ? directory : NULL,
                                 session->listener, &session->data);
