@@ -157,13 +157,14 @@ static void warn_of_length(const hu_opening *o, const hu_listener *listener) {
                      (long long)epochs, (long long)(epochs * per_epoch));
 }
 
-/* Of a width that was typed: channel numbers are rounded, so that many widths may make one network.
- * Nobody wonders where hundredths beside it make another. */
+/* Of a width that was typed, not that of a run that is trained again: channel numbers are rounded,
+ * so that many widths may make one network. Nobody wonders where hundredths beside it make another.
+ */
 static void tell_width(const hu_opening *o, const hu_listener *listener) {
     const double few = 0.095;
     double below, above;
     char low[48] = "", high[48] = "";
-    if (!hu_config_asked(o->config, "model.width") || o->options->own) return;
+    if (!hu_config_typed(o->config, "model.width") || o->options->own) return;
     if (hu_trainer_progress(o->trainer)->step > 0) return;
     hu_status st =
         hu_train_other_widths(o->options, o->dataset, hu_trainer_graph(o->trainer), &below, &above);
@@ -193,7 +194,7 @@ static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
     hu_listener_tell(listener,
                      "note: %lld photos of %lld classes are few for a network that has seen no "
                      "others: init=FILE begins with the weights of one that has, "
-                     "init.skip= leaves its head (docs/weights.md)",
+                     "init.skip= leaves its head (docs/fine-tuning.md)",
                      (long long)count, (long long)classes);
 }
 
