@@ -430,6 +430,19 @@ hu_status hu_repair_create(const hu_opened_run *run, const hu_why *why, hu_repai
     return create(run, why, true, advice);
 }
 
+const char *hu_repair_untold(const hu_repair *advice, char *text) {
+    const hu_recorded *recorded = &advice->recorded;
+    for (uint32_t t = 0; t < recorded->count; t++)
+        if (hu_is_backward(recorded->tensor[t].role)) return NULL;
+    for (int r = 0; r < HU_ROLE_COUNT; r++) {
+        const hu_quantizer *usual = &advice->setup.usual[r];
+        if (!hu_is_backward((hu_role)r) || !hu_quantizer_rounds(usual)) continue;
+        hu_quantizer_print(usual, text, HU_QUANTIZER_BYTES);
+        return text;
+    }
+    return NULL;
+}
+
 bool hu_repair_mends(const hu_repair_option *option) {
     return repairs(&option->change.outcome);
 }

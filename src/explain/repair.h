@@ -50,6 +50,11 @@ typedef struct hu_repair {
 hu_status hu_repair_create(const hu_opened_run *run, const hu_why *why, hu_repair *advice);
 void hu_repair_free(hu_repair *advice);
 
+/* The format that gradients have though none of them was recorded, as of a run whose first forward
+ * pass ended it: advice is then of the forward pass alone. NULL: there were some, or they are
+ * float32. text: room for HU_QUANTIZER_BYTES. Gives text. */
+const char *hu_repair_untold(const hu_repair *advice, char *text);
+
 /* Whether every tensor of the recorded steps has an error that trains well. */
 bool hu_repair_mends(const hu_repair_option *option);
 

@@ -126,11 +126,14 @@ json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice) {
     const char *reason = hu_repair_reason(x, advice, text);
     for (int o = 0; o < advice->count; o++)
         json_array_append_new(options, option_json(x, advice, &advice->option[o]));
-    return json_pack(
-        "{s:I, s:I, s:o, s:o, s:o, s:o}", "histograms", (json_int_t)advice->recorded.histograms,
-        "tensors", (json_int_t)advice->recorded.count, "before",
-        outcome_json(x, advice, &advice->before), "options", options, "planned_bytes",
-        bytes_json(advice->bytes), "reason", reason ? json_string(reason) : json_null());
+    char untold[HU_QUANTIZER_BYTES];
+    const char *format = hu_repair_untold(advice, untold);
+    return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:s?}", "histograms",
+                     (json_int_t)advice->recorded.histograms, "tensors",
+                     (json_int_t)advice->recorded.count, "before",
+                     outcome_json(x, advice, &advice->before), "options", options, "planned_bytes",
+                     bytes_json(advice->bytes), "reason",
+                     reason ? json_string(reason) : json_null(), "untold_gradients", format);
 }
 
 /* ---- text ---- */
@@ -210,5 +213,11 @@ void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file
         write_effect(x, advice, &advice->option[o], file);
         if (o == 0) write_others(&advice->setup, file);
     }
+    char untold[HU_QUANTIZER_BYTES];
+    if (hu_repair_untold(advice, untold))
+        fprintf(file,
+                "No gradients were recorded: the run ended before it had any. They stay in %s, of "
+                "which nothing is\nknown; the run that try=1 trains tells.\n",
+                untold);
     fprintf(file, "`halfulp why %s try=1` trains with the first of them.\n", x->run.folder);
 }

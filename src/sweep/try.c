@@ -33,6 +33,7 @@ typedef struct outcome {
     hu_trouble trouble; /* that did not kill */
     const char *verdict;
     bool is_lost; /* collapsed: came to its end, and ended at guessing level */
+    bool is_hurt; /* numbers died */
 } outcome;
 
 /* ---- before ---- */
@@ -184,6 +185,7 @@ static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
     o->is_lost = x->run.history->collapsed != NULL;
     o->deaths = x->why.death_count;
     o->trouble = x->why.trouble;
+    o->is_hurt = x->why.verdict != HU_VERDICT_FINE;
     o->verdict = verdicts[x->why.verdict];
 }
 
@@ -206,6 +208,11 @@ static bool has_diverged(const outcome *o) {
     return json_object_get(o->result, "diverged") != NULL;
 }
 
+/* Whether there is more to mend: it learned nothing, or numbers died on the way. */
+static bool is_unwell(const outcome *o) {
+    return o->is_lost || o->is_hurt;
+}
+
 /* By the metric where both have one; a run that came to its end is better than one that diverged.
  */
 static bool is_better(const outcome *after, const outcome *before) {
@@ -215,13 +222,15 @@ static bool is_better(const outcome *after, const outcome *before) {
 }
 
 static void print_outcome(const outcome *o) {
-    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], trouble[HU_TROUBLE_BYTES];
     char loss[32] = "-";
     if (!isnan(o->loss)) snprintf(loss, sizeof loss, "%.4f", o->loss);
     printf("  %s: %s %s, train loss %s, %s", o->folder, hu_metric_words(o->metric.metric, words),
            hu_metric_text(o->metric.metric, o->metric.last, value), loss, o->verdict);
     if (o->is_lost) printf(", collapsed");
     if (o->deaths) printf(", %zu tensor%s lost much", o->deaths, o->deaths == 1 ? "" : "s");
+    if (!o->deaths && hu_is_in_trouble(&o->trouble))
+        printf(", but %s", hu_trouble_words(&o->trouble, trouble));
     puts("");
 }
 
@@ -241,12 +250,13 @@ static hu_status tell(const outcome *before, const outcome *after, const hu_repa
                                        before->metric.metric->name, "before", outcome_json(before),
                                        "after", outcome_json(after), "helped", helped));
     printf("%s %s:\n", line,
-           !helped          ? "did not help"
-           : after->is_lost ? "helped, but not enough"
-                            : "helped");
+           !helped            ? "did not help"
+           : is_unwell(after) ? "helped, but not enough"
+                              : "helped");
     print_outcome(before);
     print_outcome(after);
-    if (helped && after->is_lost) printf("next: halfulp why %s\n", after->folder);
+    if (helped && (is_unwell(after) || hu_is_in_trouble(&after->trouble)))
+        printf("next: halfulp why %s\n", after->folder);
     return HU_OK;
 }
 
@@ -254,7 +264,7 @@ hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_t
                      bool as_json) {
     hu_status st = HU_OK;
     int64_t number = request->number;
-    char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES];
+    char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES], untold[HU_QUANTIZER_BYTES];
     json_t *result = NULL;
     outcome before = {0}, after = {0};
     if (!repair)
@@ -266,6 +276,11 @@ hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_t
     HU_TRY(check_option(x, repair, number));
     HU_TRY(name_folder(x->run.folder, request, folder));
     const hu_repair_option *option = &repair->option[number - 1];
+    if (hu_repair_untold(repair, untold))
+        fprintf(stderr,
+                "warning: %s recorded no gradients, so that nothing is known of them: they stay in "
+                "%s\n",
+                x->run.folder, untold);
     fprintf(stderr, "trains %s with %s into %s\n", x->run.folder, hu_repair_line(option, line),
             folder);
     HU_TRY(train(x, option, request, folder));

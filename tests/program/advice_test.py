@@ -98,13 +98,30 @@ def tried(checks, cwd):
 def not_enough(checks, cwd):
     """A run that diverged has no loss; one that comes to its end and still guesses is not called repaired."""
     call("train", "data=glyphs", "precision=e2m5", "steps=40", "threads=2", "run.dir=e", cwd=cwd)
+    with open(f"{cwd}/e/numerics.jsonl") as file:
+        names = {row[0] for line in map(json.loads, file) for row in line.get("tensors", [])}
+    checks.that(names and not any(".grad" in name for name in names), "its first forward pass ended it")
+    checks.same(why(cwd, "e")["advice"]["untold_gradients"], "e2m5", "what gradients stay in")
+    checks.that("No gradients were recorded: the run ended before it had any. They stay in e2m5" in call("why", "e", cwd=cwd)[1],
+                "said beside the advice")
     code, out, err = call("why", "e", "try=1", cwd=cwd)
+    checks.that("warning: e recorded no gradients, so that nothing is known of them: they stay in e2m5\n" in err, err)
+    checks.that("that change it" not in err, f"a width that nobody typed is not told: {err}")
     checks.that(code == 0 and "  e: accuracy -, train loss -, diverged" in out, f"before: {out} {err}")
     with open(f"{cwd}/e-try1/result.json") as file:
         is_lost = "collapsed" in json.load(file)
     checks.same(("helped, but not enough:" in out, out.splitlines()[-1] == "next: halfulp why e-try1"),
                 (is_lost, is_lost), f"the verdict: {out}")
     checks.that(is_lost, "the case is one that still guesses")
+    after = why(cwd, "e-try1")
+    checks.same(after["advice"]["untold_gradients"], None, "gradients that were recorded")
+    checks.that(f"{len(after['losses'])} tensors lost much" in out, out)
+    call("train", *SMALL, "steps=6", "precision=e2m5", "lr=1e-3", "run.dir=f", cwd=cwd)
+    code, out, err = call("why", "f", "try=1", cwd=cwd)
+    after = why(cwd, "f-try1")
+    unwell = after["verdict"] != "fine" or "collapsed" in after
+    checks.same((code, "helped, but not enough:" in out, "next: halfulp why f-try1" in out),
+                (0, unwell, unwell or any(after["trouble"].values())), f"{after['verdict']}: {out} {err}")
 
 
 def refused(checks, cwd):
