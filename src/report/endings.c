@@ -79,7 +79,7 @@ static void put_all(hu_page *page, const hu_report *report, bool (*has)(const hu
     char text[160];
     for (size_t i = 0; i < report->count; i++)
         if (has(&report->run[i]) && all++ < MOST) put(page, report, &report->run[i]);
-    snprintf(text, sizeof text, "%d more runs %s", all - MOST, more);
+    snprintf(text, sizeof text, "%d more run%s %s", all - MOST, all - MOST == 1 ? "" : "s", more);
     if (all > MOST) hu_html_note(page, text);
 }
 
@@ -87,5 +87,5 @@ void hu_report_endings(hu_page *page, const hu_report *report) {
     put_all(page, report, is_broken, put_run,
             "broke or learned nothing: see the notes below the results.");
     put_all(page, report, is_in_trouble, put_trouble,
-            "lost numbers to rounding: see the tables of what it lost.");
+            "lost numbers to rounding: see what rounding lost.");
 }

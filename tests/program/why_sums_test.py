@@ -1,6 +1,7 @@
 """`why` of runs that round more than tensors: accumulators, gradients between workers, state, scales of blocks."""
 import json
 import re
+import shutil
 
 import program
 from program import call
@@ -140,6 +141,13 @@ def one_measure(checks, cwd):
     checks.that(f"its worst {most['underflow_steps']} steps, up to {most['underflow_step']}; {100 * share:.3g} % over all "
                 "40 steps that counted it.\n" in out or
                 f"its worst step, {most['underflow_step']}; {100 * share:.3g} % over all 40 steps" in out, f"{share}: {out}")
+    for copy in range(2, 5):
+        shutil.copytree(f"{cwd}/lost", f"{cwd}/lost{copy}")
+    call("report", "lost", *(f"lost{copy}" for copy in range(2, 5)), "out=four.html", cwd=cwd)
+    with open(f"{cwd}/four.html") as file:
+        page = file.read()
+    checks.same((page.count('class="alarm"'), "1 more run lost numbers to rounding: see what rounding lost." in page), (3, True),
+                "of several runs the first three")
     code, said, err = call("resume", "sums", "steps=42", "accumulator.count_every=0", cwd=cwd)
     checks.that(code == 0 and "note: sums of " in err and "next: halfulp why sums\n" in said,
                 f"a run that goes on knows what failed before: {said} {err}")
