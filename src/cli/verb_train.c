@@ -10,6 +10,8 @@
 #include "cli/peers.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
+#include "explain/facts.h"
+#include "explain/verdict.h"
 #include "journal/place.h"
 #include "report/report.h"
 #include "session/bits_result.h"
@@ -55,14 +57,38 @@ static void print_result(const hu_session *session, const hu_session_result *res
            (unsigned long long)hu_trainer_weights_hash(session->trainer), session->folder.path);
 }
 
+/* What died by why's analysis in a run that told nothing of its own accord: saturation, updates,
+ * an evaluation. A folder that cannot be explained tells nothing. */
+static bool tell_death(const char *folder) {
+    hu_explaining x = {0};
+    char name[HU_TENSOR_NAME_BYTES];
+    hu_status st = hu_opened_run_read(folder, "fp16", &x.run);
+    if (st == HU_OK) st = hu_why_create(&x.run, &x.why);
+    const hu_death *death = &x.why.death;
+    bool has_died = st == HU_OK && x.why.verdict != HU_VERDICT_FINE && death->place != HU_NONE;
+    if (has_died)
+        fprintf(stderr, "note: %s: %s, from step %lld on; `halfulp why %s`\n",
+                hu_fact_death_name(&x, death, name), hu_death_kind_name(death->kind),
+                (long long)death->step, folder);
+    hu_why_free(&x.why);
+    hu_opened_run_close(&x.run);
+    return has_died;
+}
+
+/* The verb to go on with: "why" of a run in which something died, too. */
+static const char *find_next(const hu_session *session, const hu_session_result *result) {
+    const char *next = hu_session_next(session, result);
+    return strcmp(next, "predict") == 0 && tell_death(session->folder.path) ? "why" : next;
+}
+
 /* Whether the state that is kept of the best evaluation is a better one to predict with than the
  * last. */
-static bool prefers_best(const hu_session *session, const hu_session_result *result) {
+static bool prefers_best(const hu_session *session, const hu_session_result *result,
+                         const char *next) {
     bool is_test = session->judged == HU_HALF_TEST;
     const hu_result_metric *followed = is_test ? &result->test : &result->validation;
     char *path = NULL;
-    if (strcmp(hu_session_next(session, result), "predict") != 0 || isnan(followed->best) ||
-        followed->best == followed->last)
+    if (strcmp(next, "predict") != 0 || isnan(followed->best) || followed->best == followed->last)
         return false;
     bool is_kept =
         hu_path_join(session->folder.path, "best", &path) == HU_OK && hu_file_exists(path);
@@ -73,10 +99,10 @@ static bool prefers_best(const hu_session *session, const hu_session_result *res
 /* Where to look next. */
 static void print_next(const hu_session *session, const hu_session_result *result,
                        bool has_report) {
-    const char *folder = session->folder.path;
+    const char *folder = session->folder.path, *next = find_next(session, result);
     if (has_report) printf("report: %s/report.html\n", folder);
-    printf("next: halfulp %s %s%s\n", hu_session_next(session, result), folder,
-           prefers_best(session, result) ? " checkpoint=best" : "");
+    printf("next: halfulp %s %s%s\n", next, folder,
+           prefers_best(session, result, next) ? " checkpoint=best" : "");
 }
 
 /* A training that diverged has a result, and still ends with exit code 4. */

@@ -141,6 +141,13 @@ def one_measure(checks, cwd):
     checks.that(f"its worst {most['underflow_steps']} steps, up to {most['underflow_step']}; {100 * share:.3g} % over all "
                 "40 steps that counted it.\n" in out or
                 f"its worst step, {most['underflow_step']}; {100 * share:.3g} % over all 40 steps" in out, f"{share}: {out}")
+    code, said, err = call("train", *CNN, "data=glyphs", "data.limit=300", "data.test_limit=300", "batch=32", "threads=1",
+                           "steps=60", "precision.rules=['bn1.out: e2m3:bias=5:ovf=sat']", "run.dir=saturated", cwd=cwd)
+    found = why(cwd, "saturated")
+    checks.same((code, found["verdict"], found["death"]["kind"], any(found["trouble"].values()), "collapsed" in found),
+                (0, "hurt", "saturation", False, False), f"what is no loss to zero: {err}")
+    checks.that("note: bn1.out: saturation, from step 0 on; `halfulp why saturated`\n" in err and
+                "next: halfulp why saturated\n" in said, f"leads to why, too: {said} {err}")
     for copy in range(2, 5):
         shutil.copytree(f"{cwd}/lost", f"{cwd}/lost{copy}")
     call("report", "lost", *(f"lost{copy}" for copy in range(2, 5)), "out=four.html", cwd=cwd)
