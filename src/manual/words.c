@@ -214,8 +214,7 @@ static const char *const roundings[HU_ROUND_COUNT] = {
     [HU_ROUND_UP] = "toward +infinity",
     [HU_ROUND_DOWN] = "toward -infinity",
     [HU_ROUND_TO_ODD] = "to odd: toward zero, and the last bit set where anything was lost",
-    [HU_ROUND_STOCHASTIC] = "stochastic: up with a chance of as much as was cut off, the same "
-                            "numbers for any number of threads"};
+    [HU_ROUND_STOCHASTIC] = "stochastic: up with a chance of as much as was cut off"};
 
 static bool put_rounding(hu_page *page, const char *word) {
     hu_rounding rounding;
