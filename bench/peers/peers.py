@@ -324,6 +324,8 @@ def steps(python, versions, threads):
                 continue
             made = json.loads(text)
             seconds = made["rows"][-1]["seconds_per_step"] if "rows" in made else made["seconds"]
+            if "rows" in made:  # before it measures the machine, with large arrays
+                peak = made["rows"][-1]["peak_rss_bytes"]
             say(f"threads={threads} turn {turn + 1} {who}: {seconds:.4f} s, {peak / MIB:.0f} MiB")
             old = best.get(who, (float("inf"), 0))
             best[who] = (min(seconds, old[0]), max(peak, old[1]))
