@@ -172,6 +172,14 @@ static void put_wide_jpeg(const jpeg_kind *kind, hu_byte_writer *seed) {
     free(made);
 }
 
+/* The head of one that moves (WebP container specification). */
+static void put_moving_webp(hu_byte_writer *seed) {
+    static const uint8_t head[] = {'R', 'I', 'F', 'F', 22,  0,   0,  0, 'W', 'E',
+                                   'B', 'P', 'V', 'P', '8', 'X', 10, 0, 0,   0,
+                                   2,   0,   0,   0,   3,   0,   0,  3, 0,   0};
+    FUZZ_CHECK(hu_write_bytes(seed, head, sizeof head) == HU_OK);
+}
+
 /* Of one colour: few bytes, and more pixels than most inputs may have. */
 static void put_large_webp(hu_byte_writer *seed) {
     enum { SIDE = 300 };
@@ -184,10 +192,12 @@ static void put_large_webp(hu_byte_writer *seed) {
     free(pixels);
 }
 
-/* A file that promises a million pixels and many scans of them, in bytes that are not there. */
+/* A file that promises a million pixels and many scans of them, in bytes that are not there: the
+ * head of a progressive file and of its first scan. */
 static void put_promise(hu_byte_writer *seed) {
-    static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xc2, 0, 17, 8, 4, 1,    4, 1,    3,
-                                   1,    0x11, 0,    2,    1, 17, 1, 3, 0x11, 1, 0xff, 0xda};
+    static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xc2, 0,    17, 8, 4,    1, 4,    1,    3,
+                                   1,    0x11, 0,    2,    0x11, 1,  3, 0x11, 1, 0xff, 0xda, 0,
+                                   12,   3,    1,    0,    2,    0,  3, 0,    0, 0,    0};
     FUZZ_CHECK(hu_write_bytes(seed, head, sizeof head) == HU_OK);
     for (int i = 0; i < 520; i++) FUZZ_CHECK(hu_write_bytes(seed, "\xff\xda", 2) == HU_OK);
 }
@@ -243,6 +253,9 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
         return true;
     case 16:
         put_turned_png(seed);
+        return true;
+    case 17:
+        put_moving_webp(seed);
         return true;
     default:
         hu_writer_free(seed);
