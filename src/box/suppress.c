@@ -23,7 +23,7 @@ static void rise(hu_candidate *list, int64_t at) {
     list[at] = moved;
 }
 
-void hu_candidates_add(hu_candidates *c, double score, int64_t index) {
+void hu_candidates_add(hu_nms_candidates *c, double score, int64_t index) {
     hu_candidate made = {.score = score, .index = index};
     if (c->count < c->most) {
         c->list[c->count++] = made;
@@ -34,7 +34,7 @@ void hu_candidates_add(hu_candidates *c, double score, int64_t index) {
     }
 }
 
-void hu_candidates_sort(hu_candidates *c) {
+void hu_candidates_sort(hu_nms_candidates *c) {
     for (int64_t left = c->count - 1; left > 0; left--) {
         hu_candidate worst = c->list[0];
         c->list[0] = c->list[left];
@@ -43,7 +43,7 @@ void hu_candidates_sort(hu_candidates *c) {
     }
 }
 
-int64_t hu_candidates_suppress(hu_candidates *c, double threshold) {
+int64_t hu_candidates_suppress(hu_nms_candidates *c, double threshold) {
     int64_t kept = 0;
     for (int64_t i = 0; i < c->count; i++) {
         bool is_kept = true;

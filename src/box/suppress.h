@@ -11,20 +11,20 @@ typedef struct hu_candidate {
 } hu_candidate;
 
 /* The best candidates so far: at most `most`, in no order. */
-typedef struct hu_candidates {
+typedef struct hu_nms_candidates {
     hu_candidate *list; /* [most]; Borrowed */
     int64_t most, count;
-} hu_candidates;
+} hu_nms_candidates;
 
 /* Takes a candidate, or leaves it where `most` better ones are there: of a larger score, or of the
  * same and a smaller index. The box is left to the caller. */
-void hu_candidates_add(hu_candidates *c, double score, int64_t index);
+void hu_candidates_add(hu_nms_candidates *c, double score, int64_t index);
 
 /* Best first. */
-void hu_candidates_sort(hu_candidates *c);
+void hu_candidates_sort(hu_nms_candidates *c);
 
 /* Non-maximum suppression: of sorted candidates with their boxes keeps, in their order, those whose
  * overlap with all kept before is at most the threshold; returns how many. */
-int64_t hu_candidates_suppress(hu_candidates *c, double threshold);
+int64_t hu_candidates_suppress(hu_nms_candidates *c, double threshold);
 
 #endif

@@ -9,9 +9,10 @@ enum { GATHER_TAG = HU_COMM_FLIGHTS }; /* those below are the flights' */
 /* Seconds of one look: the roll knows when it is too long. */
 static const double long_wait = 3600.0;
 
-hu_status hu_job_create(hu_transport *transport, const hu_roll_options *options, hu_job **result) {
+hu_status hu_rendezvous_create(hu_transport *transport, const hu_roll_options *options,
+                               hu_rendezvous **result) {
     hu_status st = HU_OK;
-    hu_job *job = NULL;
+    hu_rendezvous *job = NULL;
     *result = NULL;
     HU_TRY(HU_NEW(&job));
     job->transport = transport;
@@ -19,11 +20,11 @@ hu_status hu_job_create(hu_transport *transport, const hu_roll_options *options,
     *result = job;
     job = NULL;
 done:
-    hu_job_free(job);
+    hu_rendezvous_free(job);
     return st;
 }
 
-void hu_job_free(hu_job *job) {
+void hu_rendezvous_free(hu_rendezvous *job) {
     if (!job) return;
     hu_roll_free(job->roll);
     hu_free(job);
@@ -36,7 +37,7 @@ typedef struct rows {
     int32_t first, count, workers;
 } rows;
 
-static hu_status move_rows(hu_job *job, const rows *r, int32_t peer, bool is_sent,
+static hu_status move_rows(hu_rendezvous *job, const rows *r, int32_t peer, bool is_sent,
                            hu_transfer *transfer, int32_t *count) {
     int32_t first = r->first % r->workers, before_end = r->workers - first;
     int32_t part[2] = {r->count < before_end ? r->count : before_end, 0};
@@ -54,7 +55,7 @@ static hu_status move_rows(hu_job *job, const rows *r, int32_t peer, bool is_sen
 
 /* A round of a dissemination: the rows of `far` workers from this one on are known here, and as
  * many from rank + far on there. */
-static hu_status gather_round(hu_job *job, int32_t far, size_t bytes, uint8_t *all) {
+static hu_status gather_round(hu_rendezvous *job, int32_t far, size_t bytes, uint8_t *all) {
     enum { MOST = 4 };
     int32_t rank = job->transport->rank, workers = job->transport->size, count = 0, which;
     int32_t few = far < workers - far ? far : workers - far;
@@ -73,7 +74,7 @@ done:
     return st;
 }
 
-hu_status hu_job_gather(hu_job *job, size_t bytes, void *all) {
+hu_status hu_rendezvous_gather(hu_rendezvous *job, size_t bytes, void *all) {
     hu_status st = HU_OK;
     for (int32_t far = 1; far < job->transport->size && bytes > 0 && st == HU_OK; far *= 2)
         st = gather_round(job, far, bytes, all);
@@ -81,7 +82,7 @@ hu_status hu_job_gather(hu_job *job, size_t bytes, void *all) {
 }
 
 /* Waits for a message as long as messages may take. */
-static hu_status finish(hu_job *job, hu_transfer *transfer) {
+static hu_status finish(hu_rendezvous *job, hu_transfer *transfer) {
     hu_status st = HU_OK;
     int32_t which;
     while (hu_transfer_is_open(transfer) && st == HU_OK)
@@ -91,7 +92,7 @@ static hu_status finish(hu_job *job, hu_transfer *transfer) {
 }
 
 /* Row by row: one is on its way while the others wait for their turn. */
-hu_status hu_job_collect(hu_job *job, size_t bytes, const void *own, void *others) {
+hu_status hu_rendezvous_collect(hu_rendezvous *job, size_t bytes, const void *own, void *others) {
     hu_transport *transport = job->transport;
     hu_transfer transfer = {0};
     hu_status st = HU_OK;

@@ -14,7 +14,7 @@
  *
  * HU_ERR_ARGUMENT: not as many processes as workers; HU_ERR_MEMORY, HU_ERR_PEER. After HU_ERR_PEER
  * the team is good for nothing but hu_team_free, and the transport for nothing but its end_job. */
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_job *job,
+hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_rendezvous *job,
                           bool overlap, hu_team **team);
 
 #endif

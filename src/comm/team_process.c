@@ -23,7 +23,7 @@ typedef enum phase { IDLE, RUNNING, ENDED } phase;
 /* Fields in the last part are shared with the thread, under the mutex. */
 typedef struct process_team {
     hu_team team;
-    hu_job *job;
+    hu_rendezvous *job;
     hu_comm_worker *worker;
     hu_flight *flight[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
     int32_t next;               /* bucket to begin next */
@@ -242,7 +242,7 @@ static hu_team_seconds seconds(const hu_team *team) {
 
 static hu_status gather(hu_team *base, size_t bytes, void *all) {
     process_team *team = inside(base);
-    hu_status st = hu_job_gather(team->job, bytes, all);
+    hu_status st = hu_rendezvous_gather(team->job, bytes, all);
     return st == HU_OK
                ? st
                : hu_fail_within(st, "rank %d, behind training step %llu, gather: ", rank_of(team),
@@ -251,7 +251,7 @@ static hu_status gather(hu_team *base, size_t bytes, void *all) {
 
 static hu_status collect(hu_team *base, size_t bytes, const void *own, void *others) {
     process_team *team = inside(base);
-    hu_status st = hu_job_collect(team->job, bytes, own, others);
+    hu_status st = hu_rendezvous_collect(team->job, bytes, own, others);
     return st == HU_OK
                ? st
                : hu_fail_within(st, "rank %d, behind training step %llu, collect: ", rank_of(team),
@@ -303,7 +303,7 @@ done:
     return st;
 }
 
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_job *job,
+hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_rendezvous *job,
                           bool overlap, hu_team **result) {
     process_team *team;
     *result = NULL;

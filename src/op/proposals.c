@@ -83,7 +83,7 @@ static bool decode(const hu_proposal_attrs *a, const float *x, hu_candidate *one
 static int64_t propose(const hu_proposal_attrs *a, const float *x, hu_candidate *list,
                        float *rows) {
     const double most_overlap = 0.7;
-    hu_candidates c = {.list = list, .most = a->before};
+    hu_nms_candidates c = {.list = list, .most = a->before};
     int64_t anchors = hu_anchors_count(&a->anchors), sized = 0;
     for (int64_t i = 0; i < anchors; i++) {
         double score = (double)x[i * ROW + 1] - (double)x[i * ROW];

@@ -75,7 +75,7 @@ hu_status hu_peers_open(hu_config *config, const volatile sig_atomic_t *stop, hu
     HU_TRY(chosen_transport(config, &name, &processes));
     if (!name) return HU_OK;
     HU_TRY(hu_transport_open(name, &peers->transport));
-    HU_TRY(hu_job_create(peers->transport, &peers->wait, &peers->job));
+    HU_TRY(hu_rendezvous_create(peers->transport, &peers->wait, &peers->job));
     st = check_size(peers->transport, processes);
     if (st == HU_OK) st = set_workers(config, peers->transport);
     if (st == HU_OK) st = check_workers(config, peers->transport);
@@ -87,7 +87,7 @@ done:
 void hu_peers_close(hu_peers *peers, hu_status status) {
     hu_transport *transport = peers->transport;
     if (!transport) return;
-    hu_job_free(peers->job);
+    hu_rendezvous_free(peers->job);
     peers->job = NULL;
     peers->transport = NULL;
     /* Where a peer is lost each process says so itself, and there is nobody to take leave of. */
@@ -100,7 +100,7 @@ void hu_peers_close(hu_peers *peers, hu_status status) {
 
 /* Rows of all processes, between reductions. */
 static hu_status meet(const hu_peers *peers, const char *where, size_t bytes, void *all) {
-    hu_status st = hu_job_gather(peers->job, bytes, all);
+    hu_status st = hu_rendezvous_gather(peers->job, bytes, all);
     return st == HU_OK ? st : hu_fail_within(st, "rank %d, %s: ", peers->transport->rank, where);
 }
 

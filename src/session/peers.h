@@ -10,7 +10,7 @@
 
 typedef struct hu_peers {
     hu_transport *transport; /* NULL: this process trains alone */
-    hu_job *job;
+    hu_rendezvous *job;
     hu_roll_options wait;
     bool overlap;
     bool is_agreed; /* all processes know how this ends, and end so too */

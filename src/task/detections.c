@@ -50,8 +50,9 @@ size_t hu_detections_scratch_bytes(const hu_metric_call *shape) {
     return (size_t)hu_detection_classes(shape) * sizeof(class_list);
 }
 
-static hu_candidates candidates_of(class_list *of) {
-    return (hu_candidates){.list = of->list, .most = HU_DETECTIONS_PER_CLASS, .count = of->count};
+static hu_nms_candidates candidates_of(class_list *of) {
+    return (hu_nms_candidates){
+        .list = of->list, .most = HU_DETECTIONS_PER_CLASS, .count = of->count};
 }
 
 /* Adds row number a of sample s to the candidates of the classes that it takes for likely. */
@@ -63,7 +64,7 @@ static void add_row(const hu_metric_call *part, int64_t s, int64_t a, class_list
     for (int64_t k = 1; k < classes; k++, of++) {
         double score = hu_softmax(scale, row[k]);
         if (!(score > least)) continue;
-        hu_candidates c = candidates_of(of);
+        hu_nms_candidates c = candidates_of(of);
         hu_candidates_add(&c, score, a);
         of->count = c.count;
     }
@@ -78,7 +79,7 @@ static void collect(const hu_metric_call *part, int64_t s, class_list *of) {
     for (int64_t a = 0; a < part->rows; a++)
         if (is_there(part, s, a)) add_row(part, s, a, of);
     for (int64_t k = 0; k < classes; k++) {
-        hu_candidates c = candidates_of(&of[k]);
+        hu_nms_candidates c = candidates_of(&of[k]);
         hu_candidates_sort(&c);
         for (int64_t i = 0; i < c.count; i++)
             c.list[i].box = decode(part, s, c.list[i].index, k + 1);
@@ -94,7 +95,7 @@ static int64_t number_of(int64_t class_number, int64_t place) {
 /* Of all classes together leaves the best `most`: of each the first ones of its list. */
 static void cut(int64_t classes, int64_t most, class_list *of) {
     hu_candidate list[HU_ANCHOR_BOXES_MAX];
-    hu_candidates best = {.list = list, .most = most};
+    hu_nms_candidates best = {.list = list, .most = most};
     for (int64_t k = 0; k < classes; k++)
         for (int64_t i = 0; i < of[k].count; i++)
             hu_candidates_add(&best, of[k].list[i].score, number_of(k, i));

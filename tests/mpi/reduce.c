@@ -120,10 +120,10 @@ static void reduce(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
     int32_t workers = plan->options.workers, rank = t->transport->rank;
     const hu_roll_options wait = {.timeout = 300.0};
     float *gradient;
-    hu_job *job;
+    hu_rendezvous *job;
     hu_team *team;
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
-    need(t, hu_job_create(t->transport, &wait, &job));
+    need(t, hu_rendezvous_create(t->transport, &wait, &job));
     need(t, hu_team_process(plan, &gradient, job, t->overlap, &team));
     for (uint64_t s = 0; s < STEPS; s++) {
         fill(rank, FIRST_STEP + s, gradient);
@@ -136,7 +136,7 @@ static void reduce(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
         need(t, hu_team_gather(team, sizeof *hash, hash + s * (uint64_t)workers));
     }
     hu_team_free(team);
-    hu_job_free(job);
+    hu_rendezvous_free(job);
     hu_free(gradient);
 }
 
@@ -196,7 +196,7 @@ static void gather(test *t) {
     hu_comm_options options = {.workers = workers};
     const hu_roll_options wait = {.timeout = 300.0};
     float *gradient;
-    hu_job *job;
+    hu_rendezvous *job;
     uint8_t *all;
     hu_comm_plan *plan;
     hu_team *team;
@@ -207,7 +207,7 @@ static void gather(test *t) {
     need(t, hu_comm_plan_create(&options, layers, LAYERS, &plan));
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
     need(t, hu_new_array((size_t)workers * BYTES, 1, &all));
-    need(t, hu_job_create(t->transport, &wait, &job));
+    need(t, hu_rendezvous_create(t->transport, &wait, &job));
     need(t, hu_team_process(plan, &gradient, job, false, &team));
     memset(all + (size_t)rank * BYTES, rank % 251 + 1, BYTES);
     need(t, hu_team_gather(team, BYTES, all));
@@ -218,7 +218,7 @@ static void gather(test *t) {
             break;
         }
     hu_team_free(team);
-    hu_job_free(job);
+    hu_rendezvous_free(job);
     hu_free(all);
     hu_free(gradient);
     hu_comm_plan_free(plan);

@@ -73,12 +73,12 @@ static void report(const hu_comm_plan *plan, const hu_comm_link *link, char **wo
 static void measure(hu_transport *transport, const hu_comm_plan *plan, const hu_comm_link *link,
                     char **words) {
     const hu_roll_options wait = {.timeout = 1e9};
-    hu_job *job;
+    hu_rendezvous *job;
     float *gradient = NULL;
     double *moment;
     hu_team *team;
     need(hu_new_array((size_t)transport->size, sizeof *moment, &moment));
-    need(hu_job_create(transport, &wait, &job));
+    need(hu_rendezvous_create(transport, &wait, &job));
     need(hu_team_process(plan, &gradient, job, false, &team));
     /* The gather is a barrier: who leaves it knows of all. */
     (void)latest(team, transport->size, transport->rank, moment);
@@ -88,7 +88,7 @@ static void measure(hu_transport *transport, const hu_comm_plan *plan, const hu_
     double ended = latest(team, transport->size, transport->rank, moment);
     if (transport->rank == 0) report(plan, link, words, ended - begun);
     hu_team_free(team);
-    hu_job_free(job);
+    hu_rendezvous_free(job);
     hu_free(moment);
 }
 

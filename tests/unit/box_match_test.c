@@ -228,7 +228,7 @@ static void the_best_boxes_stay(void **state) {
     hu_random_key key = {7, hu_stream_id("test", "suppress"), 0};
     for (int64_t most = 1; most <= SAID; most += 1 + most / 3) {
         hu_candidate said[SAID], kept[SAID], list[SAID];
-        hu_candidates c = {.list = list, .most = most};
+        hu_nms_candidates c = {.list = list, .most = most};
         key.step = (uint64_t)most;
         for (uint64_t i = 0; i < SAID; i++) {
             double x = hu_random_word(&key, 3 * i) % 8 / 8.0,
@@ -254,10 +254,10 @@ static void the_best_boxes_stay(void **state) {
 static void equal_to_the_threshold_is_kept(void **state) {
     (void)state;
     hu_candidate list[2] = {{0.9, 0, {0, 0, 2, 1}}, {0.8, 1, {0, 0, 1, 1}}};
-    hu_candidates c = {list, 2, 2};
+    hu_nms_candidates c = {list, 2, 2};
     assert_int_equal(hu_candidates_suppress(&c, 0.5), 2);
     assert_int_equal(hu_candidates_suppress(&c, 0.499), 1);
-    hu_candidates none = {list, 0, 0};
+    hu_nms_candidates none = {list, 0, 0};
     hu_candidates_add(&none, 1.0, 0);
     hu_candidates_sort(&none);
     assert_int_equal(none.count, 0);

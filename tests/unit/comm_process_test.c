@@ -84,18 +84,18 @@ static void *run_rank(void *argument) {
     rank *r = argument;
     job *j = r->job;
     float *gradient = r->gradient;
-    hu_job *peers;
+    hu_rendezvous *peers;
     hu_team *team = NULL;
     if (j->role[r->number] == NEVER_COMES) return NULL;
     fill(r->number, gradient);
-    r->status = hu_job_create(&j->box->end[r->number].transport, &j->wait, &peers);
+    r->status = hu_rendezvous_create(&j->box->end[r->number].transport, &j->wait, &peers);
     if (r->status == HU_OK)
         r->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
     if (r->status == HU_OK) r->status = work(r, team);
     snprintf(r->message, sizeof r->message, "%s", hu_last_error());
     if (r->status != HU_OK && j->overlap) r->again = hu_team_reduce(team, STEP);
     hu_team_free(team);
-    hu_job_free(peers);
+    hu_rendezvous_free(peers);
     return NULL;
 }
 
@@ -309,16 +309,16 @@ static void messages_have_the_expected_bytes(void **state) {
 static void workers_and_processes_are_as_many(void **state) {
     (void)state;
     job j;
-    hu_job *peers;
+    hu_rendezvous *peers;
     hu_team *team;
     float x[ELEMENTS], *gradient = x;
     begin(&j, "ring", "aps", "e5m2", 4);
     assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
     j.box = mailbox_create(3);
-    assert_int_equal(hu_job_create(&j.box->end[0].transport, &j.wait, &peers), HU_OK);
+    assert_int_equal(hu_rendezvous_create(&j.box->end[0].transport, &j.wait, &peers), HU_OK);
     assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_ERR_ARGUMENT);
     assert_null(team);
-    hu_job_free(peers);
+    hu_rendezvous_free(peers);
     assert_string_equal(hu_last_error(), "found 4 workers in 3 processes, expected one in each");
     end(&j);
 }
@@ -336,18 +336,18 @@ static void *run_collector(void *argument) {
     job *j = c->job;
     float x[ELEMENTS], *gradient = x;
     uint8_t own[300];
-    hu_job *peers;
+    hu_rendezvous *peers;
     hu_team *team = NULL;
     if (j->role[c->number] == NEVER_COMES) return NULL;
     memset(own, 10 + c->number, sizeof own);
-    c->status = hu_job_create(&j->box->end[c->number].transport, &j->wait, &peers);
+    c->status = hu_rendezvous_create(&j->box->end[c->number].transport, &j->wait, &peers);
     if (c->status == HU_OK)
         c->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
     for (int again = 0; again < 2 && c->status == HU_OK; again++)
         c->status = hu_team_collect(team, sizeof own, own, c->number == 0 ? c->others : NULL);
     snprintf(c->message, sizeof c->message, "%s", hu_last_error());
     hu_team_free(team);
-    hu_job_free(peers);
+    hu_rendezvous_free(peers);
     return NULL;
 }
 
@@ -396,9 +396,10 @@ static void memory_is_as_planned(void **state) {
         assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
         j.box = mailbox_create(4);
         for (int32_t w = 0; w < 4; w++) {
-            hu_job *peers;
+            hu_rendezvous *peers;
             hu_team *team;
-            assert_int_equal(hu_job_create(&j.box->end[w].transport, &j.wait, &peers), HU_OK);
+            assert_int_equal(hu_rendezvous_create(&j.box->end[w].transport, &j.wait, &peers),
+                             HU_OK);
             uint64_t planned, before = hu_memory_live(HU_MEMORY_WORKERS);
             assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_OK);
             assert_int_equal(hu_team_process_bytes(j.plan, w, &planned), HU_OK);
@@ -406,7 +407,7 @@ static void memory_is_as_planned(void **state) {
             assert_true(hu_memory_live(HU_MEMORY_WORKERS) - before == planned);
             hu_team_free(team);
             assert_true(hu_memory_live(HU_MEMORY_WORKERS) == before);
-            hu_job_free(peers);
+            hu_rendezvous_free(peers);
         }
         end(&j);
     }

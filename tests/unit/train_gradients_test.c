@@ -190,8 +190,8 @@ static void test_ledger_of_processes(void **state) {
     for (int32_t rank = 0; rank < WORKERS; rank++) {
         const hu_roll_options wait = {.timeout = 60.0};
         fixture f;
-        hu_job *job;
-        assert_int_equal(hu_job_create(&box->end[rank].transport, &wait, &job), HU_OK);
+        hu_rendezvous *job;
+        assert_int_equal(hu_rendezvous_create(&box->end[rank].transport, &wait, &job), HU_OK);
         hu_ledger before = hu_ledger_now();
         prepare(&f, "fp32");
         with_workers(&f, WORKERS);
@@ -207,7 +207,7 @@ static void test_ledger_of_processes(void **state) {
         if (rank > 1) assert_true(held[0] - held[rank] >= (WORKERS - 1) * kept);
         end(&f);
         assert_true(hu_ledger_now().total == before.total);
-        hu_job_free(job);
+        hu_rendezvous_free(job);
     }
     mailbox_destroy(box);
 }
