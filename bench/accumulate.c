@@ -4,10 +4,10 @@
  *   build/bench-accumulate [ACCUMULATOR [ROWS]]       fmac8:1/6/9 and 64
  *
  * Attention: four heads of 32 numbers, ROWS rows that see all or, causal, the keys up to their own;
- * the three products of product/heads.h. Recurrence: the products of 32 samples in one step of an
- * LSTM of 128 cells, forward and for the gradient of the state. Both sides go through the doors
- * that operations use, in turns; seconds are processor time, and the least of all turns counts. The
- * ratio to hold it against: `halfulp bench kernel=gemm` with m, n and k of the line. */
+ * the three products of product/batched_matmul.h. Recurrence: the products of 32 samples in one
+ * step of an LSTM of 128 cells, forward and for the gradient of the state. Both sides go through
+ * the doors that operations use, in turns; seconds are processor time, and the least of all turns
+ * counts. The ratio to hold it against: `halfulp bench kernel=gemm` with m, n and k of the line. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "product/heads.h"
+#include "product/batched_matmul.h"
 #include "product/product.h"
 
 enum { HEADS = 4, DEPTH = 32, SAMPLES = 32, CELLS = 128, GATES = 4 * CELLS, TURNS = 12 };

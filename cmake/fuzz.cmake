@@ -11,7 +11,7 @@ set(fuzz_files_format format/parse.c format/print.c)
 set(fuzz_files_graph journal/graph.c)
 set(fuzz_files_gzip base/file.c)
 set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_lines.c journal/history_plan.c journal/history_inner.c
-    journal/names.c base/lines.c)
+    journal/names.c base/text_file.c)
 set(fuzz_files_idx data/idx.c)
 set(fuzz_files_image data/image_decode.c data/image_jpeg.c data/image_png.c data/image_webp.c
     data/png_input.c data/image_exif.c data/image_turn.c)
@@ -23,7 +23,7 @@ set(fuzz_files_schedule train/schedule.c)
 set(fuzz_files_tensorboard show/tensorboard.c)
 set(fuzz_files_sound sound/decode.c)
 set(fuzz_files_words data/vocabulary.c data/transcripts.c)
-set(fuzz_files_yaml config/yaml.c base/keys_print.c)
+set(fuzz_files_yaml config/yaml.c base/keys.c)
 
 # The rooms that a target needs, with those below them, where these are few and soon built.
 set(fuzz_rooms explain config train)
@@ -49,7 +49,7 @@ if(HALFULP_FUZZ)
   # Nor do the targets themselves tell of a parser, or what every failure calls: the words of a message, the nearest of
   # many names.
   set_source_files_properties(${fuzz_sources} tests/fuzz/harness.c
-    src/base/nearest.c src/base/escape.c src/base/status.c src/base/memory.c src/base/keys.c
+    src/base/text.c src/base/text.c src/base/status.c src/base/memory.c src/base/keys.c
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
   # No parser calls a convolution or a product: instrumented, clang takes minutes for them and not three seconds a file.
   file(GLOB fuzz_plain CONFIGURE_DEPENDS src/kernel/conv/*.c src/kernel/gemm/*.c)

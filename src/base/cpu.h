@@ -1,4 +1,4 @@
-/* base/cpu.h - which instruction set the kernels may use. */
+/* base/cpu.h - the instruction set that the kernels may use, and caps that the environment sets. */
 #ifndef HU_BASE_CPU_H
 #define HU_BASE_CPU_H
 #include <halfulp/status.h>
@@ -29,5 +29,13 @@ const char *hu_isa_name(hu_isa isa);
 
 /* For tests: overrides the answer of hu_cpu_isa; an isa above the native one is lowered to it. */
 void hu_cpu_set_isa(hu_isa isa);
+
+/* ---- Whether what the environment asks of the machine can be had ---- */
+
+/* HU_ERR_ARGUMENT if the environment variable HALFULP_MAX_ISA is set, not empty and none of the
+ * names of hu_isa_name as they are written there (hu_cpu_isa in base/cpu.h would go on as if it
+ * were not set; a name of a set that this machine lacks is fine: it caps nothing), or if
+ * OMP_STACKSIZE or GOMP_STACKSIZE asks for stacks on which threads cannot live. */
+hu_status hu_cap_check(void);
 
 #endif

@@ -1,13 +1,72 @@
-/* base/file.h - whole files in and out: read with a limit (plain or gzip), replace atomically. */
+/* base/file.h - files: the system's calls on them, folders, first bytes, whole files read and
+ * replaced. */
 #ifndef HU_BASE_FILE_H
 #define HU_BASE_FILE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <halfulp/status.h>
 
 #include "base/memory.h"
+
+/* ---- io ---- */
+
+/* The system's calls on files, as everybody here wants them: repeated when a signal
+ * interrupts them, continued where they did only a part, and told with path and reason. */
+
+/* "PATH: WHAT: reason" of a system's error number ("no space: " before it when the disk or the
+ * quota is full). HU_ERR_MISSING if the path names nothing or goes through what is no directory,
+ * HU_ERR_ARGUMENT if it is a folder where a file is wanted, HU_ERR_MEMORY if the system had none
+ * for it, else HU_ERR_IO. */
+hu_status hu_io_fail(const char *path, const char *what, int error);
+
+/* "pipe", "socket" or "device": what is neither a file nor a folder (stat(2)'s st_mode). */
+const char *hu_io_kind(mode_t mode);
+
+/* open(2) with O_CLOEXEC and permissions 0666 less the umask. *descriptor: -1 on failure; owner
+ * closes. What is opened for reading is a file or a folder, and is never waited for; a pipe or a
+ * device only where the user gave it: on the command line, or as a descriptor of a shell
+ * (/dev/stdin, <(...)). HU_ERR_CORRUPT: another one. Proof: tests/program/hostile_test.py. */
+hu_status hu_io_open(const char *path, int flags, int *descriptor);
+
+/* All the bytes; a write that takes none of them is a failure. On failure some may be written. */
+hu_status hu_io_write(int descriptor, const char *path, const void *data, size_t bytes);
+
+/* At most `bytes` from the place `offset` on; *got is less only at the end of the file. */
+hu_status hu_io_read_at(int descriptor, const char *path, uint64_t offset, void *data, size_t bytes,
+                        size_t *got);
+
+/* fsync(2) of a file or directory; fdatasync(2), which waits for contents and length alone. What
+ * has no disk (a pipe, a device) and file systems that are only read are fine. */
+hu_status hu_io_sync(int descriptor, const char *path);
+hu_status hu_io_sync_data(int descriptor, const char *path);
+
+/* ftruncate(2) to so many bytes. */
+hu_status hu_io_cut(int descriptor, const char *path, uint64_t bytes);
+
+/* ---- The three files that every process is given ---- */
+
+/* Opens /dev/null for those of descriptors 0, 1 and 2 that are closed, so that no file of ours gets
+ * their number, into which libraries print. As on a closed descriptor, reading from such a 0 and
+ * writing to such a 1 or 2 fail. Before any other file is opened. */
+void hu_descriptors_fill(void);
+
+/* ---- head ---- */
+
+/* The beginning of a file, so that what it says of itself is known before the whole
+ * is read. */
+
+/* At most `most` bytes from the beginning of a file as they stand on the disk. *got: how many there
+ * are; *file_bytes: its whole size. Both are 0 of what is no regular file, which is not opened.
+ * HU_ERR_MISSING, HU_ERR_IO. */
+hu_status hu_file_head(const char *path, void *head, size_t most, size_t *got,
+                       uint64_t *file_bytes);
+
+/* The same of the contents that hu_file_read gives: a gzip stream is inflated, as far as it is
+ * sound. */
+hu_status hu_file_head_inflated(const char *path, void *head, size_t most, size_t *got);
 
 /* Reads a whole file. A name ending in ".gz", or contents that start with the gzip magic, are
  * inflated (all members); *bytes is then the inflated size.
@@ -78,5 +137,19 @@ typedef struct hu_file_part {
 
 /* As hu_file_replace, with the contents given as count pieces one after the other. */
 hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count);
+
+/* ---- Folders below one that is there ---- */
+
+/* Makes a directory in a folder that is there, and syncs its name; one that exists is fine. Unlike
+ * hu_directory_create it makes no parents: a folder that was moved or removed meanwhile must not
+ * come to be a second time. HU_ERR_IO. */
+hu_status hu_directory_add(const char *path);
+
+/* ---- What the ending of a file's name says is to be written into it ---- */
+
+/* Which of the endings (NULL behind the last; "html") a path has: its place among them. 0 for a
+ * name without an ending, which says nothing: "page", "/dev/stdout", ".hidden". HU_ERR_ARGUMENT
+ * that names them all for another ending. */
+hu_status hu_ending_find(const char *path, const char *const *endings, int *which);
 
 #endif

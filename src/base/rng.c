@@ -1,9 +1,8 @@
 #include "base/rng.h"
 
+#include <Random123/threefry.h>
 #include <math.h>
 #include <string.h>
-
-#include <Random123/threefry.h>
 #include <xxhash.h>
 
 #include "base/elementary.h"
@@ -77,4 +76,46 @@ void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *o
         order[i - 1] = order[j];
         order[j] = kept;
     }
+}
+
+/* ---- formula ---- */
+
+/* Numbers that are a function of a name and an index, so that any other program
+ * can make the same ones: the start and the noise of check runs.
+ *
+ * word(name, i) mixes the 32-bit FNV-1a hash of the name with i; number(name, i) = (word >> 8)
+ * 2^-23 - 1 is a multiple of 2^-23 in [-1, 1), exact in float32.
+ */
+
+/* FNV-1a. */
+uint32_t hu_formula_hash(uint32_t before, const char *text) {
+    for (; *text; text++) before = (before ^ (uint8_t)*text) * 0x01000193u;
+    return before;
+}
+
+/* The finaliser of MurmurHash3. */
+uint32_t hu_formula_word(uint32_t hash, uint32_t i) {
+    uint32_t x = hash + i * 0x9E3779B9u;
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    return x ^ x >> 16;
+}
+
+float hu_formula_number(uint32_t hash, uint32_t i) {
+    return (float)(hu_formula_word(hash, i) >> 8) * 0x1p-23f - 1.0f;
+}
+
+/* ---- log uniform ---- */
+
+/* The log-uniform law of ids that are sorted by falling frequency: P(v) =
+ * log((v + 2) / (v + 1)) / log(n + 1) for v = 0 .. n-1, close to that of words (Zipf). */
+
+double hu_log_uniform_share(int64_t id, int64_t n) {
+    return hu_log1p(1.0 / ((double)id + 1.0)) / hu_log((double)n + 1.0);
+}
+
+int64_t hu_log_uniform_id(double u, int64_t n) {
+    int64_t id = (int64_t)hu_exp(u * hu_log((double)n + 1.0)) - 1;
+    if (id < 0) return 0;
+    return id < n ? id : n - 1;
 }

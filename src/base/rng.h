@@ -41,4 +41,32 @@ uint64_t hu_random_below(const hu_random_key *key, uint64_t index, uint64_t boun
 /* order[count]: the permutation of 0..count-1 that the key names (Fisher-Yates). */
 void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *order);
 
+/* ---- formula ---- */
+
+/* Numbers that are a function of a name and an index, so that any other program
+ * can make the same ones: the start and the noise of check runs.
+ *
+ * word(name, i) mixes the 32-bit FNV-1a hash of the name with i; number(name, i) = (word >> 8)
+ * 2^-23 - 1 is a multiple of 2^-23 in [-1, 1), exact in float32.
+ */
+
+/* Hash of a text that stands behind others: the first one behind HU_FORMULA_HASH_START. */
+#define HU_FORMULA_HASH_START 0x811C9DC5u
+uint32_t hu_formula_hash(uint32_t before, const char *text);
+
+/* Word and number i of the name that has this hash. */
+uint32_t hu_formula_word(uint32_t hash, uint32_t i);
+float hu_formula_number(uint32_t hash, uint32_t i);
+
+/* ---- log uniform ---- */
+
+/* The log-uniform law of ids that are sorted by falling frequency: P(v) =
+ * log((v + 2) / (v + 1)) / log(n + 1) for v = 0 .. n-1, close to that of words (Zipf). */
+
+/* P(id) among n ids, in double without libm: the same bits on every machine. */
+double hu_log_uniform_share(int64_t id, int64_t n);
+
+/* The id of a uniform number 0 <= u < 1: floor((n + 1)^u) - 1, at most n - 1. Ids ascend with u. */
+int64_t hu_log_uniform_id(double u, int64_t n);
+
 #endif

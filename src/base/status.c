@@ -1,11 +1,14 @@
-#include "base/error.h"
-
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/escape.h"
+#include <halfulp/api.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* ---- status ---- */
 
 /* A longer message is cut short, never refused: an error must not fail. */
 enum { MESSAGE_BYTES = 4096 };
@@ -60,4 +63,10 @@ hu_status hu_fail_within(hu_status status, const char *format, ...) {
     snprintf(text + used, sizeof text - used, "%s", message);
     hu_escape(text, message, sizeof message);
     return status;
+}
+
+/* ---- version ---- */
+
+const char *hu_version(void) {
+    return HALFULP_VERSION;
 }

@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/replacement.h"
+#include "base/process.h"
 #include "config/used.h"
 #include "show/colour.h"
 #include "show/stdout.h"

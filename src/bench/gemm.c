@@ -5,12 +5,12 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
-#include "product/dnn.h"
+#include "product/onednn.h"
 
 enum { MOST_CONTESTANTS = HU_ACCUMULATORS_MOST + 4, MOST_TURNS = 40, ROUND_CHUNK = 16384 };
 

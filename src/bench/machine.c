@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "bench/times.h"
 #include "kernel/peak/peak.h"
-#include "product/dnn.h"
+#include "product/onednn.h"
 #include "show/json.h"
 
 enum {

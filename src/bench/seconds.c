@@ -1,7 +1,7 @@
 /* bench/seconds.c - the clock of measurements, and their share of what is left of it. */
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process.h"
 #include "bench/bench.h"
 
 double hu_bench_seconds(int threads) {

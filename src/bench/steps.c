@@ -2,7 +2,6 @@
  * made of: convolutions, recurrent layers, attention, and products with a chosen accumulator. */
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/process.h"
 #include "bench/bench.h"

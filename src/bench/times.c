@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
-#include "base/spread.h"
+#include "base/process.h"
+#include "base/statistics.h"
 
 static const double resolution = 1e-9;
 

@@ -9,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "format/text.h"
 #include "kernel/block/block.h"
-#include "kernel/block/scale.h"
 
 enum { LINE_BYTES = 512 };
 

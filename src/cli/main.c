@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cap.h"
-#include "base/descriptors.h"
+#include "base/cpu.h"
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/file.h"
+#include "base/text.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
 #include "cli/key_of.h"

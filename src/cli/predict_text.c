@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 #include "cli/progress.h"
 #include "session/prompted.h"
 #include "show/stdout.h"

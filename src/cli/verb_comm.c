@@ -1,8 +1,8 @@
 /* halfulp comm: what one all-reduce in a narrow format does to gradients of many workers. */
 #include <string.h>
 
-#include "base/ending.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "bench/accumulators.h"
 #include "cli/interrupt.h"
 #include "cli/peers.h"

@@ -21,7 +21,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cli/verb.h"
-#include "product/dnn.h"
+#include "product/onednn.h"
 #include "show/stdout.h"
 
 /* Numbers for each format and mode, and bytes of a line. */

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"

@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/fmt_block.h"
 #include "cli/fmt_stream.h"
 #include "cli/verb.h"

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "cli/predict_text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"

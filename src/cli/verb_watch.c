@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "config/used.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/bits.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 /* The k of numbers whose largest is about top. */
 static int32_t scale_of(const hu_comm_options *o, float top) {

@@ -8,7 +8,7 @@
 #ifndef HU_COMM_EXPECTED_H
 #define HU_COMM_EXPECTED_H
 #include "comm/plan.h"
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 typedef struct hu_comm_expected {
     int32_t k;     /* numbers travel as x 2^-k */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/module.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 enum { VARIABLES = 3 };
 

@@ -7,7 +7,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 /* Links that a message crosses: to the switch, and from it. */
 enum { LINKS_OF_A_MESSAGE = 2 };

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/process.h"
 
 enum { NUMBERS = 1 << 20, TURNS = 3 };
 

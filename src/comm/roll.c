@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 
 /* Words of the roll; each has a message of its own per process, which may stay on its way for ever
  * where the other one is gone. */

@@ -1,7 +1,7 @@
 #include "comm/transport.h"
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 
 static hu_status failed(const hu_transport *transport) {
     return hu_fail(HU_ERR_PEER, "%s: %s", transport->kind->name, transport->error);

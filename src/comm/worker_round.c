@@ -6,7 +6,7 @@
 #include "comm/code.h"
 #include "comm/worker.h"
 #include "comm/worker_state.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 int32_t hu_comm_layer_scale(const hu_comm_worker *worker, int32_t layer) {
     const hu_comm_plan *plan = worker->plan;

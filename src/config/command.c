@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "config/misplaced.h"
 #include "config/plan_file.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "config/config.h"
 
 const hu_config_key hu_config_keys[] = {

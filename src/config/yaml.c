@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 
 enum { MAX_FILE_BYTES = 1 << 20, MAX_LEVELS = 16, MAX_VALUES = 10000, MAX_NAME_BYTES = 256 };
 

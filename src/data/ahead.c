@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/process.h"
 
 /* A window is used while the next one is read; each thread may be one sample further. */
 enum { WINDOWS = 2, MESSAGE_BYTES = 1024 };

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 #include "data/box_field.h"
 #include "data/box_sample.h"
 #include "data/class_names.h"

@@ -8,8 +8,8 @@
 #include "base/file.h"
 #include "base/keys.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/text.h"
+#include "base/text_file.h"
 
 hu_status hu_class_names_join(const char *const *names, size_t count, char **text) {
     size_t bytes = 0, at = 0;

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/io.h"
 #include "base/memory.h"
 
 enum { FIRST_BYTES = 4096 };

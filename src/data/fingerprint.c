@@ -9,10 +9,10 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/each.h"
 #include "data/reader.h"
 

@@ -6,7 +6,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/head.h"
 #include "base/memory.h"
 #include "data/file_names.h"
 #include "data/kind.h"

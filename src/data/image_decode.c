@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/io.h"
 
 /* What else the first bytes may be, and the command that makes something of it that is read. */
 typedef struct kind {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "data/file_names.h"
 #include "data/kind.h"
 

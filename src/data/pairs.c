@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/formula.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "data/bicubic.h"
 #include "data/each.h"
 #include "data/image_decode.h"

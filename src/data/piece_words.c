@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/text.h"
+#include "base/text_file.h"
 
 /* Canonical decompositions have at most 4 characters. */
 enum { CHARACTER_BYTES = 4, PARTS_MOST = 16 };

@@ -5,7 +5,7 @@
  * Lines whose first and last word are "=" and that have more than two are headings, and end a
  * document; other lines of a document are joined. Documents are cut into segments of (length - 3) /
  * 2 words; what is left at the end is one more where it is a quarter as long. Sample i of epoch e
- * is segment i, k = e segments + i, word(name, j) that of base/formula.h:
+ * is segment i, k = e segments + i, word(name, j) that of base/rng.h:
  *
  *   second segment  segment i + 1 (label 0), where it is of the same document and the top bit of
  *                   word("bert.pair", 2k) is 0; else word("bert.pair", 2k + 1) mod segments (1)
@@ -22,8 +22,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/formula.h"
 #include "base/memory.h"
+#include "base/rng.h"
 #include "data/kind.h"
 #include "data/pieces.h"
 #include "data/row_fields.h"

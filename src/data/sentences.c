@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 
 static const char *const special[] = {HU_TOKEN_PADDING, HU_TOKEN_BEGIN, HU_TOKEN_END,
                                       HU_TOKEN_UNKNOWN};

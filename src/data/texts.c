@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 #include "data/piece_words.h"
 
 void hu_texts_free(hu_texts *texts) {

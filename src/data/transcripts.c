@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/keys.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 
 #define FILE_MOST ((size_t)1 << 30)
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 
 void hu_vocabulary_free(hu_vocabulary *vocabulary) {
     hu_free(vocabulary->word);

@@ -4,7 +4,7 @@
 #include <omp.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
+#include "base/process.h"
 #include "engine/facts.h"
 #include "engine/padding.h"
 #include "engine/record.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 /* Rows of a sample have one range, a parameter has one or one for each of its channels. */
 static hu_status prepare_uniform(hu_slot *slot, hu_storage_mode mode) {

@@ -1,7 +1,7 @@
 /* explain/expected.h - what rounding recorded numbers another way would lose. */
 #ifndef HU_EXPLAIN_EXPECTED_H
 #define HU_EXPLAIN_EXPECTED_H
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 #include "tensor/quantizer.h"
 
 /* Of the nonzero finite numbers. Numbers of a binade are taken as spread evenly over it. */

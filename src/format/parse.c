@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/given.h"
 #include "format/draft.h"
-#include "format/list.h"
+#include "format/names.h"
 
 #include <ctype.h>
 #include <stdio.h>

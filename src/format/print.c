@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/given.h"
 #include "format/draft.h"
-#include "format/list.h"
+#include "format/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define HU_FORMAT_TEXT_H
 #include <halfulp/format.h>
 
-#include "base/decimal.h"
+#include "base/text.h"
 
 /* As hu_format_round, of a number that need not be a float32. format->man_bits + 33 bits at most
  * decide, so that a wide number gives what the number behind it gives. */

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-#include "base/append.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text_file.h"
 #include "show/json.h"
 
 enum { TAG_BYTES = HU_NAME_BYTES + 8 };

@@ -2,7 +2,7 @@
  * (docs/run-folder.md). Each is left out where the present step has not counted it. */
 #ifndef HU_JOURNAL_COUNTED_H
 #define HU_JOURNAL_COUNTED_H
-#include "base/append.h"
+#include "base/text_file.h"
 #include "graph/edge.h"
 
 /* Products with a chosen accumulator. */

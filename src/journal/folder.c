@@ -14,16 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/io.h"
 #include "base/memory.h"
-#include "base/replacement.h"
 #include "engine/record.h"
 #include "journal/board.h"
 #include "journal/owned.h"
-#include "product/dnn.h"
+#include "product/onednn.h"
 #include "show/json.h"
 #include "task/metric.h"
 

@@ -2,7 +2,7 @@
  * list "held" of a row says (docs/run-folder.md). */
 #ifndef HU_JOURNAL_HELD_H
 #define HU_JOURNAL_HELD_H
-#include "base/append.h"
+#include "base/text_file.h"
 #include "journal/events.h"
 
 /* One event of one tensor. */

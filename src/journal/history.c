@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lines.h"
 #include "base/memory.h"
-#include "base/note.h"
+#include "base/text.h"
+#include "base/text_file.h"
 #include "journal/folder.h"
 #include "journal/graph.h"
 #include "journal/history_brief.h"

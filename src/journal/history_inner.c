@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "show/json.h"
 
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {

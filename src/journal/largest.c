@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "journal/history.h"
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 static void offer(hu_largest *largest, double magnitude, bool is_bound, int64_t step) {
     if (!(magnitude > largest->magnitude)) return;

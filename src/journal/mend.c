@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/append.h"
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lines.h"
 #include "base/memory.h"
-#include "base/note.h"
-#include "base/replacement.h"
+#include "base/text.h"
+#include "base/text_file.h"
 
 /* Bytes that the beginning of a line is judged by; of one copy; and how many steps a line may be
  * behind those before it (rows of kept steps are written after the events of later ones). */

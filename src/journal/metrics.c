@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lines.h"
 #include "base/memory.h"
+#include "base/text_file.h"
 #include "journal/board.h"
 #include "show/csv.h"
 #include "show/json.h"

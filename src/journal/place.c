@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 bool hu_run_folder_is_there(const hu_run_folder *folder) {
     struct stat here, held;

@@ -3,12 +3,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/append.h"
-#include "base/command_line.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/lines.h"
 #include "base/memory.h"
+#include "base/process.h"
+#include "base/text_file.h"
 
 struct hu_progress {
     hu_append *file;

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text_file.h"
 #include "engine/record.h"
 #include "graph/walk.h"
 #include "journal/counted.h"

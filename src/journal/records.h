@@ -11,7 +11,7 @@
 
 #include "journal/columns.h"
 #include "journal/names.h"
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 /* What rounding did to one tensor in the steps of a record. */
 typedef struct hu_tensor_record {

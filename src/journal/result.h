@@ -1,7 +1,7 @@
 /* journal/result.h - the metric of a training as its result tells it. */
 #ifndef HU_JOURNAL_RESULT_H
 #define HU_JOURNAL_RESULT_H
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "show/json.h"
 #include "task/metric.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/io.h"
 #include "base/memory.h"
 #include "journal/owned.h"
 #include "journal/progress.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "manual/about.h"
 #include "manual/layouts.h"
 #include "manual/manual.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/quote.h"
+#include "base/text.h"
 #include "kernel/block/block.h"
 #include "manual/groups.h"
 #include "precision/assign.h"

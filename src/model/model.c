@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "model/families.h"
 #include "model/least.h"
 #include "op/dropout.h"

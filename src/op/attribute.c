@@ -10,7 +10,7 @@
 #include <halfulp/tensor.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 enum { ATTRIBUTES_MOST = 16, WORD_MOST = 63, NEAREST_BYTES = 128 };
 

@@ -3,11 +3,11 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernel/elementary/bands.h"
+#include "kernel/elementary/elementary.h"
 #include "op/expect.h"
 #include "op/loss.h"
 #include "op/product.h"
-#include "product/some_rows.h"
+#include "product/gathered.h"
 
 enum { ROWS, IDS };
 

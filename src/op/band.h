@@ -2,7 +2,7 @@
  * and Auli 2019; Grave et al. 2017): what works on the rows of one band alone.
  *
  * band_linear: a layer without bias for the rows of in[0] [.., C] whose ids in in[1] [..] lie in
- * the band; the others are exact zeros and absent (product/some_rows.h).
+ * the band; the others are exact zeros and absent (product/gathered.h).
  *
  * band_law: scores of a head and of the bands behind it (op/loss.h) -> log-probabilities of all
  * words [.., V], in evaluations; trainings leave it alone.

@@ -3,7 +3,7 @@
  * elements + i of the node's name, or of the name and "test" outside of training. */
 #ifndef HU_OP_NOISE_H
 #define HU_OP_NOISE_H
-#include "base/formula.h"
+#include "base/rng.h"
 #include "op/op.h"
 
 /* Where the numbers of a call come from. */

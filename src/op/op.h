@@ -85,7 +85,7 @@ typedef struct hu_op_call {
     int64_t before;    /* samples of the batch in earlier passes: random words count from there */
     hu_random_key key; /* (seed, stream of this node, step); outside of training always step 0 of
                           another stream, so that noise belongs to the sample */
-    bool by_formula;   /* noise is a formula on the node's name (base/formula.h) */
+    bool by_formula;   /* noise is a formula on the node's name (base/rng.h) */
     uint64_t drawn;    /* step x batch, short batches too: from there the formula counts */
     const float *lengths; /* of products: rows of in[0] of each sample of the pass that are there,
                              the others being padding; NULL: all are */

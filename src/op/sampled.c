@@ -3,14 +3,12 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/formula.h"
-#include "base/log_uniform.h"
 #include "base/rng.h"
 #include "base/whole.h"
-#include "kernel/elementary/sampled.h"
+#include "kernel/elementary/elementary.h"
 #include "op/expect.h"
 #include "op/loss.h"
-#include "product/picked.h"
+#include "product/gathered.h"
 
 enum { ROWS, TARGETS, DRAWN };
 

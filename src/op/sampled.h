@@ -2,11 +2,11 @@
  * are drawn for the whole batch (Jozefowicz et al. 2016; Bengio and Senecal 2003).
  *
  * log_uniform, of no input: [numbers] class numbers in ascending order, the same for all samples.
- * Number i is drawn from share (i + U_i) / numbers of the law of base/log_uniform.h, duplicates
+ * Number i is drawn from share (i + U_i) / numbers of the law of base/rng.h, duplicates
  * stay; U_i is word i of the node's key, in check runs (t(name, step x numbers + i) + 1) / 2.
  *
  * sampled_scores: rows [T, C], classes [T] and drawn ones [k] -> [T, 1 + k], the scores of each
- * row's own class and of the drawn ones, by a weight [classes, C] and a bias (product/picked.h).
+ * row's own class and of the drawn ones, by a weight [classes, C] and a bias (product/gathered.h).
  *
  * sampled_cross_entropy: these scores, classes and drawn ones -> a loss, the cross entropy of the
  * first of 1 + k scores, each less the logarithm of how often its class is expected, k P(v). Drawn

@@ -3,7 +3,7 @@
 #define HU_OP_SIGHT_H
 #include "op/attention.h"
 #include "op/op.h"
-#include "product/heads.h"
+#include "product/batched_matmul.h"
 
 /* hu_sight_attrs in texts. */
 extern const hu_attribute hu_sight_attributes[];

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "precision/role.h"
 
 static hu_status parse_choice(const char *text, hu_semantics semantics, bool *chosen,

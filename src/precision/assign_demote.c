@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "precision/assign.h"
 
 static const char expected[] =

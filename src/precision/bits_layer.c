@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "precision/role.h"
 
 uint32_t hu_bits_layer_of(const hu_bits_layers *layers, uint32_t node) {

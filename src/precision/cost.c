@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 const hu_cost *const hu_cost_list[HU_COST_COUNT] = {
 #define COST_ROW(identifier) &hu_cost_##identifier,

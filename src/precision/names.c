@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/words.h"
-#include "format/list.h"
+#include "format/names.h"
 #include "precision/bits_schedule.h"
 
 typedef struct named_precision {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 /* ---- text ---- */
 

@@ -1,7 +1,7 @@
 /* What short trainings say of groups. */
 #include <math.h>
 
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "precision/search.h"
 
 /* A training that diverged loses more than any other. */

@@ -1,5 +1,5 @@
-/* product/heads_call.h - what product/heads.h multiplies: extents of a sample, who sees whom, and
- * the arrays of one product. */
+/* product/heads_call.h - what product/batched_matmul.h multiplies: extents of a sample, who sees
+ * whom, and the arrays of one product. */
 #ifndef HU_PRODUCT_HEADS_CALL_H
 #define HU_PRODUCT_HEADS_CALL_H
 #include <stddef.h>

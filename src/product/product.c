@@ -8,8 +8,8 @@
 #include "kernel/reduce/channel.h"
 #include "product/accumulate.h"
 #include "product/bias.h"
-#include "product/dnn.h"
-#include "product/grouped.h"
+#include "product/float32.h"
+#include "product/onednn.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -23,8 +23,8 @@ struct hu_products {
     hu_dnn *dnn;
 };
 
-/* oneDNN must see one thread (product/dnn.h). The setting is the calling thread's own. Gives what
- * leave_one_thread restores. */
+/* oneDNN must see one thread (product/onednn.h). The setting is the calling thread's own. Gives
+ * what leave_one_thread restores. */
 static int enter_one_thread(void) {
     int before = omp_get_max_threads();
     omp_set_num_threads(1);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "report/report.h"
 #include "show/chart.h"
 #include "show/html.h"

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/module.h"
-#include "base/replacement.h"
 #include "show/picture.h"
 
 hu_status hu_figures_add(hu_figures *figures, hu_page *page, const char *label) {

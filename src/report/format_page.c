@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -13,7 +12,7 @@
 #include "report/report.h"
 #include "show/html.h"
 #include "show/picture.h"
-#include "tensor/rounding_error.h"
+#include "tensor/exponent_histogram.h"
 
 enum { TICKS_MOST = 300, LABEL_BYTES = 320, PER_BINADE = 4 };
 

@@ -7,7 +7,7 @@
 #include <halfulp/format.h>
 
 #include "show/json.h"
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 enum { HU_FORMATS_MOST = 16, HU_FORMAT_NAME_BYTES = 128, HU_CODE_BITS_MOST = 8 };
 

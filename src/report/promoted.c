@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "precision/names.h"
 #include "report/report.h"
 #include "show/chart.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 static hu_status unknown(const hu_names *names, const char *folder, const char *name) {
     char nearest[256];

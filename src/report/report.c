@@ -6,11 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "report/figure.h"
 #include "show/html.h"
 #include "show/picture.h"

@@ -1,7 +1,7 @@
 /* report/summary.h - the precisions of a report as means over their seeds, with their fronts. */
 #ifndef HU_REPORT_SUMMARY_H
 #define HU_REPORT_SUMMARY_H
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "report/report.h"
 
 /* What a picture has across. That of the ratio has no front. */

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ending.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "precision/role.h"
 #include "report/figure.h"
 #include "show/chart.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"

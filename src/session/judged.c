@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/ending.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "session/class_facts.h"
 #include "show/fixed.h"
 

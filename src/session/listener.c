@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/escape.h"
+#include "base/text.h"
 #include "show/fixed.h"
 
 const char *hu_listener_turns(const hu_step_report *report, char *text) {

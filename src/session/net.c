@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/given.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 /* Inputs of one operation: more than any has. */
 enum { NEAREST_BYTES = 256, INPUTS_MAX = 1 << 16 };

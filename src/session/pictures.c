@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "journal/graph.h"
 #include "journal/history.h"
 #include "journal/largest.h"
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 static const char prefix[] = "auto:";
 

@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "journal/graph.h"
 #include "journal/place.h"
 #include "journal/plan.h"

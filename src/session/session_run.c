@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "session/answers.h"
 #include "session/session.h"
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "journal/progress_text.h"
 
 /* A line inside of an epoch comes when nothing was said for so long. */

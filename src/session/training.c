@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/given.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "engine/run.h"
 #include "graph/walk.h"
 #include "session/data.h"

@@ -1,4 +1,4 @@
-/* show/csv.c - rows are made in memory and written whole (base/append.h), so that no row is ever
+/* show/csv.c - rows are made in memory and written whole (base/text_file.h), so that no row is ever
  * there in part. */
 #include "show/csv.h"
 
@@ -7,11 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/append.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/lines.h"
 #include "base/memory.h"
+#include "base/text_file.h"
 #include "show/csv_text.h"
 
 enum { CELL_BYTES = 512 };

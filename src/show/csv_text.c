@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 
 hu_status hu_csv_put_text(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));

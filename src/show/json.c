@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 json_t *hu_json_number(double value) {
     if (isnan(value)) return json_null();

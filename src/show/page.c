@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/keys.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { PIECE_BYTES = 2048 };
 

@@ -11,8 +11,8 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/escape.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 enum { MAX_COLUMNS = 32, CELL_BYTES = 512 };
 

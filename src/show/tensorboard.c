@@ -13,13 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/append.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/io.h"
 #include "base/memory.h"
-#include "base/note.h"
+#include "base/text.h"
+#include "base/text_file.h"
 
 enum { HEAD_BYTES = 12, TAIL_BYTES = 4, EVENT_SCALARS = 32 };
 static const char prefix[] = "events.out.tfevents.", version[] = "brain.Event:2";

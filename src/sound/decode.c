@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 enum { TAG_BYTES = 4, BLOCK_MOMENTS = 4096 };
 

@@ -11,15 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/atomic_file.h"
 #include "base/bytes.h"
 #include "base/checked.h"
-#include "base/directory.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/head.h"
 #include "base/memory.h"
-#include "base/note.h"
-#include "base/replacement.h"
+#include "base/text.h"
 #include "store/container.h"
 
 enum { FILE_NAME_BYTES = 40, PROBE_BLOCK_BYTES = 1 << 20 };

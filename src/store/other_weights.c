@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/quote.h"
+#include "base/text.h"
 
 /* Rows are tried in order. lines: %1$s is the file as a string of Python, %2$s
  * the one to write. */

@@ -13,7 +13,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/head.h"
 #include "base/keys.h"
 #include "base/memory.h"
 #include "store/other_weights.h"

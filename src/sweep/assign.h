@@ -4,7 +4,7 @@
  */
 #ifndef HU_SWEEP_ASSIGN_H
 #define HU_SWEEP_ASSIGN_H
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "config/config.h"
 #include "journal/result.h"
 #include "precision/search.h"

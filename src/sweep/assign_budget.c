@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "session/options.h"
 #include "sweep/assign.h"
 #include "train/begin.h"

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "journal/history.h"
 #include "sweep/assign.h"
-#include "tensor/rounding_error.h"
+#include "tensor/exponent_histogram.h"
 
 /* A tensor of a histogram: its value, and whether it is the gradient. HU_NONE: none of the graph.
  */

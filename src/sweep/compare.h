@@ -2,7 +2,7 @@
  * beats in both the metric and memory. */
 #ifndef HU_SWEEP_COMPARE_H
 #define HU_SWEEP_COMPARE_H
-#include "base/spread.h"
+#include "base/statistics.h"
 #include "config/config.h"
 #include "journal/result.h"
 #include "sweep/jobs.h"

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "config/config.h"
 #include "journal/owned.h"
 #include "sweep/job_folder.h"

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "journal/result.h"
 #include "show/colour.h"
 #include "show/duration.h"

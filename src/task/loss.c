@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "op/loss_boxes.h"
 #include "task/unlabelled.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "data/kind.h"
 #include "graph/ends.h"
 #include "op/band.h"

@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
-#include "format/list.h"
+#include "base/text.h"
+#include "format/names.h"
 #include "tensor/storage.h"
 
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {

@@ -24,7 +24,6 @@
 #include <stdbool.h>
 
 #include "kernel/block/block.h"
-#include "kernel/block/scale.h"
 #include "kernel/uniform/uniform.h"
 
 typedef enum hu_quantizer_kind {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/formula.h"
+#include "base/rng.h"
 #include "op/geometry.h"
 
 /* Is the last word of a name, behind a dot or alone, this one? */

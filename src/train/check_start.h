@@ -2,7 +2,7 @@
  * function of the parameter's name and of the element's index, so that any other program can begin
  * with the same bits.
  *
- * With t = number i of the name (base/formula.h), element i, row-major in torch's shape, is
+ * With t = number i of the name (base/rng.h), element i, row-major in torch's shape, is
  *   1 + t/16      weights of norms,
  *   t/8           tables: names that are or end in pos, cls,
  *   t/16          other parameters of one extent,

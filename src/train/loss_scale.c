@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/decimal.h"
 #include "base/error.h"
+#include "base/text.h"
 
 _Static_assert(sizeof(hu_loss_scale_state) == 32, "the saved state has no padding");
 

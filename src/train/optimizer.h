@@ -13,7 +13,7 @@
 
 #include <halfulp/status.h>
 
-#include "train/kind.h"
+#include "base/registry.h"
 #include "train/moments.h"
 
 typedef enum hu_optimizer_kind {

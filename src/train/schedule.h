@@ -5,7 +5,7 @@
 
 #include <halfulp/status.h>
 
-#include "train/kind.h"
+#include "base/registry.h"
 
 typedef enum hu_schedule_kind {
     HU_SCHEDULE_CONSTANT,

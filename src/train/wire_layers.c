@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "precision/role.h"
 

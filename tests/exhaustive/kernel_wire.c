@@ -10,7 +10,6 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
-#include "kernel/wire/plain.h"
 #include "kernel/wire/wire.h"
 
 enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, ADDED = 1 << 14, SHARE = 251 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/lines.h"
+#include "base/text_file.h"
 #include "journal/history.h"
 #include "journal/history_brief.h"
 #include "journal/records.h"

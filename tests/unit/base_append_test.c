@@ -1,5 +1,5 @@
 /* Files that grow by whole pieces, and their lines read forwards and back. */
-#include "base/append.h"
+#include "base/text_file.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/lines.h"
 #include "base/memory.h"
 
 static char path[] = "/tmp/halfulp-append-XXXXXX";

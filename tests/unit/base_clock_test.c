@@ -7,7 +7,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/clock.h"
+#include "base/process.h"
 
 /* What the system's clock says, in seconds: in the place of libc's. */
 static double told;

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/command_line.h"
 #include "base/memory.h"
+#include "base/process.h"
 
 static void assert_words(const char *words, size_t bytes, const char *expected) {
     char *text;

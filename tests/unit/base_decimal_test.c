@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/bits.h"
-#include "base/decimal.h"
+#include "base/text.h"
 
 static void assert_decimal(double value, const char *expected) {
     char text[HU_DECIMAL_BYTES];

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/escape.h"
+#include "base/text.h"
 
 static const char *escaped(const char *text) {
     static char to[64];

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "base/head.h"
+#include "base/file.h"
 
 static char path[] = "/tmp/halfulp-head-XXXXXX";
 

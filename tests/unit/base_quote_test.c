@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/quote.h"
+#include "base/text.h"
 
 static const char *const names[] = {"run",       "my run", "it's", "a;rm -r b", "$(id)",
                                     "`id`",      "a\\b",   "a\\",  "-n",        "",

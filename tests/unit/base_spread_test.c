@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/spread.h"
+#include "base/statistics.h"
 
 static hu_spread spread_of(const double *x, int count) {
     hu_spread spread = {0};

@@ -1,6 +1,6 @@
 /* Files of text: byte-order marks, zero bytes, UTF-16. */
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text_file.h"
 #include "data_files.h"
 
 static void a_mark_is_no_text(void **state) {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/process.h"
 #include "bench/part.h"
 #include "bench/times.h"
 

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "comm/emulated.h"
 #include "comm/traffic.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 enum { WORKERS_MOST = 12, ELEMENTS = 200, LAYERS = 4 };
 

@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/rng.h"
 #include "comm/process.h"
 #include "mailbox.h"

@@ -13,7 +13,6 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "kernel/block/block.h"
-#include "kernel/block/scale.h"
 
 enum { MOST = 4096, GUARD = 32 };
 static const hu_random_key key = {3, 5, 7};

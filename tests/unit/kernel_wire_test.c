@@ -12,7 +12,7 @@
 
 #include "../exhaustive/boundary.h"
 #include "base/memory.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 #include "kernel/wire/wire.h"
 
 enum { MOST = 1 << 17 };

@@ -1,7 +1,7 @@
 /* proposals beside a plain version that sorts by exchanging and looks at every pair. */
 #include "op_drive.h"
 
-#include "base/formula.h"
+#include "base/rng.h"
 #include "box/offset.h"
 #include "box/region.h"
 #include "op/proposals.h"

@@ -1,7 +1,7 @@
 /* rpn_loss beside a plain version in double with libm: who takes part by lot, and what of it. */
 #include "op_drive.h"
 
-#include "base/formula.h"
+#include "base/rng.h"
 #include "box/match.h"
 #include "box/offset.h"
 #include "op/loss_boxes.h"

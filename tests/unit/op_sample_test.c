@@ -4,7 +4,7 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/formula.h"
+#include "base/rng.h"
 #include "op/loss.h"
 #include "op/sample.h"
 

@@ -2,7 +2,7 @@
  * whose drawn classes are their own, ignored rows, accumulators. */
 #include "op/sampled.h"
 
-#include "base/log_uniform.h"
+#include "base/rng.h"
 #include "op/loss.h"
 #include "op_drive.h"
 

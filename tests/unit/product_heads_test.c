@@ -13,7 +13,7 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "product/heads.h"
+#include "product/batched_matmul.h"
 
 enum { GUARD = 64, BYTE = 0x5a };
 

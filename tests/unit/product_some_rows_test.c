@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "product/some_rows.h"
+#include "product/gathered.h"
 
 enum { ROWS = 300, IN = 19, OUT = 21, FIRST = 5, LAST = 9 };
 

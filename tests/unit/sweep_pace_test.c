@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "base/process.h"
 #include "sweep/jobs_talk.h"
 
 enum { JOBS = 4 };

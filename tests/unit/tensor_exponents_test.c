@@ -1,5 +1,5 @@
 /* What a format would lose, told from exponents: against the numbers themselves. */
-#include "tensor/exponents.h"
+#include "tensor/exponent_histogram.h"
 
 #include <halfulp/round.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #include <halfulp/format.h>
 
 #include "base/rng.h"
-#include "tensor/rounding_error.h"
+#include "tensor/exponent_histogram.h"
 
 enum { LEAST = -30, MOST = 8, BINS = MOST - LEAST + 1, PER_BIN = 4000 };
 

@@ -2,8 +2,8 @@
  * a step. Prints what it costs. */
 #include <math.h>
 
-#include "base/clock.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "engine/requantize.h"
 #include "train/adapt.h"
 #include "train_fixture.h"

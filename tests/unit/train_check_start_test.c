@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/formula.h"
+#include "base/rng.h"
 #include "op/layer_norm.h"
 #include "op/tokens.h"
 #include "train/check_start.h"

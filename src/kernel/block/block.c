@@ -1,4 +1,3 @@
-/* kernel/block/block.c - from a block format to kernels; rows, pieces and their bytes. */
 #include "kernel/block/block.h"
 
 #include <string.h>
@@ -7,13 +6,70 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/value.h"
-#include "kernel/block/scale.h"
+
+/* ---- scale ---- */
+
+/* power-of-two scales of whole tensors: x is rounded to the numbers 2^k f of
+ * a format's numbers f, which are those of the same format with the bias lowered by k. So scaled
+ * rounding and packing are the plain kernels with another bias, exact wherever binary32 is.
+ */
+
+/* floor(log2) of a nonzero magnitude, and its significand with the leading one at bit 23. */
+static int32_t split(uint32_t bits, uint32_t *significand) {
+    if (bits >> 23) {
+        *significand = (bits & 0x007FFFFFu) | 0x00800000u;
+        return (int32_t)(bits >> 23) - 127;
+    }
+    int up = __builtin_clz(bits) - 8;
+    *significand = bits << up;
+    return -126 - up;
+}
+
+static int32_t ceil_log2(uint32_t bits) {
+    uint32_t significand;
+    int32_t floor = split(bits, &significand);
+    return floor + (significand != 0x00800000u);
+}
+
+/* Least k with magnitude <= 2^k max. */
+static int32_t fitting(const hu_format *format, uint32_t bits) {
+    uint32_t max = hu_format_magnitude_bits(format, hu_format_code_max(format)), top, most;
+    int32_t top_exponent = split(bits, &top), most_exponent = split(max, &most);
+    return top_exponent - most_exponent + (top > most);
+}
+
+int32_t hu_scale_clamp(const hu_format *format, int32_t k) {
+    int32_t emin = hu_format_emin(format);
+    int32_t emax = (int32_t)(hu_format_code_max(format) >> format->man_bits) - 1 + emin;
+    int32_t least = -149 - (emin - format->man_bits), most = 127 - emax;
+    if (k > most) k = most;
+    return k < least ? least : k;
+}
+
+int32_t hu_scale_exponent(const hu_format *format, hu_scale_rule rule, uint32_t top_bits) {
+    enum { LEAST_BITS = (127 - 100) << 23 }; /* of 2^-100 */
+    if (rule == HU_SCALE_NONE || (rule != HU_SCALE_BIAS && top_bits == 0)) return 0;
+    if (rule != HU_SCALE_BIAS) return hu_scale_clamp(format, fitting(format, top_bits));
+    uint32_t bits = top_bits < LEAST_BITS ? LEAST_BITS : top_bits;
+    int32_t half = 1 << (format->exp_bits - 1);
+    int32_t total_bias = half - 1 + half - ceil_log2(bits);
+    return hu_scale_clamp(format, format->bias - total_bias);
+}
+
+hu_format hu_format_scaled(const hu_format *format, int32_t k) {
+    hu_format scaled = *format;
+    scaled.bias -= k;
+    return scaled;
+}
+
+/* ---- block ---- */
 
 #define F(e, m, bias_, specials_)                                                                  \
     {                                                                                              \
         .exp_bits = (e), .man_bits = (m), .specials = HU_SPECIALS_##specials_, .subnormals = 1,    \
         .overflow = HU_OVERFLOW_SAT, .bias = (bias_)                                               \
     }
+
 /* One list for each power: a row's name says which, unless it is the usual one. */
 static const hu_block_format table[HU_BLOCK_POWERS][16] = {
 #define HU_BLOCK(name, element, length, scale, description)                                        \
@@ -335,8 +391,8 @@ static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_
 }
 
 /* The codes that join wrote. Reads no byte behind the last code's. */
-static void split(uint32_t width, size_t n, const uint8_t *restrict bytes,
-                  uint8_t *restrict codes) {
+static void split_block(uint32_t width, size_t n, const uint8_t *restrict bytes,
+                        uint8_t *restrict codes) {
     size_t i = 0;
     if (width == 4) {
         for (size_t k = 0; k < n / 2; k++) {
@@ -421,7 +477,7 @@ void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void
                               tensor_scale};
         if (blocker->is_integer) memcpy(units, codes, count);
         if (blocker->is_integer) complement(count, units);
-        if (blocker->width != 8) split(blocker->width, count, codes, units);
+        if (blocker->width != 8) split_block(blocker->width, count, codes, units);
         if (blocker->is_integer || blocker->width != 8) codes = units;
         hu_packer_unpack(&blocker->packer, count, codes, y + at);
         blocker->kernels->multiply(blocker, &part, y + at, y + at);

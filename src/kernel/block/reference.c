@@ -2,7 +2,6 @@
  * equal. Division by 2^k is rounding to the format whose bias is lower by k. */
 #include "format/value.h"
 #include "kernel/block/block.h"
-#include "kernel/block/scale.h"
 
 static int is_integer(const hu_format *element) {
     return element->specials == HU_SPECIALS_FNUZ;

@@ -3,7 +3,7 @@
 #ifndef HU_KERNEL_CONV_DEPTHWISE_SWEEP_H
 #define HU_KERNEL_CONV_DEPTHWISE_SWEEP_H
 #include "base/cpu.h"
-#include "kernel/conv/plan.h"
+#include "kernel/conv/conv.h"
 
 enum { HU_DEPTHWISE_LANES = 8 }; /* most lanes of a body */
 

@@ -2,7 +2,7 @@
  * into panels where pixels are close together. */
 #ifndef HU_KERNEL_CONV_STRIP_H
 #define HU_KERNEL_CONV_STRIP_H
-#include "kernel/conv/plan.h"
+#include "kernel/conv/conv.h"
 #include "kernel/conv/sweep.h"
 
 /* How x is read. PLACE: where it is. PANELS: [block of 16 channels][image][row modulo stride]

@@ -100,4 +100,52 @@ static inline int64_t hu_softmax_numbers(int64_t width) {
     return ROWS * width;
 }
 
+/* ---- bands ---- */
+
+/* The law of words in bands: a softmax over the words of a head and
+ * over one score for each band behind it, and a softmax over the words of each band.
+ *
+ *   log p(v) = log p_head(v), or log p_head(band) + log p_band(v)
+ *
+ * Source: Grave et al. 2017, "Efficient softmax approximation for GPUs". */
+
+typedef struct hu_band_scores {
+    int64_t head; /* its own words, and a score for each band */
+    int bands;
+    const int64_t *size; /* [bands] words */
+} hu_band_scores;
+
+/* scores: x[0] [rows, head], x[b] [rows, size[b - 1]] -> out [rows, all words] of
+ * log-probabilities, in double with one rounding; the same bits with every instruction set. */
+void hu_band_law(const hu_band_scores *scores, int64_t rows, const float *const *x, float *out);
+
+/* ---- sampled ---- */
+
+/* Rows of a sampled softmax: the score of a row's own class and those
+ * of k classes that are drawn from the law of base/rng.h, duplicates included. From each
+ * score goes the logarithm of how often its class is expected, z = x - log(k P(v)); drawn classes
+ * that are the row's own are left out. Then it is a softmax, in double, in the order of the scores.
+ * Source: Bengio and Senecal 2003; Jozefowicz et al. 2016, 3.1. */
+
+/* What all rows share. */
+typedef struct hu_sampled {
+    int64_t classes, k;
+    const float *drawn; /* [k] whole numbers */
+    double *scratch;    /* [hu_sampled_numbers] one thread's own */
+} hu_sampled;
+
+static inline int64_t hu_sampled_numbers(int64_t k) {
+    return 3 * (1 + k);
+}
+
+/* Before the first row: makes what the rows share, in scratch. */
+void hu_sampled_begin(const hu_sampled *sampled);
+
+/* -log of the share of a row's own class: x [1 + k], x[0] its own. Adds 1 to best if no score is
+ * larger. */
+double hu_sampled_loss(const hu_sampled *sampled, float own, const float *x, double *best);
+
+/* dx [1 + k] = dy times the slopes of that; +0 for what is left out. */
+void hu_sampled_slopes(const hu_sampled *sampled, float own, const float *x, double dy, float *dx);
+
 #endif

@@ -10,7 +10,7 @@
 #include "kernel/gemm/counts.h"
 #include "kernel/gemm/operand.h"
 #include "kernel/gemm/pack_table.h"
-#include "kernel/gemm/source_pack.h"
+#include "kernel/gemm/source.h"
 #include "kernel/gemm/state.h"
 #include "kernel/gemm/table.h"
 

@@ -1,13 +1,7 @@
-/* kernel/gemm/operand.h - the factors of a product, one number at a time, and the checks of a task.
- * Thread-safe: pure functions of their arguments.
- */
+/* kernel/gemm/operand.h - the operands of a product with an accumulator, checked. */
 #ifndef HU_KERNEL_GEMM_OPERAND_H
 #define HU_KERNEL_GEMM_OPERAND_H
 #include <halfulp/gemm.h>
-
-/* Where element (i, k) lies in operand->data, in floats; -1 where a patch reads the zero outside
- * its image. The operand and 0 <= i, 0 <= k within its extents are checked before. */
-int64_t hu_operand_offset(const hu_operand *operand, int64_t i, int64_t k);
 
 /* Element (i, k) as the product takes it: rounded to operand->format if there is one. Nothing is
  * counted. */
@@ -22,10 +16,6 @@ void hu_operand_count(const hu_operand *operand, int64_t rows, int64_t terms);
  * terms; HU_ERR_ARGUMENT for strides; HU_ERR_FORMAT. name ("a") for messages. */
 hu_status hu_operand_span(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,
                           int64_t *floats);
-
-/* hu_operand_span, and the pointer: there and 4-byte aligned unless the operand is empty. */
-hu_status hu_operand_check(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,
-                           int64_t *floats);
 
 /* m, n and k alone: HU_ERR_SHAPE where one is negative or their products overflow. */
 hu_status hu_gemm_check_extents(const hu_gemm_task *task);

@@ -49,4 +49,16 @@ bool hu_source_is_side_by_side(const hu_operand *operand);
  * other and packing would wait for them. */
 void hu_source_fetch(const hu_source *source, int64_t first, int64_t width, int64_t k, int64_t run);
 
+/* ---- source pack ---- */
+
+/* Panels of a factor: strided matrices or patches, rounded on the way.
+ * Thread-safe: the source is read only.
+ */
+
+/* `panels` panels as of hu_source_pack, one after the other from row `first` on, `step` floats from
+ * one to the next: where rows lie side by side, each term of all panels is read at once. */
+void hu_source_pack_side(const hu_source *source, int64_t first, int width, int64_t panels,
+                         int64_t k, int64_t run, int64_t step, float *panel,
+                         hu_round_counts *counts);
+
 #endif

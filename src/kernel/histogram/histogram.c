@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "kernel/block/scale.h"
+#include "kernel/block/block.h"
 
 enum {
     FIELDS = 256,

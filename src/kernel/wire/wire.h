@@ -21,9 +21,21 @@
  * Source: Wang et al., APS: every addition of the all-reduce is a float32 addition and a rounding.
  * Proof: tests/unit/kernel_wire_test.c.
  */
-#ifndef HU_KERNEL_WIRE_H
-#define HU_KERNEL_WIRE_H
+#ifndef HU_KERNEL_WIRE_WIRE_H
+#define HU_KERNEL_WIRE_WIRE_H
 #include "kernel/wire/prepared.h"
+
+/* ---- plain ---- */
+
+/* The arithmetic of wire.h composed of rounder and packer, in blocks that
+ * stay in the first-level cache: any format, any mode. What the fast kernels must equal. */
+
+/* As the functions of wire.h; k is clamped already. */
+void hu_wire_quantise_plain(const hu_wire *wire, size_t n, const float *x, int32_t k, void *codes,
+                            const hu_random_key *key, uint64_t first_index,
+                            hu_round_counts *counts);
+void hu_wire_add_plain(const hu_wire *wire, size_t n, const void *a, void *sum,
+                       const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
 
 /* Prepares for the instruction set of hu_cpu_isa(). format: NULL is float32, as is the format fp32
  * (which changes no number). HU_ERR_FORMAT: the format is invalid; HU_ERR_ARGUMENT: no such mode.

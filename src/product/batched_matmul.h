@@ -1,0 +1,30 @@
+/* product/batched_matmul.h - products of two arrays of one sample, head by head: what attention
+ * multiplies.
+ *
+ * A sample has rows [rows][heads][depth], keys [keys][heads][depth] and a number for each pair of
+ * them, pairs [heads][rows][keys]. From two of them comes the third, t a row, s a key:
+ *
+ *   PAIRS  pairs[t, s] = sum over j of rows[t, j] keys[s, j]
+ *   ROWS   rows[t, j]  = sum over s of pairs[t, s] keys[s, j]
+ *   KEYS   keys[s, j]  = sum over t of pairs[t, s] rows[t, j]
+ *
+ * Row t sees the first keys, as hu_heads_seen says. What it does not see is no term of any sum, no
+ * product of an accumulator, and 0 in pairs. Terms come in ascending order, from +0: in float32
+ * with one fused multiply-add each, or in a chosen accumulator. The same bits on every instruction
+ * set. Proof: tests/unit/product_heads_test.c.
+ */
+#ifndef HU_PRODUCT_BATCHED_MATMUL_H
+#define HU_PRODUCT_BATCHED_MATMUL_H
+#include "product/heads_call.h"
+
+/* Pairs of a row and a key that it sees, in one head. */
+int64_t hu_heads_pairs_seen(const hu_heads *h, hu_heads_there there);
+
+/* Scratch of one product of the form. HU_ERR_FORMAT, HU_ERR_LIMIT as hu_gemm_scratch_bytes. */
+hu_status hu_heads_scratch_bytes(const hu_heads *h, hu_heads_form form,
+                                 const hu_accumulator *accumulator, size_t *bytes);
+
+/* Computes one product; thread-safe. If it fails (out of memory), the result is filled with NaN. */
+void hu_heads_run(const hu_heads *h, hu_heads_form form, const hu_heads_call *call);
+
+#endif
