@@ -13,15 +13,15 @@ set(fuzz_files_gzip base/file.c)
 set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_lines.c journal/history_plan.c journal/history_inner.c
     journal/names.c base/text_file.c)
 set(fuzz_files_idx data/idx.c)
-set(fuzz_files_image data/image_decode.c data/image_jpeg.c data/image_png.c data/image_webp.c
-    data/png_input.c data/image_exif.c data/image_turn.c)
-set(fuzz_files_parallel data/parallel.c data/sentences.c)
+set(fuzz_files_image data/image.c data/image.c data/image.c data/image.c
+    data/image.c data/image.c data/image_resize.c)
+set(fuzz_files_parallel data/translation.c data/tokenizer.c)
 set(fuzz_files_plan config/plan_file.c)
 set(fuzz_files_precision precision/names.c precision/epochs.c tensor/quantizer.c)
 set(fuzz_files_safetensors store/safetensors_header.c store/safetensors.c)
 set(fuzz_files_schedule train/schedule.c)
 set(fuzz_files_tensorboard show/tensorboard.c)
-set(fuzz_files_sound sound/decode.c)
+set(fuzz_files_sound sound/audio.c)
 set(fuzz_files_words data/vocabulary.c data/transcripts.c)
 set(fuzz_files_yaml config/yaml.c base/keys.c)
 

@@ -235,7 +235,7 @@ typedef struct hu_data_known {
                                  nobody says what is true of them. NULL: there are none. Borrowed */
     size_t file_count;
     bool prompts; /* text:FILE is not read: each half is one sample, whose tokens somebody writes
-                     (data/prompt.h) and whose targets are unlabelled */
+                     (data/text.h) and whose targets are unlabelled */
 } hu_data_known;
 
 /* What is made of a folder of images, and which of its classes and training images are used. All
@@ -294,13 +294,13 @@ typedef struct hu_image_choice {
  *
  *   pairs:DIR   pictures in DIR/train and DIR/test (or val). Fields "small" and "large": the
  * picture, and what hu_image_choice.scale makes of it (bicubic, as Pillow). Training samples are
- * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/pairs.c), not
+ * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/super_resolution.c), not
  * a seed. Test samples are whole pictures of one size
  *
  *   speech:DIR  DIR/train/NAME.wav (or .flac, .ogg and others) and the same of test (or val), of
  * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said.
  * Without such a file names begin with a digit and "_", and mean that digit. Fields: ragged
- * "features" [frames, bins, 1], a spectrogram (sound/spectrogram.h) cut to choice->frames;
+ * "features" [frames, bins, 1], a spectrogram (sound/audio.h) cut to choice->frames;
  * "length", its frames; ragged "label" [most], class numbers of the characters: 0 is the blank,
  * which no text has, 1 to 26 are a to z
  *
@@ -316,11 +316,11 @@ typedef struct hu_image_choice {
  * the words and 0 behind them, "source_length", "tokens", 1 (<bos>), the numbers of the other
  * language's words and 0 behind them, "targets", these words, 2 (<eos>) and unlabelled behind it,
  * "target_length", words and <eos>. Pairs that do not fit are left out. Words are made by
- * data/sentences.h; those of the target are hu_dataset_class_name, of the source
+ * data/tokenizer.h; those of the target are hu_dataset_class_name, of the source
  * hu_dataset_source_name
  *
  *   segments:FILE  the text as pairs of segments of its documents, which headings (lines that
- * begin and end with "=") part; new words of them are hidden in every epoch, as data/segments.c
+ * begin and end with "=") part; new words of them are hidden in every epoch, as data/masked_text.c
  * says. Fields "tokens" and "segments" [length], "places" of hidden words and "targets", which are
  * the words themselves [15 of 100 of the length], "label", 0 where the second segment follows the
  * first, else 1, and "length", the tokens that are there

@@ -1,10 +1,11 @@
-/* box/anchors.h - the boxes beside which a network looks: the same shapes at each place of a few
- * maps. */
+/* box/anchors.h - anchors, their match with true boxes, hard negatives, regions. */
 #ifndef HU_BOX_ANCHORS_H
 #define HU_BOX_ANCHORS_H
+#include <stdint.h>
+
 #include <halfulp/status.h>
 
-#include "box/box.h"
+#include "box/boxes.h"
 
 enum { HU_ANCHOR_MAPS_MAX = 6, HU_ANCHOR_SHAPES_MAX = 9, HU_ANCHOR_BOXES_MAX = 200 };
 
@@ -57,5 +58,86 @@ hu_centred hu_anchor_at(const hu_anchors *anchors, int64_t index);
 /* HU_ERR_SHAPE where there are no anchors, a map has no place, no step or no shape with sides
  * above 0, or the limit of boxes is none of 0..HU_ANCHOR_BOXES_MAX. */
 hu_status hu_anchors_check(const hu_anchors *anchors);
+
+/* ---- Which box each anchor is to find, and which anchors are to find none ---- */
+
+/* Most boxes of a picture, and what an anchor that has none is. */
+enum { HU_TRUTHS_MAX = 512, HU_UNMATCHED = -1, HU_MINED = -2 };
+
+/* Overlaps that are no further apart count as equal. */
+#define HU_OVERLAP_EQUAL 1e-5
+
+/* SSD's rule. Each box takes the anchor that it overlaps most (equal ones: the first), a later box
+ * also from an earlier one; every other anchor takes the box that it overlaps most (the first) if
+ * their overlap (intersection over union) is at least 0.5.
+ *
+ *   rows   [most, 5], most at most HU_TRUTHS_MAX; rows of a class below 0 are no boxes
+ *   match  [anchors] number of the row, or HU_UNMATCHED; NULL: only counted
+ *
+ * Returns the number of matched anchors. Source: Liu et al., 2.2 "Matching strategy". Proof:
+ * tests/unit/box_match_test.c. */
+int64_t hu_match_ssd(const hu_anchors *anchors, const float *rows, int64_t most, int16_t *match);
+
+/* The rule of Faster-RCNN's proposals: an anchor takes the box that it overlaps most where that is
+ * at least 0.7, or where no anchor overlaps that box more; below 0.3 it is HU_UNMATCHED,
+ * in between HU_IGNORED. Returns the number of matched anchors. Source: Ren et al., 3.1.2. */
+enum { HU_IGNORED = -3 };
+int64_t hu_match_proposals(const hu_anchors *anchors, const float *rows, int64_t most,
+                           int16_t *match);
+
+/* The boxes of a picture, in the order of their rows, which may have others between them. */
+typedef struct hu_truths {
+    int64_t count;
+    hu_box box[HU_TRUTHS_MAX];
+    int16_t row[HU_TRUTHS_MAX];
+} hu_truths;
+
+/* Those of rows [most, 5] as above. */
+void hu_truths_read(const float *rows, int64_t most, hu_truths *truths);
+
+/* The row whose box a box overlaps most, the first of equal ones, and that overlap: the largest.
+ * HU_UNMATCHED and 0 where it overlaps none. */
+int64_t hu_match_box(const hu_truths *truths, const hu_box *box, double *overlap);
+
+/* ---- mine ---- */
+
+/* Hard negative mining: the anchors without a box that a network takes for one. */
+
+/* Anchors without a box for each one that has one (Liu et al., 2.2 "Hard negative mining"). */
+enum { HU_MINED_PER_MATCH = 3 };
+
+/* A key that sorts first what has the larger loss, then what has the smaller index. loss >= 0 or
+ * NaN, which comes before all numbers. */
+uint64_t hu_mine_key(float loss, uint32_t index);
+
+/* Of the keys [count], which it reorders, the anchors of the `wanted` smallest become HU_MINED in
+ * match. They are the same whatever the order of the keys. */
+void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match);
+
+/* A key that sorts first what has the smaller random word, then what has the smaller index: lots
+ * that are drawn. hu_first_keys leaves the `wanted` smallest of keys [count] at its end, the very
+ * smallest last; returns how many there are. */
+uint64_t hu_lot_key(uint32_t word, uint32_t index);
+int64_t hu_first_keys(uint64_t *keys, int64_t count, int64_t wanted);
+
+/* ---- region ---- */
+
+/* Regions of a picture that a network proposes: rows of four corners in pixels, as
+ * roi_pool reads them. A row without an area is no region. */
+
+enum { HU_REGION_NUMBERS = 4 };
+
+/* A region as shares of the picture; and a box as the nearest float32 pixels. */
+hu_box hu_region_box(const float *region, hu_picture picture);
+void hu_region_write(const hu_box *box, hu_picture picture, float *region);
+
+/* Whether a row is a region. */
+bool hu_region_is_there(const float *region);
+
+/* The row of the box that the region overlaps most (intersection over union; equal ones,
+ * HU_OVERLAP_EQUAL: the first), if that is at least 0.5: the region shows a thing. Else
+ * HU_UNMATCHED. Source: Ren et al., "Faster R-CNN" (Girshick, "Fast R-CNN", 2.3).
+ * Proof: tests/unit/box_region_test.c. */
+int64_t hu_region_match(const float *region, hu_picture picture, const hu_truths *truths);
 
 #endif

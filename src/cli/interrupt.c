@@ -13,7 +13,7 @@
 #endif
 
 #include "base/error.h"
-#include "data/each.h"
+#include "data/parallel_for.h"
 
 static volatile sig_atomic_t was_interrupted;
 static const char *first_words = "\nhalfulp: stopping; once more to stop at once\n";

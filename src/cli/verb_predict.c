@@ -12,7 +12,7 @@
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "config/used.h"
-#include "data/file_names.h"
+#include "data/directory.h"
 #include "session/answers.h"
 #include "session/pictures.h"
 #include "session/said.h"

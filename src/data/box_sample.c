@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "box/box.h"
+#include "box/boxes.h"
 
 enum { BLOCKS = 512, TRIES = 50, SAMPLERS = 6, WORDS = 4, CANVAS = 0, CHOICE = 1, FIRST = 2 };
 

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/class_names.h"
-#include "data/kind.h"
+#include "data/kinds.h"
 
 /* Pixels; PLANE is one colour of an image, row by row. */
 enum { SIDE = 32, CHANNELS = 3, PLANE = SIDE * SIDE, PIXELS = CHANNELS * PLANE };

@@ -10,7 +10,7 @@
 #include "base/given.h"
 #include "base/memory.h"
 #include "data/class_names.h"
-#include "data/kind.h"
+#include "data/kinds.h"
 #include "data/reader.h"
 
 /* Where the system's packages put data sets; HALFULP_DATA names another place. */

@@ -1,6 +1,4 @@
-/* data/fingerprint.h - by which a data set is known again: a text of one line "KEY: VALUE" for each
- * class, part, array and file, which tells what has changed.
- */
+/* data/fingerprint.h - fingerprints of data, and what has changed between two of them. */
 #ifndef HU_DATA_FINGERPRINT_H
 #define HU_DATA_FINGERPRINT_H
 #include <halfulp/data.h>

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/file_names.h"
-#include "data/kind.h"
+#include "data/directory.h"
+#include "data/kinds.h"
 
 /* Third byte 8: elements are unsigned bytes; fourth byte: 3 extents (images), 1 extent (labels).
  * EXTENT_MAX bounds what a damaged header can ask for. */

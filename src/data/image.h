@@ -1,6 +1,7 @@
-/* data/image.h - one picture: from the bytes of a file to a small square of red, green and blue. */
+/* data/image.h - images decoded: JPEG, PNG, WebP. */
 #ifndef HU_DATA_IMAGE_H
 #define HU_DATA_IMAGE_H
+#include <png.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,9 +32,6 @@ typedef struct hu_image {
  * `side` does not look at may be left as the memory was. */
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                bool only_middle, hu_image *image);
-hu_status hu_image_decode_png(const char *name, const uint8_t *data, size_t bytes, hu_image *image);
-hu_status hu_image_decode_webp(const char *name, const uint8_t *data, size_t bytes,
-                               hu_image *image);
 
 /* Files of more pixels are refused from now on, by all threads; HU_IMAGE_PIXELS_MAX at first. Tests
  * of very many files set fewer. */
@@ -106,5 +104,75 @@ hu_status hu_image_resize(const hu_image *image, const hu_image_cut *cut, int64_
 hu_status hu_image_resize_part(const hu_image *image, int64_t height, int64_t width,
                                const hu_image_cut *part, size_t row_bytes, uint8_t *to,
                                hu_image_resizer *resizer);
+
+/* ---- What a thread that reads images keeps from one to the next ---- */
+
+/* All zero at first; freed by hu_image_room_free. */
+typedef struct hu_image_room {
+    hu_room path, file; /* the last file's */
+    hu_image image;     /* the last one, or empty */
+    hu_image_resizer resizer;
+} hu_image_room;
+
+/* Gives up what a large picture left: where reading takes milliseconds, memory costs nothing. The
+ * image is then empty. */
+void hu_image_room_trim(hu_image_room *room);
+void hu_image_room_free(hu_image_room *room);
+
+/* ---- libpng's own interface on bytes in memory ---- */
+
+/* What libpng reads from, and what it said when it failed. */
+typedef struct hu_png_input {
+    const uint8_t *data;
+    size_t bytes, used;
+    char message[128];
+} hu_png_input;
+
+/* A decoder and its facts; NULL: there is no memory. Where libpng fails it goes to png_jmpbuf.
+ * Owner frees both by png_destroy_read_struct. input: borrowed until then. */
+png_structp hu_png_open(hu_png_input *input, png_infop *info);
+
+/* Has all chunks that are no pixels passed over, before the first is read: none is to change what
+ * the file has, and for some libpng takes as much memory as their length says, two gigabytes in a
+ * file of a hundred bytes. May go to png_jmpbuf. */
+void hu_png_pass_over(png_structp png);
+
+/* HU_ERR_CORRUPT, or HU_ERR_MEMORY, with what libpng said of the file of this name. */
+hu_status hu_png_fail(const char *name, const hu_png_input *input);
+
+/* ---- How a camera was held, as a picture's EXIF block has it ---- */
+
+/* The tag Orientation (0x0112) of the first directory of an EXIF block, which is a TIFF file, with
+ * or without "Exif" and two zeros in front: 1 to 8, whose meaning hu_image_turn says. 1 (upright)
+ * where there is none, or one that is damaged. Reads no byte outside of data [bytes]. Source: CIPA
+ * DC-008 (Exif 2.32), 4.5.2 and 4.6.4; TIFF 6.0, section 2. Allocates nothing: a parser that ran
+ * out of memory would leave pictures on their side. */
+int hu_exif_orientation(const uint8_t *data, size_t bytes);
+
+/* ---- A picture from the bytes of a file of any known format ---- */
+
+/* Decodes a JPEG, PNG or WebP, told apart by their first bytes. name: of the file, for messages.
+ * side: the shorter side that is wanted; JPEGs may be decoded at 1/2, 1/4 or 1/8 of their size as
+ * long as twice that much is left. image: empty, or one that was decoded before, whose memory is
+ * used again; its pixels lie as in the file, image->orientation says how to turn them.
+ * HU_ERR_CORRUPT, HU_ERR_KIND for whole files of other kinds, HU_ERR_LIMIT for more than
+ * HU_IMAGE_PIXELS_MAX pixels, HU_ERR_MEMORY; the image is then empty. */
+hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, int64_t side,
+                          hu_image *image);
+
+/* Reads a file into room->file and decodes it to room->image. HU_ERR_IO and others as well. */
+hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room);
+
+/* The same as a person sees it: turned by its orientation. */
+hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *room);
+
+/* Reads a file, turns the picture and makes of its middle the square [side, side, 3], as
+ * hu_image_shrink does. What is beside of it may not be decoded: room->image is then anything. */
+hu_status hu_image_read_square(const char *path, int64_t side, uint8_t *square,
+                               hu_image_room *room);
+
+/* HU_OK where a file is a picture by its first bytes, which alone are read; else as hu_image_read
+ * would fail. */
+hu_status hu_image_check_head(const char *path);
 
 #endif

@@ -6,17 +6,15 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "data/augment.h"
 #include "data/class_names.h"
-#include "data/each.h"
-#include "data/file_names.h"
-#include "data/image_crop.h"
-#include "data/image_decode.h"
+#include "data/directory.h"
+#include "data/image.h"
 #include "data/image_list.h"
-#include "data/image_whole.h"
-#include "data/kind.h"
-#include "data/note.h"
+#include "data/image_resize.h"
+#include "data/kinds.h"
+#include "data/parallel_for.h"
 #include "data/reader.h"
-#include "data/scenes.h"
 
 /* Pixels of a side, usually; size / PAD_SHARE is the shift where a crop leaves no border;
  * most parts of data.parts. */

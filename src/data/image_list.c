@@ -1,16 +1,68 @@
 #include "data/image_list.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "base/rng.h"
 #include "data/class_names.h"
-#include "data/file_names.h"
-#include "data/image_whole.h"
-#include "data/kind.h"
+#include "data/image.h"
+#include "data/kinds.h"
+#include "data/parallel_for.h"
+
+/* ---- Which pictures of a folder can be decoded ---- */
+
+bool hu_image_is_unreadable(hu_status status) {
+    return status == HU_ERR_CORRUPT || status == HU_ERR_KIND || status == HU_ERR_LIMIT;
+}
+
+typedef struct search {
+    const char *folder;
+    const hu_file_names *names;
+    bool *is_whole; /* [names->count] */
+} search;
+
+static hu_status try_file(void *context, int64_t i) {
+    enum { SIDE = 1 };
+    search *s = context;
+    char *path;
+    hu_image_room room = {0};
+    hu_status st = hu_path_join(s->folder, s->names->name[i], &path);
+    if (st != HU_OK) return st;
+    st = hu_image_read(path, SIDE, &room);
+    s->is_whole[i] = st == HU_OK;
+    hu_image_room_free(&room);
+    hu_free(path);
+    return hu_image_is_unreadable(st) ? HU_OK : st;
+}
+
+/* Reads all files of a folder, on all threads, JPEGs at an eighth of their size, and keeps the
+ * names of those that can be decoded. *damaged: how many others there were; first: the path of the
+ * first of them, NULL where there is none; owner frees. HU_ERR_IO and others where a file cannot be
+ * opened; HU_ERR_INTERRUPTED, HU_ERR_MEMORY. */
+static hu_status hu_image_names_keep_whole(const char *folder, hu_file_names *names,
+                                           int64_t *damaged, char **first) {
+    search s = {.folder = folder, .names = names};
+    *damaged = 0;
+    *first = NULL;
+    hu_status st = HU_NEW_ARRAY(&s.is_whole, names->count);
+    if (st != HU_OK) return st;
+    HU_TRY(hu_data_each((int64_t)names->count, try_file, &s));
+    for (size_t i = 0; i < names->count; i++) {
+        if (s.is_whole[i]) continue;
+        if (*damaged == 0) HU_TRY(hu_path_join(folder, names->name[i], first));
+        ++*damaged;
+    }
+    hu_file_names_keep(names, s.is_whole);
+done:
+    hu_free(s.is_whole);
+    return st;
+}
+
+/* ---- image list ---- */
 
 void hu_image_list_free(hu_image_list *list) {
     for (int64_t c = 0; c < list->folders; c++) hu_free(list->folder[c]);
@@ -451,5 +503,70 @@ done:
     hu_free(halves[1]);
     hu_file_names_free(&all);
     hu_file_names_free(&chosen);
+    return st;
+}
+
+/* ---- image held ---- */
+
+/* The images of a folder without a test half that are drawn to test with, as
+ * a text by which the same folder is known again. */
+
+const char *hu_image_held_directory(const char *spec) {
+    static const char *const kinds[] = {"folder:", "sounds:"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strncmp(spec, kinds[i], strlen(kinds[i])) == 0) return spec + strlen(kinds[i]);
+    return NULL;
+}
+
+hu_status hu_image_held_is_flat(const char *directory, bool *is_flat) {
+    hu_status st = hu_folder_find(directory, is_flat);
+    if (st == HU_OK && *is_flat)
+        *is_flat = !hu_has_folder(directory, "val") && !hu_has_folder(directory, "test");
+    return st;
+}
+
+/* The path without the directory, which may have moved; the size, as other folders may call their
+ * files the same. */
+static hu_status write_image(const hu_image_list *list, int64_t i, hu_room *room,
+                             hu_byte_writer *out) {
+    hu_status st;
+    char *path, size[32];
+    uint64_t bytes;
+    const char *class_name = hu_path_name(list->folder[list->label[i]]);
+    HU_TRY(hu_image_list_path(list, i, room, &path));
+    HU_TRY(hu_file_size(path, &bytes));
+    int digits = snprintf(size, sizeof size, "%" PRIu64 " ", bytes);
+    HU_TRY(hu_write_bytes(out, size, (size_t)digits));
+    HU_TRY(hu_write_bytes(out, class_name, strlen(class_name)));
+    HU_TRY(hu_write_bytes(out, "/", 1));
+    HU_TRY(hu_write_bytes(out, hu_path_name(path), strlen(hu_path_name(path))));
+    HU_TRY(hu_write_bytes(out, "\n", 1));
+done:
+    return st;
+}
+
+hu_status hu_image_held_list(const char *directory, const hu_image_choice *choice, char **text) {
+    hu_status st;
+    static const hu_data_limits everything = {0, 0};
+    hu_image_list train = {0}, test = {0};
+    hu_room room = {0};
+    hu_byte_writer out = {0};
+    char *names = NULL;
+    int64_t classes;
+    bool is_flat;
+    *text = NULL;
+    HU_TRY(hu_image_held_is_flat(directory, &is_flat));
+    if (!is_flat || choice->held <= 0.0) goto done;
+    HU_TRY(hu_image_list_make(directory, &everything, choice, &train, &test, &names, &classes));
+    for (int64_t i = 0; i < test.count; i++) HU_TRY(write_image(&test, i, &room, &out));
+    HU_TRY(hu_write_bytes(&out, "", 1));
+    *text = (char *)out.data;
+    out.data = NULL;
+done:
+    hu_free(out.data);
+    hu_room_free(&room);
+    hu_free(names);
+    hu_image_list_free(&train);
+    hu_image_list_free(&test);
     return st;
 }

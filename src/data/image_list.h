@@ -1,10 +1,15 @@
-/* data/image_list.h - which files a folder of images gives to which half, in which order. */
+/* data/image_list.h - the images of a folder: those that can be read, those held out. */
 #ifndef HU_DATA_IMAGE_LIST_H
 #define HU_DATA_IMAGE_LIST_H
 #include <halfulp/data.h>
 
 #include "base/memory.h"
-#include "data/left_files.h"
+#include "data/directory.h"
+
+/* ---- Which pictures of a folder can be decoded ---- */
+
+/* Whether a failure is of a picture's bytes, so that others can go on without it. */
+bool hu_image_is_unreadable(hu_status status);
 
 /* One half: files and their classes, class by class in turns. A million files take their names and
  * 8 bytes each. */
@@ -37,8 +42,29 @@ hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room
 hu_status hu_image_list_make(const char *directory, const hu_data_limits *limits,
                              const hu_image_choice *choice, hu_image_list *train,
                              hu_image_list *test, char **class_names, int64_t *classes);
+
 /* A list of paths [count] without classes. Owner frees, also on failure. */
 hu_status hu_image_list_of_files(const char *const *path, size_t count, hu_image_list *list);
 void hu_image_list_free(hu_image_list *list);
+
+/* ---- image held ---- */
+
+/* The images of a folder without a test half that are drawn to test with, as
+ * a text by which the same folder is known again. */
+
+#define HU_HELD_FILE "held-out.txt" /* in the folder of a run */
+
+/* The directory of a spec folder:DIR or sounds:DIR; NULL: of another kind. Borrowed: valid as spec
+ * is. */
+const char *hu_image_held_directory(const char *spec);
+
+/* A line "BYTES CLASS/FILE" for each image that choice->held draws by choice->seed, in the order of
+ * the test half: a folder is the same one, whatever its path, if and only if the same images of the
+ * same sizes are drawn from it. NULL: it has a test half of its own, or nothing is to be drawn.
+ * Owner frees. Fails as hu_image_list_make does. */
+hu_status hu_image_held_list(const char *directory, const hu_image_choice *choice, char **text);
+
+/* Whether the folder is there and has neither a folder val nor test. HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_image_held_is_flat(const char *directory, bool *is_flat);
 
 #endif

@@ -8,10 +8,9 @@
 #include "base/given.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "data/ahead.h"
-#include "data/box_field.h"
-#include "data/changer.h"
-#include "data/spatial.h"
+#include "data/augment.h"
+#include "data/mixing.h"
+#include "data/prefetch.h"
 
 enum { PAD_MAX = 4096, STATUS_CODES = 256 };
 

@@ -6,11 +6,11 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/class_names.h"
-#include "data/each.h"
 #include "data/image_list.h"
-#include "data/kind.h"
+#include "data/kinds.h"
+#include "data/parallel_for.h"
 #include "data/reader.h"
-#include "data/sound_read.h"
+#include "data/speech.h"
 
 enum { USUAL_FRAMES = 100, OWNED_OF_HALF = 2 };
 

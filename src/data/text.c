@@ -1,12 +1,230 @@
-/* A text whose tokens are to be told from those before them. */
+#include "data/text.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/kind.h"
-#include "data/row_fields.h"
-#include "data/texts.h"
+#include "base/text_file.h"
+#include "data/fields.h"
+#include "data/kinds.h"
+#include "data/tokenizer.h"
+
+/* ---- texts ---- */
+
+/* The two texts of a data set, to be trained with and to be tested on, and the
+ * numbers of their tokens. */
+
+void hu_texts_free(hu_texts *texts) {
+    for (int h = 0; h < HU_TEXT_HALVES; h++) hu_free(texts->file[h]);
+    hu_vocabulary_free(&texts->vocabulary);
+}
+
+/* A byte-order mark is no part of words and characters. */
+static void skip_mark(hu_tokens *tokens) {
+    if (tokens->unit != HU_TEXT_BYTES) tokens->at = hu_text_mark_bytes(tokens->text, tokens->bytes);
+}
+
+/* Words of which pieces are made. */
+static hu_status part_words(bool is_cased, char **file, hu_tokens *tokens) {
+    char *words = NULL;
+    hu_status st = hu_piece_words(tokens->text, tokens->bytes, is_cased, &words, &tokens->bytes);
+    if (st != HU_OK) return st;
+    hu_free(*file);
+    tokens->text = *file = words;
+    tokens->unit = HU_TEXT_WORDS;
+    tokens->at = 0;
+    return HU_OK;
+}
+
+/* is_cased: of pieces. */
+static hu_status read_file(const char *path, hu_text_unit unit, bool is_cased, char **file,
+                           hu_tokens *tokens) {
+    uint8_t *data = NULL;
+    size_t bytes;
+    hu_status st;
+    HU_TRY(hu_file_read(path, SIZE_MAX / 2, &data, &bytes));
+    HU_TRY(HU_NEW_ARRAY(file, bytes + 1));
+    memcpy(*file, data, bytes);
+    *tokens =
+        (hu_tokens){.path = path, .text = *file, .bytes = bytes, .unit = unit, .left = INT64_MAX};
+    skip_mark(tokens);
+    HU_TRY(hu_tokens_check(tokens));
+    if (unit == HU_TEXT_PIECES) HU_TRY(part_words(is_cased, file, tokens));
+done:
+    hu_free(data);
+    return st;
+}
+
+/* The first nine tenths of the tokens of a file, and the others. */
+static void split_file(const hu_tokens *whole, hu_tokens half[HU_TEXT_HALVES]) {
+    const char *token;
+    size_t length;
+    int64_t count = hu_tokens_count(whole), train = count / 10 * 9 + count % 10 * 9 / 10;
+    half[0] = half[1] = *whole;
+    half[0].left = train;
+    for (int64_t i = 0; i < train; i++) hu_tokens_next(&half[1], &token, &length);
+    half[1].left = count - train;
+}
+
+static hu_status read_halves(const char *path, const hu_text_choice *choice, hu_texts *t) {
+    hu_status st;
+    hu_tokens whole;
+    bool is_cased = choice->unit == HU_TEXT_PIECES && hu_pieces_are_cased(&t->vocabulary);
+    HU_TRY(read_file(path, choice->unit, is_cased, &t->file[0], &whole));
+    if (choice->valid) {
+        t->half[0] = whole;
+        HU_TRY(read_file(choice->valid, choice->unit, is_cased, &t->file[1], &t->half[1]));
+    } else {
+        split_file(&whole, t->half);
+    }
+done:
+    return st;
+}
+
+/* A file that somebody gives. Bytes are numbers already. */
+static hu_status read_vocabulary(const hu_text_choice *choice, hu_texts *t) {
+    if (choice->unit == HU_TEXT_BYTES && choice->vocabulary)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "data.vocabulary: found '%s', expected none: bytes are numbers from 0 to "
+                       "255; choose data.unit=char or word",
+                       choice->vocabulary);
+    if (choice->unit == HU_TEXT_PIECES && !choice->vocabulary)
+        return hu_fail(HU_ERR_ARGUMENT, "data.vocabulary: found none, expected a file of pieces of "
+                                        "words, like BERT's vocab.txt");
+    if (!choice->vocabulary) return HU_OK;
+    return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
+}
+
+/* A token that has no number, in a vocabulary without <unk>. at: of the byte behind it. */
+static hu_status unknown_token(const hu_tokens *tokens, const char *token, size_t length) {
+    long long line, byte;
+    hu_tokens_place(tokens, tokens->at - length, &line, &byte);
+    return hu_fail(HU_ERR_CORRUPT,
+                   "%s: line %lld, byte %lld: found '%.*s', expected one of the vocabulary, which "
+                   "has no %s",
+                   tokens->path, line, byte, (int)length, token, HU_TOKEN_UNKNOWN);
+}
+
+hu_status hu_texts_read(const char *path, const hu_text_choice *choice, hu_texts *texts) {
+    *texts = (hu_texts){.vocabulary = {.unknown = -1}};
+    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
+    hu_status st;
+    HU_TRY(read_vocabulary(choice, texts)); /* which says how words are parted into pieces */
+    HU_TRY(read_halves(path, choice, texts));
+    if (!choice->vocabulary && choice->unit != HU_TEXT_BYTES)
+        st = hu_vocabulary_of_text(&texts->half[0], least, &texts->vocabulary);
+done:
+    return st;
+}
+
+int64_t hu_texts_classes(const hu_texts *texts) {
+    bool has_bytes = texts->half[0].unit == HU_TEXT_BYTES;
+    return has_bytes ? HU_BYTE_VALUES : (int64_t)texts->vocabulary.count;
+}
+
+hu_status hu_texts_number(const hu_texts *texts, const hu_tokens *tokens, const char *token,
+                          size_t length, int32_t *number) {
+    bool is_byte = tokens->unit == HU_TEXT_BYTES;
+    int64_t found =
+        is_byte ? (unsigned char)*token : hu_vocabulary_find(&texts->vocabulary, token, length);
+    if (found < 0) found = texts->vocabulary.unknown;
+    *number = (int32_t)found;
+    return found < 0 ? unknown_token(tokens, token, length) : HU_OK;
+}
+
+void hu_texts_give_names(hu_texts *texts, hu_dataset *dataset) {
+    dataset->class_names = texts->vocabulary.text;
+    dataset->class_name_count = (int64_t)texts->vocabulary.count;
+    texts->vocabulary.text = NULL;
+}
+
+/* ---- prompt ---- */
+
+/* A text that a model of text:FILE goes on with, as numbers of its tokens. */
+
+hu_status hu_prompt_add(hu_prompt *prompt, int32_t number) {
+    hu_status st = hu_grow(&prompt->number, prompt->count, &prompt->capacity, sizeof number);
+    if (st == HU_OK) prompt->number[prompt->count++] = number;
+    return st;
+}
+
+void hu_prompt_free(hu_prompt *prompt) {
+    hu_free(prompt->number);
+    hu_free(prompt->unknown);
+    hu_free(prompt->words);
+    *prompt = (hu_prompt){0};
+}
+
+/* The word stands in words [words + *used], of room for the whole text, unless it did before. */
+static hu_status note_unknown(hu_prompt *prompt, const char *token, size_t length, size_t *used) {
+    for (size_t i = 0; i < prompt->unknowns; i++)
+        if (strlen(prompt->unknown[i]) == length && memcmp(prompt->unknown[i], token, length) == 0)
+            return HU_OK;
+    hu_status st = hu_grow(&prompt->unknown, prompt->unknowns, &prompt->unknown_capacity,
+                           sizeof *prompt->unknown);
+    if (st != HU_OK) return st;
+    char *word = prompt->words + *used;
+    memcpy(word, token, length);
+    word[length] = '\0';
+    *used += length + 1;
+    prompt->unknown[prompt->unknowns++] = word;
+    return HU_OK;
+}
+
+static bool is_word(const char *token, size_t length, const char *word) {
+    return strlen(word) == length && memcmp(token, word, length) == 0;
+}
+
+/* tokens: at the beginning of the text. */
+static hu_status take_tokens(const hu_texts *texts, hu_tokens tokens, hu_prompt *prompt) {
+    hu_status st = HU_OK;
+    const char *token;
+    size_t length, used = 0;
+    int32_t number;
+    bool has_open_line = tokens.bytes > 0 && tokens.text[tokens.bytes - 1] != '\n';
+    while (hu_tokens_next(&tokens, &token, &length)) {
+        bool is_end = tokens.unit == HU_TEXT_WORDS && tokens.at == tokens.bytes && !tokens.in_line;
+        if (is_end && has_open_line) break;
+        HU_TRY(hu_texts_number(texts, &tokens, token, length, &number));
+        if (number == texts->vocabulary.unknown && !is_word(token, length, HU_TOKEN_UNKNOWN))
+            HU_TRY(note_unknown(prompt, token, length, &used));
+        HU_TRY(hu_prompt_add(prompt, number));
+    }
+done:
+    return st;
+}
+
+hu_status hu_prompt_read(const hu_dataset *dataset, const char *where, const char *text,
+                         size_t bytes, hu_prompt *prompt) {
+    hu_status st;
+    hu_texts texts = {.vocabulary = {.unknown = -1}};
+    const hu_tokens tokens = {
+        .path = where, .text = text, .bytes = bytes, .unit = dataset->unit, .left = INT64_MAX};
+    *prompt = (hu_prompt){0};
+    HU_TRY(hu_tokens_check(&tokens));
+    HU_TRY(
+        hu_vocabulary_of_names(dataset->class_names, dataset->class_name_count, &texts.vocabulary));
+    prompt->unknown_token = (int32_t)texts.vocabulary.unknown;
+    HU_TRY(HU_NEW_ARRAY(&prompt->words, 2 * bytes + 1)); /* each word with a zero */
+    HU_TRY(take_tokens(&texts, tokens, prompt));
+    if (prompt->count == 0)
+        st = hu_fail(HU_ERR_ARGUMENT, "%s: found no token, expected a text to go on with", where);
+done:
+    hu_texts_free(&texts);
+    return st;
+}
+
+int64_t hu_prompt_show(const hu_prompt *prompt, hu_dataset *dataset) {
+    int64_t length = dataset->field[0].extent[0], count = (int64_t)prompt->count;
+    int64_t shown = count < length ? count : length;
+    int32_t *row = dataset->owned[0];
+    memcpy(row, prompt->number + count - shown, (size_t)shown * sizeof *row);
+    memset(row + shown, 0, (size_t)(length - shown) * sizeof *row);
+    return shown - 1;
+}
+
+/* ---- A text whose tokens are to be told from those before them ---- */
 
 enum { TOKENS, TARGETS, FIELDS, USUAL_LENGTH = 64 };
 

@@ -1,6 +1,5 @@
 #include "data/transcripts.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,168 @@
 #include "base/keys.h"
 #include "base/memory.h"
 #include "base/text_file.h"
+#include "data/vocabulary.h"
+
+/* ---- alphabet ---- */
+
+/* The characters of a language as class numbers, for sequences without marks. */
+
+enum { POINT_BYTES = 4, TAIL_BITS = 6, TAIL_MASK = 0x3f };
+
+/* The first character of sound UTF-8 and how many bytes it takes. */
+static uint32_t first_point(const char *text, size_t *bytes) {
+    const uint8_t *b = (const uint8_t *)text;
+    *bytes = b[0] < 0xc0 ? 1 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : POINT_BYTES;
+    uint32_t point = *bytes == 1 ? b[0] : b[0] & (0x7fu >> *bytes);
+    for (size_t i = 1; i < *bytes; i++) point = point << TAIL_BITS | (b[i] & TAIL_MASK);
+    return point;
+}
+
+/* As UTF-8, without a final zero; returns the bytes. */
+static size_t put_point(uint32_t point, char *text) {
+    size_t bytes = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : POINT_BYTES;
+    for (size_t i = bytes; i-- > 1; point >>= TAIL_BITS)
+        text[i] = (char)(0x80 | (point & TAIL_MASK));
+    static const uint8_t head[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    text[0] = (char)(head[bytes] | point);
+    return bytes;
+}
+
+static int compare_characters(const void *a, const void *b) {
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static bool is_letter(uint32_t point) {
+    return point >= 'a' && point <= 'z';
+}
+
+/* Class of a character, 0 if the alphabet lacks it. */
+static int32_t number_of(const hu_alphabet *a, uint32_t point) {
+    if (is_letter(point)) return (int32_t)(point - 'a') + 1;
+    const uint32_t *others = a->point + HU_ALPHABET_LETTERS;
+    size_t count = a->count - HU_ALPHABET_LETTERS;
+    if (count == 0) return 0;
+    const uint32_t *found = bsearch(&point, others, count, sizeof *others, compare_characters);
+    return found ? (int32_t)(found - a->point) + 1 : 0;
+}
+
+/* Others are kept sorted: a text has few kinds of them. */
+static hu_status add(hu_alphabet *a, uint32_t point) {
+    if (number_of(a, point) > 0) return HU_OK;
+    hu_status st = hu_grow(&a->point, a->count, &a->capacity, sizeof *a->point);
+    if (st != HU_OK) return st;
+    size_t at = a->count++;
+    for (; at > HU_ALPHABET_LETTERS && a->point[at - 1] > point; at--)
+        a->point[at] = a->point[at - 1];
+    a->point[at] = point;
+    return HU_OK;
+}
+
+/* a to z. */
+static hu_status begin(hu_alphabet *alphabet) {
+    *alphabet = (hu_alphabet){.capacity = 2 * HU_ALPHABET_LETTERS};
+    hu_status st = HU_NEW_ARRAY(&alphabet->point, alphabet->capacity);
+    for (uint32_t letter = 'a'; st == HU_OK && letter <= 'z'; letter++)
+        alphabet->point[alphabet->count++] = letter;
+    return st;
+}
+
+hu_status hu_alphabet_create(const char *const *texts, size_t count, hu_alphabet *alphabet) {
+    hu_status st;
+    size_t bytes;
+    HU_TRY(begin(alphabet));
+    for (size_t i = 0; i < count; i++)
+        for (const char *text = texts[i]; *text; text += bytes)
+            HU_TRY(add(alphabet, first_point(text, &bytes)));
+done:
+    return st;
+}
+
+void hu_alphabet_free(hu_alphabet *alphabet) {
+    hu_free(alphabet->point);
+    *alphabet = (hu_alphabet){0};
+}
+
+int64_t hu_alphabet_length(const char *text) {
+    int64_t length = 0;
+    size_t bytes;
+    for (; *text; text += bytes, length++) first_point(text, &bytes);
+    return length;
+}
+
+hu_status hu_alphabet_spell(const hu_alphabet *alphabet, const char *text, int32_t *number) {
+    size_t bytes;
+    for (; *text; text += bytes, number++) {
+        *number = number_of(alphabet, first_point(text, &bytes));
+        if (*number == 0) return hu_fail(HU_ERR_CORRUPT, "'%.*s'", (int)bytes, text);
+    }
+    return HU_OK;
+}
+
+hu_status hu_alphabet_names(const hu_alphabet *alphabet, char **text) {
+    hu_status st = HU_NEW_ARRAY(text, 1 + alphabet->count * (POINT_BYTES + 1));
+    if (st != HU_OK) return st;
+    char *to = *text + 1; /* behind the blank's */
+    for (size_t i = 0; i < alphabet->count; i++) {
+        to += put_point(alphabet->point[i], to);
+        *to++ = '\0';
+    }
+    return HU_OK;
+}
+
+/* A name is that of a class if it spells the character which the alphabet has there. */
+hu_status hu_alphabet_of_names(const char *names, int64_t count, hu_alphabet *alphabet) {
+    hu_status st;
+    size_t bytes;
+    const char *name = names + strlen(names) + 1;
+    HU_TRY(begin(alphabet));
+    bool is_sound = *names == '\0' && count > HU_ALPHABET_LETTERS;
+    for (int64_t c = 1; is_sound && c < count; c++, name += strlen(name) + 1) {
+        uint32_t point = first_point(name, &bytes);
+        HU_TRY(add(alphabet, point));
+        is_sound = name[0] && !name[bytes] && number_of(alphabet, point) == c;
+    }
+    if (!is_sound)
+        st = hu_fail(HU_ERR_CORRUPT, "found other characters, expected a to z and then others in "
+                                     "the order of their code points, one in each line");
+done:
+    return st;
+}
+
+hu_status hu_alphabet_write(const char *path, const char *names, int64_t count) {
+    return hu_vocabulary_write(path, names + 1, count - 1);
+}
+
+hu_status hu_alphabet_read(const char *path, char **names, int64_t *count) {
+    hu_vocabulary words = {.unknown = -1};
+    hu_alphabet alphabet = {0};
+    bool is_there;
+    hu_status st = HU_OK;
+    *names = NULL;
+    *count = 0;
+    HU_TRY(hu_file_find(path, &is_there));
+    if (!is_there) return HU_OK;
+    HU_TRY(hu_vocabulary_read(path, HU_TEXT_CHARACTERS, &words));
+    const hu_word *last = &words.word[words.count - 1];
+    size_t bytes = (size_t)(last->at + last->length + 1 - words.text);
+    HU_TRY(HU_NEW_ARRAY(names, bytes + 1));
+    memcpy(*names + 1, words.text, bytes); /* behind the blank's */
+    *count = (int64_t)words.count + 1;
+    st = hu_alphabet_of_names(*names, *count, &alphabet);
+    if (st == HU_ERR_CORRUPT) st = hu_fail(st, "%s: %s", path, hu_last_error());
+done:
+    if (st != HU_OK) {
+        hu_free(*names);
+        *names = NULL;
+        *count = 0;
+    }
+    hu_alphabet_free(&alphabet);
+    hu_vocabulary_free(&words);
+    return st;
+}
+
+/* ---- transcripts ---- */
 
 #define FILE_MOST ((size_t)1 << 30)
 

@@ -1,7 +1,62 @@
-/* data/vocabulary.h - the words of a text, or its characters, with a number each. */
+/* data/vocabulary.h - words and their numbers. */
 #ifndef HU_DATA_VOCABULARY_H
 #define HU_DATA_VOCABULARY_H
-#include "data/tokens.h"
+#include <halfulp/data.h>
+
+/* ---- A text as tokens, one after the other ---- */
+
+/* What ends each line of a text of words, and what stands for words that the vocabulary lacks. */
+#define HU_TOKEN_END "<eos>"
+#define HU_TOKEN_UNKNOWN "<unk>"
+
+/* A place in a text. Words are what stands between blanks (space, tab, carriage return, vertical
+ * tab, form feed); each line, an empty one and a last one without its end too, ends with <eos>.
+ * Characters are those of UTF-8. */
+typedef struct hu_tokens {
+    const char *path; /* for messages. Borrowed, as text is */
+    const char *text; /* with a zero behind it */
+    size_t bytes;
+    hu_text_unit unit;
+    int64_t left; /* most tokens that are still given */
+    size_t at;    /* of the byte behind the last token */
+    bool in_line; /* of words: the line has a byte already, and no end yet */
+} hu_tokens;
+
+/* The next token; false behind the last one. */
+bool hu_tokens_next(hu_tokens *tokens, const char **token, size_t *length);
+
+/* Tokens from here on; the place stays. */
+int64_t hu_tokens_count(const hu_tokens *tokens);
+
+/* HU_ERR_CORRUPT where a text of words or characters is not UTF-8 or has a zero byte, with file,
+ * line and byte. */
+hu_status hu_tokens_check(const hu_tokens *tokens);
+
+/* Line of the byte at an offset, and the byte's place in it, both from 1 on. */
+void hu_tokens_place(const hu_tokens *tokens, size_t offset, long long *line, long long *byte);
+
+/* ---- Numbers of tokens or letters as text for people ---- */
+
+/* What the class numbers of a data set of text or speech mean. Borrows the data set. */
+typedef struct hu_words {
+    const char **word; /* [count] by number; NULL: numbers are bytes */
+    int64_t count;
+    hu_text_unit unit; /* words stand with blanks between them; letters of speech as characters */
+} hu_words;
+
+/* HU_ERR_MEMORY. Owner frees with hu_words_free, also on failure. */
+hu_status hu_words_create(const hu_dataset *dataset, hu_words *words);
+
+/* The same of the numbers of its field "source": of the language that is translated. */
+hu_status hu_words_of_source(const hu_dataset *dataset, hu_words *words);
+void hu_words_free(hu_words *words);
+
+/* One text of numbers [count], those below 0 left out. What is no UTF-8 and characters that steer
+ * terminals, but for line ends and tabs, become U+FFFD. breaks_lines: <eos> of words is a line end,
+ * without blanks around it. Owner frees *text with hu_free. HU_ERR_MEMORY.
+ * Proof: tests/unit/data_words_test.c. */
+hu_status hu_words_join(const hu_words *words, const int32_t *number, int64_t count,
+                        bool breaks_lines, char **text);
 
 /* What a run's folder calls the file of its words. */
 #define HU_VOCABULARY_FILE "vocabulary.txt"

@@ -6,8 +6,8 @@
  * VGG-16, which the authors freeze, are trained here: they are not loaded, so must be. */
 #include <stdio.h>
 
-#include "box/offset.h"
-#include "box/region.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "model/families.h"
 #include "model/look.h"
 #include "op/proposals.h"

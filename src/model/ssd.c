@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "box/offset.h"
+#include "box/boxes.h"
 #include "model/families.h"
 #include "model/look.h"
 #include "op/l2_norm.h"

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/softmax_row.h"
-#include "box/match.h"
+#include "box/anchors.h"
 
 void hu_box_row_want(hu_box_row *row, const hu_centred *beside, const float *box,
                      hu_offset_scale scale) {

@@ -2,8 +2,7 @@
  * box beside an anchor or a region. All in double. */
 #ifndef HU_OP_BOX_ROW_H
 #define HU_OP_BOX_ROW_H
-#include "box/box.h"
-#include "box/offset.h"
+#include "box/boxes.h"
 #include "op/op.h"
 
 /* One row that takes part, and what it should say. */

@@ -9,8 +9,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "box/match.h"
-#include "box/mine.h"
+#include "box/anchors.h"
 #include "op/box_row.h"
 #include "op/expect.h"
 #include "op/loss.h"

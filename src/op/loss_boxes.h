@@ -5,12 +5,12 @@
 #include "op/op.h"
 
 /* in[0] [anchors, classes + 4]: of each anchor the logits of the classes, of which 0 is the
- * background, then the offsets of the box beside it; in[1] [most, 5]: boxes (box/box.h).
+ * background, then the offsets of the box beside it; in[1] [most, 5]: boxes (box/boxes.h).
  *
- * ssd_loss: class c of the boxes is class c + 1 here. Units are the matched anchors (box/match.h),
- * so that with the matched anchors of a batch as normaliser the loss is that of Liu et al., 2.2: of
- * matched anchors cross entropy and smooth L1 of the offsets, of three mined ones for each
- * (box/mine.h) the cross entropy of the background.
+ * ssd_loss: class c of the boxes is class c + 1 here. Units are the matched anchors
+ * (box/anchors.h), so that with the matched anchors of a batch as normaliser the loss is that of
+ * Liu et al., 2.2: of matched anchors cross entropy and smooth L1 of the offsets, of three mined
+ * ones for each (box/anchors.h) the cross entropy of the background.
  *
  * rpn_loss: two classes, background and thing. Of the anchors that match by the rule of proposals
  * at most half of `samples` take part, of those of the background as many as are left; who, random

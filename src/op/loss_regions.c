@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "box/region.h"
+#include "box/anchors.h"
 #include "op/box_row.h"
 #include "op/expect.h"
 #include "op/loss.h"

@@ -6,11 +6,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "box/match.h"
-#include "box/mine.h"
-#include "box/offset.h"
-#include "box/region.h"
-#include "box/suppress.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "op/box_row.h"
 #include "op/noise.h"
 

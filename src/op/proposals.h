@@ -6,14 +6,14 @@
 
 /* proposals. in[0] [anchors, 2 + 4]: scores of background and thing, then offsets without scales;
  * in[1] [most, 5]: boxes, which only training looks at; out [regions, 4]: regions of the picture in
- * pixels (box/region.h), rows that are left over 0. They are facts: nothing rounds them, and no
+ * pixels (box/anchors.h), rows that are left over 0. They are facts: nothing rounds them, and no
  * gradient goes through them.
  *
  * The `before` anchors of the largest thing - background (equal ones: the first) give boxes, which
  * end at the sides of the picture; those of a side below `least` go, and of boxes that overlap by
  * more than 0.7 all but the best; the `after` best stay. Outside of training the first `regions` of
  * them are the regions. In training the picture's boxes stand behind them, and lots are drawn: of
- * those that show a thing (box/region.h) the ones of the smallest random words, at most a quarter
+ * those that show a thing (box/anchors.h) the ones of the smallest random words, at most a quarter
  * of `regions`, then of the others until there are `regions`. Candidate i of the list takes word i
  * of after + most words of a picture (op/noise.h). Source: Ren et al., "Faster R-CNN", 3.3;
  * Girshick, "Fast R-CNN", 2.3. */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/keys.h"
-#include "data/file_names.h"
+#include "data/directory.h"
 #include "graph/walk.h"
 #include "journal/history.h"
 #include "journal/names.h"

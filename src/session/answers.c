@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 #include "session/sheet.h"
 
 enum { INPUT, TRUTH, PREDICTION, PANELS, GAP = 4, COLOURS = 3, WHITE = 255, PICTURE_RANK = 3 };

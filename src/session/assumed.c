@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "box/box.h"
+#include "box/boxes.h"
 #include "model/model.h"
 #include "session/assumed_rows.h"
 

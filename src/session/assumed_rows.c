@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/row_fields.h"
+#include "data/fields.h"
 #include "model/model.h"
 #include "precision/role.h"
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 
 enum { NAME_BYTES = 48 };
 

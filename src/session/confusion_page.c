@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 #include "session/confusion.h"
 #include "session/confusion_pairs.h"
 #include "show/html.h"

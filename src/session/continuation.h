@@ -1,7 +1,7 @@
 /* session/continuation.h - how a language model goes on with a text. */
 #ifndef HU_SESSION_CONTINUATION_H
 #define HU_SESSION_CONTINUATION_H
-#include "data/prompt.h"
+#include "data/text.h"
 #include "train/trainer.h"
 
 typedef struct hu_continuation {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "data/frame.h"
+#include "data/fields.h"
 #include "session/recipe.h"
 
 /* "I/N" -> part and parts; 1/1 is everything. */

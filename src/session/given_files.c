@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/file_names.h"
-#include "data/image_decode.h"
-#include "data/image_whole.h"
+#include "data/directory.h"
+#include "data/image.h"
+#include "data/image_list.h"
 
 /* folder NULL: the name is a path. */
 static hu_status add(hu_given_files *files, const char *folder, const char *name) {

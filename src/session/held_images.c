@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_held.h"
+#include "data/image_list.h"
 #include "session/data.h"
 
 hu_status hu_held_images_write(hu_config *config, const hu_dataset *dataset,

@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "session/listener.h"
 
-/* Writes RUN/held-out.txt (data/image_held.h) where the data drew their test images. HU_ERR_IO,
+/* Writes RUN/held-out.txt (data/image_list.h) where the data drew their test images. HU_ERR_IO,
  * HU_ERR_MEMORY. */
 hu_status hu_held_images_write(hu_config *config, const hu_dataset *dataset, const char *directory);
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 #include "session/sheet.h"
 
 /* Pixels around and between the pictures, and between two pairs of rows; of a sheet's width, where

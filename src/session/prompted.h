@@ -1,7 +1,7 @@
 /* session/prompted.h - what a language model of a run's folder puts behind a text. */
 #ifndef HU_SESSION_PROMPTED_H
 #define HU_SESSION_PROMPTED_H
-#include "data/words.h"
+#include "data/vocabulary.h"
 #include "session/continuation.h"
 #include "session/saved_run.h"
 #include "show/json.h"

@@ -2,7 +2,7 @@
 #ifndef HU_SESSION_SAID_H
 #define HU_SESSION_SAID_H
 #include "data/reader.h"
-#include "data/words.h"
+#include "data/vocabulary.h"
 #include "show/json.h"
 #include "train/trainer.h"
 

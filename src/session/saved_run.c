@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_held.h"
+#include "data/image_list.h"
 #include "data/vocabulary.h"
 #include "journal/folder.h"
 #include "journal/graph.h"

@@ -18,7 +18,7 @@ typedef struct hu_saved_run {
                           where data.* is typed now, or an older version wrote the folder */
     bool has_other_data;  /* its samples are those of another data= than the run's */
     hu_given_files files; /* that its test samples are; count 0: they are those of the data */
-    bool prompts; /* set before: the data are a text that is to be gone on with (data/prompt.h) */
+    bool prompts; /* set before: the data are a text that is to be gone on with (data/text.h) */
 } hu_saved_run;
 
 /* Reads the folder's resolved configuration; what the user gave now wins over it, but for what a

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 
 enum { WHITE = 255 };
 

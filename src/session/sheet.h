@@ -22,7 +22,7 @@ void hu_sheet_free(hu_sheet *sheet);
 /* Copies a picture [height, width, channels] to its place. */
 void hu_sheet_put(const hu_sheet *sheet, int64_t row, int64_t column, const uint8_t *picture);
 
-/* HU_ERR_LIMIT: too wide or high (data/image_write.h); HU_ERR_IO, HU_ERR_MEMORY. */
+/* HU_ERR_LIMIT: too wide or high (data/image_files.h); HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_sheet_write(const hu_sheet *sheet, const char *path);
 
 #endif

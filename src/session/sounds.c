@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/file_names.h"
+#include "data/directory.h"
 #include "sound/ctc.h"
 #include "task/lengths.h"
 

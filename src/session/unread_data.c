@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/row_fields.h"
+#include "data/fields.h"
 #include "data/vocabulary.h"
 #include "journal/follow.h"
 #include "journal/graph.h"

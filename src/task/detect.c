@@ -3,9 +3,7 @@
  * class; the boxes of the picture as target. */
 #include "base/error.h"
 #include "box/anchors.h"
-#include "box/match.h"
-#include "box/offset.h"
-#include "box/paint.h"
+#include "box/boxes.h"
 #include "task/detections.h"
 #include "task/task.h"
 

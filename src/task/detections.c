@@ -3,10 +3,7 @@
 #include <assert.h>
 
 #include "box/anchors.h"
-#include "box/match.h"
-#include "box/offset.h"
-#include "box/region.h"
-#include "box/suppress.h"
+#include "box/boxes.h"
 
 static_assert(sizeof((hu_finder *)0)->is_taken >= HU_TRUTHS_MAX, "a mark for every box");
 

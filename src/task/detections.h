@@ -1,7 +1,7 @@
 /* task/detections.h - the boxes that a model says of a picture. */
 #ifndef HU_TASK_DETECTIONS_H
 #define HU_TASK_DETECTIONS_H
-#include "box/box.h"
+#include "box/boxes.h"
 #include "task/metric.h"
 
 /* Of a class, at most so many candidates of a picture are looked at. */

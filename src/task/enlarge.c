@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/bicubic.h"
+#include "data/image_resize.h"
 #include "task/picture.h"
 
 enum { SMALL, LARGE, PICTURE_RANK = 3, COLOURS = 3 };

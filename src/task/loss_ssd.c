@@ -1,5 +1,5 @@
 /* SSD's loss of boxes: on logits in one node, or with the log-probabilities as a tensor between. */
-#include "box/offset.h"
+#include "box/boxes.h"
 #include "op/loss_boxes.h"
 #include "op/softmax.h"
 #include "task/loss.h"

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "data/kind.h"
+#include "data/kinds.h"
 #include "graph/ends.h"
 #include "op/band.h"
 #include "op/loss.h"

@@ -5,7 +5,7 @@
 #define HU_TASK_TASK_H
 #include <halfulp/data.h>
 
-#include "box/box.h"
+#include "box/boxes.h"
 #include "graph/graph.h"
 #include "task/loss.h"
 #include "task/metric.h"
@@ -18,9 +18,9 @@ typedef struct hu_task_field {
     const char *value; /* name in the graph */
     hu_reading reading;
     bool is_target; /* float32 in every precision; otherwise rounded like any activation */
-    bool is_mix;    /* what samples are mixed with (data/mix.h), where they are: the last field of a
-                       task,    which data need not have */
-    bool is_ids;    /* whole numbers that the network reads, float32 in every precision */
+    bool is_mix; /* what samples are mixed with (data/mixing.h), where they are: the last field of a
+                    task,    which data need not have */
+    bool is_ids; /* whole numbers that the network reads, float32 in every precision */
     const char *lengths; /* value that says how many rows are there; NULL: all of them */
 } hu_task_field;
 

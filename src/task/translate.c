@@ -3,7 +3,7 @@
  * leaves them out of losses and metrics. */
 #include "task/translate.h"
 #include "base/error.h"
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 #include "task/bleu.h"
 #include "task/lengths.h"
 #include "task/surprise.h"

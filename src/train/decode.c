@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 #include "layout/create.h"
 #include "task/translate.h"
 

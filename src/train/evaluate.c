@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "box/region.h"
+#include "box/anchors.h"
 #include "engine/carried.h"
 #include "train/adapt.h"
 #include "train/average.h"

@@ -6,7 +6,7 @@
 
 #include <halfulp/data.h>
 
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 
 enum { SOURCE, SOURCE_LENGTH, TOKENS, TARGETS, TARGET_LENGTH, PLACES = 4 };
 

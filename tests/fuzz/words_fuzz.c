@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/tokens.h"
 #include "data/transcripts.h"
 #include "data/vocabulary.h"
 

@@ -14,12 +14,12 @@ from house import HEIGHT, INCLUDE, circles, sources, wrong_arrows  # noqa: E402
 # Header from outside (pattern) -> the only files, or rooms ("cli/"), that may include it.
 CONFINED = {
     r"(oneapi/dnnl/)?dnnl.*\.h": ["product/dnn_api.h"],
-    r"jpeglib\.h|jerror\.h": ["data/image_jpeg.c"],
-    r"png\.h": ["data/png_input.h", "data/image_write.c"],
-    r"expat\.h": ["data/voc.c"],
-    r"utf8proc\.h": ["data/sentences.c", "data/piece_words.c"],
-    r"sndfile\.h": ["sound/decode.c"],
-    r"samplerate\.h": ["sound/resample.c"],
+    r"jpeglib\.h|jerror\.h": ["data/image.c"],
+    r"png\.h": ["data/image.h", "data/image_files.c"],
+    r"expat\.h": ["data/voc_xml.c"],
+    r"utf8proc\.h": ["data/tokenizer.c", "data/tokenizer.c"],
+    r"sndfile\.h": ["sound/audio.c"],
+    r"samplerate\.h": ["sound/audio.c"],
     r"yaml\.h": ["config/yaml.c"],
     r"mpi\.h": ["comm/mpi.c"],
     r"jansson\.h": ["show/json.h"],

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "box/anchors.h"
-#include "box/offset.h"
+#include "box/boxes.h"
 #include "says.h"
 
 static void near(double found, double expected, double tolerance) {

@@ -11,9 +11,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "box/match.h"
-#include "box/mine.h"
-#include "box/suppress.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 
 enum { MOST = 7, ANCHORS = 5 * 6 * 4 + 3 * 3 * 4, PICTURES = 400 };
 

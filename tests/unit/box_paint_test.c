@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "box/paint.h"
+#include "box/boxes.h"
 
 enum { HEIGHT = 5, WIDTH = 8, RGB = 3 };
 

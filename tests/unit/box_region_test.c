@@ -8,9 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "box/match.h"
-#include "box/mine.h"
-#include "box/region.h"
+#include "box/anchors.h"
 
 enum { MOST = 5, ROUNDS = 4000 };
 static const hu_picture picture = {120, 160};

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/rng.h"
-#include "box/box.h"
+#include "box/boxes.h"
 #include "data/box_sample.h"
 #include "data_refused.h"
 

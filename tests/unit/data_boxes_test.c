@@ -2,8 +2,8 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include "data/box_field.h"
-#include "data/voc.h"
+#include "data/augment.h"
+#include "data/voc_xml.h"
 #include "data_refused.h"
 
 enum { HEIGHT = 20, WIDTH = 40, BOXES = 1, MOST = 3 };

@@ -1,7 +1,6 @@
 /* Batches of samples of about one length: each sample once, in batches of one bucket. */
-#include "data/buckets.h"
+#include "data/sampler.h"
 
-#include "data/order.h"
 #include "data_files.h"
 
 enum { MOST = 200, BATCH = 8, BOUNDS = 3, SEED = 17 };

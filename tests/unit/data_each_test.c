@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "data/each.h"
+#include "data/parallel_for.h"
 
 enum { COUNT = 1000, FIRST_BAD = 300 };
 

@@ -4,7 +4,7 @@
 #include <halfulp/data.h>
 
 #include "base/memory.h"
-#include "data/frame.h"
+#include "data/fields.h"
 #include "data_files.h"
 
 enum { SIDE = 28, FRAMED = 32, COUNT = 5 };

@@ -2,8 +2,8 @@
 #include <zlib.h>
 
 #include "base/rng.h"
-#include "data/image_exif.h"
-#include "data/image_map.h"
+#include "data/image.h"
+#include "data/image_files.h"
 #include "image_files.h"
 
 /* ---- what libjpeg warns of ---- */

@@ -13,7 +13,7 @@
 #include <zlib.h>
 
 #include "base/rng.h"
-#include "data/image_write.h"
+#include "data/image_files.h"
 #include "image_files.h"
 
 enum { SIDE_MOST = 120 };

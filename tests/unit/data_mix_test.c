@@ -7,8 +7,7 @@
 #include <halfulp/data.h>
 
 #include "base/rng.h"
-#include "data/erase.h"
-#include "data/mix.h"
+#include "data/mixing.h"
 #include "data/randaugment.h"
 #include "split.h"
 

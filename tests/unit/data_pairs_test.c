@@ -3,7 +3,7 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include "data/bicubic.h"
+#include "data/image_resize.h"
 #include "data_refused.h"
 
 enum { TRAIN = 3, TESTS = 2, SCALE = 3, CROP = 4, CROPS = 40, SMALL = CROP * CROP * 3 };

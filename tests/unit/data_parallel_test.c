@@ -1,5 +1,5 @@
 /* Sentences in two languages: words of a line, vocabularies, rows, and what is left out. */
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 #include "data_refused.h"
 
 enum { SOURCE, SOURCE_LENGTH, TOKENS, TARGETS, TARGET_LENGTH };

@@ -1,5 +1,5 @@
 /* Texts to be gone on with: their tokens, what the vocabulary lacks, and what a network sees. */
-#include "data/prompt.h"
+#include "data/text.h"
 #include "data_refused.h"
 
 static void put_text(const char *name, const char *text) {

@@ -2,7 +2,7 @@
  * names a folder with WikiText-2, the samples that another program makes of it. */
 #include <stdlib.h>
 
-#include "data/piece_words.h"
+#include "data/tokenizer.h"
 #include "data/vocabulary.h"
 #include "data_refused.h"
 

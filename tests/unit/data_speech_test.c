@@ -2,10 +2,10 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "data/alphabet.h"
 #include "data/reader.h"
+#include "data/transcripts.h"
 #include "data_refused.h"
-#include "sound/spectrogram.h"
+#include "sound/audio.h"
 #include "wav_bytes.h"
 
 enum { FEATURES, LENGTH, LABEL, BINS = 81 };

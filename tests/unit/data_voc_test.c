@@ -1,6 +1,6 @@
 /* Annotations as annotators write them: read, cut to their picture, counted, or refused. */
 #include "base/memory.h"
-#include "data/voc.h"
+#include "data/voc_xml.h"
 #include "data_files.h"
 
 #include <math.h>

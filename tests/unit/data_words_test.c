@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "data/words.h"
+#include "data/vocabulary.h"
 
 static void expect(const hu_dataset *d, const int32_t *number, int64_t count, bool breaks_lines,
                    const char *text) {

@@ -15,7 +15,7 @@
 #include <webp/encode.h>
 
 #include "base/memory.h"
-#include "data/image_decode.h"
+#include "data/image.h"
 #include "jpeg_bytes.h"
 
 enum { MOST = 1 << 20 };

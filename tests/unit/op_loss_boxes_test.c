@@ -2,8 +2,8 @@
  * what log-probabilities change. */
 #include "op_slopes.h"
 
-#include "box/match.h"
-#include "box/offset.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "op/box_row.h"
 #include "op/loss_boxes.h"
 #include "op/softmax.h"

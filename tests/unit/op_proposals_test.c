@@ -2,8 +2,8 @@
 #include "op_drive.h"
 
 #include "base/rng.h"
-#include "box/offset.h"
-#include "box/region.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "op/proposals.h"
 #include "plain_boxes.h"
 

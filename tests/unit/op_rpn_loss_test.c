@@ -2,8 +2,8 @@
 #include "op_drive.h"
 
 #include "base/rng.h"
-#include "box/match.h"
-#include "box/offset.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "op/loss_boxes.h"
 
 enum { PLACES = 5, SHAPES = 3, ANCHORS = PLACES * PLACES * SHAPES, SAMPLES = 8 };

@@ -6,8 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data_files.h"
-#include "sound/decode.h"
-#include "sound/resample.h"
+#include "sound/audio.h"
 #include "wav_bytes.h"
 
 static const double pi = 3.14159265358979323846;

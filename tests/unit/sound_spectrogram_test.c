@@ -1,6 +1,6 @@
 /* Spectrograms against a plain transform with libm, and the sizes of windows. */
 #include "data_files.h"
-#include "sound/spectrogram.h"
+#include "sound/audio.h"
 
 #include <math.h>
 

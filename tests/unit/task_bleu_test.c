@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 #include "task/bleu.h"
 
 enum { THE = 4, CAT, IS, ON, MAT };

@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "box/match.h"
-#include "box/offset.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "plain_boxes.h"
 #include "task/detections.h"
 #include "task/task.h"

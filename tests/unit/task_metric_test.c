@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "data/frame.h"
+#include "data/fields.h"
 #include "task/task.h"
 
 enum { SAMPLES = 12, ROWS = 20, CLASSES = 5, PARTS = 3, MOST_SUMS = 64 };

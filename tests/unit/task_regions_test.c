@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "box/offset.h"
-#include "box/region.h"
+#include "box/anchors.h"
+#include "box/boxes.h"
 #include "plain_boxes.h"
 #include "task/detections.h"
 #include "task/task.h"

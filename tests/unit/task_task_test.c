@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "box/match.h"
+#include "box/anchors.h"
 #include "model/model.h"
 #include "op/loss.h"
 #include "says.h"

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "data/sentences.h"
+#include "data/tokenizer.h"
 #include "task/translate.h"
 #include "train/part.h"
 #include "train_fixture.h"

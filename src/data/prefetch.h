@@ -1,0 +1,40 @@
+/* data/prefetch.h - samples read from their files ahead of the step that wants them. */
+#ifndef HU_DATA_PREFETCH_H
+#define HU_DATA_PREFETCH_H
+#include "data/reader.h"
+#include "data/sampler.h"
+
+typedef struct hu_ahead_settings {
+    const hu_split *split; /* with a reader */
+    hu_order_settings order;
+    hu_augment augment; /* area and scales are read */
+    int64_t window;     /* most samples that are wanted at once, at least 1 */
+    int threads;        /* at least 1 */
+    bool goes_on;       /* with the next epoch behind the last sample of one */
+    int memory_parts;   /* the room is at most this part of what the reader allows */
+    size_t kept;        /* bytes of that part that the reader keeps: where a window does not fit
+                           beside them it drops them */
+} hu_ahead_settings;
+
+typedef struct hu_ahead hu_ahead;
+
+/* Threads are started by the first sample that is wanted. HU_ERR_ARGUMENT where a window does not
+ * fit into the memory; HU_ERR_MEMORY. Owner frees with hu_ahead_free. */
+hu_status hu_ahead_create(const hu_ahead_settings *settings, hu_ahead **ahead);
+
+/* Ends the threads; NULL is allowed. */
+void hu_ahead_free(hu_ahead *ahead);
+
+/* Waits until positions first .. first+count-1 of an epoch are there; those before them are given
+ * up, those behind are read meanwhile. Any order of calls is right, an ascending one is fast.
+ * The failure of the first sample that could not be read; HU_ERR_ARGUMENT for more than a window;
+ * HU_ERR_MEMORY where no thread can be started. Called by one thread. */
+hu_status hu_ahead_want(hu_ahead *ahead, int64_t epoch, int64_t first, int64_t count);
+
+/* Bytes of a sample among those that were wanted last. Borrowed: valid until others are. */
+const uint8_t *hu_ahead_sample(const hu_ahead *ahead, int64_t position);
+
+/* Seconds that hu_ahead_want has waited so far. */
+double hu_ahead_waited(const hu_ahead *ahead);
+
+#endif
