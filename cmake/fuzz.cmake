@@ -3,7 +3,7 @@
 file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
 
 # The files that each target is about: what they reach of them is measured (run.sh --coverage).
-set(fuzz_files_accumulator precision/accumulate.c)
+set(fuzz_files_accumulator precision/rules.c)
 set(fuzz_files_cifar data/cifar.c)
 set(fuzz_files_config config/load.c config/command.c config/table.c)
 set(fuzz_files_container store/container.c)
@@ -17,9 +17,9 @@ set(fuzz_files_image data/image.c data/image.c data/image.c data/image.c
     data/image.c data/image.c data/image_resize.c)
 set(fuzz_files_parallel data/translation.c data/tokenizer.c)
 set(fuzz_files_plan config/plan_file.c)
-set(fuzz_files_precision precision/names.c precision/epochs.c tensor/quantizer.c)
+set(fuzz_files_precision precision/names.c precision/precision_epochs.c tensor/quantizer.c)
 set(fuzz_files_safetensors store/safetensors_header.c store/safetensors.c)
-set(fuzz_files_schedule train/schedule.c)
+set(fuzz_files_schedule train/lr_schedule.c)
 set(fuzz_files_tensorboard show/tensorboard.c)
 set(fuzz_files_sound sound/audio.c)
 set(fuzz_files_words data/vocabulary.c data/transcripts.c)

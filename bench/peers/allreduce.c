@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "comm/process.h"
+#include "comm/process_group.h"
 
 enum { WORDS = 3, FIRST_WORD = 3, LAYERS_MOST = 64, CASES_MOST = 16, REPEAT_MOST = 1000 };
 

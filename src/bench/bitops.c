@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "report/bits.h"
 #include "show/stdout.h"
-#include "train/network.h"
+#include "train/prepare.h"
 #include "train/trainer.h"
 
 /* The training as schedules see it. */

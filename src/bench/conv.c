@@ -11,8 +11,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "kernel/peak/peak.h"
-#include "op/geometry.h"
-#include "op/product.h"
+#include "op/conv.h"
 #include "show/json.h"
 #include "show/table.h"
 

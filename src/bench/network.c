@@ -5,7 +5,7 @@
 #include "report/advice.h"
 #include "session/advice.h"
 #include "show/stdout.h"
-#include "train/network.h"
+#include "train/prepare.h"
 
 /* Whether the user left open what the network sees. */
 static bool is_assumed(const hu_config *config) {

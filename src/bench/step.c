@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "bench/bench.h"
-#include "engine/work.h"
+#include "engine/run.h"
 #include "journal/plan.h"
 #include "session/assumed.h"
 #include "session/data.h"

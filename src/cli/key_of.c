@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/model.h"
+#include "model/registry.h"
 #include "precision/names.h"
 
 /* "glyphs", "folder:DIR" */

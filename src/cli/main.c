@@ -18,7 +18,7 @@
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "comm/load.h"
+#include "comm/transport.h"
 #include "manual/manual.h"
 #include "show/json.h"
 #include "show/stdout.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/failure.h"
 #include "cli/interrupt.h"
-#include "comm/place.h"
+#include "comm/process_group.h"
 
 /* Seconds that MPI's start and end may take at least, whatever comm.timeout says: on a machine with
  * other work they take some. */

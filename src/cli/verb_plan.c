@@ -13,7 +13,7 @@
 #include "cli/verb.h"
 #include "config/used.h"
 #include "journal/plan.h"
-#include "layout/gaps.h"
+#include "layout/ledger.h"
 #include "report/images.h"
 #include "report/plan_layer.h"
 #include "report/plan_memory.h"
@@ -26,7 +26,7 @@
 #include "session/warnings.h"
 #include "show/json.h"
 #include "show/stdout.h"
-#include "train/resolved.h"
+#include "train/adapt.h"
 
 enum { STORAGES = 2 };
 

@@ -1,13 +1,60 @@
 #include "comm/plan.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/code.h"
-#include "comm/message.h"
+#include "base/rng.h"
+#include "comm/transport.h"
+
+/* ---- code ---- */
+
+/* Gradients that travel as small integers times a unit, in place of a number format:
+ * what a scaling with codes of its own (comm/scaling.h) does with numbers.
+ *
+ * A code is a whole number c, kept in memory as float32 and sent as two's complement in `bits`
+ * bits; its number is c times a unit. Units are of two kinds:
+ *
+ *   agreed     one per layer, from what all workers agree upon: codes of all workers have it, and
+ *              the code of a sum is the sum of the codes
+ *   of blocks  every block of numbers of a piece has its own, sent before the codes as float32;
+ *              owners add numbers in float32, and sums travel in float32
+ *
+ * A unit that is NaN makes numbers of NaN: so infinities and NaNs come through, whatever the code.
+ * Blocks begin anew with every piece of a layer (comm/schedule.h), the last of a piece is shorter.
+ */
+
+void hu_comm_pack_whole(uint32_t bits, int64_t n, const float *code, uint8_t *to) {
+    uint64_t held = 0;
+    uint32_t count = 0, mask = (1u << bits) - 1u;
+    for (int64_t i = 0; i < n; i++) {
+        held |= (uint64_t)((uint32_t)(int32_t)code[i] & mask) << count;
+        for (count += bits; count >= 8; count -= 8, held >>= 8) *to++ = (uint8_t)held;
+    }
+    if (count > 0) *to = (uint8_t)held;
+}
+
+void hu_comm_unpack_whole(uint32_t bits, int64_t n, const uint8_t *from, float *code) {
+    uint64_t held = 0;
+    uint32_t count = 0, mask = (1u << bits) - 1u, sign = 1u << (bits - 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (; count < bits; count += 8) held |= (uint64_t)*from++ << count;
+        uint32_t field = (uint32_t)held & mask;
+        code[i] = (float)((int32_t)(field ^ sign) - (int32_t)sign);
+        held >>= bits;
+        count -= bits;
+    }
+}
+
+float hu_comm_draw_whole(double x, uint32_t word) {
+    double below = floor(x);
+    return (float)(below + (hu_word_share(word) < x - below));
+}
+
+/* ---- plan ---- */
 
 /* Options that exclude each other. */
 static hu_status check(const hu_comm_options *options, const hu_comm_shape *shape) {

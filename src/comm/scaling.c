@@ -83,9 +83,11 @@ void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, cha
         scaling->print(constant, text + used, capacity - (size_t)used);
 }
 
-/* frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating
+/* ceil(log2 x) of a positive finite x, exact.
+ *
+ * frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating
  * point would be one too small near powers of two. */
-int32_t hu_comm_ceil_log2(double x) {
+static int32_t hu_comm_ceil_log2(double x) {
     int exponent;
     double fraction = frexp(x, &exponent);
     return fraction == 0.5 ? exponent - 1 : exponent;
@@ -112,3 +114,66 @@ int32_t hu_comm_scale_of(const hu_format *format, int32_t exponent) {
     if (exponent == HU_COMM_NOTHING || exponent == HU_COMM_NONFINITE) return 0;
     return exponent - hu_format_limits_of(format).emax;
 }
+
+/* ---- scaling aps ---- */
+
+/* Auto-precision scaling: a power of two per tensor, from the largest magnitude of all workers,
+ * with room for a sum of all. Source: APS paper, Algorithm 1. */
+
+const hu_comm_scaling hu_comm_scaling_aps = {
+    .name = "aps",
+    .help = "a power of two per tensor, with room for the sum (the paper's)",
+    .exponent = hu_comm_paper_exponent};
+
+/* ---- scaling aps2 ---- */
+
+/* Two scales: sums are made in float32, so that the way up needs no room for them, and the sum has
+ * a scale of its own on the way down. Every piece of every level has its own, sent with it. */
+
+const hu_comm_scaling hu_comm_scaling_aps2 = {
+    .name = "aps2",
+    .help = "own scales for gradients and for sums, which are made in float32",
+    .wide = true,
+    .fresh = true};
+
+/* ---- scaling aps tight ---- */
+
+/* The largest factor 2^f for which a sum of exact numbers cannot overflow:
+ * f = floor(log2(largest finite number / (workers top))). Sums of rounded numbers can. */
+
+/* Decided by multiplication, which is exact: a quotient could be rounded to a power of two. */
+static int32_t exponent(const hu_format *format, int32_t workers, double top) {
+    hu_format_limits limits = hu_format_limits_of(format);
+    double sum = top * (double)workers;
+    int32_t f = limits.emax - hu_comm_ceil_log2(sum);
+    while (ldexp(sum, f + 1) <= limits.max_finite) f++;
+    return limits.emax - f;
+}
+
+const hu_comm_scaling hu_comm_scaling_aps_tight = {
+    .name = "aps-tight",
+    .help = "as aps, with the largest factor for which an exact sum fits",
+    .exponent = exponent};
+
+/* ---- scaling aps wide ---- */
+
+/* The paper's scale; the owner of a piece adds its summands in float32 and rounds once. */
+
+const hu_comm_scaling hu_comm_scaling_aps_wide = {
+    .name = "aps-wide",
+    .help = "the paper's scale; sums are made in float32 and rounded once",
+    .wide = true,
+    .exponent = hu_comm_paper_exponent};
+
+/* ---- scaling constant ---- */
+
+/* One factor for all tensors and all steps, as loss scaling has it, but for the wire alone. */
+
+const hu_comm_scaling hu_comm_scaling_constant = {
+    .name = "constant", .help = "gradients times 2^K", .takes_constant = true};
+
+/* ---- scaling none ---- */
+
+/* No scale: numbers travel as they are, and overflow or vanish as the format says. */
+
+const hu_comm_scaling hu_comm_scaling_none = {.name = "none", .help = "gradients as they are"};

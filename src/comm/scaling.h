@@ -1,7 +1,7 @@
 /* comm/scaling.h - how gradients fit the range of the format that they travel in.
  *
  * A scaling multiplies the numbers by a power of two, 2^-k, before they are rounded, or sends them
- * in codes of its own (comm/code.h). A scaling is one file scaling_<name>.c and one line here.
+ * in codes of its own (comm/plan.h). A scaling is one file scaling_<name>.c and one line here.
  * Source: APS paper, Algorithm 1 and section 3.3; its Table 2 for those with codes.
  */
 #ifndef HU_COMM_SCALING_H
@@ -44,6 +44,7 @@ typedef struct hu_comm_scaling {
 } hu_comm_scaling;
 
 /* X(identifier): the one list of scalings. */
+
 // clang-format off
 #define HU_COMM_SCALING_LIST(X) \
     X(none)                     \
@@ -55,6 +56,7 @@ typedef struct hu_comm_scaling {
     X(terngrad)                 \
     X(qsgd)                     \
     X(flex)
+
 // clang-format on
 
 #define HU_COMM_SCALING_DECLARE(identifier)                                                        \
@@ -73,9 +75,6 @@ hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scalin
 /* "constant:10"; capacity bytes, 32 are enough. */
 void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, char *text,
                            size_t capacity);
-
-/* ceil(log2 x) of a positive finite x, exact. */
-int32_t hu_comm_ceil_log2(double x);
 
 /* The paper's exponent: ceil(log2(top workers)). */
 int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double top);

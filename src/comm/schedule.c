@@ -109,3 +109,352 @@ void hu_comm_list_free(hu_comm_list *list) {
     hu_free(list->action);
     *list = (hu_comm_list){0};
 }
+
+/* ---- list ---- */
+
+/* How schedules write their lists: single actions, and the phases that they share. */
+
+/* Workers among whom a phase runs, and the pieces that it is about. Member i is worker
+ * first_rank + i stride and owns the pieces from first_piece + i pieces on. */
+typedef struct hu_comm_group {
+    int32_t size, index; /* members, and which of them writes its list */
+    int32_t first_rank, stride;
+    int32_t first_piece, pieces;
+} hu_comm_group;
+
+/* Begins the next step: actions written from now on belong to it. All workers must begin as many.
+ */
+static void hu_comm_list_step(hu_comm_list *list) {
+    list->steps++;
+}
+
+/* Actions of the present step. */
+static void hu_comm_list_add(hu_comm_list *list, hu_comm_action action) {
+    if (list->status != HU_OK) return;
+    list->status =
+        hu_grow(&list->action, (size_t)list->count, &list->capacity, sizeof *list->action);
+    if (list->status != HU_OK) return;
+    action.step = list->steps - 1;
+    list->action[list->count++] = action;
+}
+
+static void hu_comm_list_send(hu_comm_list *list, int32_t peer, int32_t first, int32_t count) {
+    hu_comm_list_add(
+        list, (hu_comm_action){.act = HU_COMM_SEND, .peer = peer, .first = first, .count = count});
+}
+
+static void hu_comm_list_receive(hu_comm_list *list, hu_comm_act act, int32_t peer, int32_t first,
+                                 int32_t count) {
+    hu_comm_list_add(list,
+                     (hu_comm_action){.act = act, .peer = peer, .first = first, .count = count});
+}
+
+/* i may lie one round below 0 or above size. */
+static int32_t around(const hu_comm_group *group, int32_t i) {
+    return (i % group->size + group->size) % group->size;
+}
+
+/* Rank of a member, and its first piece; members are counted around. */
+static int32_t hu_comm_member(const hu_comm_group *group, int32_t i) {
+    return group->first_rank + around(group, i) * group->stride;
+}
+
+static int32_t hu_comm_piece_of(const hu_comm_group *group, int32_t i) {
+    return group->first_piece + around(group, i) * group->pieces;
+}
+
+/* What goes around a ring in one step: the pieces of `sent` to the next member, those of the member
+ * before from the one before. */
+static void pass_on(hu_comm_list *list, const hu_comm_group *group, hu_comm_act act, int32_t sent) {
+    int32_t i = group->index;
+    hu_comm_list_step(list);
+    hu_comm_list_send(list, hu_comm_member(group, i + 1), hu_comm_piece_of(group, sent),
+                      group->pieces);
+    hu_comm_list_receive(list, act, hu_comm_member(group, i - 1), hu_comm_piece_of(group, sent - 1),
+                         group->pieces);
+}
+
+/* size - 1 steps: partial sums travel around. Member i ends with the sum of the pieces of i + 1;
+ * the pieces of member c are added in the order c, c + 1, ... */
+static void hu_comm_ring_reduce(hu_comm_list *list, const hu_comm_group *group) {
+    for (int32_t s = 0; s < group->size - 1; s++)
+        pass_on(list, group, HU_COMM_ADD, group->index - s);
+}
+
+/* size - 1 steps: member i has the pieces of i + shift and gets all others. */
+static void hu_comm_ring_gather(hu_comm_list *list, const hu_comm_group *group, int32_t shift) {
+    for (int32_t s = 0; s < group->size - 1; s++)
+        pass_on(list, group, HU_COMM_TAKE, group->index + shift - s);
+}
+
+/* size - 1 steps: every member sends each other one the pieces that it owns. Owners then add all in
+ * the order of the members. */
+static void hu_comm_exchange(hu_comm_list *list, const hu_comm_group *group, int32_t level) {
+    int32_t i = group->index, own = hu_comm_piece_of(group, i);
+    for (int32_t s = 1; s < group->size; s++) {
+        hu_comm_list_step(list);
+        hu_comm_list_send(list, hu_comm_member(group, i + s), hu_comm_piece_of(group, i + s),
+                          group->pieces);
+        hu_comm_list_add(list, (hu_comm_action){.act = HU_COMM_KEEP,
+                                                .peer = hu_comm_member(group, i - s),
+                                                .first = own,
+                                                .count = group->pieces,
+                                                .slot = around(group, i - s)});
+    }
+    hu_comm_list_add(list, (hu_comm_action){.act = HU_COMM_COMBINE,
+                                            .first = own,
+                                            .count = group->pieces,
+                                            .slot = i,
+                                            .slots = group->size,
+                                            .level = level});
+}
+
+/* size - 1 steps each: member 0 gets the pieces of all, or sends everyone its own. */
+static void hu_comm_gather(hu_comm_list *list, const hu_comm_group *group) {
+    for (int32_t s = 1; s < group->size; s++) {
+        hu_comm_list_step(list);
+        int32_t piece = hu_comm_piece_of(group, s);
+        if (group->index == s)
+            hu_comm_list_send(list, group->first_rank, piece, group->pieces);
+        else if (group->index == 0)
+            hu_comm_list_receive(list, HU_COMM_TAKE, hu_comm_member(group, s), piece,
+                                 group->pieces);
+    }
+}
+
+static void hu_comm_scatter(hu_comm_list *list, const hu_comm_group *group) {
+    for (int32_t s = 1; s < group->size; s++) {
+        hu_comm_list_step(list);
+        int32_t piece = hu_comm_piece_of(group, s);
+        if (group->index == 0)
+            hu_comm_list_send(list, hu_comm_member(group, s), piece, group->pieces);
+        else if (group->index == s)
+            hu_comm_list_receive(list, HU_COMM_TAKE, group->first_rank, piece, group->pieces);
+    }
+}
+
+/* ---- schedule halving ---- */
+
+/* Recursive halving and doubling: 2 log2(p) steps, halves of what is left. Workers beyond the
+ * largest power of two hand their gradient to another one first and get the result last. */
+
+/* Largest power of two that is not above the number of workers. */
+static int32_t core_of(const hu_comm_shape *shape) {
+    int32_t core = 1;
+    while (core <= shape->workers / 2) core *= 2;
+    return core;
+}
+
+static int32_t halving_pieces(const hu_comm_shape *shape) {
+    return core_of(shape);
+}
+
+/* One step between the workers beyond the core and their partners in it. */
+static void fold(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list, bool out) {
+    int32_t core = core_of(shape), partner = rank < core ? rank + core : rank - core;
+    if (shape->workers == core) return;
+    hu_comm_list_step(list);
+    if (partner >= shape->workers) return;
+    if ((rank >= core) != out)
+        hu_comm_list_send(list, partner, 0, core);
+    else
+        hu_comm_list_receive(list, out ? HU_COMM_TAKE : HU_COMM_ADD, partner, 0, core);
+}
+
+static void halving_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    int32_t core = core_of(shape), first = 0;
+    bool inside = rank < core;
+    fold(shape, rank, list, false);
+    /* The worker keeps the half in which its own piece lies. */
+    for (int32_t half = core / 2; half >= 1; half /= 2) {
+        hu_comm_list_step(list);
+        if (!inside) continue;
+        int32_t upper = first + half;
+        bool is_upper = (rank & half) != 0;
+        hu_comm_list_send(list, rank ^ half, is_upper ? first : upper, half);
+        if (is_upper) first = upper;
+        hu_comm_list_receive(list, HU_COMM_ADD, rank ^ half, first, half);
+    }
+    for (int32_t half = 1; half < core; half *= 2) {
+        hu_comm_list_step(list);
+        if (!inside) continue;
+        hu_comm_list_send(list, rank ^ half, first, half);
+        hu_comm_list_receive(list, HU_COMM_TAKE, rank ^ half, first ^ half, half);
+        first &= ~half;
+    }
+    fold(shape, rank, list, true);
+}
+
+const hu_comm_schedule hu_comm_schedule_halving = {
+    .name = "halving",
+    .help = "recursive halving and doubling; 2 log2(p) steps",
+    .adds_on_way = true,
+    .pieces = halving_pieces,
+    .write = halving_write};
+
+/* ---- schedule hier ---- */
+
+/* Masters and workers in groups of k: 4 (k - 1) + 2 (p / k - 1) steps. The group adds its gradients
+ * in the order of its members (each member a part of the tensor) and gathers them at its first
+ * member, the master; the masters reduce; each master spreads the result over its group.
+ * Source: APS paper, section 3.4 and its count of steps; algorithms of additions as CPD. */
+
+/* Both the members of a group and the masters cut the tensor evenly. */
+static int32_t hier_pieces(const hu_comm_shape *shape) {
+    return shape->workers;
+}
+
+/* Float32 sums need an owner; narrow ones go around a ring. */
+static void reduce_masters(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    int32_t groups = shape->workers / shape->group;
+    hu_comm_group masters = {.size = groups,
+                             .index = rank / shape->group,
+                             .stride = shape->group,
+                             .pieces = shape->group};
+    if (rank % shape->group != 0) {
+        list->steps += 2 * (groups - 1);
+        return;
+    }
+    if (shape->wide)
+        hu_comm_exchange(list, &masters, 1);
+    else
+        hu_comm_ring_reduce(list, &masters);
+    hu_comm_ring_gather(list, &masters, shape->wide ? 0 : 1);
+}
+
+static void hier_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    int32_t member = rank % shape->group;
+    hu_comm_group group = {.size = shape->group,
+                           .index = member,
+                           .first_rank = rank - member,
+                           .stride = 1,
+                           .pieces = shape->workers / shape->group};
+    hu_comm_exchange(list, &group, 0);
+    hu_comm_gather(list, &group);
+    reduce_masters(shape, rank, list);
+    hu_comm_scatter(list, &group);
+    hu_comm_ring_gather(list, &group, 0);
+}
+
+const hu_comm_schedule hu_comm_schedule_hier = {
+    .name = "hier",
+    .help = "groups of K with a master each, a ring of masters; 4 (K - 1) + 2 (p / K - 1) steps",
+    .has_groups = true,
+    .pieces = hier_pieces,
+    .write = hier_write};
+
+/* ---- schedule hier2d ---- */
+
+/* Groups in two dimensions: 2 (k - 1) + 2 (p / k - 1) steps. Every member of a group owns a part of
+ * the tensor, and the owners of the same part reduce it across the groups: no step carries more
+ * than n / k elements. */
+
+static int32_t hier2d_pieces(const hu_comm_shape *shape) {
+    return shape->workers;
+}
+
+static void hier2d_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    int32_t member = rank % shape->group, groups = shape->workers / shape->group;
+    hu_comm_group inside = {.size = shape->group,
+                            .index = member,
+                            .first_rank = rank - member,
+                            .stride = 1,
+                            .pieces = groups};
+    hu_comm_group across = {.size = groups,
+                            .index = rank / shape->group,
+                            .first_rank = member,
+                            .stride = shape->group,
+                            .first_piece = member * groups,
+                            .pieces = 1};
+    hu_comm_exchange(list, &inside, 0);
+    if (shape->wide)
+        hu_comm_exchange(list, &across, 1);
+    else
+        hu_comm_ring_reduce(list, &across);
+    hu_comm_ring_gather(list, &across, shape->wide ? 0 : 1);
+    hu_comm_ring_gather(list, &inside, 0);
+}
+
+const hu_comm_schedule hu_comm_schedule_hier2d = {
+    .name = "hier2d",
+    .help = "groups of K, and rings across them for each part; 2 (K - 1) + 2 (p / K - 1) steps",
+    .has_groups = true,
+    .pieces = hier2d_pieces,
+    .write = hier2d_write};
+
+/* ---- schedule pairwise ---- */
+
+/* Pairwise exchange: every worker owns one piece, gets it from all others, adds it in the order of
+ * the workers, and the sums go around a ring. 2 (p - 1) steps of n / p elements. */
+
+static int32_t pairwise_pieces(const hu_comm_shape *shape) {
+    return shape->workers;
+}
+
+static void pairwise_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    hu_comm_group all = {.size = shape->workers, .index = rank, .stride = 1, .pieces = 1};
+    hu_comm_exchange(list, &all, 0);
+    hu_comm_ring_gather(list, &all, 0);
+}
+
+const hu_comm_schedule hu_comm_schedule_pairwise = {
+    .name = "pairwise",
+    .help = "every worker adds one piece of all the others; 2 (p - 1) steps",
+    .pieces = pairwise_pieces,
+    .write = pairwise_write};
+
+/* ---- schedule ring ---- */
+
+/* The ring: reduce-scatter and all-gather in 2 (p - 1) steps of n / p elements. Chunk c is added in
+ * the order of the workers c, c + 1, ... */
+
+static int32_t ring_pieces(const hu_comm_shape *shape) {
+    return shape->workers;
+}
+
+static void ring_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    hu_comm_group all = {.size = shape->workers, .index = rank, .stride = 1, .pieces = 1};
+    hu_comm_ring_reduce(list, &all);
+    hu_comm_ring_gather(list, &all, 1);
+}
+
+const hu_comm_schedule hu_comm_schedule_ring = {
+    .name = "ring",
+    .help = "partial sums travel around a ring; 2 (p - 1) steps",
+    .adds_on_way = true,
+    .pieces = ring_pieces,
+    .write = ring_write};
+
+/* ---- schedule seq ---- */
+
+/* One after the other: worker 0 adds the gradients of all, from zero and in the order of the
+ * workers, and sends everyone the sum. The order of the released CPD code, on one worker. */
+
+static int32_t seq_pieces(const hu_comm_shape *shape) {
+    (void)shape;
+    return 1;
+}
+
+static void seq_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    for (int32_t s = 1; s < shape->workers; s++) {
+        hu_comm_list_step(list);
+        if (rank == s) hu_comm_list_send(list, 0, 0, 1);
+        if (rank == 0)
+            hu_comm_list_add(
+                list, (hu_comm_action){.act = HU_COMM_KEEP, .peer = s, .count = 1, .slot = s});
+    }
+    if (rank == 0)
+        hu_comm_list_add(
+            list, (hu_comm_action){.act = HU_COMM_COMBINE, .count = 1, .slots = shape->workers});
+    for (int32_t s = 1; s < shape->workers; s++) {
+        hu_comm_list_step(list);
+        if (rank == 0) hu_comm_list_send(list, s, 0, 1);
+        if (rank == s) hu_comm_list_receive(list, HU_COMM_TAKE, 0, 0, 1);
+    }
+}
+
+const hu_comm_schedule hu_comm_schedule_seq = {
+    .name = "seq",
+    .help = "worker 0 adds all in the order of the workers; 2 (p - 1) steps of whole tensors",
+    .pieces = seq_pieces,
+    .write = seq_write};

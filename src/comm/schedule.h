@@ -64,6 +64,7 @@ typedef struct hu_comm_schedule {
 } hu_comm_schedule;
 
 /* X(identifier). The one list of schedules. */
+
 // clang-format off
 #define HU_COMM_SCHEDULE_LIST(X) \
     X(seq)                       \
@@ -72,6 +73,7 @@ typedef struct hu_comm_schedule {
     X(hier2d)                    \
     X(halving)                   \
     X(pairwise)
+
 // clang-format on
 
 #define HU_COMM_SCHEDULE_DECLARE(identifier)                                                       \

@@ -1,8 +1,8 @@
 /* comm/transport.h - messages of bytes between the processes of a training, whoever carries them.
  *
- * A kind of transport may be a module that is loaded at run time (comm/load.h) and sees nothing of
- * the library but this header: it speaks of failures in numbers and a text. Messages between two
- * processes with equal tags arrive in the order in which they were sent.
+ * A kind of transport may be a module that is loaded at run time (comm/transport.h) and sees
+ * nothing of the library but this header: it speaks of failures in numbers and a text. Messages
+ * between two processes with equal tags arrive in the order in which they were sent.
  */
 #ifndef HU_COMM_TRANSPORT_H
 #define HU_COMM_TRANSPORT_H
@@ -100,5 +100,47 @@ hu_status hu_transfer_wait(hu_transport *transport, hu_transfer *const *open, in
 
 /* Gives up what is still to be received; for transfers of receives only. */
 void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer);
+
+/* ---- message ---- */
+
+/* What goes from one worker to another: a header, and pieces of the layers of a
+ * bucket, each from a whole byte on.
+ *
+ * Behind the header, layer by layer of the bucket: one signed byte k per piece where pieces have
+ * scales of their own (comm/scaling.h), then the dense bits of its numbers (kernel/wire). All
+ * numbers are little-endian: workers are machines of one kind.
+ */
+
+#define HU_COMM_MAGIC 0x50556c68u /* "hlUP" */
+
+typedef struct hu_comm_header {
+    uint32_t magic;
+    uint32_t format;   /* hash of format and rounding on the wire */
+    uint64_t bytes;    /* of what follows */
+    uint64_t step;     /* of the training */
+    uint32_t bucket;   /* number of the bucket */
+    uint32_t place;    /* step of the schedule */
+    uint64_t checksum; /* XXH3 of what follows */
+} hu_comm_header;
+_Static_assert(sizeof(hu_comm_header) == 40, "headers travel as they lie in memory");
+
+/* Fills the header in front of message[bytes]. */
+void hu_comm_seal(hu_comm_header header, uint8_t *message, size_t bytes);
+
+/* Whether message[bytes] is what was expected: HU_ERR_CORRUPT says what was found and expected. */
+hu_status hu_comm_open(const hu_comm_header *expected, const uint8_t *message, size_t bytes);
+
+/* ---- load ---- */
+
+/* Finds the transport of this process: modules for the MPIs that the build found. */
+
+/* Name of the transport below whose launcher this process runs ("openmpi", "mpich"); NULL: below
+ * none. *processes that it started; 0: it does not tell. Borrowed: valid for ever. */
+const char *hu_transport_of_launcher(int32_t *processes);
+
+/* Loads the module of a transport and joins the other processes, once in the life of this one.
+ * HU_ERR_UNKNOWN: there is no transport of that name; HU_ERR_UNSUPPORTED: its module, or the MPI
+ * that it needs, is not there: the message says what was looked for; HU_ERR_PEER: MPI failed. */
+hu_status hu_transport_open(const char *name, hu_transport **transport);
 
 #endif

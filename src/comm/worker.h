@@ -1,6 +1,6 @@
 /* comm/worker.h - one worker of a reduction: its gradient, what it sends and what it makes of what
- * it gets. Knows no transport: comm/emulated.h runs many of them in one process, comm/process.h one
- * of them in each.
+ * it gets. Knows no transport: comm/emulated.h runs many of them in one process,
+ * comm/process_group.h one of them in each.
  *
  * The order of calls for each bucket of a step: hu_comm_worker_exponents, hu_comm_worker_round, the
  * actions of the list, hu_comm_worker_finish. Workers share nothing but the plan.

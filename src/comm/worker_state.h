@@ -1,4 +1,4 @@
-/* comm/worker_state.h - a worker's own structure: for the files worker*.c only. */
+/* comm/worker_state.h - a worker's own structure: for worker.c and compensated_sum.c alone. */
 #ifndef HU_COMM_WORKER_STATE_H
 #define HU_COMM_WORKER_STATE_H
 #include "comm/counts.h"
@@ -15,7 +15,7 @@ typedef struct hu_comm_worker {
     uint8_t *slots;              /* of the layers, at slot_at: [slots][numbers of the range] */
     size_t *slot_at;             /* [layers] bytes */
     int8_t *exponent;            /* [layers] agreed upon */
-    float *unit;                 /* of codes (comm/code.h): of layers, or of blocks, at unit_at */
+    float *unit;                 /* of codes (comm/plan.h): of layers, or of blocks, at unit_at */
     size_t *unit_at;             /* [layers] */
     float *whole;                /* [numbers of the largest layer] codes on their way out, where
                                     units are of blocks */

@@ -2,14 +2,13 @@
 
 #include <string.h>
 
-#include "engine/call.h"
-#include "engine/facts.h"
+#include "engine/counters.h"
+#include "engine/dynamic_scale.h"
+#include "engine/exponent_record.h"
 #include "engine/learn.h"
-#include "engine/record.h"
+#include "engine/region.h"
 #include "engine/rescale.h"
-#include "engine/scale.h"
-#include "engine/tally.h"
-#include "engine/visit.h"
+#include "engine/run.h"
 #include "kernel/fused/fused.h"
 
 enum { BLOCK = 1024 }; /* numbers of all partial results: they stay in the L1 cache */

@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "base/whole.h"
-#include "engine/call.h"
-#include "engine/facts.h"
+#include "engine/counters.h"
+#include "engine/region.h"
 #include "engine/rescale.h"
-#include "engine/tally.h"
+#include "engine/run.h"
 #include "engine/value.h"
-#include "engine/visit.h"
 
 /* Counts of what the region made, in the order of the nodes, up to the first that overflowed. */
 static void collect_forward(hu_run *run, uint32_t n) {

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "engine/facts.h"
+#include "engine/dynamic_scale.h"
+#include "engine/exponent_record.h"
 #include "engine/learn.h"
-#include "engine/record.h"
-#include "engine/scale.h"
+#include "engine/run.h"
 #include "engine/step.h"
 #include "engine/value.h"
 #include "kernel/fused/fused.h"

@@ -2,7 +2,7 @@
  * run backward. */
 #ifndef HU_ENGINE_GRADIENT_H
 #define HU_ENGINE_GRADIENT_H
-#include "engine/rows.h"
+#include "engine/chunk.h"
 
 /* Rows of a gradient. */
 typedef struct hu_gradient_rows {

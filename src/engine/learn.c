@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "engine/facts.h"
 #include "engine/residual.h"
+#include "engine/run.h"
 #include "engine/value.h"
 
 static int64_t most_chunks(const hu_run *run) {

@@ -3,13 +3,13 @@
  * A quantizer gives Q = s round(u) + Z of x = s u + Z; with rounding passed straight through, dQ/ds
  * is round(u) - u. So s dL/ds is the sum of dL/dQ (Q - x) over the elements, of uniform numbers as
  * of floats, whose s is the spacing at x. It is summed in double precision, chunk by chunk in
- * order: threads change no bit. What becomes of it: precision/adapt_bits.c.
+ * order: threads change no bit. What becomes of it: precision/bit_adaptation.c.
  *
  * Source: the gradient of the loss by the precision in "LDP: Learnable Dynamic Precision".
  */
 #ifndef HU_ENGINE_LEARN_H
 #define HU_ENGINE_LEARN_H
-#include "engine/rows.h"
+#include "engine/chunk.h"
 
 /* Doubles that a run keeps for its learned uses, 0 if none learns. */
 size_t hu_learn_partials(const hu_run *run);

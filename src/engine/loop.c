@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-#include "engine/carried.h"
-#include "engine/facts.h"
 #include "engine/gradient.h"
 #include "engine/learn.h"
+#include "engine/recurrent_state.h"
+#include "engine/run.h"
 #include "engine/step.h"
 #include "engine/value.h"
-#include "op/row_count.h"
+#include "op/sequence.h"
 
 /* The samples of a chunk on their way through the steps. */
 typedef struct walk {

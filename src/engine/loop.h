@@ -3,7 +3,7 @@
  * by sample, t ascending. */
 #ifndef HU_ENGINE_LOOP_H
 #define HU_ENGINE_LOOP_H
-#include "engine/rows.h"
+#include "engine/chunk.h"
 
 void hu_loop_forward(hu_visit *visit);
 void hu_loop_backward(hu_visit *visit);

@@ -13,14 +13,14 @@ typedef struct hu_run_options {
     int64_t batch;   /* largest number of samples of a pass */
     int64_t chunk;   /* samples per chunk; part of the definition of the result */
     int64_t streams; /* samples of the whole batch, where states go on from batch to batch
-                        (engine/carried.h); 0: batch */
+                        (engine/recurrent_state.h); 0: batch */
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
-    bool fuse;     /* cheap nodes run inside their neighbours' loops (layout/fuse.h); false gives
+    bool fuse;     /* cheap nodes run inside their neighbours' loops (layout/fusion.h); false gives
                       the same bits, slower */
     int recompute; /* the backward pass computes cheap results again instead of reading them: 0
-                      none, 1 those of two operations, 2 outputs of blocks as well (layout/fuse.h)
+                      none, 1 those of two operations, 2 outputs of blocks as well (layout/fusion.h)
                     */
     bool only_forward; /* no pass goes backward: numbers live only as long as the forward pass reads
                           them */
@@ -42,7 +42,7 @@ typedef struct hu_pass_options {
     bool training; /* batch statistics, dropout, counting; forward updates running statistics */
     bool count_products; /* also count what the accumulators of products meet (slower) */
     bool use_masters;    /* parameters are read unrounded (evaluation) */
-    bool timed;          /* add up what the time is spent on, see engine/work.h */
+    bool timed;          /* add up what the time is spent on, see engine/run.h */
     bool counts_all; /* tensors that are not rounded are counted as well; of a pass that does not
                         train: all tensors, into the counts of the step */
     bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:

@@ -2,12 +2,12 @@
 
 #include "base/error.h"
 #include "engine/backward.h"
-#include "engine/facts.h"
+#include "engine/counters.h"
+#include "engine/dynamic_scale.h"
+#include "engine/exponent_record.h"
 #include "engine/forward.h"
-#include "engine/record.h"
-#include "engine/scale.h"
+#include "engine/run.h"
 #include "engine/state.h"
-#include "engine/tally.h"
 
 static hu_status start_pass(hu_run *run, const hu_pass_options *pass) {
     if (pass->samples < 1 || pass->samples > run->options.batch)

@@ -2,11 +2,10 @@
 
 #include <math.h>
 
-#include "engine/facts.h"
+#include "engine/chunk.h"
+#include "engine/dynamic_scale.h"
 #include "engine/gradient.h"
-#include "engine/padding.h"
-#include "engine/range.h"
-#include "engine/scale.h"
+#include "engine/run.h"
 #include "engine/value.h"
 
 static uint32_t larger(uint32_t a, uint32_t b) {

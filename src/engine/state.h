@@ -7,7 +7,6 @@
  */
 #ifndef HU_ENGINE_STATE_H
 #define HU_ENGINE_STATE_H
-#include "engine/buffer.h"
 #include "engine/options.h"
 #include "engine/slot.h"
 #include "graph/weights.h"
@@ -31,7 +30,7 @@ typedef enum hu_guest_list {
 /* Most partial results that the chunks leave of a node's parameter gradients. */
 enum { HU_PARTIALS_MOST = 16 };
 
-/* One node of the plan. How nodes are joined into regions: layout/fuse.h. */
+/* One node of the plan. How nodes are joined into regions: layout/fusion.h. */
 typedef struct hu_exec {
     hu_node_info info;
     void *state;
@@ -86,14 +85,14 @@ typedef struct hu_thread {
     int64_t units[HU_LOSSES_MOST];                      /* of the chunks that it has loaded */
 } hu_thread;
 
-/* A state that goes on from pass to pass (engine/carried.h). */
+/* A state that goes on from pass to pass (engine/recurrent_state.h). */
 typedef struct hu_carried {
     uint32_t node;         /* of the state, in its loop */
     uint32_t buffer[2];    /* [streams] rows of each bank */
     hu_storage storage[2]; /* how they are stored */
 } hu_carried;
 
-/* What the rehearsal of the passes notes while it runs (engine/usage.h). */
+/* What the rehearsal of the passes notes while it runs (engine/chunk.h). */
 typedef struct hu_rehearsal {
     bool is_on;
     int course; /* 0: of a step without turns, or of an evaluation; else number of the turn */
@@ -138,12 +137,14 @@ typedef struct hu_run {
     uint32_t carried_count;
     int carried_from, carried_to; /* banks that passes read and write */
     int64_t streams;              /* rows of a bank */
-    uint32_t *history; /* maxima of earlier steps (engine/scale.h); NULL: no scale is delayed */
+    uint32_t
+        *history; /* maxima of earlier steps (engine/dynamic_scale.h); NULL: no scale is delayed */
     uint32_t history_words;
     double *learned; /* [use_count][chunks] (engine/learn.h); NULL: no use learns */
-    float *ranges;   /* running ranges (engine/range.h); NULL: none is kept */
+    float *ranges;   /* running ranges (engine/dynamic_scale.h); NULL: none is kept */
     uint32_t range_count;
-    hu_histogram *histogram;  /* [hu_tally_count] (engine/record.h); NULL: nothing is recorded */
+    hu_histogram
+        *histogram; /* [hu_tally_count] (engine/exponent_record.h); NULL: nothing is recorded */
     uint64_t record_step;     /* step that the histograms are of */
     bool has_record, records; /* the histograms hold a step; passes record now */
     bool repeats;             /* what runs has run in an earlier turn of the step */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/facts.h"
+#include "engine/run.h"
 
 /* Row k of the visit, of an array with `elements` for each sample of the chunk. */
 static float *row_of(const hu_visit *visit, float *rows, int64_t elements, int64_t k) {

@@ -2,7 +2,7 @@
  * that they carry, and what is kept for the gradients of parameters. */
 #ifndef HU_ENGINE_STEP_H
 #define HU_ENGINE_STEP_H
-#include "engine/rows.h"
+#include "engine/chunk.h"
 #include "graph/loop.h"
 
 /* Stores +0 in the steps that the chunk's samples do not have. visit: of whole samples. length:

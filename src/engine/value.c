@@ -2,13 +2,12 @@
 
 #include <string.h>
 
-#include "engine/carried.h"
-#include "engine/facts.h"
-#include "engine/record.h"
+#include "engine/dynamic_scale.h"
+#include "engine/exponent_record.h"
+#include "engine/recurrent_state.h"
 #include "engine/residual.h"
-#include "engine/scale.h"
+#include "engine/run.h"
 #include "engine/step.h"
-#include "engine/work.h"
 
 /* Where a lazy node writes: over its input, in place, or scratch. */
 static float *making_room(hu_visit *visit, const hu_node *node, const hu_op_call *call,

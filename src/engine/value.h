@@ -1,7 +1,7 @@
 /* engine/value.h - forward values in a visit: read from storage, or made by a lazy node. */
 #ifndef HU_ENGINE_VALUE_H
 #define HU_ENGINE_VALUE_H
-#include "engine/rows.h"
+#include "engine/chunk.h"
 
 /* The rounded rows of a forward value. Borrowed: valid during the visit. */
 const float *hu_visit_value(hu_visit *visit, hu_value_id v);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/accumulate.h"
+#include "precision/rules.h"
 
 static const char *text_of(const hu_keys *config, const char *key) {
     const hu_keys *node = hu_keys_find(config, key);

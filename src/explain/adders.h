@@ -6,7 +6,7 @@
 
 #include "base/keys.h"
 #include "graph/made.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 
 enum { HU_ADDER_BYTES = 96 };
 

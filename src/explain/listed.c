@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/role.h"
+#include "precision/rules.h"
 
 /* Sums over all records that have the tensor. */
 static void take_records(const hu_history *history, uint32_t number, hu_listed_tensor *tensor) {

@@ -5,7 +5,7 @@
 #include "base/keys.h"
 #include "explain/adders.h"
 #include "explain/candidates.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/history.h"
 
 typedef struct hu_opened_run {

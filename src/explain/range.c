@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "layout/buffers.h"
+#include "layout/memory.h"
 
 /* ---- layers ---- */
 

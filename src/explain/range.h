@@ -4,7 +4,7 @@
  */
 #ifndef HU_EXPLAIN_RANGE_H
 #define HU_EXPLAIN_RANGE_H
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/history.h"
 
 typedef enum hu_range_part {

@@ -4,7 +4,7 @@
 #define HU_EXPLAIN_RECORDED_H
 #include "explain/opened.h"
 #include "explain/why.h"
-#include "precision/role.h"
+#include "precision/rules.h"
 
 /* One histogram of one tensor. */
 typedef struct hu_recorded_sample {

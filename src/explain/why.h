@@ -8,7 +8,7 @@
 #ifndef HU_EXPLAIN_WHY_H
 #define HU_EXPLAIN_WHY_H
 #include "explain/adders.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/history.h"
 #include "journal/trouble.h"
 

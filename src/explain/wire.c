@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/expected.h"
+#include "comm/advice.h"
 #include "tensor/quantizer.h"
 
 /* How the gradients of a run travel. */

@@ -2,7 +2,7 @@
  * change would lose of the numbers of a recorded step. Rules of precision do not reach these
  * numbers: formats and scales of the wire are those of the keys comm.*.
  *
- * What is lost is told by the exponents of the gradient, of all workers (comm/expected.h).
+ * What is lost is told by the exponents of the gradient, of all workers (comm/advice.h).
  */
 #ifndef HU_EXPLAIN_WIRE_H
 #define HU_EXPLAIN_WIRE_H

@@ -68,7 +68,7 @@ typedef struct hu_loop {
 } hu_loop;
 
 /* Of some values a sample has the first rows only; those behind its length are padding: exact zeros
- * in values and gradients, in no counter and of no scale (engine/padding.h). */
+ * in values and gradients, in no counter and of no scale (engine/chunk.h). */
 typedef struct hu_ends {
     hu_value_id lengths; /* how many rows are there, of one element; HU_NONE: all */
     int64_t row;         /* elements of a row */

@@ -1,7 +1,7 @@
 /* graph/made.h - which products make a tensor. */
 #ifndef HU_GRAPH_MADE_H
 #define HU_GRAPH_MADE_H
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 
 typedef struct hu_made_by {
     uint32_t node;

@@ -2,7 +2,7 @@
  * run folder (docs/run-folder.md), and TensorBoard. */
 #ifndef HU_JOURNAL_BITS_LOG_H
 #define HU_JOURNAL_BITS_LOG_H
-#include "precision/bits_meter.h"
+#include "precision/bit_accounting.h"
 #include "show/tensorboard.h"
 
 typedef struct hu_bits_log hu_bits_log;

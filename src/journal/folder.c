@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "engine/record.h"
+#include "engine/exponent_record.h"
 #include "journal/board.h"
 #include "journal/owned.h"
 #include "product/onednn.h"

@@ -2,7 +2,7 @@
  * that only its files can tell of: gradients between workers, state of the optimizer. */
 #ifndef HU_JOURNAL_HISTORY_WALK_H
 #define HU_JOURNAL_HISTORY_WALK_H
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/history.h"
 
 /* The walk of the run's graph, which it borrows. Owner frees with hu_walk_free. HU_ERR_MEMORY. */

@@ -2,7 +2,7 @@
  * room for. */
 #ifndef HU_JOURNAL_LARGEST_H
 #define HU_JOURNAL_LARGEST_H
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/records.h"
 
 /* The largest magnitude of gradients, of the unscaled loss. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/tensor_set.h"
+#include "precision/tensor_groups.h"
 #include "show/json.h"
 
 /* What the tensors of a group have in common. */

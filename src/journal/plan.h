@@ -3,8 +3,8 @@
 #define HU_JOURNAL_PLAN_H
 
 #include "layout/ledger.h"
-#include "precision/group.h"
 #include "precision/names.h"
+#include "precision/tensor_groups.h"
 #include "show/json.h"
 #include "show/table.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "journal/result.h"
-#include "layout/gaps.h"
+#include "layout/ledger.h"
 #include "show/duration.h"
 #include "show/fixed.h"
 #include "show/table.h"

@@ -12,8 +12,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text_file.h"
-#include "engine/record.h"
-#include "graph/walk.h"
+#include "engine/exponent_record.h"
+#include "graph/tensor_order.h"
 #include "journal/counted.h"
 #include "journal/held.h"
 

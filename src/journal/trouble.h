@@ -12,7 +12,7 @@
 #define HU_JOURNAL_TROUBLE_H
 #include <halfulp/gemm.h>
 
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/events.h"
 
 typedef struct hu_trouble {

@@ -1,10 +1,13 @@
 #include "layout/ledger.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "engine/run.h"
 #include "engine/state.h"
-#include "layout/buffers.h"
+#include "layout/memory.h"
 
 /* Bytes that survive from forward to backward, in the turn in which most do: activations and masks.
  */
@@ -96,4 +99,115 @@ hu_status hu_ledger_check(const hu_ledger *ledger, const hu_ledger *before) {
                            "ledger: %s planned %" PRIu64 " bytes, the allocator counts %" PRIu64,
                            rows[i].role, rows[i].planned, rows[i].counted);
     return HU_OK;
+}
+
+/* ---- fate ---- */
+
+/* What a plan makes of a node's output, and what the formats force on it. */
+
+const char *hu_fate_name(hu_output_fate fate) {
+    static const char *const names[] = {[HU_OUTPUT_SAVED] = "saved",
+                                        [HU_OUTPUT_TRANSIENT] = "transient",
+                                        [HU_OUTPUT_RECOMPUTED] = "recomputed",
+                                        [HU_OUTPUT_FUSED] = "fused"};
+    return names[fate];
+}
+
+/* Time of the last forward pass over a node. */
+static int32_t forward_end(const hu_run *run) {
+    return hu_time_forward(run->graph->node_count - 1);
+}
+
+hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value) {
+    uint32_t index = run->value[value].buffer;
+    uint32_t maker = run->graph->value[value].producer;
+    if (maker != HU_NONE && hu_taker(run, maker) != HU_NONE) return HU_OUTPUT_FUSED;
+    if (run->is_virtual[value])
+        return run->options.recompute ? HU_OUTPUT_RECOMPUTED : HU_OUTPUT_FUSED;
+    if (index == HU_NONE || run->buffers[index].bytes == 0) return HU_OUTPUT_FUSED;
+    return hu_buffer_outlives(&run->buffers[index], forward_end(run)) ? HU_OUTPUT_SAVED
+                                                                      : HU_OUTPUT_TRANSIENT;
+}
+
+const char *hu_run_storage_name(const hu_run *run, hu_value_id value) {
+    return run->value[value].storage.trait->name;
+}
+
+/* Bits of a code of the value, and bits that each lies in: more where storage=packed has no
+ * narrower place. Equal of dense storage, of blocks and of uniform integers, which have no gaps. */
+static void hu_run_storage_bits(const hu_run *run, hu_value_id value, uint32_t *code,
+                                uint32_t *stored) {
+    const hu_storage *storage = &run->value[value].storage;
+    bool has_codes = storage->trait->code_bits > 0 && !storage->trait->is_float32;
+    *code = *stored = (uint32_t)storage->trait->code_bits;
+    if (has_codes) *code = hu_format_bits(&storage->format);
+}
+
+static bool is_staged(const hu_slot *slot) {
+    return hu_slot_waits(slot);
+}
+
+bool hu_run_needs_maximum_first(const hu_run *run, hu_value_id value) {
+    return is_staged(&run->value[value]);
+}
+
+bool hu_run_gradient_needs_maximum_first(const hu_run *run, hu_value_id value) {
+    const hu_value_info *info = &run->graph->value[value];
+    bool has_gradient = false;
+    for (uint32_t k = 0; k < info->use_count; k++) {
+        if (!hu_use_has_gradient(run->graph, info->uses[k])) continue;
+        if (is_staged(&run->grad[info->uses[k]])) return true;
+        has_gradient = true;
+    }
+    const hu_slot *view = hu_weights_view(run, value);
+    if (view && is_staged(view)) return true;
+    return has_gradient && hu_rounds_gradient_sum(run, value) && is_staged(&run->grad_sum[value]);
+}
+
+/* ---- What computes a node, and whether that is slow ---- */
+
+const char *hu_run_impl(const hu_run *run, uint32_t node, hu_pass pass) {
+    const hu_node *declared = &run->graph->node[node];
+    const hu_exec *exec = &run->exec[node];
+    if (!declared->op->impl || (pass == HU_BACKWARD && !declared->needs_backward)) return "";
+    return declared->op->impl(&exec->info, exec->state, pass);
+}
+
+bool hu_run_is_slow(const hu_run *run, uint32_t node, char *text) {
+    static const char *const words[] = {"forward", "backward"};
+    size_t used = 0;
+    text[0] = '\0';
+    for (int pass = HU_FORWARD; pass <= HU_BACKWARD; pass++) {
+        const char *impl = hu_run_impl(run, node, (hu_pass)pass);
+        if (strncmp(impl, "ref", 3) != 0) continue;
+        int written =
+            used ? snprintf(text + used, HU_SLOW_BYTES - used, ", %s '%s'", words[pass], impl)
+                 : snprintf(text, HU_SLOW_BYTES,
+                            "%s: oneDNN runs this product with its slow reference implementation: "
+                            "%s '%s'",
+                            run->graph->node[node].name, words[pass], impl);
+        used += written > 0 ? (size_t)written : 0;
+        if (used >= HU_SLOW_BYTES) break;
+    }
+    return used > 0;
+}
+
+/* ---- Codes that are narrower than the places that they lie in ---- */
+
+const char *hu_gaps_words(const hu_run *run, char text[HU_GAPS_BYTES]) {
+    enum { MOST_BITS = 32 };
+    const hu_graph *graph = hu_run_graph(run);
+    uint32_t code, stored, place[MOST_BITS + 1] = {0};
+    size_t used = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        hu_run_storage_bits(run, graph->node[n].out[0], &code, &stored);
+        if (code < stored && stored <= MOST_BITS) place[code] = stored;
+    }
+    text[0] = '\0';
+    for (uint32_t bits = 1; bits <= MOST_BITS && used < HU_GAPS_BYTES / 2; bits++)
+        if (place[bits])
+            used += (size_t)snprintf(text + used, HU_GAPS_BYTES - used,
+                                     "%s of %" PRIu32 " bits lie in %" PRIu32 " each",
+                                     used ? "," : "activations", bits, place[bits]);
+    return text;
 }

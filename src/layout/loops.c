@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/carried.h"
-#include "engine/facts.h"
+#include "engine/recurrent_state.h"
+#include "engine/run.h"
 #include "graph/loop.h"
-#include "layout/buffers.h"
+#include "layout/memory.h"
 #include "layout/slots.h"
 
 bool hu_loops_makes(const hu_run *run, hu_value_id v) {

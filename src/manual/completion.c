@@ -7,8 +7,8 @@
 #include "manual/about.h"
 #include "manual/manual.h"
 #include "manual/topics.h"
-#include "model/model.h"
-#include "precision/plan.h"
+#include "model/registry.h"
+#include "precision/edge_writer.h"
 
 /* What a value is completed with beside its words. */
 static bool is_path(const hu_config_key *key) {

@@ -9,7 +9,7 @@
 #include "manual/manual.h"
 #include "manual/topics.h"
 #include "manual/words.h"
-#include "model/model.h"
+#include "model/registry.h"
 #include "session/options.h"
 #include "session/recipe.h"
 

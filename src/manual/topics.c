@@ -10,9 +10,9 @@
 #include "manual/about.h"
 #include "manual/layouts.h"
 #include "manual/words.h"
-#include "model/model.h"
-#include "precision/assign.h"
-#include "precision/plan.h"
+#include "model/registry.h"
+#include "precision/assignment.h"
+#include "precision/edge_writer.h"
 #include "task/task.h"
 #include "train/trainer.h"
 

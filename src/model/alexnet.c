@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "model/families.h"
-#include "model/layers.h"
+#include "model/imagenet_layers.h"
 
 /* Five convolutions and three linear layers. */
 typedef struct tower {

@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 #include "model/families.h"
-#include "model/layers.h"
+#include "model/imagenet_layers.h"
 #include "model/transformer.h"
+#include "op/concat.h"
 #include "op/embedding.h"
-#include "op/join.h"
-#include "op/length.h"
+#include "op/sequence.h"
 #include "op/tokens.h"
-#include "task/pretrain.h"
+#include "task/language.h"
 
 typedef struct bert {
     int64_t width, blocks, heads;

@@ -6,16 +6,16 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "graph/ends.h"
+#include "graph/finalize.h"
 #include "model/split.h"
-#include "op/geometry.h"
-#include "op/join.h"
+#include "op/activation.h"
+#include "op/batch_norm.h"
+#include "op/concat.h"
+#include "op/conv.h"
 #include "op/layer_norm.h"
-#include "op/norm.h"
 #include "op/pool.h"
-#include "op/resample.h"
-#include "op/scale.h"
-#include "op/shape.h"
+#include "op/reshape.h"
+#include "op/resize.h"
 #include "op/tokens.h"
 
 /* Channels come last: [height, width, channels], or [features]. */

@@ -2,7 +2,7 @@
  */
 #ifndef HU_MODEL_BUILDER_H
 #define HU_MODEL_BUILDER_H
-#include "model/model.h"
+#include "model/registry.h"
 
 typedef struct hu_builder {
     hu_graph *graph;
@@ -45,7 +45,7 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
 hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                           const void *attrs, int n_in, const hu_value_id *in);
 
-/* Says how many rows of a value a sample has (graph/ends.h); gives the value. */
+/* Says how many rows of a value a sample has (graph/finalize.h); gives the value. */
 hu_value_id hu_build_ends(hu_builder *b, hu_value_id value, hu_value_id lengths);
 
 /* Square convolution, padded by dilation (kernel-1)/2. groups and dilation 0: one. */

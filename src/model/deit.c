@@ -6,7 +6,7 @@
 
 #include "model/families.h"
 #include "model/transformer.h"
-#include "op/geometry.h"
+#include "op/conv.h"
 #include "op/tokens.h"
 
 typedef struct deit {

@@ -4,8 +4,8 @@
  * MMSegmentation, which Han et al. (APS), section 4.1, train. */
 #include <stdio.h>
 
+#include "model/detection.h"
 #include "model/families.h"
-#include "model/look.h"
 
 enum { STAGES = 4, STEM_MAX = 3, NAME_BYTES = 96 };
 

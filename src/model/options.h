@@ -1,8 +1,8 @@
 /* model/options.h - what a builder of a network is asked for. */
 #ifndef HU_MODEL_OPTIONS_H
 #define HU_MODEL_OPTIONS_H
-#include "model/own.h"
-#include "op/band.h"
+#include "model/custom.h"
+#include "op/adaptive_softmax.h"
 
 /* What stands behind the convolutions of a model: batch_norm, range_norm, or nothing, so that they
  * have biases. */

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "model/families.h"
-#include "model/layers.h"
-#include "op/act.h"
-#include "op/resample.h"
+#include "model/imagenet_layers.h"
+#include "op/activation.h"
+#include "op/resize.h"
 
 enum { NAME_BYTES = 64, TWICE = 2 };
 

@@ -10,14 +10,14 @@
 #include "graph/loop.h"
 #include "model/builder.h"
 #include "model/families.h"
-#include "model/recurrent.h"
-#include "model/sampled.h"
+#include "model/lstm_lm.h"
+#include "model/rnn_layers.h"
 #include "op/attention.h"
+#include "op/conv.h"
 #include "op/embedding.h"
-#include "op/geometry.h"
+#include "op/reshape.h"
 #include "op/tokens.h"
-#include "op/zeros.h"
-#include "task/lengths.h"
+#include "task/task.h"
 
 enum { WIDTH = 128, LAYERS = 2, LARGE_WIDTH = 1024, LARGE_LAYERS = 3, MOST_LAYERS = 64 };
 enum { NAME_BYTES = 32 };

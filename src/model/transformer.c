@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/layers.h"
+#include "model/imagenet_layers.h"
 #include "op/attention.h"
 #include "op/dropout.h"
 

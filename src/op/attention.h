@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "op/op.h"
+#include "product/batched_matmul.h"
+
 /* Rows (queries, T of them) see keys (S of them): all, or the first ones where an input behind the
  * others, lengths [1], says how many there are. One more, also [1], may say how many rows there
  * are: those behind see nothing. Of attention_weights and attention_context. */

@@ -1,13 +1,236 @@
-/* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise; transposed: the
- * other way round, so that a stride makes the image larger. */
+#include "op/conv.h"
+
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "op/expect.h"
-#include "op/geometry.h"
-#include "op/product.h"
+#include "op/op.h"
+#include "product/product.h"
+
+/* ---- geometry ---- */
+
+/* Attributes of conv2d and linear, and what they multiply.
+ */
+
+/* Windows that begin in the padded image and end there. */
+static int64_t windows(int64_t extent, int64_t kernel, int64_t stride, int64_t padding,
+                       int64_t dilation) {
+    return (extent + padding - (kernel - 1) * dilation - 1) / stride + 1;
+}
+
+/* The extent that so many windows come from. */
+static int64_t extent_of(int64_t count, int64_t kernel, int64_t stride, int64_t padding,
+                         int64_t dilation) {
+    return (count - 1) * stride + (kernel - 1) * dilation + 1 - padding;
+}
+
+hu_product hu_product_conv2d(const hu_conv_attrs *a, const hu_shape *in) {
+    int64_t h = in->extent[0], w = in->extent[1], channels = in->extent[2];
+    int64_t pad_h = 2 * a->pad_h + a->more_h, pad_w = 2 * a->pad_w + a->more_w;
+    hu_product p = {
+        .in_h = h,
+        .in_w = w,
+        .in_c = channels,
+        .out_c = a->out_channels,
+        .kernel_h = a->kernel_h,
+        .kernel_w = a->kernel_w,
+        .stride_h = a->stride_h,
+        .stride_w = a->stride_w,
+        .pad_h = a->pad_h,
+        .pad_w = a->pad_w,
+        .dilation_h = a->dilation_h,
+        .dilation_w = a->dilation_w,
+        .groups = a->groups,
+        .has_bias = a->has_bias,
+    };
+    if (a->transposed) {
+        p.in_h = extent_of(h, a->kernel_h, a->stride_h, pad_h, a->dilation_h) + a->extra_h;
+        p.in_w = extent_of(w, a->kernel_w, a->stride_w, pad_w, a->dilation_w) + a->extra_w;
+        p.in_c = a->out_channels;
+        p.out_c = channels;
+    }
+    p.out_h = windows(p.in_h, a->kernel_h, a->stride_h, pad_h, a->dilation_h);
+    p.out_w = windows(p.in_w, a->kernel_w, a->stride_w, pad_w, a->dilation_w);
+    return p;
+}
+
+/* Numbers that one output is a sum of. */
+static int64_t hu_linear_inputs(const hu_linear_attrs *a, const hu_shape *in) {
+    return a->rows ? hu_channels(in) : hu_shape_elements(in);
+}
+
+hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
+    int64_t in_features = hu_linear_inputs(a, in), rows = hu_shape_elements(in) / in_features;
+    hu_product made = a->transposed ? hu_product_rows(rows, a->out_features, in_features)
+                                    : hu_product_rows(rows, in_features, a->out_features);
+    made.has_bias = a->has_bias;
+    made.is_linear = !a->rows;
+    return made;
+}
+
+/* Weights of two extents belong to a linear layer, of four to a convolution. */
+static bool is_linear(const hu_node_info *info) {
+    enum { LINEAR_RANK = 2 };
+    return info->param[0].rank == LINEAR_RANK;
+}
+
+bool hu_product_is_transposed(const hu_node_info *info) {
+    if (is_linear(info)) return ((const hu_linear_attrs *)info->attrs)->transposed;
+    return ((const hu_conv_attrs *)info->attrs)->transposed;
+}
+
+hu_product hu_product_of(const hu_node_info *info) {
+    return is_linear(info) ? hu_product_linear(info->attrs, &info->in[0])
+                           : hu_product_conv2d(info->attrs, &info->in[0]);
+}
+
+/* ---- product ---- */
+
+/* What conv2d and linear share: the record functions that let
+ * the room product compute their products.
+ */
+
+enum { ALIGNMENT = 64 };
+
+int64_t hu_op_product_macs(const hu_node_info *info) {
+    hu_product product = hu_product_of(info);
+    return hu_product_macs(&product);
+}
+
+hu_status hu_op_product_create(const hu_node_info *info, void **state) {
+    hu_product_facts facts = {.geometry = hu_product_of(info),
+                              .transposed = hu_product_is_transposed(info),
+                              .accumulation = info->accumulation,
+                              .needs = {true, info->need_din[0], true},
+                              .engine = info->engine,
+                              .chunk = info->chunk,
+                              .threads = info->threads};
+    hu_products *products;
+    hu_status st = hu_products_create(&facts, &products);
+    *state = products;
+    return st;
+}
+
+hu_status hu_op_product_prepare(const hu_node_info *info, void *state, int64_t count) {
+    (void)info;
+    return hu_products_prepare(state, count);
+}
+
+void hu_op_product_release(void *state) {
+    hu_products_free(state);
+}
+
+/* ---- sizes ---- */
+
+/* The product of a pass that reads packed weights. */
+static hu_product_role packing_role(hu_pass pass) {
+    return pass == HU_FORWARD ? HU_PRODUCT_FORWARD : HU_PRODUCT_INPUT_GRAD;
+}
+
+/* The two products of the backward pass take turns in the same scratch. */
+size_t hu_op_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    size_t bytes = hu_products_scratch_bytes(state, packing_role(pass));
+    if (pass == HU_FORWARD) return bytes;
+    size_t weights = hu_products_scratch_bytes(state, HU_PRODUCT_WEIGHT_GRAD);
+    return weights > bytes ? weights : bytes;
+}
+
+/* Workspace: the packed weights; behind them, in the backward pass, what the weight gradient keeps
+ * from chunk to chunk. */
+static size_t carry_offset(const hu_products *products) {
+    return hu_round_up(hu_products_packed_bytes(products, HU_PRODUCT_INPUT_GRAD), ALIGNMENT);
+}
+
+size_t hu_op_product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    size_t carry = pass == HU_BACKWARD ? hu_products_carry_bytes(state) : 0;
+    return carry ? carry_offset(state) + carry
+                 : hu_products_packed_bytes(state, packing_role(pass));
+}
+
+const char *hu_op_product_impl(const hu_node_info *info, void *state, hu_pass pass) {
+    enum { LETTERS = 3 };
+    (void)info;
+    const char *name = hu_products_impl(state, packing_role(pass));
+    if (pass == HU_FORWARD) return name;
+    /* Of the two products of the backward pass, the slow one is worth a word. */
+    const char *weights = hu_products_impl(state, HU_PRODUCT_WEIGHT_GRAD);
+    bool is_slow = strncmp(name, "ref", LETTERS) == 0;
+    return is_slow && strncmp(weights, "ref", LETTERS) != 0 ? name : weights;
+}
+
+/* ---- run ---- */
+
+static const float *bias_of(const hu_op_call *call) {
+    return call->info->n_params > 1 ? call->param[1] : NULL;
+}
+
+void hu_op_product_begin(const hu_op_call *call, hu_pass pass) {
+    hu_products_pack(call->state, packing_role(pass), call->param[0], bias_of(call),
+                     call->workspace);
+}
+
+/* x [count, in] -> y [count, out], both of info->in[0] and info->out[0] */
+void hu_op_product_forward(const hu_op_call *call) {
+    hu_product_call product = {.x = call->in[0],
+                               .w = call->param[0],
+                               .bias = bias_of(call),
+                               .y = call->out[0],
+                               .first = call->first,
+                               .count = call->count,
+                               .lengths = call->lengths,
+                               .extent = call->info->in[0].extent[0],
+                               .thread = call->thread,
+                               .packed = call->workspace,
+                               .scratch = call->scratch,
+                               .counts = call->product_counts};
+    hu_products_run(call->state, HU_PRODUCT_FORWARD, &product);
+}
+
+/* What both products of the backward pass read and write. */
+static hu_product_call backward_call(const hu_op_call *call) {
+    return (hu_product_call){.x = call->in[0],
+                             .w = call->param[0],
+                             .dy = call->dout[0],
+                             .dx = call->din[0],
+                             .dw = call->dparam[0],
+                             .db = call->info->n_params > 1 ? call->dparam[1] : NULL,
+                             .first = call->first,
+                             .count = call->count,
+                             .lengths = call->lengths,
+                             .extent = call->info->in[0].extent[0],
+                             .thread = call->thread,
+                             .adds = call->adds_dparam,
+                             .packed = call->workspace,
+                             .scratch = call->scratch,
+                             .counts = call->product_counts};
+}
+
+/* dy [count, out] -> dx [count, in]; x, dy -> this chunk's part of dw, db */
+void hu_op_product_backward(const hu_op_call *call) {
+    hu_product_call product = backward_call(call);
+    if (product.dx) hu_products_run(call->state, HU_PRODUCT_INPUT_GRAD, &product);
+    if (hu_op_product_in_batch_order(call->info) || !product.dw) return;
+    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
+}
+
+bool hu_op_product_in_batch_order(const hu_node_info *info) {
+    return hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD);
+}
+
+void hu_op_product_accumulate(const hu_op_call *call) {
+    hu_product_call product = backward_call(call);
+    product.carry = (char *)call->workspace + carry_offset(call->state);
+    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
+}
+
+/* ---- conv ---- */
+
+/* conv2d: [H, W, C] -> [out_h, out_w, out_channels], dense, grouped or depthwise; transposed: the
+ * other way round, so that a stride makes the image larger. */
 
 /* Keeps every sum of kernel, stride, padding and dilation far from overflow. */
 enum { MAX_WINDOW = 1 << 20 };
@@ -148,5 +371,75 @@ const hu_op hu_op_conv2d = {
     .usual = conv_usual,
     .shape = conv_shape,
     .params = conv_params,
+    HU_PRODUCT_RECORD,
+};
+
+/* ---- linear ---- */
+
+/* linear: a sample of any shape, read as one vector -> [out_features]; or each of its rows, [.., C]
+ * -> [.., out_features]. Weights [out, in]; transposed: [in, out]. */
+
+/* [out, in]; transposed: [in, out] */
+static hu_shape linear_weight_shape(const hu_linear_attrs *a, const hu_shape *in) {
+    int64_t in_features = hu_linear_inputs(a, in);
+    return a->transposed ? (hu_shape){2, {in_features, a->out_features}}
+                         : (hu_shape){2, {a->out_features, in_features}};
+}
+
+/* x of any shape, read as [in] -> y [out]; rows: x [.., in] -> y [.., out] */
+static hu_status linear_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    (void)n_in;
+    const hu_linear_attrs *a = attrs;
+    hu_status st;
+    if (a->out_features < 1)
+        return hu_fail(HU_ERR_SHAPE, "linear: %" PRId64 " output features, expected at least 1",
+                       a->out_features);
+    if (a->rows) HU_TRY(hu_expect_rank_least("linear", in, 1));
+    *n_out = 1;
+    out[0] = a->rows ? in[0] : (hu_shape){.rank = 1};
+    out[0].extent[out[0].rank - 1] = a->out_features;
+    HU_TRY(hu_shape_check(&out[0]));
+    hu_shape weights = linear_weight_shape(a, in);
+    HU_TRY(hu_shape_check(&weights));
+done:
+    return st;
+}
+
+/* weight, and bias [out] where there is one */
+static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                               int *count) {
+    const hu_linear_attrs *a = attrs;
+    *count = 0;
+    list[(*count)++] = (hu_param_decl){"weight", linear_weight_shape(a, in), a->weight_init, true};
+    if (a->has_bias)
+        list[(*count)++] =
+            (hu_param_decl){"bias", (hu_shape){1, {a->out_features}}, a->bias_init, true};
+    return HU_OK;
+}
+
+static const hu_attribute linear_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_linear_attrs, out_features), NAN},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_linear_attrs, transposed), 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_linear_attrs, rows), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* Weights and biases uniform within 1 / sqrt(inputs), as torch has them. */
+static void linear_usual(void *attrs, const hu_shape *in) {
+    hu_linear_attrs *a = attrs;
+    hu_init init = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)hu_linear_inputs(a, in))};
+    a->weight_init = a->bias_init = init;
+}
+
+const hu_op hu_op_linear = {
+    .name = "linear",
+    .keeps_rows = true,
+    .attrs_bytes = sizeof(hu_linear_attrs),
+    .attributes = linear_attributes,
+    .usual = linear_usual,
+    .shape = linear_shape,
+    .params = linear_params,
     HU_PRODUCT_RECORD,
 };

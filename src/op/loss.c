@@ -1,7 +1,7 @@
 #include "op/loss.h"
 
 #include "base/error.h"
-#include "op/expect.h"
+#include "op/op.h"
 
 size_t hu_loss_stats_count(const hu_node_info *info) {
     (void)info;

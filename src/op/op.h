@@ -17,8 +17,33 @@
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
 
-#include "op/attribute.h"
 #include "product/geometry.h"
+
+/* ---- attribute ---- */
+
+/* Attributes of operations as texts: "out=64 kernel=3x3 pad=1 bias=off". */
+
+typedef enum hu_attribute_kind {
+    HU_ATTRIBUTE_END,   /* ends a list */
+    HU_ATTRIBUTE_WHOLE, /* int64_t */
+    HU_ATTRIBUTE_PAIR, /* two int64_t, one behind the other: "3x5" is height 3, width 5; "3" both */
+    HU_ATTRIBUTE_REAL, /* float */
+    HU_ATTRIBUTE_FLAG, /* bool: on, off */
+    HU_ATTRIBUTE_SHAPE /* hu_shape: "7x7x16"; must be given */
+} hu_attribute_kind;
+
+typedef struct hu_attribute {
+    hu_attribute_kind kind;
+    const char *name;
+    size_t offset; /* in the op's attribute struct */
+    double preset; /* NaN: must be given */
+} hu_attribute;
+
+/* Reads a text into an attribute struct that is all zero: presets first, then what the text says,
+ * words separated by blanks. list NULL: there are none. HU_ERR_UNKNOWN names the nearest
+ * attributes, HU_ERR_ARGUMENT the one that is missing, HU_ERR_PARSE the value and what was
+ * expected. Proof: tests/unit/op_attribute_test.c. */
+hu_status hu_attributes_read(const hu_attribute *list, const char *text, void *attrs);
 
 enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8, HU_MAX_HELD = 4 };
 
@@ -126,7 +151,7 @@ typedef struct hu_op {
                              for any of them */
     bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
     bool keeps_rows; /* row t of the outputs comes of row t of those inputs that have as many, and
-                        of  no other: what is padding there is padding here (graph/ends.h) */
+                        of  no other: what is padding there is padding here (graph/finalize.h) */
     int ends_by; /* input that says how many rows of the outputs are there, where the node has it:
                     the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
@@ -137,7 +162,7 @@ typedef struct hu_op {
                          executor does it: there is neither forward nor backward */
 
     bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
-                        executor does it (engine/carried.h): there is no forward */
+                        executor does it (engine/recurrent_state.h): there is no forward */
 
     /* Bit i: in a loop (graph/loop.h) every step reads input i as a whole, a value from outside; of
      * the other inputs it reads its row. At most HU_MAX_HELD bits. */
@@ -158,7 +183,7 @@ typedef struct hu_op {
     int64_t (*check_target)(const hu_node_info *info, int64_t count, const float *target,
                             hu_round_counts *counts);
 
-    /* What the attributes are called in texts (op/attribute.h); NULL: there are none. */
+    /* What the attributes are called in texts (op/op.h); NULL: there are none. */
     const hu_attribute *attributes;
     /* What a text leaves open and the shapes of the inputs decide: how parameters start. NULL:
      * nothing. */
@@ -245,6 +270,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 }
 
 /* X(identifier): const hu_op hu_op_<identifier>. The one list of operations. */
+
 /* clang-format off */
 #define HU_OP_LIST(X) \
     X(conv2d) \
@@ -325,6 +351,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(sampled_cross_entropy) \
     X(length) \
     X(mean)
+
 /* clang-format on */
 
 #define HU_OP_DECLARE(identifier) extern const hu_op hu_op_##identifier;
@@ -339,5 +366,22 @@ const hu_op *hu_op_find(const char *name);
 /* Stats of a loss's forward pass, sums over the batch in double: the losses before any rounding,
  * and what the loss's own metric needs (row losses: rows whose largest entry is the target). */
 enum { HU_LOSS_SUM, HU_LOSS_METRIC, HU_LOSS_STATS };
+
+/* ---- expect ---- */
+
+/* Checks of input shapes that several operations share; op is the name for messages.
+ */
+
+/* HU_ERR_SHAPE unless every input has the shape of input 0. */
+hu_status hu_expect_same(const char *op, int n_in, const hu_shape *in);
+
+/* HU_ERR_SHAPE unless the input has at least / exactly the rank. */
+hu_status hu_expect_rank_least(const char *op, const hu_shape *in, int rank);
+hu_status hu_expect_rank(const char *op, const hu_shape *in, int rank);
+
+/* Last extent; the shape has rank >= 1. */
+static inline int64_t hu_channels(const hu_shape *shape) {
+    return shape->extent[shape->rank - 1];
+}
 
 #endif

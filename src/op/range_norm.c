@@ -21,9 +21,8 @@
 #include "base/elementary.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/expect.h"
-#include "op/norm.h"
-#include "op/normalise.h"
+#include "op/batch_norm.h"
+#include "op/op.h"
 
 enum {
     GROUPS = HU_RANGE_NORM_GROUPS,

@@ -8,8 +8,8 @@
 #include "base/whole.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/expect.h"
-#include "op/row_count.h"
+#include "op/op.h"
+#include "op/sequence.h"
 
 static void copy(float *to, const float *from, int64_t count) {
     memcpy(to, from, (size_t)count * sizeof *to);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "precision/rule.h"
+#include "precision/rules.h"
 
 /* A whole number at *text, which moves behind it; false if there is none. */
 static bool read_number(const char **text, int64_t *number) {

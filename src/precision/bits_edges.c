@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/bits_schedule.h"
+#include "precision/bit_schedule.h"
 
 hu_bits_records hu_bits_records_of(const hu_graph *graph, const hu_bits_layer *layer,
                                    const hu_edge_table *edges) {

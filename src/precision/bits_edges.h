@@ -12,7 +12,7 @@
 #ifndef HU_PRECISION_BITS_EDGES_H
 #define HU_PRECISION_BITS_EDGES_H
 #include "graph/edge.h"
-#include "precision/bits_layer.h"
+#include "precision/bit_layers.h"
 
 /* Quantizers of all layers; forward, gradient: [layers->count] bits, HU_BITS_FLOAT32 for none. */
 void hu_bits_write(const hu_bits *bits, const hu_bits_layers *layers, const hu_graph *graph,

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "format/names.h"
-#include "precision/bits_schedule.h"
+#include "precision/bit_schedule.h"
 
 typedef struct named_precision {
     const char *name;

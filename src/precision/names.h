@@ -2,9 +2,9 @@
  * by role, candidates and rules. */
 #ifndef HU_PRECISION_NAMES_H
 #define HU_PRECISION_NAMES_H
-#include "precision/accumulate.h"
-#include "precision/assign.h"
+#include "precision/assignment.h"
 #include "precision/bits.h"
+#include "precision/rules.h"
 
 /* Where rounding happens. */
 typedef enum hu_scheme {
@@ -41,7 +41,7 @@ typedef struct hu_part_formats {
     uint32_t count;
 } hu_part_formats;
 
-/* One tensor of a resolved plan (precision/resolved.h). */
+/* One tensor of a resolved plan (precision/resolved_plan.h). */
 typedef struct hu_precision_tensor {
     char *name;
     char *origin; /* where it was read: "plan.yaml:12:3", "argument 4" */
@@ -68,19 +68,20 @@ typedef struct hu_precision {
     hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */
     char **listed; /* [listed_count] tensors that assignment "listed" makes low */
     uint32_t listed_count;
-    bool promotes; /* forward tensors that overflow go high for good (precision/adapt_promote.c) */
+    bool promotes;     /* forward tensors that overflow go high for good (precision/adaptation.c) */
     double promote_at; /* from this share of overflows on */
 
-    hu_bits bits; /* a schedule of bits (precision/bits_schedule.h): nothing above rounds then */
+    hu_bits bits; /* a schedule of bits (precision/bit_schedule.h): nothing above rounds then */
 
     bool is_resolved;             /* the tensors say all: no scheme, role or candidate is asked */
     hu_precision_tensor *tensors; /* [tensor_count] */
     uint32_t tensor_count;
     uint32_t low_bits[HU_ROLE_COUNT]; /* of is_resolved: see hu_edge_table; 0: the usual */
 
-    struct hu_precision_phase *phases; /* [phase_count] precision by epoch, see precision/epochs.h;
-                                          only name, scaler, eval_masters, promotes and accumulators
-                                          above mean something then */
+    struct hu_precision_phase
+        *phases; /* [phase_count] precision by epoch, see precision/precision_epochs.h;
+                    only name, scaler, eval_masters, promotes and accumulators
+                    above mean something then */
     uint32_t phase_count;
 } hu_precision;
 
@@ -91,9 +92,9 @@ typedef struct hu_precision_phase {
 } hu_precision_phase;
 
 /* Reads a precision: a name of the table (fp32, fp16, bf16, 1/6/9/d, 1/6/9/n), an assignment
- * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assign.h), a schedule
- * of bits (static:B, cpt:A-B, pfq:A-B, ldp:A-B, random, staged: precision/bits_schedule.h), any
- * number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays
+ * (high, uniform = hfp8, operator, operator-out, demote:R, listed: precision/assignment.h), a
+ * schedule of bits (static:B, cpt:A-B, pfq:A-B, ldp:A-B, random, staged: precision/bit_schedule.h),
+ * any number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays
  * float32; dynamic loss scaling as hfp8 has it where a gradient format's range is narrower than
  * that of 1/6/9). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any
  * of them: forward tensors that overflow go to the high candidate while training. Errors:

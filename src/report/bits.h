@@ -1,7 +1,7 @@
 /* report/bits.h - what a training with a schedule of bits costs: tables and JSON. */
 #ifndef HU_REPORT_BITS_H
 #define HU_REPORT_BITS_H
-#include "precision/bits_forecast.h"
+#include "precision/bit_accounting.h"
 #include "show/json.h"
 
 /* What is told. All is borrowed for the call. */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/tensor_set.h"
+#include "precision/tensor_groups.h"
 #include "report/report.h"
 #include "show/chart.h"
 #include "show/html.h"

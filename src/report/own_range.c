@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "comm/expected.h"
+#include "comm/advice.h"
 #include "tensor/quantizer.h"
 
 /* The record of a tensor in a row; NULL: the row has none. */

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "layout/fate.h"
-#include "layout/slow.h"
-#include "precision/plan.h"
+#include "layout/ledger.h"
+#include "precision/edge_writer.h"
 
 /* Room for "32x32x64" and for "saved 8 bit, waits". */
 enum { SHAPE_BYTES = 128, FATE_BYTES = 64 };

@@ -1,7 +1,7 @@
 /* report/reductions.h - a study of reductions as a table, as JSON and as a page. */
 #ifndef HU_REPORT_REDUCTIONS_H
 #define HU_REPORT_REDUCTIONS_H
-#include "comm/study.h"
+#include "comm/gradient_study.h"
 #include "show/json.h"
 #include "show/table.h"
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "comm/code.h"
+#include "comm/plan.h"
 #include "report/reductions.h"
 #include "show/chart.h"
 #include "show/html.h"

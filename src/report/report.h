@@ -6,7 +6,7 @@
 
 #include "base/keys.h"
 #include "data/directory.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/history.h"
 #include "journal/names.h"
 #include "journal/result.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "journal/graph.h"
-#include "precision/tensor_set.h"
+#include "precision/tensor_groups.h"
 
 /* Every tensor that a graph may have, by the name that the journal gives it. */
 static void find_value(hu_report_run *run, hu_value_id v) {

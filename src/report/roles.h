@@ -1,7 +1,7 @@
 /* report/roles.h - what the tensors of a run are: by its graph.json, never by their names. */
 #ifndef HU_REPORT_ROLES_H
 #define HU_REPORT_ROLES_H
-#include "precision/role.h"
+#include "precision/rules.h"
 #include "report/report.h"
 
 /* What a recorded tensor is for: an hu_role, state of the optimizer, or unknown. */

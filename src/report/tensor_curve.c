@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/role.h"
+#include "precision/rules.h"
 #include "report/figure.h"
 #include "show/chart.h"
 #include "show/csv_text.h"

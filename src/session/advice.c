@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/words.h"
 #include "session/comm.h"
-#include "train/wire_layers.h"
+#include "train/wire_plan.h"
 
 enum { CHOICES_MOST = 16, NAME_BYTES = 128 };
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "box/boxes.h"
-#include "model/model.h"
+#include "model/registry.h"
 #include "session/assumed_rows.h"
 
 enum { GREEN = 1 };

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "data/fields.h"
-#include "model/model.h"
-#include "precision/role.h"
+#include "model/registry.h"
+#include "precision/rules.h"
 
 /* Rows of a sample; numbers of a row of a sound, or words of the language that is translated from;
  * different tokens, or characters and the blank. */

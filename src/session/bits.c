@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/bits_forecast.h"
+#include "precision/bit_accounting.h"
 #include "session/join.h"
 
 enum { LIST_BYTES = 1024 };

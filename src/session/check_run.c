@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/check_start.h"
+#include "train/initialize.h"
 
 hu_status hu_check_run_open(const hu_config *config, hu_check_run *run) {
     hu_status st = HU_OK;

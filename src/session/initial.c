@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "data/class_names.h"
 #include "session/saved_run.h"
-#include "train/check_start.h"
+#include "train/initialize.h"
 #include "train/weights.h"
 
 /* The weights of a run's newest checkpoint, as they would be exported. Owner frees both. */

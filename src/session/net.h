@@ -3,7 +3,7 @@
 #define HU_SESSION_NET_H
 #include <halfulp/train.h>
 
-#include "model/own.h"
+#include "model/custom.h"
 
 /* The declared network. Borrowed: valid until the net is freed or changed. HU_ERR_ARGUMENT: it has
  * no head, or a declaration has failed. */

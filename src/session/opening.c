@@ -6,9 +6,9 @@
 
 #include "engine/run.h"
 #include "journal/plan.h"
-#include "layout/gaps.h"
+#include "layout/ledger.h"
 #include "session/scale.h"
-#include "train/width.h"
+#include "train/weight_export.h"
 
 /* "32x32x3": a sample of the first field that the task reads; "" of one number. */
 static void print_shape(const hu_opening *o, char *text, size_t capacity) {

@@ -11,14 +11,14 @@
 #include <omp.h>
 
 #include "base/error.h"
-#include "model/model.h"
-#include "precision/plan.h"
+#include "model/registry.h"
+#include "precision/edge_writer.h"
 #include "session/comm.h"
-#include "train/check_start.h"
 #include "session/join.h"
 #include "session/precision.h"
 #include "session/recipe.h"
 #include "session/scale.h"
+#include "train/initialize.h"
 #include "train/trainer.h"
 
 /* One key: auto takes the data set's own number. */
@@ -149,7 +149,7 @@ done:
     return st;
 }
 
-/* Lists are texts in the configuration; train/schedule.c reads them. */
+/* Lists are texts in the configuration; train/lr_schedule.c reads them. */
 static hu_status read_schedule(hu_config *config, hu_schedule *schedule) {
     hu_status st = HU_OK;
     const char *kind, *unit;

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/load.h"
+#include "comm/transport.h"
 #include "config/used.h"
 #include "data/fingerprint.h"
 

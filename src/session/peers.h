@@ -4,7 +4,7 @@
  */
 #ifndef HU_SESSION_PEERS_H
 #define HU_SESSION_PEERS_H
-#include "comm/process.h"
+#include "comm/process_group.h"
 #include "config/config.h"
 #include "train/trainer.h"
 

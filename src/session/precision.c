@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "precision/resolved.h"
+#include "precision/resolved_plan.h"
 #include "session/bits.h"
 #include "session/join.h"
 

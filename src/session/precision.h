@@ -2,7 +2,7 @@
 #ifndef HU_SESSION_PRECISION_H
 #define HU_SESSION_PRECISION_H
 #include "config/config.h"
-#include "precision/plan.h"
+#include "precision/edge_writer.h"
 #include "session/listener.h"
 
 /* Tells of a resolved plan that was made for other tensor names than the graph's. */

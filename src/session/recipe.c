@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "precision/role.h"
-#include "train/check_start.h"
+#include "precision/rules.h"
+#include "train/initialize.h"
 
 /* What a model and data set are trained with unless the user says otherwise. The first row that
  * matches counts. */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "journal/result.h"
-#include "layout/gaps.h"
+#include "layout/ledger.h"
 #include "session/class_facts.h"
 
 /* What images cost that do not stay in memory, and gradients between several processes. */

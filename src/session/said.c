@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "task/translate.h"
+#include "task/sequence.h"
 
 /* Where findings go, and how large the picture is that their boxes lie in. */
 typedef struct collecting {

@@ -21,7 +21,7 @@
 #include "session/options.h"
 #include "session/sounds.h"
 #include "session/unread_data.h"
-#include "train/wire_formats.h"
+#include "train/wire_plan.h"
 
 /* Whether the data that are asked for now are spelled otherwise than those of the run. */
 static bool is_other_data(const hu_keys *saved, const hu_keys *given) {

@@ -25,7 +25,7 @@
 #include "session/sounds.h"
 #include "session/warnings.h"
 #include "show/json.h"
-#include "train/resolved.h"
+#include "train/adapt.h"
 
 /* Counting all tensors takes a tenth of a step: at rows, in one of ten steps at most. */
 static int64_t count_every(int64_t log_every) {

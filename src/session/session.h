@@ -8,7 +8,7 @@
 #include "journal/collapse.h"
 #include "journal/folder.h"
 #include "journal/result.h"
-#include "model/own.h"
+#include "model/custom.h"
 #include "session/baseline.h"
 #include "session/changed_data.h"
 #include "session/check_run.h"

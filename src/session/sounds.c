@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "data/directory.h"
 #include "sound/ctc.h"
-#include "task/lengths.h"
+#include "task/task.h"
 
 /* What the samples of a half are compared with. */
 typedef struct sounds {

@@ -2,7 +2,7 @@
  * scalings, each with each. */
 #ifndef HU_SESSION_STUDY_H
 #define HU_SESSION_STUDY_H
-#include "comm/study.h"
+#include "comm/gradient_study.h"
 #include "config/config.h"
 #include "session/saved_gradients.h"
 

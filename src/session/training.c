@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/run.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "session/data.h"
 #include "session/initial.h"
 #include "session/net.h"

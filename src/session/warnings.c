@@ -2,7 +2,7 @@
 #include "session/warnings.h"
 
 #include "config/idle.h"
-#include "layout/slow.h"
+#include "layout/ledger.h"
 
 void hu_warnings_tell(const hu_run *run, const hu_listener *listener) {
     char text[HU_SLOW_BYTES];

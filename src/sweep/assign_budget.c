@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "session/options.h"
 #include "sweep/assign.h"
-#include "train/begin.h"
+#include "train/initialize.h"
 
 static bool is_word(const char *text, const char *word, size_t length) {
     return strlen(word) == length && strncmp(text, word, length) == 0;

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "sweep/assign_probe.h"
-#include "train/begin.h"
+#include "train/initialize.h"
 
 /* A step is made from the first weights of the training, and from where float32 ended. Promotions
  * bring others with them, a few times at most. */

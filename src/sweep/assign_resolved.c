@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "session/options.h"
 #include "sweep/assign.h"
-#include "train/resolved.h"
+#include "train/adapt.h"
 
 hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,
                                    const char *path) {

@@ -7,12 +7,12 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "journal/owned.h"
-#include "precision/plan.h"
+#include "precision/edge_writer.h"
 #include "session/data.h"
 #include "session/options.h"
 #include "sweep/assign.h"
 #include "sweep/jobs_setup.h"
-#include "train/network.h"
+#include "train/prepare.h"
 
 /* Where the user says nothing: a tenth of the training samples, and two seeds, so that there is a
  * spread. */

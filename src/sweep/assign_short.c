@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "show/json.h"
 #include "sweep/assign_probe.h"
-#include "train/begin.h"
+#include "train/initialize.h"
 
 /* One step tells nothing that its gradient does not. */
 enum { LEAST_STEPS = 2 };

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/words.h"
-#include "model/model.h"
-#include "precision/epochs.h"
+#include "model/registry.h"
+#include "precision/precision_epochs.h"
 #include "show/json.h"
 
 /* Length of NAME in "NAME=..."; 0 if the word is of another form. */

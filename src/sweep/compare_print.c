@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "layout/gaps.h"
+#include "layout/ledger.h"
 #include "show/table.h"
 #include "sweep/compare.h"
 

@@ -33,12 +33,13 @@ typedef struct hu_loss_form {
 
     /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
      * target. op has is_loss; attrs are their own, NULL: zeros. Those of a loss of boxes are the
-     * anchors of the model, those of adversaries what is wanted (task/adversaries.c). */
+     * anchors of the model, those of adversaries what is wanted (task/generative.c). */
     const hu_op *before, *op;
     const void *before_attrs, *attrs;
 } hu_loss_form;
 
 /* X(identifier). The one list of losses: const hu_loss_form hu_loss_<identifier>. */
+
 // clang-format off
 #define HU_LOSS_LIST(X)      \
     X(nll)                   \
@@ -54,6 +55,7 @@ typedef struct hu_loss_form {
     X(adversarial)           \
     X(ctc)                   \
     X(ctc_nll)
+
 // clang-format on
 
 #define HU_LOSS_DECLARE(identifier) extern const hu_loss_form hu_loss_##identifier;

@@ -7,15 +7,44 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/kinds.h"
-#include "graph/ends.h"
-#include "op/band.h"
+#include "graph/finalize.h"
+#include "op/adaptive_softmax.h"
+#include "op/ctc_loss.h"
+#include "op/detection_loss.h"
 #include "op/loss.h"
-#include "op/loss_boxes.h"
-#include "op/loss_ctc.h"
-#include "op/loss_regions.h"
-#include "op/sampled.h"
-#include "task/lengths.h"
+#include "op/sampled_softmax.h"
+#include "op/sequence.h"
 #include "task/unlabelled.h"
+
+/* ---- Rows of sequences that differ in length ---- */
+
+/* The stride that leaves so many rows of frames; 0: none does. */
+static int64_t stride_of(int64_t frames, int64_t rows) {
+    int64_t stride = rows > 0 ? (frames + rows - 1) / rows : 0;
+    return stride > 0 && (frames + stride - 1) / stride == rows ? stride : 0;
+}
+
+/* How many rows of a head count of each sample, in a graph that loads HU_LENGTHS_FIELD: that number
+ * where the head has as many rows as a sample has frames; else it behind the stride that leaves the
+ * rows of the head, of which node LOSS.lengths tells. *rows is the rows of the head, 0 where no
+ * stride leaves them, or there are none: its shape is then wrong. Errors as hu_graph_apply. */
+static hu_status hu_lengths_fit(hu_graph *graph, int64_t frames, hu_value_id head, const char *loss,
+                                int64_t *rows, hu_value_id *lengths) {
+    const hu_shape *made = &graph->value[head].shape;
+    char name[2 * HU_NAME_BYTES];
+    hu_value_id out[HU_MAX_OUTPUTS];
+    const hu_length_attrs attrs = {.stride =
+                                       made->rank == 2 ? stride_of(frames, made->extent[0]) : 0};
+    *rows = attrs.stride > 0 ? made->extent[0] : 0;
+    *lengths = hu_graph_find(graph, HU_LENGTHS_FIELD);
+    if (attrs.stride < 2) return HU_OK;
+    snprintf(name, sizeof name, "%s.lengths", loss);
+    hu_status st = hu_graph_apply(graph, &hu_op_length, name, NULL, &attrs, 1, lengths, out);
+    if (st == HU_OK) *lengths = out[0];
+    return st;
+}
+
+/* ---- task ---- */
 
 /* The list of task.h, in its order. */
 static const hu_task *const table[] = {

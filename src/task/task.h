@@ -1,6 +1,4 @@
-/* task/task.h - what is learned: fields of the data become inputs and targets, a head gets its
- * losses, and metrics say how good the model is. The only room that says class, pixel or accuracy.
- */
+/* task/task.h - tasks: what a model learns of a data set. */
 #ifndef HU_TASK_TASK_H
 #define HU_TASK_TASK_H
 #include <halfulp/data.h>
@@ -9,6 +7,15 @@
 #include "graph/graph.h"
 #include "task/loss.h"
 #include "task/metric.h"
+
+/* ---- Rows of sequences that differ in length ---- */
+
+/* What data sets and graphs call the number of rows of a sample that are there. */
+#define HU_LENGTHS_FIELD "length"
+
+/* The same of sentences and of their translations. */
+#define HU_SOURCE_LENGTHS_FIELD "source_length"
+#define HU_TARGET_LENGTHS_FIELD "target_length"
 
 enum { HU_TASK_FIELDS_MAX = 8, HU_METRICS_MAX = 4, HU_TASK_COLUMNS_MAX = 4 };
 
@@ -64,9 +71,9 @@ typedef struct hu_task {
                       the standard normal law is a second loss */
     int pair; /* number of the field that says whether two parts of a sample belong together, of
                  which a second head has two scores; 0: samples have no parts */
-    bool has_adversaries; /* one network makes pictures, another judges them (task/adversaries.h) */
+    bool has_adversaries; /* one network makes pictures, another judges them (task/generative.h) */
     bool writes; /* rows are words, each told from those before it: a model can write by itself, in
-                    fields as task/translate.h has them */
+                    fields as task/sequence.h has them */
     bool is_signed;    /* pictures are numbers in -1..1 instead */
     const char *place; /* what rates count: "tokens", or "frames", as many as the first field has
                           rows, padding too; NULL: samples, which are images */
@@ -154,6 +161,7 @@ typedef struct hu_task_bands {
 } hu_task_bands;
 
 /* X(identifier). The one list of tasks: const hu_task hu_task_<identifier>. */
+
 // clang-format off
 #define HU_TASK_LIST(X) \
     X(classify)         \
@@ -168,6 +176,7 @@ typedef struct hu_task_bands {
     X(transcribe)       \
     X(translate)        \
     X(pretrain)
+
 // clang-format on
 
 #define HU_TASK_DECLARE(identifier) extern const hu_task hu_task_##identifier;
@@ -202,9 +211,10 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
                              const hu_value_id *values, const char *name, hu_value_id head,
                              float weight);
 
-/* The same for a head that trainings replace by scores of a few drawn classes (op/sampled.h): the
- * loss of the head is that of evaluations, "sampled.loss" that of trainings. Errors as
- * hu_task_close; HU_ERR_ARGUMENT for tasks without rows of classes, and with smoothing. */
+/* The same for a head that trainings replace by scores of a few drawn classes
+ * (op/sampled_softmax.h): the loss of the head is that of evaluations, "sampled.loss" that of
+ * trainings. Errors as hu_task_close; HU_ERR_ARGUMENT for tasks without rows of classes, and with
+ * smoothing. */
 hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
                                 const hu_value_id *values, hu_value_id head,
                                 const hu_task_sampled *sampled);

@@ -1,7 +1,7 @@
 /* train/diagnose.h - finds the tensor in which a non-finite number first appeared. */
 #ifndef HU_TRAIN_DIAGNOSE_H
 #define HU_TRAIN_DIAGNOSE_H
-#include "train/part.h"
+#include "train/micro_batch.h"
 
 /* Runs the passes of the step again, and scans the tensors that are not rounded; trainer->culprit
  * then says where a non-finite number first appeared. */

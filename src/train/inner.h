@@ -3,11 +3,27 @@
 #define HU_TRAIN_INNER_H
 #include <signal.h>
 
+#include "engine/options.h"
 #include "engine/pass.h"
-#include "graph/walk.h"
-#include "precision/adapt.h"
-#include "train/loss_sums.h"
+#include "graph/tensor_order.h"
+#include "precision/adaptation.h"
+#include "task/task.h"
 #include "train/options.h"
+
+/* ---- The total loss of the samples of several passes ---- */
+
+/* Sums over the passes so far, by loss of the graph. */
+typedef struct hu_loss_sums {
+    double stats[HU_LOSSES_MOST][HU_LOSS_STATS];
+    double units[HU_LOSSES_MOST]; /* over which each loss is a mean, see op/op.h */
+} hu_loss_sums;
+
+/* Adds what a pass found. */
+void hu_loss_sums_add(hu_loss_sums *sums, const hu_pass_result *result);
+
+/* The total loss: the sum over the losses of weight x mean over units. A loss without a unit is
+ * zero beside others; where none has one the total is NaN, of a task that looks for boxes 0. */
+double hu_loss_sums_total(const hu_loss_sums *sums, const hu_graph *graph, const hu_task *task);
 
 /* Section "position" of a checkpoint, in the machine's own byte order like all sections. */
 typedef struct hu_train_position {
@@ -15,7 +31,7 @@ typedef struct hu_train_position {
     hu_train_progress progress;
 } hu_train_position;
 
-/* A place of a pass in which a sample is written (train/decode.h). */
+/* A place of a pass in which a sample is written (train/greedy_decode.h). */
 typedef struct hu_writer {
     int64_t sample, words, most; /* place in the half, words so far, and their bound */
     bool is_done;
@@ -35,7 +51,7 @@ typedef struct hu_evaluation_room {
                                             metrics that are no means over classes */
 } hu_evaluation_room;
 
-/* See train/sized.h. All zero: test samples are as large as those of training. */
+/* See train/evaluate.h. All zero: test samples are as large as those of training. */
 typedef struct hu_sized {
     hu_graph *graph;
     hu_task_shapes shapes;
@@ -51,7 +67,7 @@ typedef struct hu_share {
 /* What the passes of a worker found in a step. Travels between processes: no padding. */
 typedef struct hu_worker_result {
     hu_loss_sums losses;
-    int64_t zeroed;          /* streams whose states have become zeros (train/streams.h) */
+    int64_t zeroed;          /* streams whose states have become zeros (train/recurrent_state.h) */
     uint32_t ended;          /* every forward pass came to its end */
     uint32_t stopped;        /* some number could not go on */
     uint32_t overflowed;     /* a format stopped a pass */
@@ -85,7 +101,7 @@ typedef struct hu_workers {
     hu_worker_result *result; /* [count] */
     int32_t part_of;          /* worker `here` whose pass runs */
     bool is_first_part, is_last_part;
-    unsigned char *record; /* [count] results and findings (engine/findings.h) of all processes;
+    unsigned char *record; /* [count] results and findings (engine/counters.h) of all processes;
                               NULL:    this one runs all workers */
     float *before[HU_COMM_LOSSES]; /* [here][elements] that error feedback kept before the step */
     /* What error feedback keeps elsewhere, for a checkpoint: [count - 1][elements] of workers 1, 2,
@@ -95,7 +111,7 @@ typedef struct hu_workers {
     float scale;         /* loss scale of what error feedback keeps */
 } hu_workers;
 
-/* See train/streams.h. */
+/* See train/recurrent_state.h. */
 typedef struct hu_streams {
     int64_t numbers;  /* that go on, of one stream; 0: none do */
     float *rows;      /* [batch][numbers] of a checkpoint */
@@ -120,7 +136,7 @@ typedef struct hu_aggregate {
 
 enum { HU_PLATEAU_WINDOWS = 3 };
 
-/* See train/plateau.h. Section "plateau" of a checkpoint. */
+/* See train/early_stopping.h. Section "plateau" of a checkpoint. */
 typedef struct hu_plateau {
     int64_t drops;                   /* so often has the rate fallen */
     int64_t stale;                   /* evaluations since the best one, or since it fell */
@@ -131,7 +147,7 @@ typedef struct hu_plateau {
     double mean[HU_PLATEAU_WINDOWS]; /* of which number w is at w modulo these */
 } hu_plateau;
 
-/* See train/patience.h. Section "patience" of a checkpoint. */
+/* See train/early_stopping.h. Section "patience" of a checkpoint. */
 typedef struct hu_patience {
     double best;   /* metric of the best evaluation; NaN: there was none */
     int64_t stale; /* evaluations since then */
@@ -146,7 +162,7 @@ typedef struct hu_clip {
     double *squares; /* [groups] of a turn's gradient */
 } hu_clip;
 
-/* Running means of the weights (train/average.h). */
+/* Running means of the weights (train/weight_average.h). */
 typedef struct hu_average {
     float *mean;      /* [trained], NULL: there are none */
     bool *takes_part; /* [parameters] in name order; the others are as they are */

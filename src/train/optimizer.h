@@ -14,7 +14,7 @@
 #include <halfulp/status.h>
 
 #include "base/registry.h"
-#include "train/moments.h"
+#include "train/optimizer_state.h"
 
 typedef enum hu_optimizer_kind {
     HU_OPTIMIZER_SGD,
@@ -132,8 +132,8 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
                         const float *grad, hu_tensor_update tensor);
 
 /* Blocks of state for the checkpoint: index 0, 1, ... until the answer is false. "t" is one int64,
- * all others [P] float32, or as they are packed (train/moments.h). Borrowed: valid until the
- * optimizer is freed. */
+ * all others [P] float32, or as they are packed (train/optimizer_state.h). Borrowed: valid until
+ * the optimizer is freed. */
 bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
                         const void **data, size_t *bytes);
 

@@ -4,15 +4,15 @@
 #include <halfulp/data.h>
 
 #include "base/keys.h"
-#include "comm/team.h"
+#include "comm/process_group.h"
 #include "engine/options.h"
 #include "engine/run.h"
 #include "model/options.h"
-#include "precision/adapt.h"
-#include "precision/plan.h"
+#include "precision/adaptation.h"
+#include "precision/edge_writer.h"
 #include "train/loss_scale.h"
+#include "train/lr_schedule.h"
 #include "train/optimizer.h"
-#include "train/schedule.h"
 
 /* How the gradients of several workers meet. Texts are borrowed: needed as long as the trainer. */
 typedef struct hu_train_comm {

@@ -1,7 +1,17 @@
-/* train/prepare.h - what a trainer needs before its first step: graph, edges, run, loaders. */
+/* train/prepare.h - a network made ready to be trained: loss, head, masters. */
 #ifndef HU_TRAIN_PREPARE_H
 #define HU_TRAIN_PREPARE_H
+#include "graph/graph.h"
 #include "train/inner.h"
+#include "train/options.h"
+
+/* ---- The network that options and data ask for ---- */
+
+/* Builds the network of the options for a data set; choice says what is learned. HU_ERR_UNKNOWN,
+ * HU_ERR_ARGUMENT, HU_ERR_SHAPE as hu_model_choose and hu_model_build. Owner frees with
+ * hu_graph_free. */
+hu_status hu_train_network(const hu_train_options *options, const hu_dataset *dataset,
+                           hu_task_choice *choice, hu_graph **graph);
 
 /* The graph of the model, and the loaders of the data's two halves. */
 hu_status hu_prepare_graph(hu_trainer *trainer);

@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/role.h"
-#include "precision/rule.h"
+#include "precision/rules.h"
 
 #define SECTION "state.formats"
 #define KEY "optimizer.state"

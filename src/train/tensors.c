@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/role.h"
-#include "train/block.h"
+#include "precision/rules.h"
+#include "train/micro_batch.h"
 
 static const char *name_of(const hu_trainer *trainer, uint32_t p) {
     return trainer->graph->value[trainer->name_order[p]].name;

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "engine/work.h"
-#include "train/block.h"
+#include "engine/run.h"
+#include "train/early_stopping.h"
 #include "train/inner.h"
-#include "train/patience.h"
-#include "train/plateau.h"
-#include "train/streams.h"
+#include "train/micro_batch.h"
+#include "train/recurrent_state.h"
 #include "train/workers.h"
 
 const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer) {

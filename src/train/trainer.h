@@ -4,10 +4,10 @@
 #define HU_TRAIN_TRAINER_H
 #include <signal.h>
 
-#include "comm/traffic.h"
+#include "comm/cost_model.h"
 #include "layout/ledger.h"
-#include "model/model.h"
-#include "precision/bits_meter.h"
+#include "model/registry.h"
+#include "precision/bit_accounting.h"
 #include "store/checkpoint.h"
 #include "train/options.h"
 

@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "store/safetensors.h"
 #include "train/inner.h"
-#include "train/weight_header.h"
-#include "train/weight_list.h"
+#include "train/weight_export.h"
+#include "train/weights_file.h"
 
 hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout) {
     for (int i = 0; i < 2; i++) {

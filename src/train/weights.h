@@ -7,7 +7,7 @@
 #include "base/keys.h"
 #include "store/safetensors.h"
 #include "train/trainer.h"
-#include "train/weight_list.h"
+#include "train/weights_file.h"
 
 typedef struct hu_export_report {
     size_t tensors, bytes;

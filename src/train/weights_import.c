@@ -8,15 +8,14 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/role.h"
+#include "precision/rules.h"
 #include "store/safetensors.h"
-#include "train/check_start.h"
+#include "train/initialize.h"
 #include "train/inner.h"
 #include "train/update.h"
-#include "train/weight_codes.h"
-#include "train/weight_names.h"
-#include "train/weight_view.h"
+#include "train/weight_layout.h"
 #include "train/weights.h"
+#include "train/weights_file.h"
 
 enum { SHOWN = 4, LIST_BYTES = 1024 };
 

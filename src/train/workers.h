@@ -8,7 +8,7 @@
 #define HU_TRAIN_WORKERS_H
 #include "store/checkpoint.h"
 #include "train/inner.h"
-#include "train/part.h"
+#include "train/micro_batch.h"
 
 /* Makes the gradients and the plan of the reduction. HU_ERR_ARGUMENT, HU_ERR_PARSE and
  * HU_ERR_UNKNOWN where the options do not fit. */
@@ -24,15 +24,8 @@ int64_t hu_worker_most(const hu_train_options *options);
 /* The format that travels from this epoch on. Makes another plan where it changes. */
 hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *report);
 
-/* Error feedback: what is kept comes into the unit of the step's loss scale, and is noted for the
- * case that the step is skipped. */
-void hu_workers_begin_losses(hu_workers *workers, float scale);
-
 /* The step is skipped: what is kept is what it was before. */
 void hu_workers_undo_losses(hu_workers *workers);
-
-/* What is kept goes on in another format. */
-void hu_workers_carry_losses(const hu_workers *from, const hu_workers *to);
 
 /* Worker `here` of this process begins its passes of the step. */
 void hu_workers_begin(hu_trainer *trainer, int32_t here);

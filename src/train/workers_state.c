@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/worker.h"
-#include "train/streams.h"
+#include "train/recurrent_state.h"
 #include "train/trainer.h"
 #include "train/workers.h"
 

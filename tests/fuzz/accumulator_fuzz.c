@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "precision/accumulate.h"
+#include "precision/rules.h"
 
 /* What was read prints to a text that reads back to the same. */
 static void check_accumulator(const hu_accumulator *accumulator, hu_semantics semantics) {

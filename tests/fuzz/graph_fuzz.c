@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "journal/graph.h"
 #include "show/json.h"
 #include "task/loss.h"

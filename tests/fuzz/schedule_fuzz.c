@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/schedule.h"
+#include "train/lr_schedule.h"
 
 enum { PRINTED_BYTES = HU_MAX_KNOTS * 64 };
 

@@ -16,8 +16,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "comm/emulated.h"
-#include "comm/load.h"
-#include "comm/process.h"
+#include "comm/process_group.h"
+#include "comm/transport.h"
 
 enum { ELEMENTS = 2000, LAYERS = 6, STEPS = 2, FIRST_STEP = 5, NAME_BYTES = 128 };
 

@@ -4,7 +4,7 @@
  *   mpi_time RATE LATENCY ELEMENTS LAYERS BUCKET_BYTES SCHEDULE SCALING FORMAT [SCHEDULE ...]
  *
  * Process 0 prints a line for each: seconds from the moment at which all have begun to that at
- * which all have ended, and what comm/predict.h says of links of this rate and latency. */
+ * which all have ended, and what comm/cost_model.h says of links of this rate and latency. */
 #include <mpi.h>
 
 #include <stdio.h>
@@ -12,9 +12,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/predict.h"
-#include "comm/process.h"
-#include "comm/traffic.h"
+#include "comm/cost_model.h"
+#include "comm/process_group.h"
 
 enum { WORDS = 3, FIRST_SHAPE = 3, FIRST_WORD = 6 };
 

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "model/model.h"
-#include "precision/bits_forecast.h"
+#include "model/registry.h"
+#include "precision/bit_accounting.h"
 
 typedef struct fixture {
     hu_graph *graph;

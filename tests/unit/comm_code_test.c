@@ -11,9 +11,9 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
-#include "comm/code.h"
+#include "comm/cost_model.h"
 #include "comm/emulated.h"
-#include "comm/traffic.h"
+#include "comm/plan.h"
 
 enum { WORKERS_MOST = 6, ELEMENTS = 200, LAYERS = 3 };
 

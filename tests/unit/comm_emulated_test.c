@@ -12,8 +12,8 @@
 
 #include "base/bits.h"
 #include "base/rng.h"
+#include "comm/cost_model.h"
 #include "comm/emulated.h"
-#include "comm/traffic.h"
 #include "kernel/block/block.h"
 
 enum { WORKERS_MOST = 12, ELEMENTS = 200, LAYERS = 4 };

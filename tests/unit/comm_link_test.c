@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "comm/link.h"
+#include "comm/cost_model.h"
 
 static hu_comm_link link_of(const char *rate, const char *latency) {
     hu_comm_link link;

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "comm/place.h"
+#include "comm/process_group.h"
 
 enum { THREADS = 3, TURNS = 3000, WORD = 13, WORDS = 8 };
 

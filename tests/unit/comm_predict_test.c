@@ -7,9 +7,8 @@
 
 #include <math.h>
 
-#include "comm/predict.h"
-#include "comm/team.h"
-#include "comm/traffic.h"
+#include "comm/cost_model.h"
+#include "comm/process_group.h"
 
 static hu_comm_options options_of(const char *schedule, const char *scaling, const char *format,
                                   int32_t workers) {

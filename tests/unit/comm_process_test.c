@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/rng.h"
-#include "comm/process.h"
+#include "comm/process_group.h"
 #include "mailbox.h"
 
 enum { WORKERS_MOST = MAILBOX_MOST, ELEMENTS = 400, LAYERS = 4, STEP = 137 };

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "comm/study.h"
+#include "comm/gradient_study.h"
 
 enum { ELEMENTS = 9408, WORKERS = 8 };
 

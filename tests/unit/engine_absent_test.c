@@ -1,11 +1,11 @@
 /* Numbers that a mask takes out are in no counter, whatever rounds them and wherever they lie; and
  * what is left has the same bits in every storage, for any number of threads and any chunk. */
+#include "engine/exponent_record.h"
 #include "engine/pass.h"
-#include "engine/record.h"
-#include "layout/create.h"
+#include "layout/planner.h"
 #include "op/attention.h"
+#include "op/conv.h"
 #include "op/dropout.h"
-#include "op/geometry.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, T = 6, D = 8, HEADS = 2, CLASSES = 3, MOST = T * D * T * D };

@@ -2,13 +2,12 @@
  * products read one gradient: those of the parameters are as if the one view were read, those of
  * the inputs as if the other were, bit for bit. */
 #include "base/cpu.h"
-#include "engine/facts.h"
+#include "engine/dynamic_scale.h"
 #include "engine/pass.h"
-#include "engine/requantize.h"
-#include "engine/scale.h"
-#include "layout/create.h"
-#include "op/geometry.h"
-#include "op/norm.h"
+#include "engine/run.h"
+#include "layout/planner.h"
+#include "op/batch_norm.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, CHUNK = 2, SIDE = 4, MOST = 1024, STEPS = 2, LAYERS = 3, CLASSES = 5 };

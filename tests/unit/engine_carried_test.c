@@ -3,12 +3,12 @@
  * again or evaluate leave it alone. */
 #include <math.h>
 
-#include "engine/carried.h"
 #include "engine/pass.h"
-#include "engine/requantize.h"
-#include "layout/create.h"
-#include "model/recurrent.h"
-#include "op/geometry.h"
+#include "engine/recurrent_state.h"
+#include "engine/run.h"
+#include "layout/planner.h"
+#include "model/rnn_layers.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { STREAMS = 5, STEPS = 3, IN = 3, HIDDEN = 8, CLASSES = 3, NUMBERS = 2 * HIDDEN, MOST = 512 };

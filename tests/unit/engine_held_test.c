@@ -12,11 +12,11 @@
 #include "base/rng.h"
 #include "engine/pass.h"
 #include "graph/loop.h"
-#include "layout/create.h"
+#include "layout/planner.h"
 #include "model_of.h"
-#include "op/zeros.h"
+#include "op/reshape.h"
 #include "says.h"
-#include "task/translate.h"
+#include "task/sequence.h"
 
 enum { BATCH = 5, SOURCE = 6, PLACES = 8, WORDS = 7, HIDDEN = 8 };
 

@@ -1,6 +1,6 @@
 /* Ids: loaded as they are whatever the precision, looked up, and refused where they are none. */
 #include "engine/pass.h"
-#include "layout/create.h"
+#include "layout/planner.h"
 #include "op/embedding.h"
 #include "op/loss.h"
 #include "op_drive.h"

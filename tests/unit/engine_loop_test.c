@@ -6,11 +6,11 @@
 #include "engine/pass.h"
 #include "engine/state.h"
 #include "graph/loop.h"
-#include "layout/create.h"
 #include "layout/ledger.h"
-#include "op/geometry.h"
-#include "op/join.h"
-#include "op/shape.h"
+#include "layout/planner.h"
+#include "op/concat.h"
+#include "op/conv.h"
+#include "op/reshape.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, WIDE = 6, CLASSES = 5, MOST_STEPS = 5, MOST = 4096 };

@@ -1,8 +1,8 @@
 /* Several inputs, targets and losses: what is loaded, what is minimised, what a pass tells. All
  * numbers are small whole ones, so that every sum is exact and equality can be demanded. */
 #include "engine/pass.h"
-#include "layout/create.h"
-#include "op/geometry.h"
+#include "layout/planner.h"
+#include "op/conv.h"
 #include "op/loss.h"
 #include "op_drive.h"
 

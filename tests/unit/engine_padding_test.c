@@ -10,13 +10,13 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "engine/exponent_record.h"
 #include "engine/pass.h"
-#include "engine/record.h"
-#include "graph/ends.h"
-#include "layout/create.h"
+#include "graph/finalize.h"
+#include "layout/planner.h"
 #include "model_of.h"
 #include "says.h"
-#include "task/lengths.h"
+#include "task/task.h"
 
 enum { BATCH = 6, WORDS = 7, HIDDEN = 8, MOST = 1 << 14 };
 

@@ -1,12 +1,12 @@
 /* Values that one consumer rounds when it reads them, against an explicit node in between that does
  * nothing but be rounded. */
-#include "engine/facts.h"
+#include "engine/dynamic_scale.h"
 #include "engine/pass.h"
-#include "engine/scale.h"
-#include "layout/buffers.h"
-#include "layout/create.h"
-#include "op/geometry.h"
-#include "op/norm.h"
+#include "engine/run.h"
+#include "layout/memory.h"
+#include "layout/planner.h"
+#include "op/batch_norm.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, MOST = WIDE * WIDE, STEPS = 3, READERS = 3 };

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "engine/pass.h"
-#include "layout/create.h"
-#include "model/recurrent.h"
-#include "op/geometry.h"
+#include "layout/planner.h"
+#include "model/rnn_layers.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { BATCH = 5, STEPS = 4, IN = 3, HIDDEN = 4, CLASSES = 3, MOST = 256 };

@@ -1,7 +1,7 @@
 /* Other quantizers for a planned run: within its capacity the same as a new plan, beyond it
  * refused, and never an allocation. */
-#include "engine/requantize.h"
-#include "engine/scale.h"
+#include "engine/dynamic_scale.h"
+#include "engine/run.h"
 #include "run_spy.h"
 
 /* Formats of all tensors: act, grad, weight, wgrad. */

@@ -1,9 +1,9 @@
 /* Partial weight gradients so large that threads wait for each other behind every one: the same
  * gradient as of one thread, and room for few of them. */
 #include "engine/pass.h"
-#include "layout/create.h"
 #include "layout/ledger.h"
-#include "op/geometry.h"
+#include "layout/planner.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { WIDE = 1536, CLASSES = 10, CHUNK = 1, MIB = 1 << 20, WEIGHT_BYTES = 4 * WIDE * WIDE };

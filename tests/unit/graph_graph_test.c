@@ -9,9 +9,9 @@
 
 #include "base/memory.h"
 #include "graph/edge.h"
-#include "op/geometry.h"
-#include "op/join.h"
-#include "op/norm.h"
+#include "op/batch_norm.h"
+#include "op/concat.h"
+#include "op/conv.h"
 #include "op/tokens.h"
 
 static const hu_shape image = {3, {4, 6, 2}}, scalar = {0, {0}};

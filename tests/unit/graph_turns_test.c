@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "op/geometry.h"
+#include "op/conv.h"
 #include "op/loss.h"
 
 static const hu_linear_attrs to_four = {.out_features = 4};

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 #include "model_of.h"
 
 static char folder[64];

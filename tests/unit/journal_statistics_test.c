@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/record.h"
+#include "engine/exponent_record.h"
 #include "journal/history.h"
 #include "journal/recorder.h"
 #include "train_fixture.h"

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "layout/arena.h"
+#include "layout/memory.h"
 
 enum { MOST = 120, TIMES = 40 };
 

@@ -2,8 +2,8 @@
  * counts as nodes that run alone. What a pass has not written is NaN. */
 #include <stdlib.h>
 
-#include "engine/requantize.h"
-#include "engine/scale.h"
+#include "engine/dynamic_scale.h"
+#include "engine/run.h"
 #include "random_graph.h"
 
 enum { GRAPHS = 150, STEPS = 3 };

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "engine/state.h"
-#include "layout/create.h"
-#include "layout/slow.h"
-#include "op/geometry.h"
+#include "layout/ledger.h"
+#include "layout/planner.h"
+#include "op/conv.h"
 
 enum { SLOW_FORWARD = 1, SLOW_BACKWARD = 2 };
 

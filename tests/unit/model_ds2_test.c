@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "model/model.h"
-#include "op/norm.h"
+#include "model/registry.h"
+#include "op/batch_norm.h"
 #include "says.h"
 
 enum { FRAMES = 160, BINS = 81, CLASSES = 27 };

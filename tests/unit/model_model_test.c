@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "graph/weights.h"
 #include "model/builder.h"
-#include "model/model.h"
+#include "model/registry.h"
 #include "model_of.h"
 
 static const hu_shape cifar = {3, {32, 32, 3}};

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "model/model.h"
+#include "model/registry.h"
 #include "model_of.h"
-#include "op/l2_norm.h"
+#include "op/layer_norm.h"
 #include "says.h"
 
 enum { VOC_CLASSES = 20, CELLS = 3 };

@@ -11,8 +11,8 @@
 
 #include "base/error.h"
 #include "model/transformer.h"
+#include "op/activation.h"
 #include "op/attention.h"
-#include "op/scale.h"
 
 enum { T = 5 };
 

@@ -1,5 +1,5 @@
 /* The order of the tensors of a step: each behind all that it is made of, in every model. */
-#include "graph/walk.h"
+#include "graph/tensor_order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "op/geometry.h"
+#include "op/conv.h"
 #include "op_product.h"
 
 typedef struct outcome {

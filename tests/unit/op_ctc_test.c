@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "op/length.h"
+#include "op/ctc_loss.h"
 #include "op/loss.h"
-#include "op/loss_ctc.h"
+#include "op/sequence.h"
 
 enum { LABELS = 3, MOST_ROWS = 6, MOST_CLASSES = 4 };
 

@@ -4,9 +4,8 @@
 
 #include "box/anchors.h"
 #include "box/boxes.h"
-#include "op/box_row.h"
-#include "op/loss_boxes.h"
-#include "op/softmax.h"
+#include "op/cross_entropy.h"
+#include "op/detection_loss.h"
 
 enum { PLACES = 4, SHAPES = 3, ANCHORS = PLACES * PLACES * SHAPES, CLASSES = 4 };
 enum { WIDTH = CLASSES + HU_OFFSETS, MOST = 3, BATCH = 6, CHUNK = 4 };

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "box/anchors.h"
 #include "box/boxes.h"
-#include "op/proposals.h"
+#include "op/region_proposal.h"
 #include "plain_boxes.h"
 
 enum { PLACES = 6, SHAPES = 2, ANCHORS = PLACES * PLACES * SHAPES, ROW = 2 + HU_OFFSETS };

@@ -5,12 +5,10 @@
 
 #include "base/elementary.h"
 #include "op/attention.h"
-#include "op/l2_norm.h"
+#include "op/cross_entropy.h"
 #include "op/layer_norm.h"
-#include "op/local_norm.h"
 #include "op/loss.h"
 #include "op/pool.h"
-#include "op/softmax.h"
 
 /* ---- norms of rows and places ---- */
 

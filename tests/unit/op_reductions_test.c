@@ -2,8 +2,8 @@
  * over the batch and of bias gradients. */
 #include "page_sums.h"
 
-#include "op/join.h"
-#include "op/norm.h"
+#include "op/batch_norm.h"
+#include "op/concat.h"
 
 enum { LINES = 128, MOST_CHANNELS = 520 };
 

@@ -3,7 +3,7 @@
 
 #include "box/anchors.h"
 #include "box/boxes.h"
-#include "op/loss_regions.h"
+#include "op/detection_loss.h"
 
 enum { REGIONS = 7, CLASSES = 4, WIDTH = CLASSES * (1 + HU_OFFSETS), MOST = 3, BATCH = 5 };
 enum { CHUNK = 2 };

@@ -2,8 +2,8 @@
 #include "op_drive.h"
 
 #include "base/cpu.h"
-#include "op/norm.h"
-#include "op/row_conv.h"
+#include "op/batch_norm.h"
+#include "op/sequence.h"
 
 enum { ROWS = 7, BINS = 3, BATCH = 9, CHUNK = 4 };
 

@@ -5,8 +5,8 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "op/dropout.h"
 #include "op/loss.h"
-#include "op/sample.h"
 
 enum { BATCH = 7, SIZE = 5 };
 

@@ -1,6 +1,6 @@
 /* Sampled softmax: which classes are drawn, scores and gradients against plain sums, rows all of
  * whose drawn classes are their own, ignored rows, accumulators. */
-#include "op/sampled.h"
+#include "op/sampled_softmax.h"
 
 #include "base/rng.h"
 #include "op/loss.h"

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "model/model.h"
-#include "precision/accumulate.h"
+#include "model/registry.h"
+#include "precision/rules.h"
 
 typedef struct plan {
     hu_graph *graph;

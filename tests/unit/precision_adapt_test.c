@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "model/model.h"
-#include "precision/adapt.h"
+#include "model/registry.h"
+#include "precision/adaptation.h"
 
 typedef struct plan {
     hu_graph *graph;

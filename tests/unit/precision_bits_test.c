@@ -12,8 +12,8 @@
 
 #include "bits_fixture.h"
 #include "config/config.h"
-#include "op/geometry.h"
-#include "precision/plan.h"
+#include "op/conv.h"
+#include "precision/edge_writer.h"
 
 static void test_list(void **state) {
     (void)state;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/model.h"
-#include "precision/plan.h"
+#include "model/registry.h"
+#include "precision/edge_writer.h"
 
 typedef struct plan {
     hu_graph *graph;

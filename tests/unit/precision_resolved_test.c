@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "config/plan_file.h"
-#include "model/model.h"
-#include "precision/plan.h"
-#include "precision/resolved.h"
+#include "model/registry.h"
+#include "precision/edge_writer.h"
+#include "precision/resolved_plan.h"
 
 static hu_graph *build(const char *model) {
     hu_graph *graph;

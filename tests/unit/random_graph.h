@@ -3,14 +3,13 @@
 #define RANDOM_GRAPH_H
 #include <stdio.h>
 
-#include "op/act.h"
+#include "op/activation.h"
+#include "op/batch_norm.h"
+#include "op/concat.h"
+#include "op/conv.h"
 #include "op/dropout.h"
-#include "op/geometry.h"
-#include "op/join.h"
 #include "op/layer_norm.h"
-#include "op/norm.h"
 #include "op/pool.h"
-#include "op/scale.h"
 #include "op/tokens.h"
 #include "run_spy.h"
 

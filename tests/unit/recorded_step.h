@@ -2,7 +2,7 @@
 #ifndef HU_TEST_RECORDED_STEP_H
 #define HU_TEST_RECORDED_STEP_H
 #include "engine/state.h"
-#include "train/part.h"
+#include "train/micro_batch.h"
 #include "train_fixture.h"
 
 enum { REC_BATCH = 6, REC_MOST = 4096, REC_IDS = 224, REC_NODES = 96 };

@@ -7,11 +7,11 @@
 #define RUN_SPY_H
 #include "engine/pass.h"
 #include "engine/state.h"
-#include "layout/create.h"
 #include "layout/ledger.h"
-#include "op/geometry.h"
-#include "op/join.h"
-#include "op/norm.h"
+#include "layout/planner.h"
+#include "op/batch_norm.h"
+#include "op/concat.h"
+#include "op/conv.h"
 #include "op_drive.h"
 
 enum { SPY_BATCH = 11, SPY_CHUNK = 4, SPY_CLASSES = 3, SPY_MOST = SPY_BATCH * 64, SPY_NODES = 8 };

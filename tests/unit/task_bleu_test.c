@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/tokenizer.h"
-#include "task/bleu.h"
+#include "task/text_metrics.h"
 
 enum { THE = 4, CAT, IS, ON, MAT };
 

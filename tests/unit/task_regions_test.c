@@ -13,7 +13,7 @@
 #include "box/anchors.h"
 #include "box/boxes.h"
 #include "plain_boxes.h"
-#include "task/detections.h"
+#include "task/detection.h"
 #include "task/task.h"
 
 enum { REGIONS = 40, CLASSES = 3, WIDTH = (CLASSES + 1) * 5, MOST = 4, SAMPLES = 6 };

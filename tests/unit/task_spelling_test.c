@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "model/model.h"
+#include "model/registry.h"
 #include "says.h"
-#include "task/spelling.h"
 #include "task/task.h"
+#include "task/text_metrics.h"
 
 enum { ROWS = 6, CLASSES = 4, MOST = 3, SAMPLES = 5 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "box/anchors.h"
-#include "model/model.h"
+#include "model/registry.h"
 #include "op/loss.h"
 #include "says.h"
 #include "task/task.h"

@@ -1,7 +1,7 @@
 /* Running means of the weights: their recurrence, evaluation with them, and a trainer restored. */
 #include <math.h>
 
-#include "train/average.h"
+#include "train/weight_average.h"
 #include "train_fixture.h"
 
 enum { STEPS = 6 };

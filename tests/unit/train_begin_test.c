@@ -1,7 +1,7 @@
 /* Trainings that begin where another one stands, and tensors that are promoted beforehand. */
 #include <math.h>
 
-#include "train/begin.h"
+#include "train/initialize.h"
 #include "train_fixture.h"
 
 static void begin_with(fixture *f, const char *precision, double momentum) {

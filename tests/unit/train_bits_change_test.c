@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 #include "base/process.h"
-#include "engine/requantize.h"
+#include "engine/run.h"
 #include "train/adapt.h"
 #include "train_fixture.h"
 

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "op/layer_norm.h"
 #include "op/tokens.h"
-#include "train/check_start.h"
+#include "train/initialize.h"
 
 static float number(const char *name, uint32_t i) {
     return hu_formula_number(hu_formula_hash(HU_FORMULA_HASH_START, name), i);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "comm/process.h"
+#include "comm/process_group.h"
 #include "mailbox.h"
 #include "train/workers.h"
 #include "train_fixture.h"

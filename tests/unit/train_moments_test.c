@@ -1,4 +1,4 @@
-#include "train/moments.h"
+#include "train/optimizer_state.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Trainings that end early, where evaluations get no better. */
 #include <math.h>
 
-#include "train/patience.h"
+#include "train/early_stopping.h"
 #include "train_fixture.h"
 
 static char folder[256];

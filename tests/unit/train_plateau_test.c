@@ -1,7 +1,7 @@
 /* Learning rates that fall where a training gets no better. */
 #include <math.h>
 
-#include "train/plateau.h"
+#include "train/early_stopping.h"
 #include "train_fixture.h"
 
 static char folder[256];

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "model_of.h"
-#include "train/weight_names.h"
+#include "train/weight_layout.h"
 
 enum { MOST = 600 };
 

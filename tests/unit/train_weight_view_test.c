@@ -8,10 +8,10 @@
 #include <cmocka.h>
 
 #include "model_of.h"
-#include "op/attribute.h"
-#include "op/geometry.h"
+#include "op/conv.h"
+#include "op/op.h"
 #include "says.h"
-#include "train/weight_view.h"
+#include "train/weights_file.h"
 
 /* A side of a weight that is an image: [places, channels] here, [channels, places] in the file. */
 typedef struct side {

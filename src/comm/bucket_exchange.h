@@ -1,0 +1,45 @@
+/* comm/bucket_exchange.h - one bucket on its way: what a worker does for it, message by message, as
+ * far as it can without waiting. Several buckets may be on their way at once; they share nothing
+ * but the worker, in which their layers lie apart.
+ */
+#ifndef HU_COMM_BUCKET_EXCHANGE_H
+#define HU_COMM_BUCKET_EXCHANGE_H
+#include "comm/transport.h"
+#include "comm/worker.h"
+
+typedef struct hu_flight {
+    hu_transport *transport; /* Borrowed, as the plan and the worker */
+    const hu_comm_plan *plan;
+    hu_comm_worker *worker;
+    int32_t tag;                   /* of its messages, the same at all workers */
+    int32_t bucket;                /* NO_BUCKET: the next one may begin */
+    int32_t round, rounds;         /* of the agreement upon exponents */
+    int32_t at;                    /* next action */
+    const hu_comm_action *reading; /* whose message is received; NULL: none */
+    int8_t *exponent, *heard;      /* [layers of a bucket] the largest so far; those of another */
+    uint8_t *out, *in;             /* messages: room of the transport */
+    int64_t room_bytes;            /* of both */
+    hu_transfer sending, receiving;
+} hu_flight;
+
+enum { HU_FLIGHT_NONE = -1 };
+
+/* HU_ERR_MEMORY. */
+hu_status hu_flight_create(const hu_comm_plan *plan, hu_comm_worker *worker,
+                           hu_transport *transport, int32_t tag, hu_flight **flight);
+
+/* Receives that are on their way are given up. NULL is allowed. */
+void hu_flight_free(hu_flight *flight);
+
+/* Begins with a bucket; there is none on its way. Errors as hu_flight_go_on. */
+hu_status hu_flight_begin(hu_flight *flight, int32_t bucket);
+
+/* After something of sending or receiving was done: does all that needs no wait. The flight is over
+ * when its bucket is HU_FLIGHT_NONE: the gradients of the layers are sums. HU_ERR_PEER,
+ * HU_ERR_CORRUPT, HU_ERR_LIMIT. */
+hu_status hu_flight_go_on(hu_flight *flight);
+
+/* Where it is: "layer conv1.weight, reduction step 3 of 14"; capacity bytes of text. */
+void hu_flight_where(const hu_flight *flight, char *text, size_t capacity);
+
+#endif

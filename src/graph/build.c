@@ -1,0 +1,319 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/finalize.h"
+#include "graph/graph.h"
+#include "graph/loop.h"
+
+/* ---- Declaring a graph: values and nodes, one after the other ---- */
+
+static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
+    return hu_graph_grow(array, count, capacity, element_bytes);
+}
+
+static hu_status list_loaded(hu_graph *graph, hu_value_id id) {
+    void *array = graph->loaded;
+    hu_status st =
+        grow(&array, graph->loaded_count, &graph->loaded_capacity, sizeof *graph->loaded);
+    if (st != HU_OK) return st;
+    graph->loaded = array;
+    graph->loaded[graph->loaded_count++] = id;
+    return HU_OK;
+}
+
+hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *shape,
+                             hu_value_role role, hu_value_id *id) {
+    hu_status st = HU_OK;
+    void *array = graph->value;
+    HU_TRY(hu_shape_check(shape));
+    if (strlen(name) >= HU_NAME_BYTES)
+        return hu_fail(HU_ERR_LIMIT, "the name '%.40s...' is longer than %d characters", name,
+                       HU_NAME_BYTES - 1);
+    if (hu_graph_find(graph, name) != HU_NONE)
+        return hu_fail(HU_ERR_ARGUMENT, "two values are called '%s'", name);
+    HU_TRY(grow(&array, graph->value_count, &graph->value_capacity, sizeof *graph->value));
+    graph->value = array;
+    hu_value_info *value = &graph->value[graph->value_count];
+    *value = (hu_value_info){.shape = *shape,
+                             .elements = hu_shape_elements(shape),
+                             .role = role,
+                             .steps = 1,
+                             .producer = HU_NONE,
+                             .ends = {.lengths = HU_NONE},
+                             .inner = {.lengths = HU_NONE},
+                             .needs_grad = role == HU_VALUE_PARAMETER};
+    HU_TRY(hu_strdup(name, &value->name));
+    graph->value_count++; /* from now on hu_graph_free frees the name */
+    HU_TRY(hu_name_table_add(&graph->names, value->name, graph->value_count - 1));
+    *id = graph->value_count - 1;
+    if (hu_is_loaded(value)) HU_TRY(list_loaded(graph, *id));
+done:
+    return st;
+}
+
+hu_status hu_graph_input(hu_graph *graph, const char *name, const hu_shape *shape,
+                         hu_value_id *value) {
+    return hu_graph_add_value(graph, name, shape, HU_VALUE_INPUT, value);
+}
+
+hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *shape,
+                          hu_value_id *value) {
+    return hu_graph_add_value(graph, name, shape, HU_VALUE_TARGET, value);
+}
+
+hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape, int64_t ids,
+                       hu_value_id *value) {
+    if (ids < 1 || ids > HU_IDS_MOST)
+        return hu_fail(HU_ERR_LIMIT,
+                       "'%s': found %lld different numbers, expected 1 to %d: larger ones are not "
+                       "exact in float32",
+                       name, (long long)ids, HU_IDS_MOST);
+    hu_status st = hu_graph_add_value(graph, name, shape, HU_VALUE_IDS, value);
+    if (st == HU_OK) graph->value[*value].ids = ids;
+    return st;
+}
+
+static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id value) {
+    void *array = graph->use;
+    hu_status st = grow(&array, graph->use_count, &graph->use_capacity, sizeof *graph->use);
+    if (st != HU_OK) return st;
+    graph->use = array;
+    graph->use[graph->use_count++] = (hu_use){node, index, value};
+    return HU_OK;
+}
+
+static hu_status add_outputs(hu_graph *graph, uint32_t id, const hu_shape *shapes) {
+    hu_node *node = &graph->node[id];
+    char name[2 * HU_NAME_BYTES];
+    for (int i = 0; i < node->n_out; i++) {
+        if (node->op->output_names)
+            snprintf(name, sizeof name, "%s.%s", node->name, node->op->output_names[i]);
+        else if (node->n_out == 1)
+            snprintf(name, sizeof name, "%s.out", node->name);
+        else
+            snprintf(name, sizeof name, "%s.out%d", node->name, i);
+        hu_value_role role = node->op->makes_facts ? HU_VALUE_FACT : HU_VALUE_ACTIVATION;
+        hu_shape shape = hu_loop_whole(hu_loop_of(graph, node), &shapes[i]);
+        hu_status st = hu_graph_add_value(graph, name, &shape, role, &node->out[i]);
+        if (st != HU_OK) return st;
+        hu_loop_mark(hu_loop_of(graph, node), &graph->value[node->out[i]]);
+        graph->value[node->out[i]].producer = id;
+        graph->value[node->out[i]].output = (uint32_t)i;
+    }
+    return HU_OK;
+}
+
+/* Who a node's parameters are: new ones with names PREFIX.suffix, or shared ones. */
+typedef struct params_of {
+    const char *prefix;        /* NULL: the node's name */
+    const hu_value_id *shared; /* NULL: none is */
+} params_of;
+
+static hu_status check_shared(const hu_graph *graph, hu_value_id id, const hu_param_decl *decl) {
+    char found[128], expected[128];
+    hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
+    if (id >= graph->value_count || graph->value[id].role != role)
+        return hu_fail(HU_ERR_ARGUMENT, "'%s' cannot be shared as %s: it is no %s",
+                       id < graph->value_count ? graph->value[id].name : "?", decl->suffix,
+                       decl->trained ? "trained parameter" : "running statistic");
+    if (hu_shape_equal(&graph->value[id].shape, &decl->shape)) return HU_OK;
+    hu_shape_print(&graph->value[id].shape, found, sizeof found);
+    hu_shape_print(&decl->shape, expected, sizeof expected);
+    return hu_fail(HU_ERR_SHAPE, "'%s' cannot be shared as %s: found %s, expected %s",
+                   graph->value[id].name, decl->suffix, found, expected);
+}
+
+void hu_param_name(const char *prefix, const char *suffix, char *name, size_t bytes) {
+    const char *star = strchr(prefix, '*');
+    if (star)
+        snprintf(name, bytes, "%.*s%s%s", (int)(star - prefix), prefix, suffix, star + 1);
+    else
+        snprintf(name, bytes, "%s%s%s", prefix, *suffix ? "." : "", suffix);
+}
+
+static hu_status add_param(hu_graph *graph, uint32_t id, const char *prefix,
+                           const hu_param_decl *decl, hu_value_id *param) {
+    char name[2 * HU_NAME_BYTES];
+    hu_param_name(prefix ? prefix : graph->node[id].name, decl->suffix, name, sizeof name);
+    hu_value_role role = decl->trained ? HU_VALUE_PARAMETER : HU_VALUE_BUFFER;
+    hu_status st = hu_graph_add_value(graph, name, &decl->shape, role, param);
+    if (st == HU_OK) graph->value[*param].init = decl->init;
+    return st;
+}
+
+static hu_status add_params(hu_graph *graph, uint32_t id, const params_of *of,
+                            const hu_param_decl *list) {
+    hu_status st = HU_OK;
+    for (int j = 0; j < graph->node[id].n_params; j++) {
+        hu_value_id param = of->shared ? of->shared[j] : HU_NONE;
+        if (param == HU_NONE)
+            HU_TRY(add_param(graph, id, of->prefix, &list[j], &param));
+        else
+            HU_TRY(check_shared(graph, param, &list[j]));
+        graph->node[id].param[j] = param;
+    }
+done:
+    return st;
+}
+
+/* Allocates the arrays of a new node and copies what the caller gave. */
+static hu_status fill_node(hu_node *node, const hu_op *op, const char *name, const void *attrs,
+                           const hu_value_id *in) {
+    hu_status st = HU_OK;
+    void *block;
+    size_t shapes = (size_t)(node->n_in + node->n_out + node->n_params);
+    HU_TRY(hu_strdup(name, &node->name));
+    if (attrs) HU_TRY(hu_alloc(op->attrs_bytes, &node->attrs));
+    if (attrs) memcpy(node->attrs, attrs, op->attrs_bytes);
+    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->in, &block));
+    node->in = block;
+    if (node->n_in > 0) memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
+    HU_TRY(hu_alloc_array((size_t)node->n_out, sizeof *node->out, &block));
+    node->out = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->param, &block));
+    node->param = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->need_din, &block));
+    node->need_din = block;
+    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->need_dparam, &block));
+    node->need_dparam = block;
+    HU_TRY(hu_alloc_array(shapes, sizeof *node->shapes, &block));
+    node->shapes = block;
+done:
+    return st;
+}
+
+static hu_status infer(const hu_graph *graph, const hu_loop *loop, const hu_op *op,
+                       const void *attrs, int n_in, const hu_value_id *in, hu_shape *in_shapes,
+                       int *n_out, hu_shape *out, int *n_params, hu_param_decl *list) {
+    hu_status st = HU_OK;
+    if (n_in < op->min_in)
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at least %d", n_in, op->min_in);
+    if (op->max_in >= 0 && n_in > op->max_in)
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at most %d", n_in, op->max_in);
+    for (int i = 0; i < n_in; i++) {
+        if (in[i] >= graph->value_count)
+            return hu_fail(HU_ERR_ARGUMENT, "input %d is no value of the graph", i);
+        in_shapes[i] = graph->value[in[i]].shape;
+        if (loop && op->held >> i & 1u)
+            HU_TRY(hu_loop_hold(loop, &graph->value[in[i]]));
+        else if (loop && !op->is_previous)
+            HU_TRY(hu_loop_step(loop, &graph->value[in[i]], &in_shapes[i]));
+    }
+    HU_TRY(op->shape(attrs, n_in, in_shapes, n_out, out));
+    *n_params = 0;
+    if (op->params) HU_TRY(op->params(attrs, in_shapes, list, n_params));
+done:
+    return st;
+}
+
+static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, const params_of *of,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs) {
+    hu_status st = HU_OK;
+    hu_shape out[HU_MAX_OUTPUTS];
+    hu_param_decl list[HU_MAX_PARAMS];
+    void *in_shapes = NULL, *array = graph->node;
+    const hu_loop *loop = hu_loop_open(graph);
+    hu_node node = {.op = op, .n_in = n_in, .loss = -1, .loop = HU_NONE};
+    if (loop) node.loop = graph->loop_count - 1;
+    HU_TRY(hu_alloc_array((size_t)n_in, sizeof(hu_shape), &in_shapes));
+    HU_TRY(hu_loop_check(loop, op));
+    HU_TRY(
+        infer(graph, loop, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
+    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
+    graph->node = array;
+    uint32_t id = graph->node_count++;
+    graph->node[id] = node;
+    HU_TRY(fill_node(&graph->node[id], op, name, attrs, in));
+    HU_TRY(add_outputs(graph, id, out));
+    HU_TRY(add_params(graph, id, of, list));
+    hu_node *made = &graph->node[id];
+    made->first_use = graph->use_count;
+    for (int i = 0; i < n_in; i++) HU_TRY(add_use(graph, id, i, in[i]));
+    for (int j = 0; j < made->n_params; j++) HU_TRY(add_use(graph, id, n_in + j, made->param[j]));
+    for (int i = 0; i < n_in && !op->is_previous; i++)
+        if (!hu_is_held(made, i)) hu_loop_mark(loop, &graph->value[in[i]]);
+    memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
+    memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
+    for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;
+    hu_ends_infer(graph, made);
+    memcpy(outputs, made->out, (size_t)made->n_out * sizeof *outputs);
+done:
+    hu_free(in_shapes);
+    if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
+    return HU_OK;
+}
+
+hu_status hu_graph_apply(hu_graph *graph, const hu_op *op, const char *name, const char *prefix,
+                         const void *attrs, int n_in, const hu_value_id *in, hu_value_id *outputs) {
+    const params_of of = {.prefix = prefix};
+    return declare(graph, op, name, &of, attrs, n_in, in, outputs);
+}
+
+hu_status hu_graph_share(hu_graph *graph, const hu_op *op, const char *name, const void *attrs,
+                         int n_in, const hu_value_id *in, const hu_value_id *params,
+                         hu_value_id *outputs) {
+    const params_of of = {.shared = params};
+    return declare(graph, op, name, &of, attrs, n_in, in, outputs);
+}
+
+static hu_status check_facts(const hu_graph *graph, const hu_node_facts *facts) {
+    const hu_value_id *list[] = {facts->in, facts->out, facts->param};
+    const int count[] = {facts->n_in, facts->n_out, facts->n_params};
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < count[k]; i++)
+            if (list[k][i] >= graph->value_count)
+                return hu_fail(HU_ERR_ARGUMENT, "value %u is not declared", list[k][i]);
+    if (facts->n_out > HU_MAX_OUTPUTS || facts->n_params > HU_MAX_PARAMS)
+        return hu_fail(HU_ERR_LIMIT, "%d outputs and %d parameters, expected at most %d and %d",
+                       facts->n_out, facts->n_params, HU_MAX_OUTPUTS, HU_MAX_PARAMS);
+    return HU_OK;
+}
+
+static hu_status connect(hu_graph *graph, uint32_t id, const hu_node_facts *facts) {
+    hu_status st = HU_OK;
+    hu_node *node = &graph->node[id];
+    hu_shape *shape = node->shapes;
+    node->first_use = graph->use_count;
+    for (int i = 0; i < node->n_in; i++) {
+        *shape++ = graph->value[node->in[i]].shape;
+        HU_TRY(add_use(graph, id, i, node->in[i]));
+    }
+    for (int i = 0; i < node->n_out; i++) {
+        node->out[i] = facts->out[i];
+        if (graph->value[node->out[i]].producer != HU_NONE)
+            return hu_fail(HU_ERR_ARGUMENT, "'%s' is made twice", graph->value[node->out[i]].name);
+        *shape++ = graph->value[node->out[i]].shape;
+        graph->value[node->out[i]].producer = id;
+        graph->value[node->out[i]].output = (uint32_t)i;
+    }
+    for (int j = 0; j < node->n_params; j++) {
+        node->param[j] = facts->param[j];
+        *shape++ = graph->value[node->param[j]].shape;
+        HU_TRY(add_use(graph, id, node->n_in + j, node->param[j]));
+    }
+done:
+    return st;
+}
+
+hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
+                            const hu_node_facts *facts) {
+    hu_status st = HU_OK;
+    void *array = graph->node;
+    HU_TRY(check_facts(graph, facts));
+    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
+    graph->node = array;
+    uint32_t id = graph->node_count++;
+    graph->node[id] = (hu_node){.op = op,
+                                .n_in = facts->n_in,
+                                .n_out = facts->n_out,
+                                .n_params = facts->n_params,
+                                .loss = -1,
+                                .loop = HU_NONE};
+    HU_TRY(fill_node(&graph->node[id], op, name, NULL, facts->in));
+    HU_TRY(connect(graph, id, facts));
+done:
+    if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
+    return HU_OK;
+}

@@ -1,0 +1,246 @@
+#include "graph/tensor_order.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/loop.h"
+
+static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
+    if (walk->place[kind][v] != HU_NONE) return;
+    walk->place[kind][v] = walk->count;
+    walk->tensor[walk->count++] = (hu_tensor){kind, v};
+}
+
+/* What one step of a recurrence hands to the next comes behind the step that reads it. */
+static bool is_handed_on(const hu_node *node, int i) {
+    return node->op->is_previous && i == HU_STATE_NEXT;
+}
+
+/* The node of the lowest number whose backward part brings a gradient of the value; a state that
+ * does so for the next step only where nobody else does. */
+static uint32_t last_to_bring(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    uint32_t of_state = HU_NONE;
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_use *use = &graph->use[value->uses[k]];
+        if (!hu_use_has_gradient(graph, value->uses[k])) continue;
+        if (!is_handed_on(&graph->node[use->node], use->index)) return use->node;
+        of_state = use->node;
+    }
+    return of_state;
+}
+
+/* Running statistics are made by all nodes that move them, the last one closes them. */
+static bool is_made(const hu_graph *graph, hu_value_id v, uint32_t node) {
+    const hu_value_info *value = &graph->value[v];
+    if (value->role != HU_VALUE_BUFFER) return true;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        if (graph->use[value->uses[k]].node > node) return false;
+    return true;
+}
+
+static void walk_forward(hu_walk *walk) {
+    const hu_graph *graph = walk->graph;
+    for (uint32_t i = 0; i < graph->loaded_count; i++) put(walk, HU_TENSOR_VALUE, graph->loaded[i]);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        for (int j = 0; j < node->n_params; j++)
+            if (is_made(graph, node->param[j], n)) put(walk, HU_TENSOR_VALUE, node->param[j]);
+        for (int i = 0; i < node->n_out; i++) put(walk, HU_TENSOR_VALUE, node->out[i]);
+    }
+}
+
+/* A product's sum is read apart where its parameters have gradients. */
+static void put_sums(hu_walk *walk, const hu_node *node, unsigned more) {
+    bool is_apart = (more & HU_WALK_WEIGHTS) && node->op->is_product && node->n_params > 0;
+    for (int i = 0; i < node->n_out && node->loss < 0; i++) {
+        put(walk, HU_TENSOR_SUM, node->out[i]);
+        if (is_apart) put(walk, HU_TENSOR_WEIGHTS, node->out[i]);
+    }
+}
+
+static void walk_backward(hu_walk *walk, unsigned more) {
+    const hu_graph *graph = walk->graph;
+    for (uint32_t n = graph->node_count; n-- > 0;) {
+        const hu_node *node = &graph->node[n];
+        if (!node->needs_backward) continue;
+        put_sums(walk, node, more);
+        for (int k = 0; k < node->n_in + node->n_params; k++) {
+            hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;
+            if (last_to_bring(graph, v) != n) continue;
+            put(walk, HU_TENSOR_GRADIENT, v);
+            if (hu_is_summed_parameter(graph, v)) put(walk, HU_TENSOR_SUM, v);
+        }
+    }
+}
+
+/* Gradients travel in the order in which they are made. */
+static void walk_wire(hu_walk *walk) {
+    uint32_t made = walk->count;
+    for (uint32_t i = 0; i < made; i++) {
+        hu_tensor tensor = walk->tensor[i];
+        bool is_trained = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
+        if (tensor.kind != HU_TENSOR_GRADIENT || !is_trained) continue;
+        put(walk, HU_TENSOR_WIRE, tensor.value);
+        put(walk, HU_TENSOR_WIRE_SUM, tensor.value);
+    }
+}
+
+/* The optimizer comes last, parameter by parameter in the order of their gradients. */
+static void walk_state(hu_walk *walk, hu_tensor_kind kind) {
+    uint32_t made = walk->count;
+    for (uint32_t i = 0; i < made; i++) {
+        hu_tensor tensor = walk->tensor[i];
+        bool is_trained = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
+        if (tensor.kind == HU_TENSOR_GRADIENT && is_trained) put(walk, kind, tensor.value);
+    }
+}
+
+hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
+    hu_status st = HU_OK;
+    void *block;
+    *walk = (hu_walk){.graph = graph};
+    HU_TRY(
+        hu_alloc_array(HU_TENSOR_KINDS * (size_t)graph->value_count, sizeof *walk->tensor, &block));
+    walk->tensor = block;
+    for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) {
+        HU_TRY(hu_alloc_array(graph->value_count, sizeof(uint32_t), &block));
+        walk->place[kind] = block;
+        for (hu_value_id v = 0; v < graph->value_count; v++) walk->place[kind][v] = HU_NONE;
+    }
+    walk_forward(walk);
+    walk_backward(walk, more);
+    if (more & HU_WALK_WIRE) walk_wire(walk);
+    if (more & HU_WALK_MOMENTUM) walk_state(walk, HU_TENSOR_MOMENTUM);
+    if (more & HU_WALK_SQUARES) walk_state(walk, HU_TENSOR_SQUARES);
+done:
+    if (st != HU_OK) hu_walk_free(walk);
+    return st;
+}
+
+void hu_walk_free(hu_walk *walk) {
+    hu_free(walk->tensor);
+    for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) hu_free(walk->place[kind]);
+    *walk = (hu_walk){0};
+}
+
+void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
+    static const char *const suffix[] = {
+        "",           ".grad",          ".grad.sum", ".grad.weights",
+        ".grad.wire", ".grad.wire.sum", ".momentum", ".squares"};
+    snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
+             suffix[tensor.kind]);
+}
+
+const hu_edge *hu_tensor_state(const hu_edge_table *edges, hu_tensor tensor) {
+    return &edges->state[tensor.kind - HU_TENSOR_MOMENTUM][tensor.value];
+}
+
+const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_table *edges,
+                                        hu_tensor tensor) {
+    if (tensor.kind == HU_TENSOR_VALUE) return &edges->value[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_SUM) return &edges->grad_sum[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return &edges->grad_weights[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
+    if (hu_tensor_is_state(tensor)) return &hu_tensor_state(edges, tensor)->quantizer;
+    const hu_value_info *value = &graph->value[tensor.value];
+    bool has_any = hu_contribution_count(graph, tensor.value) > 0;
+    uint32_t use = has_any ? hu_contribution_use(graph, tensor.value, 0) : value->uses[0];
+    return &edges->grad[use].quantizer;
+}
+
+hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edges,
+                                 hu_tensor tensor) {
+    const hu_value_info *value = &graph->value[tensor.value];
+    hu_round_counts counts;
+    if (tensor.kind == HU_TENSOR_VALUE) return edges->value[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_SUM) return edges->grad_sum[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WEIGHTS) return edges->grad_weights[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) return edges->wire_sum[tensor.value].counts;
+    if (hu_tensor_is_state(tensor)) return hu_tensor_state(edges, tensor)->counts;
+    hu_round_counts_clear(&counts);
+    for (uint32_t k = 0; k < value->use_count; k++)
+        hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
+    return counts;
+}
+
+/* ---- what a tensor is made of ---- */
+
+typedef struct list {
+    const hu_walk *walk;
+    uint32_t *source;
+    uint32_t room, count;
+} list;
+
+static void add(list *sources, hu_tensor_kind kind, hu_value_id v) {
+    uint32_t place = sources->walk->place[kind][v];
+    if (place == HU_NONE) return;
+    if (sources->count < sources->room) sources->source[sources->count] = place;
+    sources->count++;
+}
+
+static void add_reads(list *sources, const hu_node *node) {
+    for (int i = 0; i < node->n_in; i++)
+        if (!is_handed_on(node, i)) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    for (int j = 0; j < node->n_params; j++) {
+        bool is_buffer = sources->walk->graph->value[node->param[j]].role == HU_VALUE_BUFFER;
+        if (!is_buffer) add(sources, HU_TENSOR_VALUE, node->param[j]);
+    }
+}
+
+/* The gradients that the backward part of a node reads. */
+static void add_gradients(list *sources, const hu_node *node) {
+    /* What is read apart reaches the parameters alone, whose gradients come from the same sums. */
+    for (int i = 0; i < node->n_out; i++) {
+        bool has_sum = sources->walk->place[HU_TENSOR_SUM][node->out[i]] != HU_NONE;
+        add(sources, HU_TENSOR_GRADIENT, node->out[i]);
+        if (has_sum) add(sources, HU_TENSOR_SUM, node->out[i]);
+    }
+}
+
+/* Running statistics follow what their node reads. */
+static void add_statistics(list *sources, const hu_value_info *value) {
+    for (uint32_t k = 0; k < value->use_count; k++) {
+        const hu_node *node =
+            &sources->walk->graph->node[sources->walk->graph->use[value->uses[k]].node];
+        for (int i = 0; i < node->n_in; i++) add(sources, HU_TENSOR_VALUE, node->in[i]);
+    }
+}
+
+/* State of the optimizer is made of the gradient that the update reads. */
+static void add_update(list *sources, hu_value_id v) {
+    static const hu_tensor_kind read[] = {HU_TENSOR_WIRE_SUM, HU_TENSOR_SUM, HU_TENSOR_GRADIENT};
+    for (size_t i = 0; i < sizeof read / sizeof *read && sources->count == 0; i++)
+        add(sources, read[i], v);
+}
+
+uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *source) {
+    const hu_graph *graph = walk->graph;
+    hu_tensor tensor = walk->tensor[place];
+    const hu_value_info *value = &graph->value[tensor.value];
+    list sources = {walk, source, room, 0};
+    bool has_sum = walk->place[HU_TENSOR_SUM][tensor.value] != HU_NONE;
+    if (tensor.kind == HU_TENSOR_SUM || tensor.kind == HU_TENSOR_WEIGHTS)
+        add(&sources, HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_WIRE)
+        add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
+    if (tensor.kind == HU_TENSOR_WIRE_SUM) add(&sources, HU_TENSOR_WIRE, tensor.value);
+    if (hu_tensor_is_state(tensor)) add_update(&sources, tensor.value);
+    if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
+        add_reads(&sources, &graph->node[value->producer]);
+    if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)
+        add_statistics(&sources, value);
+    for (int turn = 0; tensor.kind == HU_TENSOR_GRADIENT && turn < 2; turn++)
+        for (uint32_t k = 0; k < value->use_count; k++) {
+            const hu_node *node = &graph->node[graph->use[value->uses[k]].node];
+            if (!hu_use_has_gradient(graph, value->uses[k])) continue;
+            if (turn == 0 && !is_handed_on(node, graph->use[value->uses[k]].index))
+                add_gradients(&sources, node);
+            else if (turn == 1)
+                add_reads(&sources, node);
+        }
+    return sources.count;
+}

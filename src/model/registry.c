@@ -1,0 +1,321 @@
+#include "model/registry.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "model/families.h"
+#include "op/dropout.h"
+
+/* ---- least ---- */
+
+/* The smallest picture that a network takes, said where one was too small. */
+
+enum { LARGEST = 1024, MESSAGE_BYTES = 1024, PICTURE_RANK = 3 };
+
+/* The picture: the first thing that the model reads. */
+static const hu_shape *picture_of(const hu_model_options *options) {
+    return options->choice ? &options->choice->shapes.value[0] : &options->image;
+}
+
+static void resize(hu_shape *shape, const hu_shape *picture, int64_t side) {
+    if (shape->rank < 2 || shape->extent[0] != picture->extent[0] ||
+        shape->extent[1] != picture->extent[1])
+        return;
+    shape->extent[0] = shape->extent[1] = side;
+}
+
+/* Can it be declared for squares of this side? Label maps are as large as the picture. */
+static bool takes(const hu_model_options *options, hu_model_builder *build, int64_t side) {
+    const hu_shape picture = *picture_of(options);
+    hu_model_options other = *options;
+    hu_task_choice choice;
+    hu_graph *graph;
+    resize(&other.image, &picture, side);
+    if (options->choice) {
+        choice = *options->choice;
+        for (int i = 0; i < choice.shapes.count; i++)
+            resize(&choice.shapes.value[i], &picture, side);
+        other.choice = &choice;
+    }
+    if (hu_graph_create(&graph) != HU_OK) return false;
+    bool is_built = build(&other, graph) == HU_OK;
+    hu_graph_free(graph);
+    return is_built;
+}
+
+/* The least side above `fails`, which is too small; 0: none is known. */
+static int64_t least_above(const hu_model_options *options, hu_model_builder *build,
+                           int64_t fails) {
+    int64_t works = 2 * fails;
+    while (works <= LARGEST && !takes(options, build, works)) {
+        fails = works;
+        works *= 2;
+    }
+    if (works > LARGEST) return 0;
+    while (works - fails > 1) {
+        int64_t middle = (fails + works) / 2;
+        if (takes(options, build, middle))
+            works = middle;
+        else
+            fails = middle;
+    }
+    return works;
+}
+
+hu_status hu_model_say_least(const hu_model_options *options, hu_model_builder *build,
+                             int64_t only) {
+    char message[MESSAGE_BYTES];
+    const hu_shape *picture = picture_of(options);
+    strncpy(message, hu_last_error(), sizeof message - 1);
+    message[sizeof message - 1] = '\0';
+    int64_t lesser = 0, least = 0;
+    if (picture->rank == PICTURE_RANK && !strstr(message, "data.size"))
+        lesser = picture->extent[picture->extent[1] < picture->extent[0]];
+    if (lesser > 0 && only > 0)
+        least = takes(options, build, only) ? only : 0;
+    else if (lesser > 0 && !takes(options, build, lesser))
+        least = least_above(options, build, lesser);
+    if (least == 0) return hu_fail(HU_ERR_SHAPE, "%s", message);
+    return hu_fail(HU_ERR_SHAPE,
+                   "found pictures of %lld x %lld pixels, expected %s%lld x %lld (data.size): %s",
+                   (long long)picture->extent[0], (long long)picture->extent[1],
+                   only > 0 ? "" : "at least ", (long long)least, (long long)least, message);
+}
+
+/* ---- Networks by name ---- */
+
+/* One row for each line of families.h: name, help, the task it is made for, the function that
+ * declares it. */
+const hu_model hu_model_table[] = {
+#define HU_MODEL_ROW(identifier, name, help, task, side)                                           \
+    {name, help, task, side, hu_model_##identifier},
+    HU_MODEL_LIST(HU_MODEL_ROW)
+#undef HU_MODEL_ROW
+};
+const int hu_model_count = (int)(sizeof hu_model_table / sizeof *hu_model_table);
+
+const char *const hu_size_keys[HU_SIZES] = {
+#define HU_SIZE_KEY(identifier, key) key,
+    HU_SIZE_LIST(HU_SIZE_KEY)
+#undef HU_SIZE_KEY
+};
+
+#define HU_MODEL_NAME(identifier, name, help, task, side) name,
+
+/* The names alone, for the search of the nearest. */
+static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
+#undef HU_MODEL_NAME
+
+/* What a name of no model may have been meant to be: files of other programs, and networks that
+ * everybody knows. NULL: nothing is known of it. */
+static const char *model_elsewhere(const char *name) {
+    static const char *const endings[][2] = {
+        {".onnx", "ONNX files cannot be read; a network of one's own is declared in C, see "
+                  "examples/network.c"},
+        {".py", "a network of Python cannot be read; one of one's own is declared in C, see "
+                "examples/network.c"},
+        {".pt", "a file of PyTorch holds no network that can be read; weights for a model of the "
+                "list come by init=FILE.safetensors"},
+        {".pth", "a file of PyTorch holds no network that can be read; weights for a model of the "
+                 "list come by init=FILE.safetensors"},
+        {".safetensors", "weights for a model of the list come by init=FILE.safetensors"}};
+    static const char *const known[][2] = {
+        {"gpt", "the nearest is transformer-lm-s, which predicts the next word"},
+        {"llama", "the nearest is transformer-lm-s, which predicts the next word"},
+        {"bert-large", "the nearest is bert-base"},
+        {"vit", "the nearest is deit-tiny, or deit-s for pictures of 32 pixels"},
+        {"yolo", "the nearest are ssd-s and faster-rcnn-s, which find boxes"},
+        {"unet", "the nearest is fcn-s, which gives every pixel a class"},
+        {"u-net", "the nearest is fcn-s, which gives every pixel a class"},
+        {"efficientnet", "the nearest is mobilenet-v2"},
+        {"densenet", "the nearest is resnet18"},
+        {"wav2vec", "the nearest is ds2-s, which writes what is said"},
+        {"whisper", "the nearest is ds2-s, which writes what is said"},
+        {"esrgan", "the nearest is pan-s, which enlarges pictures"}};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t length = strlen(name), end = strlen(endings[i][0]);
+        if (length > end && strcmp(name + length - end, endings[i][0]) == 0) return endings[i][1];
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(name, known[i][0], strlen(known[i][0])) == 0) return known[i][1];
+    return NULL;
+}
+
+hu_status hu_model_find(const char *name, const hu_model **model) {
+    char nearest[256];
+    for (int i = 0; i < hu_model_count; i++) {
+        *model = &hu_model_table[i];
+        if (strcmp(name, names[i]) == 0) return HU_OK;
+    }
+    if (strcmp(name, HU_OWN_MODEL) == 0)
+        return hu_fail(
+            HU_ERR_UNKNOWN,
+            "model '%s' is one that a program has declared (halfulp/train.h), which alone "
+            "can build it again: hu_training_reopen",
+            name);
+    if (model_elsewhere(name))
+        return hu_fail(HU_ERR_UNKNOWN,
+                       "model '%.100s' is not known: %s; `halfulp help model` lists all", name,
+                       model_elsewhere(name));
+    hu_nearest(name, names, (size_t)hu_model_count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);
+}
+
+static bool is_small(const char *name) {
+    size_t length = strlen(name);
+    return length > 2 && strcmp(name + length - 2, "-s") == 0;
+}
+
+/* The failure to fit the model's task, and which small models learn from such data. */
+static hu_status fits_others(hu_status failed, const char *name, const hu_task *missed,
+                             const hu_dataset *dataset) {
+    enum { MOST = 4 };
+    const hu_model *model;
+    char why[512], others[256] = "";
+    size_t used = 0;
+    int count = 0;
+    snprintf(why, sizeof why, "%s", hu_last_error());
+    bool is_own = hu_model_find(name, &model) == HU_OK && strcmp(model->task, missed->name) == 0;
+    for (int i = 0; is_own && i < hu_model_count && count < MOST; i++) {
+        const hu_task *task;
+        hu_task_shapes shapes;
+        if (!is_small(names[i]) || hu_task_find(hu_model_table[i].task, &task) != HU_OK ||
+            hu_task_fit(task, dataset, &shapes) != HU_OK)
+            continue;
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s%s", count ? ", " : "",
+                                 names[i]);
+        count++;
+    }
+    if (count == 0) return hu_fail(failed, "%s", why);
+    return hu_fail(failed, "%s: model %s does not learn from it; model=NAME with one of %s does",
+                   why, name, others);
+}
+
+/* A task that was asked for wins over the model's own; so does a loss over the task's. */
+hu_status hu_model_choose(const char *name, const hu_task *task, const hu_loss_form *loss,
+                          const hu_dataset *dataset, hu_task_choice *choice) {
+    hu_status st = HU_OK;
+    const hu_model *model;
+    *choice = (hu_task_choice){.task = task, .loss = loss, .beta = 1.0, .real = 1.0f};
+    if (!task) HU_TRY(hu_model_find(name, &model));
+    if (!task) HU_TRY(hu_task_find(model->task, &choice->task));
+    if (!loss) HU_TRY(hu_task_loss(choice->task, "auto", &choice->loss));
+    st = hu_task_fit(choice->task, dataset, &choice->shapes);
+    if (st == HU_ERR_ARGUMENT) st = fits_others(st, name, choice->task, dataset);
+    /* The other losses of rows know nothing of what was mixed in. */
+    if (st == HU_OK && hu_task_mix(choice) >= 0) choice->loss = &hu_loss_mixed_cross_entropy;
+done:
+    return st;
+}
+
+/* A norm that no layer has was asked for in vain. */
+static hu_status check_norm(const hu_model_options *options, const hu_graph *graph) {
+    for (uint32_t n = 0; options->norm == HU_MODEL_NORM_OFF && n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_batch_norm || graph->node[n].op == &hu_op_range_norm)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "model.norm: found off with a network that has '%s', expected batch",
+                           graph->node[n].name);
+    if (options->norm != HU_MODEL_NORM_RANGE) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_range_norm) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "model.norm: found range with a model that has no norms, expected batch");
+}
+
+/* A share that nothing takes up would be asked for in vain. */
+static hu_status check_dropout(const hu_model_options *options, const hu_graph *graph) {
+    if (!(options->dropout > 0.0)) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_dropout_attrs *attrs = graph->node[n].attrs;
+        if (graph->node[n].op == &hu_op_dropout && attrs->probability == (float)options->dropout)
+            return HU_OK;
+    }
+    return hu_fail(HU_ERR_ARGUMENT, "model.dropout: found %g, expected auto or 0: %s",
+                   options->dropout,
+                   options->own ? "a network of a file has its own" : "this model has no dropout");
+}
+
+/* The same of branches. */
+static hu_status check_drop_path(const hu_model_options *options, const hu_graph *graph) {
+    if (!(options->drop_path > 0.0)) return HU_OK;
+    for (uint32_t n = 0; n < graph->node_count; n++)
+        if (graph->node[n].op == &hu_op_drop_path) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "model.drop_path: found %g, expected 0: %s", options->drop_path,
+                   options->own ? "a network of a file has its own"
+                                : "this model leaves no branch out; deit-tiny and deit-s do");
+}
+
+/* Sizes that the model has not read were asked for in vain. */
+static hu_status check_sizes(const hu_model_options *options, unsigned read) {
+    for (int s = 0; s < HU_SIZES; s++)
+        if (options->sizes.chosen[s] && !(read >> s & 1u))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "model.%s: found a number, expected 0: model '%s' has no such size",
+                           hu_size_keys[s], options->name);
+    if (options->sizes.bands > 0 && !(read >> HU_SIZES & 1u))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "model.bands: found %d, expected none: model '%s' has no words in bands",
+                       options->sizes.bands, options->name);
+    return HU_OK;
+}
+
+hu_status hu_model_widen(const hu_model_sizes *sizes, hu_task_choice *choice) {
+    int64_t words = sizes->chosen[HU_SIZE_VOCAB], *outputs = &choice->shapes.outputs;
+    if (words == 0 || choice->task->kind != HU_LOSS_ROWS) return HU_OK;
+    if (words < *outputs)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "model.vocab: found %lld, expected 0 or at least %lld, the words of the data",
+            (long long)words, (long long)*outputs);
+    *outputs = words;
+    return HU_OK;
+}
+
+/* Networks that learn against each other make pictures of one size. */
+static hu_status say_least(const hu_model_options *options, const hu_model *model) {
+    bool is_of_one_size = strcmp(model->task, hu_task_gan.name) == 0;
+    return hu_model_say_least(options, model->build, is_of_one_size ? model->side : 0);
+}
+
+hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
+    hu_status st = HU_OK;
+    const hu_model *model = NULL;
+    unsigned read = 0;
+    hu_model_options reading = *asked;
+    const hu_model_options *options = &reading;
+    reading.read_sizes = &read;
+    *graph = NULL;
+    if (!options->own) HU_TRY(hu_model_find(options->name, &model));
+    /* Written so that a NaN fails too. 64 keeps channels far from the end of the integers. */
+    if (!(options->width > 0.0) || options->width > 64.0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "width %g of model '%s', expected more than 0 and at most 64",
+                       options->width, options->name);
+    if (!options->choice && options->classes < 2)
+        return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
+                       (long long)options->classes);
+    HU_TRY(hu_graph_create(graph));
+    st = options->own
+             ? hu_own_net_build(options->own, options->choice, options->splits_bias, *graph)
+             : model->build(options, *graph);
+    if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
+    if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
+    HU_TRY(st);
+    HU_TRY(check_sizes(options, read));
+    HU_TRY(check_norm(options, *graph));
+    HU_TRY(check_dropout(options, *graph));
+    HU_TRY(check_drop_path(options, *graph));
+    if (options->choice) st = hu_task_check(options->choice, *graph);
+    if (st != HU_OK) HU_TRY(hu_fail_within(st, "model '%s': ", options->name));
+    /* Checks what only a whole graph can tell; no node is added from here on. */
+    HU_TRY(hu_graph_finish(*graph));
+done:
+    if (st != HU_OK) {
+        hu_graph_free(*graph);
+        *graph = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,386 @@
+#include "op/concat.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "kernel/fused/fused.h"
+#include "kernel/reduce/channel.h"
+#include "op/op.h"
+
+/* ---- Attributes of the operations that join or part values ---- */
+
+/* Numbers of an array of the call: [count, shape]. */
+static int64_t call_elements(const hu_op_call *call, const hu_shape *shape) {
+    return call->count * hu_shape_elements(shape);
+}
+
+static void copy(float *to, const float *from, int64_t count) {
+    memcpy(to, from, (size_t)count * sizeof *to);
+}
+
+/* ---- add: y = ((in0 + in1) + in2) + ... ---- */
+
+/* n inputs of one shape */
+static hu_status add_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_same("add", n_in, in);
+}
+
+/* in[i] [count, shape] -> out[0]; from left to right, each sum rounded to float32. */
+static void add_forward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    hu_fused()->add(n, call->in[0], call->in[1], call->out[0]);
+    for (int i = 2; i < call->info->n_in; i++)
+        hu_fused()->add(n, call->out[0], call->in[i], call->out[0]);
+}
+
+/* The last addition and the relu are one pass: bits [count, shape]. */
+static void add_forward_relu(const hu_op_call *call, uint8_t *bits) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    const float *left = call->in[0];
+    for (int i = 1; i < call->info->n_in - 1; i++, left = call->out[0])
+        hu_fused()->add(n, left, call->in[i], call->out[0]);
+    hu_fused()->add_relu(n, left, call->in[call->info->n_in - 1], call->out[0], bits);
+}
+
+/* dout[0] -> every din, unchanged; where they share memory, nothing is moved. */
+static void add_backward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    for (int i = 0; i < call->info->n_in; i++)
+        if (call->din[i] && call->din[i] != call->dout[0]) copy(call->din[i], call->dout[0], n);
+}
+
+const hu_op hu_op_add = {.name = "add",
+                         .keeps_rows = true,
+                         .min_in = 2,
+                         .max_in = -1,
+                         .is_cheap = true,
+                         .in_place = true,
+                         .selects_gradient = true,
+                         .copies_gradient = true,
+                         .shape = add_shape,
+                         .saves = HU_SAVE_NOTHING,
+                         .forward = add_forward,
+                         .forward_relu = add_forward_relu,
+                         .backward = add_backward};
+
+/* ---- mul: y = in0 * in1 ---- */
+
+static hu_status mul_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_same("mul", n_in, in);
+}
+
+static void multiply(int64_t n, const float *restrict a, const float *restrict b,
+                     float *restrict y) {
+    for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+}
+
+/* a, b [count, shape] -> y */
+static void mul_forward(const hu_op_call *call) {
+    multiply(call_elements(call, &call->info->in[0]), call->in[0], call->in[1], call->out[0]);
+}
+
+/* da = dy * b, db = dy * a */
+static void mul_backward(const hu_op_call *call) {
+    int64_t n = call_elements(call, &call->info->in[0]);
+    for (int i = 0; i < 2; i++)
+        if (call->din[i]) multiply(n, call->dout[0], call->in[1 - i], call->din[i]);
+}
+
+const hu_op hu_op_mul = {.name = "mul",
+                         .keeps_rows = true,
+                         .min_in = 2,
+                         .max_in = 2,
+                         .shape = mul_shape,
+                         .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
+                         .forward = mul_forward,
+                         .backward = mul_backward};
+
+/* ---- concat and split along the last or the first extent: copies of [rows, part] to and from
+ * [rows, whole]; along the first one a row is a sample ---- */
+
+/* from [rows, part] -> the first columns of to [rows, whole] */
+static void put_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
+    for (int64_t r = 0; r < rows; r++) copy(to + r * whole, from + r * part, part);
+}
+
+/* The first columns of from [rows, whole] -> to [rows, part] */
+static void take_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
+    for (int64_t r = 0; r < rows; r++) copy(to + r * part, from + r * whole, part);
+}
+
+static bool concat_is_of_rows(const void *attrs) {
+    const hu_concat_attrs *a = attrs;
+    return a && a->rows;
+}
+
+static bool split_is_of_rows(const void *attrs) {
+    const hu_split_attrs *a = attrs;
+    return a->rows;
+}
+
+/* The extent that is joined or parted. */
+static int axis_of(bool of_rows, const hu_shape *shape) {
+    return of_rows ? 0 : shape->rank - 1;
+}
+
+static const char *axis_name(bool of_rows) {
+    return of_rows ? "first" : "last";
+}
+
+/* Numbers of a shape that lie behind each other in the copies. */
+static int64_t columns_of(bool of_rows, const hu_shape *shape) {
+    return of_rows ? hu_shape_elements(shape) : hu_channels(shape);
+}
+
+/* in[i] [.., C_i] -> [.., sum of the C_i]; rows: [T_i, ..] -> [sum of the T_i, ..] */
+static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    hu_status st;
+    int64_t extent = 0;
+    bool of_rows = concat_is_of_rows(attrs);
+    int axis = axis_of(of_rows, &in[0]);
+    for (int i = 0; i < n_in; i++) {
+        HU_TRY(hu_expect_rank_least("concat", &in[i], 1));
+        /* Inputs may differ in one extent alone: compare them as if it were equal. */
+        hu_shape like[2] = {in[0], in[i]};
+        if (in[i].rank == in[0].rank) like[1].extent[axis] = in[0].extent[axis];
+        if (hu_expect_same("concat", 2, like) != HU_OK)
+            return hu_fail(HU_ERR_SHAPE,
+                           "concat: input %d differs from input 0 in more than the %s extent", i,
+                           axis_name(of_rows));
+        if (!hu_add_i64(extent, in[i].extent[axis], &extent))
+            return hu_fail(HU_ERR_SHAPE, "concat: the %s extents together do not fit 63 bits",
+                           axis_name(of_rows));
+    }
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[axis] = extent;
+    st = hu_shape_check(out);
+done:
+    return st;
+}
+
+/* in[i] [rows, part i] -> out[0] [rows, whole], in the order of the inputs. */
+static void concat_forward(const hu_op_call *call) {
+    bool of_rows = concat_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->out[0]) / whole;
+    for (int i = 0; i < call->info->n_in; i++) {
+        int64_t part = columns_of(of_rows, &call->info->in[i]);
+        put_columns(rows, whole, part, call->in[i], call->out[0] + at);
+        at += part;
+    }
+}
+
+/* dout[0] -> din[i]: the columns that came from input i. */
+static void concat_backward(const hu_op_call *call) {
+    bool of_rows = concat_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->out[0]) / whole;
+    for (int i = 0; i < call->info->n_in; i++) {
+        int64_t part = columns_of(of_rows, &call->info->in[i]);
+        if (call->din[i]) take_columns(rows, whole, part, call->dout[0] + at, call->din[i]);
+        at += part;
+    }
+}
+
+static const hu_attribute concat_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_concat_attrs, rows), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_concat = {.name = "concat",
+                            .keeps_rows = true,
+                            .attrs_bytes = sizeof(hu_concat_attrs),
+                            .attributes = concat_attributes,
+                            .min_in = 1,
+                            .max_in = -1,
+                            .shape = concat_shape,
+                            .saves = HU_SAVE_NOTHING,
+                            .forward = concat_forward,
+                            .backward = concat_backward};
+
+/* in [.., C] -> [.., first], [.., C - first]; rows: in [T, ..] -> [first, ..], [T - first, ..] */
+static hu_status split_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                             hu_shape *out) {
+    hu_status st;
+    const hu_split_attrs *a = attrs;
+    int axis = axis_of(a->rows, in);
+    (void)n_in;
+    HU_TRY(hu_expect_rank_least("split", in, 1));
+    if (a->first < 1 || a->first >= in->extent[axis])
+        return hu_fail(HU_ERR_SHAPE,
+                       "split: first part of %" PRId64 " of %" PRId64
+                       " %s, expected at least 1 in each part",
+                       a->first, in->extent[axis], a->rows ? "rows" : "channels");
+    *n_out = 2;
+    out[0] = out[1] = in[0];
+    out[0].extent[axis] = a->first;
+    out[1].extent[axis] = in->extent[axis] - a->first;
+done:
+    return st;
+}
+
+/* x [rows, whole] -> out[0] [rows, first part], out[1] [rows, rest] */
+static void split_forward(const hu_op_call *call) {
+    bool of_rows = split_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->in[0]) / whole;
+    for (int i = 0; i < 2; i++) {
+        int64_t part = columns_of(of_rows, &call->info->out[i]);
+        if (call->out[i]) take_columns(rows, whole, part, call->in[0] + at, call->out[i]);
+        at += part;
+    }
+}
+
+/* An output that nobody reads has no gradient: its part is zero. */
+static void split_backward(const hu_op_call *call) {
+    bool of_rows = split_is_of_rows(call->info->attrs);
+    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
+    int64_t rows = call_elements(call, &call->info->in[0]) / whole;
+    if (!call->din[0]) return;
+    for (int i = 0; i < 2; i++) {
+        int64_t part = columns_of(of_rows, &call->info->out[i]);
+        float *to = call->din[0] + at;
+        if (call->dout[i])
+            put_columns(rows, whole, part, call->dout[i], to);
+        else
+            for (int64_t r = 0; r < rows; r++) memset(to + r * whole, 0, (size_t)part * sizeof *to);
+        at += part;
+    }
+}
+
+static const hu_attribute split_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), NAN},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_split_attrs, rows), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_split = {.name = "split",
+                           .keeps_rows = true,
+                           .attrs_bytes = sizeof(hu_split_attrs),
+                           .attributes = split_attributes,
+                           .min_in = 1,
+                           .max_in = 1,
+                           .shape = split_shape,
+                           .saves = HU_SAVE_NOTHING,
+                           .forward = split_forward,
+                           .backward = split_backward};
+
+/* ---- bias: y = x + b[channel] ---- */
+
+static hu_status bias_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = in[0];
+    return hu_expect_rank_least("bias", in, 1);
+}
+
+static hu_status bias_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                             int *count) {
+    const hu_bias_attrs *a = attrs;
+    list[0] = (hu_param_decl){.suffix = "bias",
+                              .shape = {.rank = 1, .extent = {hu_channels(in)}},
+                              .init = a->bias_init,
+                              .trained = true};
+    *count = 1;
+    return HU_OK;
+}
+
+static size_t bias_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)state;
+    return pass == HU_FORWARD ? 0 : hu_channel_total_scratch_bytes(hu_channels(&info->in[0]));
+}
+
+/* x [rows, C], b [C] -> y [rows, C] */
+static void bias_forward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    int64_t rows = call_elements(call, &call->info->in[0]) / channels;
+    for (int64_t r = 0; r < rows; r++)
+        hu_fused()->add(channels, call->in[0] + r * channels, call->param[0],
+                        call->out[0] + r * channels);
+}
+
+/* dx = dy; db [C] = sum of the rows of dy, in the order of hu_channel_totals. */
+static void bias_backward(const hu_op_call *call) {
+    int64_t channels = hu_channels(&call->info->in[0]);
+    int64_t n = call_elements(call, &call->info->in[0]);
+    if (call->din[0] && call->din[0] != call->dout[0]) copy(call->din[0], call->dout[0], n);
+    if (!call->dparam || !call->dparam[0]) return;
+    hu_channel_totals(n / channels, channels, call->dout[0], call->adds_dparam, call->scratch,
+                      call->dparam[0]);
+}
+
+const hu_op hu_op_bias = {.name = "bias",
+                          .keeps_rows = true,
+                          .attrs_bytes = sizeof(hu_bias_attrs),
+                          .min_in = 1,
+                          .max_in = 1,
+                          .is_cheap = true,
+                          .in_place = true,
+                          .copies_gradient = true,
+                          .shape = bias_shape,
+                          .params = bias_params,
+                          .saves = HU_SAVE_NOTHING,
+                          .scratch_bytes = bias_scratch_bytes,
+                          .forward = bias_forward,
+                          .backward = bias_backward,
+                          .dparam_per_chunk = true};
+
+/* ---- add row ---- */
+
+/* add_row: one row is added to each of many: what attention compares with every word. */
+
+enum { ROWS, ROW };
+
+/* rows [S, C], row [C] -> [S, C] */
+static hu_status shape(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out) {
+    (void)attrs, (void)n_in;
+    hu_status st = hu_expect_rank("add_row", &in[ROWS], 2);
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = in[ROWS];
+    return hu_expect_same("add_row", 2, (hu_shape[]){{1, {hu_channels(&in[ROWS])}}, in[ROW]});
+}
+
+static void forward(const hu_op_call *call) {
+    int64_t rows = call->info->in[ROWS].extent[0], n = call->info->in[ROWS].extent[1];
+    for (int64_t r = 0; r < call->count * rows; r++)
+        hu_fused()->add(n, call->in[ROWS] + r * n, call->in[ROW] + r / rows * n,
+                        call->out[0] + r * n);
+}
+
+/* drows = dy; drow = sum of the rows of dy, s ascending, in double */
+static void backward(const hu_op_call *call) {
+    int64_t rows = call->info->in[ROWS].extent[0], n = call->info->in[ROWS].extent[1];
+    const float *dy = call->dout[0];
+    for (int64_t k = 0; call->din[ROWS] && k < call->count * rows * n; k++)
+        call->din[ROWS][k] = dy[k];
+    for (int64_t s = 0; call->din[ROW] && s < call->count; s++, dy += rows * n)
+        for (int64_t c = 0; c < n; c++) {
+            double sum = 0.0;
+            for (int64_t r = 0; r < rows; r++) sum += (double)dy[r * n + c];
+            call->din[ROW][s * n + c] = (float)sum;
+        }
+}
+
+const hu_op hu_op_add_row = {.name = "add_row",
+                             .min_in = 2,
+                             .max_in = 2,
+                             .held = 1u << ROWS,
+                             .keeps_rows = true,
+                             .shape = shape,
+                             .forward = forward,
+                             .backward = backward};

@@ -1,0 +1,188 @@
+#include "op/reshape.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "op/op.h"
+#include "op/sequence.h"
+
+/* ---- Attributes of the views ---- */
+
+/* x of any shape -> y [elements] */
+static hu_status flatten_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                               hu_shape *out) {
+    (void)attrs, (void)n_in;
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 1, .extent = {hu_shape_elements(in)}};
+    return HU_OK;
+}
+
+/* An executor that lets the view share its input's memory passes equal pointers. */
+static void move(const hu_op_call *call, float *to, const float *from) {
+    size_t bytes = (size_t)(call->count * hu_shape_elements(&call->info->in[0])) * sizeof *to;
+    if (to && to != from) memcpy(to, from, bytes);
+}
+
+/* out[0] and in[0] hold the same count x elements numbers in the same order. */
+static void view_forward(const hu_op_call *call) {
+    move(call, call->out[0], call->in[0]);
+}
+
+static void view_backward(const hu_op_call *call) {
+    move(call, call->din[0], call->dout[0]);
+}
+
+const hu_op hu_op_flatten = {.name = "flatten",
+                             .keeps_rows = true,
+                             .min_in = 1,
+                             .max_in = 1,
+                             .is_view = true,
+                             .shape = flatten_shape,
+                             .saves = HU_SAVE_NOTHING,
+                             .forward = view_forward,
+                             .backward = view_backward};
+
+/* x of any shape -> y of the shape that the attributes say */
+static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                               hu_shape *out) {
+    enum { SHAPE_TEXT = 176 };
+    char found[SHAPE_TEXT], wanted[SHAPE_TEXT];
+    const hu_reshape_attrs *a = attrs;
+    (void)n_in;
+    hu_status st = hu_shape_check(&a->shape);
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = a->shape;
+    if (hu_shape_elements(in) == hu_shape_elements(&a->shape)) return HU_OK;
+    hu_shape_print(in, found, sizeof found);
+    hu_shape_print(&a->shape, wanted, sizeof wanted);
+    return hu_fail(HU_ERR_SHAPE,
+                   "reshape: the input is %s, which has another number of elements "
+                   "than %s",
+                   found, wanted);
+}
+
+static const hu_attribute reshape_attributes[] = {
+    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_reshape_attrs, shape), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_reshape = {.name = "reshape",
+                             .keeps_rows = true,
+                             .attrs_bytes = sizeof(hu_reshape_attrs),
+                             .min_in = 1,
+                             .max_in = 1,
+                             .is_view = true,
+                             .attributes = reshape_attributes,
+                             .shape = reshape_shape,
+                             .saves = HU_SAVE_NOTHING,
+                             .forward = view_forward,
+                             .backward = view_backward};
+
+/* next, initial [of one step], lengths [] -> as initial. next is declared behind this node. */
+static hu_status previous_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    (void)attrs;
+    *n_out = 1;
+    out[0] = in[1];
+    return hu_expect_lengths("previous", 2, n_in, in);
+}
+
+const hu_op hu_op_previous = {.name = "previous",
+                              .min_in = 2,
+                              .max_in = 3,
+                              .is_view = true,
+                              .is_previous = true,
+                              .shape = previous_shape,
+                              .saves = HU_SAVE_NOTHING};
+
+/* ---- transpose: rows and columns of the last two extents change places ---- */
+
+/* x [.., R, C] -> y [.., C, R] */
+static hu_status transpose_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                 hu_shape *out) {
+    (void)attrs, (void)n_in;
+    hu_status st = hu_expect_rank_least("transpose", in, 2);
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[in->rank - 2] = in->extent[in->rank - 1];
+    out[0].extent[in->rank - 1] = in->extent[in->rank - 2];
+    return HU_OK;
+}
+
+/* from [count, rows, columns] -> to [count, columns, rows] */
+static void exchange(int64_t count, int64_t rows, int64_t columns, const float *from, float *to) {
+    for (int64_t i = 0; i < count; i++, from += rows * columns, to += rows * columns)
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++) to[c * rows + r] = from[r * columns + c];
+}
+
+/* Matrices of a call. */
+static int64_t matrices(const hu_op_call *call, const hu_shape *shape) {
+    const int64_t *last = shape->extent + shape->rank - 2;
+    return call->count * (hu_shape_elements(shape) / (last[0] * last[1]));
+}
+
+static void transpose_forward(const hu_op_call *call) {
+    const hu_shape *in = &call->info->in[0];
+    const int64_t *last = in->extent + in->rank - 2;
+    exchange(matrices(call, in), last[0], last[1], call->in[0], call->out[0]);
+}
+
+static void transpose_backward(const hu_op_call *call) {
+    const hu_shape *in = &call->info->in[0];
+    const int64_t *last = in->extent + in->rank - 2;
+    if (call->din[0]) exchange(matrices(call, in), last[1], last[0], call->dout[0], call->din[0]);
+}
+
+const hu_op hu_op_transpose = {.name = "transpose",
+                               .min_in = 1,
+                               .max_in = 1,
+                               .selects_input = true,
+                               .selects_gradient = true,
+                               .shape = transpose_shape,
+                               .saves = HU_SAVE_NOTHING,
+                               .forward = transpose_forward,
+                               .backward = transpose_backward};
+
+/* ---- Attributes of zeros and carried ---- */
+
+/* -> [numbers] */
+static hu_status zeros_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                             hu_shape *out) {
+    const hu_zeros_attrs *a = attrs;
+    (void)n_in, (void)in;
+    *n_out = 1;
+    out[0] = (hu_shape){.rank = 1, .extent = {a->numbers}};
+    if (a->numbers > 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "zeros: found %lld numbers, expected at least 1",
+                   (long long)a->numbers);
+}
+
+static void zeros_forward(const hu_op_call *call) {
+    int64_t n = call->count * hu_shape_elements(&call->info->out[0]);
+    memset(call->out[0], 0, (size_t)n * sizeof(float));
+}
+
+static const hu_attribute zeros_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_zeros_attrs, numbers), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+const hu_op hu_op_zeros = {.name = "zeros",
+                           .attrs_bytes = sizeof(hu_zeros_attrs),
+                           .attributes = zeros_attributes,
+                           .makes_facts = true,
+                           .shape = zeros_shape,
+                           .saves = HU_SAVE_NOTHING,
+                           .forward = zeros_forward};
+
+const hu_op hu_op_carried = {.name = "carried",
+                             .attrs_bytes = sizeof(hu_zeros_attrs),
+                             .attributes = zeros_attributes,
+                             .makes_facts = true,
+                             .is_carried = true,
+                             .shape = zeros_shape,
+                             .saves = HU_SAVE_NOTHING};

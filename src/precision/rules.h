@@ -1,0 +1,96 @@
+/* precision/rules.h - the roles of tensors, and rules that give formats and accumulators by glob.
+ */
+#ifndef HU_PRECISION_RULES_H
+#define HU_PRECISION_RULES_H
+#include <stdbool.h>
+
+#include <halfulp/status.h>
+
+#include "graph/edge.h"
+
+/* ---- What a tensor is for, as far as formats care ---- */
+
+typedef enum hu_role {
+    HU_ROLE_ACT,
+    HU_ROLE_ACT_GRAD,
+    HU_ROLE_WEIGHT,
+    HU_ROLE_WEIGHT_GRAD,
+    HU_ROLE_COUNT
+} hu_role;
+
+/* How lists of formats by role begin each entry: "w=F,act=F,grad=F,wgrad=F", in that order. */
+typedef struct hu_role_key {
+    const char *key;
+    hu_role role;
+} hu_role_key;
+
+extern const hu_role_key hu_role_keys[HU_ROLE_COUNT];
+
+/* "act", "act.grad", "weight", "weight.grad": how rules call them. */
+extern const char *const hu_role_names[HU_ROLE_COUNT];
+
+/* True if name matches the glob pattern (* any run, ? any one character). */
+bool hu_glob_match(const char *pattern, const char *name);
+
+/* ---- rule ---- */
+
+/* "PATTERN: CHOICE": what rules about tensors and rules about products share. */
+
+/* The words of one rule. */
+typedef struct hu_rule {
+    char *text;    /* as the user wrote it, for messages */
+    char *pattern; /* what stands before the first colon, without spaces around it */
+} hu_rule;
+
+/* Takes a rule apart; *choice is what stands behind the colon and its spaces, inside of text.
+ * HU_ERR_PARSE says that form ("PATTERN: FORMAT") was expected. Owner frees with hu_rule_free. */
+hu_status hu_rule_read(const char *text, const char *form, hu_rule *rule, const char **choice);
+void hu_rule_free(hu_rule *rule);
+
+/* ---- accumulate ---- */
+
+/* Which product gets which accumulator: one for all, and rules by layer.
+ */
+
+/* One rule: products whose layer, or layer and product, match the pattern; later rules win. */
+typedef struct hu_accumulator_rule {
+    hu_rule words;
+    bool chosen; /* false: float32 in the order of kernel/conv/conv.h */
+    hu_accumulator accumulator;
+} hu_accumulator_rule;
+
+/* What `accumulator=` and its sub-keys say. */
+typedef struct hu_accumulators {
+    bool chosen; /* of products that no rule names */
+    hu_accumulator accumulator;
+    hu_accumulator_rule *rules;
+    uint32_t rule_count;
+    int64_t count_every; /* steps between those that count subnormal accumulators; 0: none */
+} hu_accumulators;
+
+/* Reads "fp32" (float32 without one) or an accumulator as hu_accumulator_parse does; keeps
+ * the rules. Errors as there; *accumulators is then unchanged. */
+hu_status hu_accumulators_parse(const char *text, hu_semantics semantics,
+                                hu_accumulators *accumulators);
+
+/* Adds "PATTERN: ACCUMULATOR", split at the first colon. The pattern is a glob (* and ?) over
+ * layers
+ * ("layer1.0.conv1", "fc") or over their single products ("*.forward", "conv1.input_grad",
+ * "layer1.*.weight_grad"). On failure the rules stay as they were. */
+hu_status hu_accumulators_add_rule(hu_accumulators *accumulators, const char *text,
+                                   hu_semantics semantics);
+
+/* "exact", "f32fma", "cpd" -> semantics; HU_ERR_UNKNOWN. */
+hu_status hu_semantics_parse(const char *text, hu_semantics *semantics);
+
+/* Writes the choice into the edge table. A rule that matches nothing: HU_ERR_UNKNOWN with the three
+ * nearest names of layers and products. */
+hu_status hu_accumulators_write(const hu_accumulators *accumulators, const hu_graph *graph,
+                                hu_edge_table *edges);
+
+/* Whether step counts accumulators. */
+bool hu_accumulators_count(const hu_accumulators *accumulators, int64_t step);
+
+void hu_accumulators_free(hu_accumulators *accumulators);
+
+#endif
