@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "config/used.h"
-#include "show/colour.h"
-#include "show/stdout.h"
+#include "config/unused_keys.h"
+#include "show/table.h"
+#include "show/terminal.h"
 
 /* Keys that each kernel reads. */
 #define OF_ALL "bench.kernel", "bench.seconds", "run.repeat", "run.threads", "run.quiet", "out.file"

@@ -1,8 +1,8 @@
 #include "bench/bitops.h"
 
 #include "base/error.h"
-#include "report/bits.h"
-#include "show/stdout.h"
+#include "report/bit_schedule.h"
+#include "show/table.h"
 #include "train/prepare.h"
 #include "train/trainer.h"
 

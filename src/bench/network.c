@@ -2,9 +2,9 @@
 #include "bench/network.h"
 
 #include "base/error.h"
-#include "report/advice.h"
-#include "session/advice.h"
-#include "show/stdout.h"
+#include "report/network_advice.h"
+#include "session/comm_study.h"
+#include "show/table.h"
 #include "train/prepare.h"
 
 /* Whether the user left open what the network sees. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "show/colour.h"
+#include "show/terminal.h"
 
 static bool is_told;
 

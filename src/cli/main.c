@@ -21,7 +21,7 @@
 #include "comm/transport.h"
 #include "manual/manual.h"
 #include "show/json.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 enum { VERBS_MOST = 64, NEAREST_BYTES = 256 };
 

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "journal/owned.h"
-#include "journal/runs.h"
+#include "journal/folder.h"
+#include "journal/run_list.h"
 
 /* Keys that name a file to write. */
 static const char *const keys[] = {"out.file", "out.page", "out.pictures"};

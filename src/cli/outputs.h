@@ -6,7 +6,7 @@
 /* Looks at every key of the command that names an output (out.file, out.page, out.pictures,
  * run.dir) as it was asked for: HU_ERR_ARGUMENT where that is, by whatever name or link,
  *
- *   - a file of a run: all that the folder's own names say (journal/owned.h), but for the one that
+ *   - a file of a run: all that the folder's own names say (journal/folder.h), but for the one that
  *     the verb makes itself (RUN/report.html of report, RUN/weights.safetensors of export)
  *   - a file that the command names as an input, by a subject, a key or config=, or that a run
  * which it names was given so

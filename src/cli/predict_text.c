@@ -8,8 +8,8 @@
 #include "base/memory.h"
 #include "base/text_file.h"
 #include "cli/progress.h"
-#include "session/prompted.h"
-#include "show/stdout.h"
+#include "session/evaluation.h"
+#include "show/table.h"
 
 /* Owner frees *text with hu_free, also on failure. */
 static hu_status read_stdin(char **text, size_t *bytes) {

@@ -3,7 +3,7 @@
 #define HU_CLI_PREDICT_TEXT_H
 #include "config/config.h"
 
-/* Prints what the run that is the first subject puts behind predict.text (session/prompted.h).
+/* Prints what the run that is the first subject puts behind predict.text (session/evaluation.h).
  * HU_ERR_MISSING, HU_ERR_IO: of the file of the text, or of standard input. */
 hu_status hu_predict_text(hu_config *config);
 

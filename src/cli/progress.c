@@ -10,9 +10,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "journal/result.h"
-#include "show/colour.h"
-#include "show/duration.h"
-#include "show/fixed.h"
+#include "show/terminal.h"
 
 /* When the last line was printed. One training at a time prints, so that one copy will do. */
 static double last; /* seconds */

@@ -2,7 +2,7 @@
 #ifndef HU_CLI_PROGRESS_H
 #define HU_CLI_PROGRESS_H
 #include "config/config.h"
-#include "session/listener.h"
+#include "session/messages.h"
 
 /* The program's listener. Messages are lines. Unless run.quiet is on (auto: --json, and stderr is
  * no terminal) there are lines of what is about to be trained, and one for every epoch. On a

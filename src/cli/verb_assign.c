@@ -9,7 +9,7 @@
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "journal/folder.h"
-#include "show/stdout.h"
+#include "show/table.h"
 #include "sweep/assign.h"
 
 static hu_status run_assign(hu_config *config, int *exit_code) {

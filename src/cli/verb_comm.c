@@ -9,8 +9,8 @@
 #include "cli/progress.h"
 #include "cli/verb.h"
 #include "report/reductions.h"
-#include "session/study.h"
-#include "show/stdout.h"
+#include "session/comm_study.h"
+#include "show/table.h"
 
 /* Every process has the result; that of worker 0 tells it. */
 static hu_status tell(const hu_config *config, const hu_comm_study *study) {

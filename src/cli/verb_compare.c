@@ -7,9 +7,9 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "report/report.h"
-#include "show/colour.h"
 #include "show/json.h"
-#include "show/stdout.h"
+#include "show/table.h"
+#include "show/terminal.h"
 #include "sweep/compare.h"
 
 /* The table, or with --json the object that compare.json holds too. */

@@ -22,7 +22,7 @@
 #include "base/rng.h"
 #include "cli/verb.h"
 #include "product/onednn.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 /* Numbers for each format and mode, and bytes of a line. */
 enum { VALUES = 4096, TEXT_BYTES = 512 };

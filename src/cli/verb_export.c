@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 #include "session/saved_run.h"
 #include "show/json.h"
-#include "show/stdout.h"
+#include "show/table.h"
 #include "train/weights.h"
 
 enum { WORD_BYTES = 1024 }; /* of a path in a command that is proposed */

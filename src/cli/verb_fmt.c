@@ -14,8 +14,8 @@
 #include "cli/fmt_stream.h"
 #include "cli/verb.h"
 #include "report/formats.h"
-#include "report/recorded_tensor.h"
-#include "show/stdout.h"
+#include "report/load.h"
+#include "show/table.h"
 
 /* All named formats, then the block formats. */
 static hu_status print_list(void) {

@@ -9,9 +9,8 @@
 #include "base/memory.h"
 #include "bench/accumulators.h"
 #include "cli/verb.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 #include "show/json.h"
-#include "show/stdout.h"
 #include "show/table.h"
 #include "tensor/quantizer.h"
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/verb.h"
 #include "manual/manual.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 static const char *const no_flags[] = {NULL};
 

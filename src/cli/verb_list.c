@@ -5,10 +5,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/verb.h"
-#include "config/used.h"
-#include "journal/listing.h"
+#include "config/unused_keys.h"
+#include "journal/run_list.h"
 #include "manual/topics.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 static const char *const no_keys[] = {NULL};
 

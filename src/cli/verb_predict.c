@@ -11,14 +11,13 @@
 #include "cli/predict_text.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 #include "data/directory.h"
-#include "session/answers.h"
-#include "session/pictures.h"
-#include "session/said.h"
+#include "session/predictions.h"
+#include "session/sample_images.h"
 #include "session/saved_run.h"
 #include "show/json.h"
-#include "show/stdout.h"
+#include "show/table.h"
 #include "task/task.h"
 
 /* Rows that a terminal shows without being asked for more; files of one call. */

@@ -9,7 +9,7 @@
 #include "report/report.h"
 #include "show/html.h"
 #include "show/json.h"
-#include "show/stdout.h"
+#include "show/table.h"
 #include "sweep/jobs.h"
 
 /* Runs of one page: what a shell's pattern may expand to. */

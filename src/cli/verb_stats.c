@@ -6,13 +6,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cli/verb.h"
-#include "config/used.h"
-#include "explain/opened.h"
-#include "explain/range.h"
-#include "journal/largest.h"
+#include "config/unused_keys.h"
+#include "explain/range_study.h"
+#include "explain/run_record.h"
+#include "journal/collapse.h"
 #include "report/tensor_curve.h"
 #include "show/json.h"
-#include "show/stdout.h"
 #include "show/table.h"
 
 /* Two ways to split 16 bits: for precision, or for range. */

@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 #include "journal/follow.h"
-#include "journal/progress_text.h"
-#include "show/stdout.h"
+#include "journal/progress.h"
+#include "show/table.h"
 
 enum { POLL_NANOSECONDS = 200000000, EXIT_INTERRUPTED = 130 };
 

@@ -5,13 +5,8 @@
 
 #include "cli/why_print.h"
 #include "explain/closest.h"
-#include "explain/deaths.h"
-#include "explain/followed.h"
-#include "explain/loss_words.h"
-#include "explain/state_words.h"
-#include "explain/sums.h"
-#include "explain/sums_words.h"
-#include "explain/wire_words.h"
+#include "explain/failures.h"
+#include "explain/sentences.h"
 
 /* A tensor that was not counted has no elements: its share is 0, not NaN. */
 static double percent(uint64_t count, uint64_t elements) {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "comm/scaling.h"
-#include "explain/deaths.h"
-#include "explain/wire.h"
+#include "explain/failures.h"
+#include "explain/wire_remedy.h"
 #include "journal/events.h"
 
 /* Where a row is looked at. */

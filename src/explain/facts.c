@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "explain/wire.h"
+#include "explain/wire_remedy.h"
 #include "graph/graph.h"
 
 const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {

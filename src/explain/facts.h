@@ -2,7 +2,7 @@
 #ifndef HU_EXPLAIN_FACTS_H
 #define HU_EXPLAIN_FACTS_H
 
-#include "explain/opened.h"
+#include "explain/run_record.h"
 #include "explain/why.h"
 
 typedef struct hu_explaining {

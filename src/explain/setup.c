@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "explain/deaths.h"
-#include "explain/sums.h"
+#include "explain/failures.h"
 
 static const char *text_of(const hu_opened_run *run, const char *key) {
     const hu_keys *node = hu_keys_find(run->config, key);

@@ -1,8 +1,7 @@
 /* explain/setup.h - how a run rounds and scales by its own configuration: what advice changes. */
 #ifndef HU_EXPLAIN_SETUP_H
 #define HU_EXPLAIN_SETUP_H
-#include "explain/opened.h"
-#include "explain/recorded.h"
+#include "explain/run_record.h"
 #include "precision/names.h"
 #include "train/loss_scale.h"
 

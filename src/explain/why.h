@@ -7,7 +7,7 @@
  */
 #ifndef HU_EXPLAIN_WHY_H
 #define HU_EXPLAIN_WHY_H
-#include "explain/adders.h"
+#include "explain/accumulators.h"
 #include "graph/tensor_order.h"
 #include "journal/history.h"
 #include "journal/trouble.h"

@@ -1,9 +1,9 @@
 #include "explain/why_json.h"
 
 #include "explain/closest.h"
-#include "explain/sums.h"
-#include "explain/sums_words.h"
-#include "explain/wire.h"
+#include "explain/failures.h"
+#include "explain/sentences.h"
+#include "explain/wire_remedy.h"
 
 /* Null where there is no nonzero finite number. */
 static json_t *exponent_json(int32_t exponent) {

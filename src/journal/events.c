@@ -1,5 +1,7 @@
 #include "journal/events.h"
 
+#include <inttypes.h>
+
 const char *hu_event_name(int event) {
     static const char *const names[HU_EVENTS] = {"nan",        "infinity",    "overflow",
                                                  "saturation", "underflow",   "zero",
@@ -52,7 +54,9 @@ uint64_t hu_event_count(const hu_event_counts *counts, int event) {
     }
 }
 
-uint64_t hu_event_most(const hu_event_counts *counts, int event) {
+/* How many it could have befallen: of an underflow the nonzero ones, of lost updates those that
+ * were not zero, else all. */
+static uint64_t hu_event_most(const hu_event_counts *counts, int event) {
     if (event == HU_EVENT_OF_LOST) return counts->update.asked;
     return event == HU_EVENT_OF_UNDERFLOW ? nonzero_of(&counts->rounding)
                                           : counts->rounding.elements;
@@ -60,4 +64,30 @@ uint64_t hu_event_most(const hu_event_counts *counts, int event) {
 
 uint64_t hu_event_elements(const hu_event_counts *counts, int event) {
     return event == HU_EVENT_OF_LOST ? counts->update.asked : counts->rounding.elements;
+}
+
+/* ---- held ---- */
+
+/* In how many steps the events of a tensor held, and how much they took: what the
+ * list "held" of a row says (docs/run-folder.md). */
+
+void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step) {
+    for (int e = 0; e < HU_EVENTS; e++) {
+        if (!(events >> e & 1u)) continue;
+        held[e].steps++;
+        held[e].last = step;
+        held[e].count += hu_event_count(counts, e);
+        held[e].of += hu_event_most(counts, e);
+    }
+}
+
+void hu_held_write(hu_append *file, const char *name, const hu_held *held, bool *is_first) {
+    for (int e = 0; e < HU_EVENTS; e++) {
+        if (held[e].steps == 0) continue;
+        hu_append_format(file,
+                         "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRIu64 ", %" PRIu64 "]",
+                         *is_first ? "" : ", ", name, hu_event_name(e), held[e].steps, held[e].last,
+                         held[e].count, held[e].of);
+        *is_first = false;
+    }
 }

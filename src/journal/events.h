@@ -5,6 +5,7 @@
 
 #include <halfulp/round.h>
 
+#include "base/text_file.h"
 #include "graph/edge.h"
 
 /* Share of a tensor's numbers from which an event counts: of those that overflow, and of the
@@ -53,8 +54,24 @@ uint64_t hu_event_count(const hu_event_counts *counts, int event);
 /* Elements of the tensor; of lost updates: those that were not zero. */
 uint64_t hu_event_elements(const hu_event_counts *counts, int event);
 
-/* How many it could have befallen: of an underflow the nonzero ones, of lost updates those that
- * were not zero, else all. */
-uint64_t hu_event_most(const hu_event_counts *counts, int event);
+/* ---- held ---- */
+
+/* In how many steps the events of a tensor held, and how much they took: what the
+ * list "held" of a row says (docs/run-folder.md). */
+
+/* One event of one tensor. */
+typedef struct hu_held {
+    uint64_t steps; /* in which it held */
+    int64_t last;   /* of them */
+    uint64_t count,
+        of; /* numbers that it befell, and that it could have befallen, in all of them */
+} hu_held;
+
+/* Adds a step with these events (bits 1 << event) to the tensor's [HU_EVENTS]. */
+void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step);
+
+/* Writes [name, kind, steps, last, count, of] for each event that held, commas between them.
+ * is_first: nothing stands in the list yet. */
+void hu_held_write(hu_append *file, const char *name, const hu_held *held, bool *is_first);
 
 #endif

@@ -1,10 +1,10 @@
-/* journal/folder.c - the folder of a run: made, locked, opened again behind a checkpoint, closed.
- */
 #include "journal/folder.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +19,110 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "engine/exponent_record.h"
-#include "journal/board.h"
-#include "journal/owned.h"
+#include "journal/names.h"
+#include "journal/tensorboard_tag.h"
 #include "product/onednn.h"
-#include "show/json.h"
 #include "task/metric.h"
+
+/* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
+
+/* Names that end with a dash stand for all that begin so. */
+static const char *const own_names[] = {
+    "config.resolved.yaml", "env.json", "metrics.csv", "metrics.jsonl", "plan.resolved.yaml",
+    "plan.json", "graph.json", "vocabulary.txt", "vocabulary.source.txt", "alphabet.txt",
+    "classes.txt", "data.txt", "held-out.txt", "numerics.jsonl", "bits.jsonl", "histograms.jsonl",
+    "progress.jsonl", "report.html", "result.json", "weights.safetensors", "pictures", "answers",
+    "answers-", "confusion.json", "mistakes", "checkpoint", "best",
+    /* of several runs */
+    "common.yaml", "compare.json", "demo.json", "assign.json", "plan.yaml", "plans", "log.txt",
+    "seconds"};
+
+bool hu_owns_name(const char *name) {
+    static const char board[] = "events.out.tfevents.";
+    if (strncmp(name, board, sizeof board - 1) == 0) return true;
+    for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++) {
+        size_t length = strlen(own_names[i]);
+        bool is_begin = own_names[i][length - 1] == '-';
+        if (is_begin ? strncmp(name, own_names[i], length) == 0 : strcmp(name, own_names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the target of a link lies below the root, a resolved path. A target that is not there
+ * would be made somewhere: outside, for all that can be told. */
+static bool leaves(const char *root, const char *path) {
+    char *target = realpath(path, NULL);
+    size_t length = strlen(root);
+    bool is_below = target && strncmp(target, root, length) == 0 &&
+                    (length == 1 || target[length] == '/' || !target[length]);
+    free(target);
+    return !is_below;
+}
+
+static hu_status check_entry(const char *root, const char *path, bool *is_folder) {
+    struct stat info;
+    *is_folder = false;
+    if (lstat(path, &info) != 0)
+        return errno == ENOENT ? HU_OK : hu_io_fail(path, "cannot open", errno);
+    if (S_ISLNK(info.st_mode) && leaves(root, path))
+        return hu_fail(HU_ERR_CORRUPT,
+                       "%s: found a link that leaves the folder, expected a file of the run", path);
+    if (S_ISLNK(info.st_mode) && stat(path, &info) != 0)
+        return hu_io_fail(path, "cannot open", errno);
+    *is_folder = S_ISDIR(info.st_mode);
+    if (*is_folder || S_ISREG(info.st_mode)) return HU_OK;
+    return hu_fail(HU_ERR_CORRUPT, "%s: found a %s, expected a file of the run", path,
+                   hu_io_kind(info.st_mode));
+}
+
+/* Names of a directory in their order: its own, or all. */
+static hu_status list(const char *directory, bool only_own, hu_names *found) {
+    hu_status st = HU_OK;
+    uint32_t number;
+    DIR *open = opendir(directory);
+    *found = (hu_names){0};
+    if (!open && (errno == ENOENT || errno == ENOTDIR)) return HU_OK;
+    if (!open) return hu_io_fail(directory, "cannot open", errno);
+    for (struct dirent *entry; st == HU_OK && (entry = readdir(open));) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        if (only_own && !hu_owns_name(name)) continue;
+        st = hu_names_intern(found, name, HU_NAMES_NONE, &number);
+    }
+    closedir(open);
+    if (st == HU_OK) hu_names_sort(found);
+    return st;
+}
+
+/* depth: folders below that are looked into. */
+static hu_status check_below(const char *root, const char *directory, int depth, bool only_own) {
+    hu_names found;
+    char *path = NULL;
+    hu_status st = list(directory, only_own, &found);
+    for (uint32_t i = 0; st == HU_OK && i < found.count; i++) {
+        bool is_folder = false;
+        st = hu_path_join(directory, found.name[i], &path);
+        if (st == HU_OK) st = check_entry(root, path, &is_folder);
+        if (st == HU_OK && is_folder && depth > 0) st = check_below(root, path, depth - 1, false);
+        hu_free(path);
+        path = NULL;
+    }
+    hu_names_free(&found);
+    return st;
+}
+
+hu_status hu_owned_check(const char *directory) {
+    char *root = realpath(directory, NULL);
+    if (!root) return errno == ENOMEM ? hu_io_fail(directory, "cannot open", errno) : HU_OK;
+    hu_status st = check_below(root, directory, 1, true);
+    free(root);
+    return st;
+}
+
+/* ---- folder ---- */
 
 /* Bytes of a result; bytes that sections may take in a checkpoint which the one before the first
  * step has not, beside four for each tensor (promotions). */
@@ -475,5 +573,78 @@ done:
     }
     hu_free(path);
     hu_free(data);
+    return st;
+}
+
+/* ---- place ---- */
+
+/* Where the folder of a run is while it trains, and whether it may be written. */
+
+bool hu_run_folder_is_there(const hu_run_folder *folder) {
+    struct stat here, held;
+    if (!folder->path || folder->lock < 0 || fstat(folder->lock, &held) != 0) return true;
+    return stat(folder->path, &here) == 0 && here.st_dev == held.st_dev &&
+           here.st_ino == held.st_ino;
+}
+
+/* The state into the folder by its descriptor: proc(5), /proc/PID/fd. */
+static hu_status save_there(const hu_run_folder *folder, hu_trainer *trainer, char *by_descriptor) {
+    char *checkpoints;
+    hu_status st = hu_path_join(by_descriptor, "checkpoint", &checkpoints);
+    if (st != HU_OK) return st;
+    hu_run_folder held = *folder; /* all but its path is the same */
+    held.path = by_descriptor;
+    held.checkpoints = checkpoints;
+    st = hu_run_folder_save(&held, trainer);
+    hu_free(checkpoints);
+    return st;
+}
+
+hu_status hu_run_folder_find_again(hu_run_folder *folder, hu_trainer *trainer) {
+    char by_descriptor[64], now[4096];
+    struct stat held;
+    if (hu_run_folder_is_there(folder)) return HU_OK;
+    snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", folder->lock);
+    ssize_t length = readlink(by_descriptor, now, sizeof now - 1);
+    now[length > 0 ? length : 0] = '\0';
+    if (length <= 0 || fstat(folder->lock, &held) != 0 || held.st_nlink == 0)
+        return hu_fail(HU_ERR_MISSING,
+                       "%s was removed while the training ran: nothing of it can be saved there",
+                       folder->path);
+    if (!trainer)
+        return hu_fail(
+            HU_ERR_MISSING,
+            "%s was moved to %s while the training ran; `halfulp resume %s` goes on from "
+            "its newest checkpoint",
+            folder->path, now, now);
+    hu_status st = save_there(folder, trainer, by_descriptor);
+    if (st != HU_OK)
+        return hu_fail_within(st, "%s was moved to %s while the training ran: ", folder->path, now);
+    return hu_fail(HU_ERR_MISSING,
+                   "%s was moved to %s while the training ran: its state after %lld steps is saved "
+                   "there, `halfulp resume %s` goes on from it",
+                   folder->path, now, (long long)hu_trainer_progress(trainer)->step, now);
+}
+
+hu_status hu_run_folder_check_writable(const char *directory) {
+    static const char *const names[] = {"",
+                                        "checkpoint",
+                                        "config.resolved.yaml",
+                                        "metrics.csv",
+                                        "metrics.jsonl",
+                                        "numerics.jsonl",
+                                        "progress.jsonl"};
+    hu_status st = HU_OK;
+    char *path = NULL, word[1024];
+    for (size_t i = 0; i < sizeof names / sizeof *names && st == HU_OK; i++) {
+        st = names[i][0] ? hu_path_join(directory, names[i], &path) : hu_strdup(directory, &path);
+        if (st == HU_OK && access(path, W_OK) != 0 && errno != ENOENT)
+            st = hu_fail(HU_ERR_IO,
+                         "%s: cannot write: %s; a copy can go on: cp -r %s NEW, halfulp resume NEW",
+                         path, strerror(errno),
+                         hu_quote_shell(directory, word, sizeof word) ? word : "RUN");
+        hu_free(path);
+        path = NULL;
+    }
     return st;
 }

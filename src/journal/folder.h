@@ -2,17 +2,33 @@
  * numerics.jsonl bits.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
 #ifndef HU_JOURNAL_FOLDER_H
 #define HU_JOURNAL_FOLDER_H
+#include <stdbool.h>
 #include <stdio.h>
 
+#include <halfulp/status.h>
+
 #include "config/config.h"
-#include "journal/bits_log.h"
-#include "journal/mend.h"
+#include "journal/bit_log.h"
 #include "journal/metrics.h"
 #include "journal/recorder.h"
+#include "journal/truncate.h"
 #include "show/json.h"
 #include "show/tensorboard.h"
 #include "store/checkpoint.h"
 #include "train/trainer.h"
+
+/* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
+
+/* Whether a name directly below the folder of a run, a comparison, a demo or a search is a file or
+ * folder that these write (docs/run-folder.md). */
+bool hu_owns_name(const char *name);
+
+/* What a folder that somebody has sent may hold in place of its own files: links that leave the
+ * folder, through which others would be read or written, and pipes, sockets and devices, which are
+ * waited for. HU_ERR_CORRUPT names the first of them, by name, among its own names and in its own
+ * folders; HU_ERR_IO, HU_ERR_MEMORY. The folder itself may be a link, and need not be there.
+ * Proof: tests/program/hostile_test.py. */
+hu_status hu_owned_check(const char *directory);
 
 #define HU_BEST_FOLDER "best"
 
@@ -49,9 +65,9 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, h
                                hu_run_folder *folder);
 
 /* Opens an existing folder for going on where the trainer is: the histories go back to there
- * (journal/mend.h), the result is dropped, and config.resolved.yaml becomes what the run goes on
- * with. What was found damaged or missing of them, folder->note tells: only the checkpoint and the
- * configuration stop a resumption. */
+ * (journal/truncate.h), the result is dropped, and config.resolved.yaml becomes what the run goes
+ * on with. What was found damaged or missing of them, folder->note tells: only the checkpoint and
+ * the configuration stop a resumption. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
                                const hu_trainer *trainer, const hu_run_saved *saved,
                                hu_run_folder *folder);
@@ -89,5 +105,22 @@ hu_status hu_folder_lock(const char *directory, const char *doing, int *descript
 /* Result of a run folder: the JSON object in result.json. NULL if there is none (HU_OK). New
  * reference. */
 hu_status hu_result_read(const char *directory, json_t **result);
+
+/* ---- place ---- */
+
+/* Where the folder of a run is while it trains, and whether it may be written. */
+
+/* Whether the folder still has the path that it was opened by. It is known by its descriptor, which
+ * also writes that go on into open histories follow. */
+bool hu_run_folder_is_there(const hu_run_folder *folder);
+
+/* What to do where it has not: saves the state where the folder is now (trainer NULL: it cannot be
+ * saved by this process alone), and says so. HU_ERR_MISSING: it was moved, with its new path and
+ * how to go on, or removed. The status of the saving where that fails. HU_OK: it is there. */
+hu_status hu_run_folder_find_again(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Whether a run can be gone on with in its folder: HU_ERR_IO where it, its checkpoints or a history
+ * cannot be written, and what helps. */
+hu_status hu_run_folder_check_writable(const char *directory);
 
 #endif

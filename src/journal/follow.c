@@ -11,9 +11,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "journal/owned.h"
+#include "journal/folder.h"
 #include "journal/progress.h"
-#include "journal/progress_text.h"
 
 /* Longer than any row that is written: command lines have some megabytes at most. */
 enum { ROW_MOST = 1 << 26 };

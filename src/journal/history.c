@@ -10,12 +10,10 @@
 #include "base/text.h"
 #include "base/text_file.h"
 #include "journal/folder.h"
-#include "journal/graph.h"
+#include "journal/graph_json.h"
 #include "journal/history_brief.h"
-#include "journal/history_inner.h"
-#include "journal/history_lines.h"
-#include "journal/history_plan.h"
-#include "journal/runs.h"
+#include "journal/history_reader.h"
+#include "journal/run_list.h"
 #include "show/json.h"
 
 typedef hu_status line_fn(hu_history *history, const hu_place *place, const json_t *line);

@@ -25,4 +25,20 @@ hu_status hu_progress_write(hu_progress *progress, const char *event, json_t *fa
 /* NULL is allowed. */
 void hu_progress_close(hu_progress *progress);
 
+/* ---- progress text ---- */
+
+/* An event of progress.jsonl as lines for people: a training prints them,
+ * and so does whoever follows it. */
+
+enum { HU_PROGRESS_TEXT_BYTES = 4096 };
+
+/* The lines of an event, without a final newline; "" of events that people are not told of, and of
+ * those that this version does not know. text: room for HU_PROGRESS_TEXT_BYTES. Gives text.
+ * Proof: tests/unit/journal_progress_test.c. */
+const char *hu_progress_text(const json_t *row, char *text);
+
+/* "epoch", "start", ...: which event it is; "" of a row that is none. Borrowed: valid as the row.
+ */
+const char *hu_progress_event(const json_t *row);
+
 #endif

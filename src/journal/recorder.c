@@ -14,8 +14,8 @@
 #include "base/text_file.h"
 #include "engine/exponent_record.h"
 #include "graph/tensor_order.h"
-#include "journal/counted.h"
-#include "journal/held.h"
+#include "journal/events.h"
+#include "journal/trouble.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };

@@ -9,7 +9,7 @@
 
 #include <halfulp/round.h>
 
-#include "journal/columns.h"
+#include "journal/metrics.h"
 #include "journal/names.h"
 #include "tensor/exponent_histogram.h"
 

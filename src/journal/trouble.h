@@ -12,6 +12,8 @@
 #define HU_JOURNAL_TROUBLE_H
 #include <halfulp/gemm.h>
 
+#include "base/text_file.h"
+#include "graph/edge.h"
 #include "graph/tensor_order.h"
 #include "journal/events.h"
 
@@ -42,5 +44,20 @@ bool hu_is_in_trouble(const hu_trouble *trouble);
  * where there is none. Gives text. */
 enum { HU_TROUBLE_BYTES = 256 };
 const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYTES]);
+
+/* ---- counted ---- */
+
+/* What only some steps count: the lists "products" and "updates" of a row
+ * (docs/run-folder.md). Each is left out where the present step has not counted it. */
+
+/* Products with a chosen accumulator. */
+void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
+
+/* Marks those whose sums are in trouble in the present step: failed [node_count][HU_PRODUCT_ROLES].
+ * Gives whether there is a new one. */
+bool hu_counted_products_trouble(const hu_edge_table *edges, uint8_t *failed);
+
+/* What became of the updates of parameters. */
+void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
 
 #endif

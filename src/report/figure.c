@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/module.h"
-#include "show/picture.h"
+#include "show/chart.h"
 
 hu_status hu_figures_add(hu_figures *figures, hu_page *page, const char *label) {
     hu_status st;

@@ -10,7 +10,6 @@
 #include "format/draft.h"
 #include "kernel/block/block.h"
 #include "report/formats.h"
-#include "show/stdout.h"
 #include "show/table.h"
 #include "tensor/quantizer.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 static void append(char *text, const char *option) {
     size_t used = strlen(text);

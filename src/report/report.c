@@ -1,18 +1,20 @@
-/* report/report.c - the page of a folder: title, sections, file. */
 #include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "config/config.h"
+#include "config/unused_keys.h"
 #include "report/figure.h"
+#include "show/chart.h"
 #include "show/html.h"
-#include "show/picture.h"
+
+static void hu_report_settings(hu_page *page, const hu_report *report);
 
 /* The sections in the order of the page; each leaves itself out where there is nothing to show. */
 static const struct section {
@@ -131,7 +133,8 @@ void hu_report_left_out(hu_page *page, const hu_report *report) {
     if (count > 0) hu_html_note(page, text);
 }
 
-hu_status hu_report_page(hu_report *report, const char *path) {
+/* Numbers the runs and writes the whole page to a file. */
+static hu_status hu_report_page(hu_report *report, const char *path) {
     hu_status st;
     char title[256], *html = NULL;
     report->path = path;
@@ -165,7 +168,8 @@ hu_status hu_report_file(hu_report *report, const char *path, const char *sectio
     return ending == CSV ? hu_report_csv(report, path) : hu_report_tex(report, title, path);
 }
 
-hu_status hu_report_write(const char *folder) {
+/* Report of the folder's own runs, written to FOLDER/report.html. */
+static hu_status hu_report_write(const char *folder) {
     hu_status st;
     hu_report report = {0};
     char *path = NULL;
@@ -190,4 +194,177 @@ hu_status hu_report_end(const hu_report_tried *tried, const char *folder) {
     if (tried->status == HU_OK) return HU_OK;
     return hu_fail(tried->status, "%s: what was trained has its result, but no report.html: %s",
                    folder, tried->why);
+}
+
+/* ---- shown ---- */
+
+/* Sections that draw some of the runs: how many there are, and what is said of the
+ * rest; and files of pictures. */
+
+static int count_runs(const hu_report *report, const hu_report_part *part) {
+    int count = 0;
+    for (size_t i = 0; i < report->count; i++) count += part->has(&report->run[i]);
+    return count;
+}
+
+/* shown: runs before this one; all: that have it. */
+static void put_fold(hu_page *page, const hu_report_run *run, const hu_report_part *part, int shown,
+                     int all) {
+    char text[256];
+    if (part->fold) {
+        bool is_open = part->fold(run, all, text, sizeof text);
+        hu_html_details(page, text, is_open);
+    } else {
+        hu_html_details(page, run->name,
+                        shown == 0 || all <= part->open || part->open >= part->most);
+    }
+    part->put(page, run, part->context);
+    hu_html_details_end(page);
+}
+
+/* The one run that has it. */
+static void put_alone(hu_page *page, const hu_report_run *run, const hu_report_part *part) {
+    if (part->is_one_picture) hu_html_panel(page, NULL);
+    part->put(page, run, part->context);
+    if (part->is_one_picture) hu_html_panel_end(page);
+}
+
+/* The runs behind those that are shown, by their names. */
+static void put_left_out(hu_page *page, const hu_report *report, const hu_report_part *part,
+                         int shown, int all) {
+    char text[1200];
+    int count = 0;
+    size_t used = (size_t)snprintf(text, sizeof text,
+                                   "The first %d of %d runs are %s: halfulp report RUN has those "
+                                   "of one run. Left out:",
+                                   shown, all, part->verb);
+    for (size_t i = 0; i < report->count && used < sizeof text; i++) {
+        if (!part->has(&report->run[i]) || count++ < shown) continue;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s",
+                                 count == shown + 1 ? "" : ",", report->run[i].name);
+    }
+    hu_html_note(page, text);
+}
+
+void hu_report_put_part(hu_page *page, const hu_report *report, const hu_report_part *part) {
+    int shown = 0, all = count_runs(report, part);
+    if (all == 0) return;
+    hu_html_section(page, part->id, part->title, part->text);
+    if (part->is_one_picture) hu_html_panels(page);
+    size_t start = page->out.size;
+    for (size_t i = 0; i < report->count && shown < part->most; i++) {
+        if (!part->has(&report->run[i])) continue;
+        if (part->bytes > 0 && page->out.size - start > part->bytes) break;
+        if (all > 1)
+            put_fold(page, &report->run[i], part, shown, all);
+        else
+            put_alone(page, &report->run[i], part);
+        shown++;
+    }
+    if (part->is_one_picture) hu_html_panels_end(page);
+    if (shown < all) put_left_out(page, report, part, shown, all);
+    hu_html_section_end(page);
+}
+
+void hu_report_put_picture(hu_page *page, const char *path, const char *label,
+                           const char *heading) {
+    uint8_t *data;
+    size_t bytes;
+    hu_status st = hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes);
+    if (st == HU_ERR_MEMORY && page->status == HU_OK) page->status = st;
+    if (st != HU_OK) return;
+    if (heading) hu_html_heading(page, heading);
+    hu_html_png(page, label, data, bytes);
+    hu_free(data);
+}
+
+/* ---- The settings: what differs between the runs, and what they share ---- */
+
+enum { VALUE_BYTES = 160, MAX_COLUMNS = 12 };
+
+/* A value as one line; lists with commas. */
+static void print_value(const hu_keys *config, const char *key, char *text, size_t capacity) {
+    const hu_keys *node = hu_keys_find(config, key);
+    size_t used = 0;
+    text[0] = '\0';
+    if (!node) {
+        snprintf(text, capacity, "not there");
+    } else if (hu_keys_kind_of(node) == HU_KEYS_TEXT) {
+        snprintf(text, capacity, "%s", hu_keys_value(node));
+    } else {
+        for (size_t i = 0; i < hu_keys_count(node) && used < capacity; i++) {
+            int wrote = snprintf(text + used, capacity - used, "%s%s", i ? ", " : "",
+                                 hu_keys_value(hu_keys_at(node, i)));
+            used += wrote > 0 ? (size_t)wrote : 0;
+        }
+    }
+}
+
+/* Whether the runs have different values of a key. */
+static bool differs(const hu_report *report, const char *key) {
+    char first[VALUE_BYTES], other[VALUE_BYTES];
+    print_value(report->run[0].config, key, first, sizeof first);
+    for (size_t i = 1; i < report->count; i++) {
+        print_value(report->run[i].config, key, other, sizeof other);
+        if (strcmp(first, other) != 0) return true;
+    }
+    return false;
+}
+
+/* A column for each key that differs, as many as fit, and the folder. */
+static void put_differences(hu_page *page, const hu_report *report) {
+    const char *titles[MAX_COLUMNS + 1] = {"run"};
+    size_t columns = 1;
+    char text[VALUE_BYTES];
+    for (size_t i = 0; i < hu_config_key_count && columns < MAX_COLUMNS; i++) {
+        const char *key = hu_config_keys[i].name;
+        if (!hu_config_key_is_free(key) && differs(report, key)) titles[columns++] = key;
+    }
+    titles[columns++] = "folder";
+    hu_html_heading(page, "What differs");
+    hu_html_table(page, titles, columns, columns);
+    for (size_t i = 0; i < report->count; i++) {
+        hu_html_row(page, false);
+        hu_html_text(page, report->run[i].label);
+        for (size_t c = 1; c + 1 < columns; c++) {
+            print_value(report->run[i].config, titles[c], text, sizeof text);
+            hu_html_text(page, text);
+        }
+        hu_html_text(page, report->run[i].folder);
+        hu_html_row_end(page);
+    }
+    hu_html_table_end(page);
+}
+
+/* Every key that the runs share and that changes a training. */
+static void put_shared(hu_page *page, const hu_report *report) {
+    static const char *const titles[] = {"key", "value"};
+    char text[VALUE_BYTES];
+    hu_html_details(page, "All settings that the runs share", false);
+    hu_html_table(page, titles, 2, 2);
+    for (size_t i = 0; i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name;
+        if (hu_config_key_is_free(key) || differs(report, key)) continue;
+        print_value(report->run[0].config, key, text, sizeof text);
+        hu_html_row(page, false);
+        hu_html_text(page, key);
+        hu_html_text(page, text);
+        hu_html_row_end(page);
+    }
+    hu_html_table_end(page);
+    hu_html_details_end(page);
+}
+
+static void hu_report_settings(hu_page *page, const hu_report *report) {
+    char text[1600];
+    hu_html_section(page, "settings", "Settings", "");
+    if (report->count > 1) put_differences(page, report);
+    put_shared(page, report);
+    for (size_t i = 0; i < report->count; i++) {
+        if (!report->run[i].missing[0]) continue;
+        snprintf(text, sizeof text, "%s (%.200s) lacks: %s", report->run[i].label,
+                 report->run[i].folder, report->run[i].missing);
+        hu_html_note(page, text);
+    }
+    hu_html_section_end(page);
 }

@@ -1,8 +1,9 @@
 /* report/report.h - run folders read for the report, and the sections of its page. */
 #ifndef HU_REPORT_REPORT_H
 #define HU_REPORT_REPORT_H
-#include <halfulp/format.h>
 #include <time.h>
+
+#include <halfulp/format.h>
 
 #include "base/keys.h"
 #include "data/directory.h"
@@ -66,9 +67,6 @@ void hu_report_subtitle(const hu_report *report, char *text, size_t capacity);
 const char *hu_report_text(const hu_report_run *run, const char *key, const char *preset);
 void hu_report_free(hu_report *report);
 
-/* Numbers the runs and writes the whole page to a file. */
-hu_status hu_report_page(hu_report *report, const char *path);
-
 /* The same as the ending of the path says: .html (or none), pictures as .svg, .pdf and .png, the
  * table of runs as .csv and .tex. section: of a picture file, "all", the id of a section of the
  * page or "ID:N", the Nth chart of it. HU_ERR_ARGUMENT for another ending, naming these;
@@ -78,9 +76,6 @@ hu_status hu_report_file(hu_report *report, const char *path, const char *sectio
 /* The precisions of a numbered report as rows: means and deviations over their seeds. */
 hu_status hu_report_csv(const hu_report *report, const char *path);
 hu_status hu_report_tex(const hu_report *report, const char *title, const char *path);
-
-/* Report of the folder's own runs, written to FOLDER/report.html. */
-hu_status hu_report_write(const char *folder);
 
 /* The same at the end of trainings, whose results are to be told all the same: says on stderr what
  * is wrong, and keeps it for hu_report_end. */
@@ -128,7 +123,6 @@ void hu_report_promoted(hu_page *page, const hu_report *report);
 void hu_report_groups(hu_page *page, const hu_report *report);
 void hu_report_layer_bits(hu_page *page, const hu_report *report);
 void hu_report_memory(hu_page *page, const hu_report *report);
-void hu_report_settings(hu_page *page, const hu_report *report);
 void hu_report_made(hu_page *page, const hu_report *report);
 
 /* "2026-05-31 17:05 UTC" */

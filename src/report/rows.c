@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "report/summary.h"
-#include "show/csv_text.h"
+#include "show/csv.h"
 
 static const double mib = 1024.0 * 1024.0;
 

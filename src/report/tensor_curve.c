@@ -11,9 +11,8 @@
 #include "precision/rules.h"
 #include "report/figure.h"
 #include "show/chart.h"
-#include "show/csv_text.h"
+#include "show/csv.h"
 #include "show/html.h"
-#include "show/picture.h"
 
 enum { MOST_LINES = 12 };
 

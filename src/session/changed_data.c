@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
-#include "journal/runs.h"
+#include "journal/run_list.h"
 
 /* A line for each file of both halves. */
 enum { FILE_LIMIT = 1 << 28 };

@@ -5,7 +5,7 @@
 
 #include "config/config.h"
 #include "data/fingerprint.h"
-#include "session/listener.h"
+#include "session/messages.h"
 
 #define HU_DATA_FILE "data.txt" /* in the folder of a run: its fingerprint (data/fingerprint.h) */
 

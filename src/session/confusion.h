@@ -71,4 +71,29 @@ hu_status hu_confusion_write(const hu_confusion *confusion, const char *path);
 hu_status hu_confusion_page(const hu_confusion *confusion, const char *title, const char *line,
                             const char *path);
 
+/* ---- The classes that are confused most often ---- */
+
+/* Classes whose matrix is shown whole, and pairs that are shown of more. */
+enum { HU_CONFUSION_SHOWN = 20 };
+
+typedef struct hu_confused_pair {
+    int64_t truth, said, samples;
+} hu_confused_pair;
+
+/* Up to `most` pairs of different classes, most samples first, of equal ones the first classes.
+ * Returns how many. */
+size_t hu_confused_pairs(const hu_confusion *confusion, hu_confused_pair *pair, size_t most);
+
+/* ---- What a finished training takes for what, kept in its folder ---- */
+
+/* Mistakes that a run's folder has. */
+enum { HU_MISTAKES_KEPT = 12 };
+
+/* Writes FOLDER/confusion.json: {"step", "part", "<part>_classes", "confusion"} as
+ * hu_confusion_put, and "mistakes": [{"sample", "file" (null), "truth", "said": names,
+ * "probability", "picture" (null)}], the most confident first, with FOLDER/mistakes/NN.png. Nothing
+ * where nothing is kept. HU_ERR_MEMORY, HU_ERR_IO. */
+hu_status hu_confusion_keep(const hu_confusion *confusion, const char *folder, const char *part,
+                            int64_t step);
+
 #endif

@@ -2,7 +2,7 @@
 #ifndef HU_SESSION_INITIAL_H
 #define HU_SESSION_INITIAL_H
 #include "config/config.h"
-#include "session/listener.h"
+#include "session/messages.h"
 #include "train/trainer.h"
 
 /* Takes the weights of model.init, a file, the folder of a run (those of its newest checkpoint) or

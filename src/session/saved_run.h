@@ -2,8 +2,8 @@
 #ifndef HU_SESSION_SAVED_RUN_H
 #define HU_SESSION_SAVED_RUN_H
 #include "config/config.h"
-#include "session/given_files.h"
-#include "session/listener.h"
+#include "session/dataset.h"
+#include "session/messages.h"
 #include "train/trainer.h"
 
 typedef struct hu_saved_run {

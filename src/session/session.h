@@ -9,12 +9,11 @@
 #include "journal/folder.h"
 #include "journal/result.h"
 #include "model/custom.h"
-#include "session/baseline.h"
 #include "session/changed_data.h"
 #include "session/check_run.h"
-#include "session/listener.h"
-#include "session/peers.h"
-#include "session/talk.h"
+#include "session/evaluation.h"
+#include "session/messages.h"
+#include "session/processes.h"
 #include "show/json.h"
 #include "train/trainer.h"
 
@@ -89,7 +88,7 @@ hu_status hu_session_save(hu_session *session);
 hu_status hu_session_keep_best(hu_session *session, bool is_saved);
 
 /* Whether the folder is where it was; else the state is saved where it is now, if this process has
- * all of it, and the status says so (journal/place.h). */
+ * all of it, and the status says so (journal/folder.h). */
 hu_status hu_session_find_folder(hu_session *session);
 
 /* Whether it has done its steps, or has lost its patience; and whether it is evaluated behind the

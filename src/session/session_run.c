@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
-#include "session/answers.h"
+#include "session/sample_images.h"
 #include "session/session.h"
 
 /* every = 0: never. */

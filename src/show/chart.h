@@ -1,5 +1,4 @@
-/* show/chart.h - the report's pictures, each from plain numbers. A series number chooses colour,
- * mark and dashes. Texts are borrowed for the call. */
+/* show/chart.h - charts: their frame, their numbers, and pictures in rows. */
 #ifndef HU_SHOW_CHART_H
 #define HU_SHOW_CHART_H
 #include <stdbool.h>
@@ -189,5 +188,21 @@ typedef struct hu_chart_bar {
 /* part[parts]: the names of the parts, with their unit in `unit`. */
 void hu_chart_bars(hu_page *page, const hu_chart_bar *bar, size_t count, const char *const *part,
                    size_t parts, const char *unit);
+
+/* ---- picture ---- */
+
+/* Charts as one SVG file of its own, below one another: the same calls that draw
+ * them into an HTML page. Colours are fixed ones, those of a light page: papers and other programs
+ * take such a file. */
+
+/* What follows is drawn for a picture. page: as {0}. */
+void hu_picture_begin(hu_page *page);
+
+/* Width and height in pixels of what is drawn so far, with its margins. */
+void hu_picture_extents(const hu_page *page, double *width, double *height);
+
+/* The whole file, or the first failure; frees the page. label: what it shows, for those who cannot
+ * see it. Owner frees *text with hu_free. */
+hu_status hu_picture_finish(hu_page *page, const char *label, char **text);
 
 #endif

@@ -12,7 +12,7 @@ enum { HU_PAGE_LEVELS = 3, HU_PAGE_TITLE = 200 };
 typedef struct hu_page {
     hu_byte_writer out;
     hu_status status;
-    bool is_picture; /* one SVG file, whose charts stand below each other (show/picture.h) */
+    bool is_picture; /* one SVG file, whose charts stand below each other (show/chart.h) */
     double bottom;   /* of what it has so far, in pixels */
     char waiting[HU_PAGE_LEVELS][HU_PAGE_TITLE]; /* titles that the next chart of a picture brings:
                                                     of the section, of a run, of the chart */

@@ -8,7 +8,7 @@
 #include "config/config.h"
 #include "journal/result.h"
 #include "precision/search.h"
-#include "session/listener.h"
+#include "session/messages.h"
 #include "sweep/jobs.h"
 
 enum { HU_ASSIGN_RUNGS = 6, HU_ASSIGN_HIGH = -1, HU_ASSIGN_NONE = -2 };

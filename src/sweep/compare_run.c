@@ -10,7 +10,7 @@
 #include "journal/folder.h"
 #include "precision/edge_writer.h"
 #include "precision/precision_epochs.h"
-#include "session/bits.h"
+#include "session/precision_options.h"
 #include "sweep/compare.h"
 #include "sweep/jobs_setup.h"
 

@@ -9,10 +9,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 #include "journal/folder.h"
 #include "journal/follow.h"
-#include "journal/owned.h"
 #include "show/json.h"
 
 enum { TAIL_BYTES = 4096 };

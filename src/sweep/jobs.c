@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "config/config.h"
-#include "journal/owned.h"
+#include "journal/folder.h"
 #include "sweep/job_folder.h"
 
 extern char **environ;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "config/used.h"
+#include "config/unused_keys.h"
 
 hu_status hu_jobs_seeds(const hu_config *config, const char *verb, hu_keys **seeds) {
     hu_status st = HU_OK;

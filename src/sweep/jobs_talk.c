@@ -7,8 +7,7 @@
 #include "base/error.h"
 #include "base/process.h"
 #include "journal/result.h"
-#include "show/colour.h"
-#include "show/duration.h"
+#include "show/terminal.h"
 #include "sweep/job_folder.h"
 
 hu_status hu_pace_open(const char *folder, const char *verb, int rows, int done, hu_pace *pace) {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "session/options.h"
-#include "session/unread_data.h"
+#include "session/saved_data.h"
 
 enum { FIXED_WORDS = 4, PATH_BYTES = 4096 };
 

@@ -1,7 +1,7 @@
 /* sweep/price.h - what advice costs: the memory that a training would hold with it. */
 #ifndef HU_SWEEP_PRICE_H
 #define HU_SWEEP_PRICE_H
-#include "explain/repair.h"
+#include "explain/remedy.h"
 
 /* Plans the run's training as it is and with each option, without its samples, and fills the bytes
  * of advice and options; 0 where the folder does not tell enough to plan. HU_ERR_MEMORY. */

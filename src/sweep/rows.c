@@ -10,8 +10,8 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "journal/folder.h"
-#include "journal/progress_text.h"
-#include "show/duration.h"
+#include "journal/progress.h"
+#include "show/terminal.h"
 #include "sweep/jobs.h"
 
 struct hu_rows {

@@ -3,7 +3,7 @@
  */
 #ifndef HU_SWEEP_ROWS_H
 #define HU_SWEEP_ROWS_H
-#include "session/listener.h"
+#include "session/messages.h"
 
 typedef struct hu_rows hu_rows;
 

@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "explain/verdict.h"
+#include "explain/root_cause.h"
 #include "journal/folder.h"
 #include "journal/result.h"
-#include "show/stdout.h"
+#include "show/table.h"
 
 extern char **environ;
 

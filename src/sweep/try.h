@@ -1,7 +1,7 @@
 /* sweep/try.h - a run trained again with advice, and whether that helped. */
 #ifndef HU_SWEEP_TRY_H
 #define HU_SWEEP_TRY_H
-#include "explain/repair_told.h"
+#include "explain/remedy_keys.h"
 
 /* What the user asks of the training beside the advice. */
 typedef struct hu_try_request {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "config/command.h"
+#include "config/load.h"
 
 /* Of so many inputs one is asked what verbs ask, one for every key, one has defaults of its own,
  * one is read again as resume does: each takes as long as that many others. */

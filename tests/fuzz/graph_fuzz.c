@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "graph/tensor_order.h"
-#include "journal/graph.h"
+#include "journal/graph_json.h"
 #include "show/json.h"
 #include "task/loss.h"
 #include "task/task.h"

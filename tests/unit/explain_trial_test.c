@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "explain/trial.h"
+#include "explain/remedy.h"
 
 enum { BINS = 4, FIRST = -20, TOP = FIRST + BINS - 1 };
 

@@ -1,5 +1,5 @@
 /* graph.json: a graph that was read is the graph that was written; damaged files say where. */
-#include "journal/graph.h"
+#include "journal/graph_json.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

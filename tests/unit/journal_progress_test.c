@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "journal/progress.h"
-#include "journal/progress_text.h"
 
 static void write_one(const char *folder, const char *event, json_t *facts) {
     hu_progress *progress;

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "op/conv.h"
 #include "own_net.h"
-#include "session/class_facts.h"
+#include "session/evaluation.h"
 #include "train_fixture.h"
 
 enum { MASK = HU_FIELD_LABEL + 1 };

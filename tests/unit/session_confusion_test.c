@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "session/confusion.h"
-#include "session/confusion_pairs.h"
 #include <halfulp/data.h>
 
 enum { FEW = 3, MANY = 25, HUNDREDS = 120 };

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "session/data.h"
+#include "session/dataset.h"
 #include "session/options.h"
 #include "session/session.h"
 

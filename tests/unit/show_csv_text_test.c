@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "show/csv_text.h"
+#include "show/csv.h"
 
 static char text[128];
 

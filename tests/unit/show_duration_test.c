@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "show/colour.h"
-#include "show/duration.h"
+#include "show/terminal.h"
 
 static void spans_grow_from_seconds_to_days(void **state) {
     static const struct {

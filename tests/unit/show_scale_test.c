@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "show/scale.h"
+#include "show/svg.h"
 
 static void test_ends_meet_their_places(void **state) {
     (void)state;

@@ -1,0 +1,31 @@
+/* config/load.h - a configuration read: YAML file and words of the command line. */
+#ifndef HU_CONFIG_LOAD_H
+#define HU_CONFIG_LOAD_H
+#include "config/config.h"
+
+enum { HU_CONFIG_MAX_SUBJECTS = 1024, HU_CONFIG_MAX_FLAGS = 16, HU_CONFIG_NAME_BYTES = 300 };
+
+struct hu_config {
+    hu_keys *tree;
+    bool *given;        /* [hu_config_key_count] */
+    bool *recalled;     /* [the same] given by a run that is read again, and not since */
+    const char **typed; /* [the same] the word of the command line, NULL: none. Borrowed */
+    bool recalls;       /* such a run is being read */
+    const char *subject[HU_CONFIG_MAX_SUBJECTS];
+    int subjects;
+    const char *flag[HU_CONFIG_MAX_FLAGS]; /* words behind "--" */
+    int flags;
+};
+
+/* Place of a key in the arrays above. */
+size_t hu_config_row(const hu_config_key *key);
+
+/* Puts a text that came from no file at the key's place, checked; origin stands in errors. */
+hu_status hu_config_store(hu_config *config, const hu_config_key *key, const char *text,
+                          const char *origin);
+
+/* Files first, then plan files, then words in their order: words win over files. HU_ERR_ARGUMENT:
+ * a key given twice, or steps beside epochs. */
+hu_status hu_config_read_words(hu_config *config, const hu_config_request *request);
+
+#endif

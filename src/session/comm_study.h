@@ -1,0 +1,50 @@
+/* session/comm_study.h - questions about the network between nodes, answered from a configuration.
+ */
+#ifndef HU_SESSION_COMM_STUDY_H
+#define HU_SESSION_COMM_STUDY_H
+#include "comm/advice.h"
+#include "comm/gradient_study.h"
+#include "config/config.h"
+#include "graph/graph.h"
+#include "session/saved_gradients.h"
+
+/* ---- What a configuration asks about the network between nodes ---- */
+
+typedef struct hu_advice_request {
+    hu_comm_question question; /* Borrows the next two */
+    hu_comm_layer *layer;      /* owned, as the choices */
+    hu_comm_choice *choice;
+    int64_t parameters;
+} hu_advice_request;
+
+/* Keys cluster.*, comm.scaling (aps where it is left open), comm.bucket, comm.exact, comm.workers
+ * (the nodes once more) and comm.format or bench.format (the word format=: formats beside fp32 and
+ * fp16, one or several; e5m2 and e4m3 where they are left open), for the parameters
+ * of a graph, whose names are borrowed. Measures what the formats cost a processor, once for each
+ * width: of formats of the same bits none is faster by chance. Owner frees. */
+hu_status hu_advice_read(hu_config *config, const hu_graph *graph, hu_advice_request *request);
+void hu_advice_request_free(hu_advice_request *request);
+
+/* ---- study ---- */
+
+/* The reductions that a configuration asks for: lists of schedules, formats and
+ * scalings, each with each. */
+
+/* A study, and the run whose gradients it is given (comm.run), if any. */
+typedef struct hu_study {
+    hu_comm_study study;
+    hu_saved_gradients run;
+    char origin[256];
+} hu_study;
+
+/* Keys comm.*, cluster.link, cluster.latency, bench.elements, bench.format (the word format=),
+ * data.name, run.seed, run.repeat (seeds), run.steps (reductions) and run.threads, which the study
+ * does not read. stop: ends what takes long when it is set, or NULL; borrowed. Owner closes. */
+hu_status hu_study_open(hu_config *config, const hu_listener *listener,
+                        const volatile sig_atomic_t *stop, hu_study *study);
+void hu_study_close(hu_study *study);
+
+/* What a study that has been run left out, one message for each reason. */
+void hu_study_tell_skipped(const hu_comm_study *study, const hu_listener *listener);
+
+#endif
