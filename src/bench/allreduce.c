@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "bench/array_kernels.h"
 #include "bench/bench.h"
-#include "bench/rate.h"
 #include "tensor/quantizer.h"
 
 /* The gradient of a ResNet-18: too large for the caches of one core. */

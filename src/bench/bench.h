@@ -3,8 +3,7 @@
 #ifndef HU_BENCH_BENCH_H
 #define HU_BENCH_BENCH_H
 #include "bench/machine.h"
-#include "bench/part.h"
-#include "bench/times.h"
+#include "bench/timing.h"
 #include "config/config.h"
 
 /* A measurement from within. */

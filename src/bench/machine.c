@@ -8,7 +8,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/times.h"
+#include "bench/timing.h"
 #include "kernel/peak/peak.h"
 #include "product/onednn.h"
 #include "show/json.h"

@@ -5,7 +5,7 @@
 
 #include <halfulp/status.h>
 
-#include "bench/part.h"
+#include "bench/timing.h"
 
 enum { HU_MACHINE_NAME_BYTES = 128, HU_MACHINE_SETS_BYTES = 256 };
 

@@ -1,7 +1,9 @@
-/* halfulp VERB [key=value ...] [--flags] */
+#include "cli/main.h"
+
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +14,67 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/failure.h"
-#include "cli/interrupt.h"
 #include "cli/key_of.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "cli/verb.h"
 #include "comm/transport.h"
 #include "manual/manual.h"
 #include "show/json.h"
 #include "show/table.h"
+#include "show/terminal.h"
+
+/* ---- The one line on stderr that says why the program failed ---- */
+
+static bool is_told;
+
+void hu_failure_tell(hu_status status) {
+    if (is_told) return;
+    is_told = true;
+    bool wanted = hu_colour_wanted(STDERR_FILENO);
+    fprintf(stderr, "%shalfulp: %s:%s %s\n", hu_colour_begin(HU_COLOUR_BAD, wanted),
+            hu_status_text(status), hu_colour_end(wanted), hu_last_error());
+    fflush(stderr);
+}
+
+/* Whether main is over, and exit is the program's own. */
+static volatile sig_atomic_t is_ending;
+
+static void on_exit_of_others(void) {
+    static const char line[] = "halfulp: out of memory: a library ended the program; a run can be "
+                               "resumed from its newest checkpoint\n";
+    if (is_ending) return;
+    ssize_t ignored = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)ignored;
+    _exit(hu_status_exit_code(HU_ERR_MEMORY));
+}
+
+/* From now on until hu_failure_end a library that ends the process by exit, as the OpenMP runtime
+ * does where it gets neither memory nor threads for its team, ends it with the exit code of
+ * HU_ERR_MEMORY and a line of ours behind its own. What a checkpoint holds stays, as behind a kill.
+ * The runtime asks anew for every loop, so that no team made at the start would prevent it. */
+static void hu_failure_watch(void) {
+    (void)atexit(on_exit_of_others); /* as the first of at least 32 it needs no memory */
+}
+
+static void hu_failure_end(void) {
+    is_ending = 1;
+}
+
+void hu_failure_leave(void) {
+    is_told = true;
+}
+
+/* ---- The table of verbs: one row for each line of HU_VERB_LIST ---- */
+
+const hu_verb *const hu_verbs[] = {
+#define HU_VERB_ROW(name) &hu_verb_##name,
+    HU_VERB_LIST(HU_VERB_ROW)
+#undef HU_VERB_ROW
+        NULL};
+
+/* ---- Halfulp VERB [key=value ...] [--flags] ---- */
 
 enum { VERBS_MOST = 64, NEAREST_BYTES = 256 };
 

@@ -5,12 +5,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "cli/verb.h"
 #include "journal/folder.h"
 #include "show/table.h"
-#include "sweep/assign.h"
+#include "sweep/search.h"
 
 static hu_status run_assign(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;

@@ -3,10 +3,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "bench/accumulators.h"
-#include "cli/interrupt.h"
-#include "cli/peers.h"
+#include "bench/gemm.h"
+#include "cli/mpi_peers.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "cli/verb.h"
 #include "report/reductions.h"
 #include "session/comm_study.h"

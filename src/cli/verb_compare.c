@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/interrupt.h"
+#include "cli/signals.h"
 #include "cli/verb.h"
 #include "report/report.h"
 #include "show/json.h"

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/accumulators.h"
+#include "bench/gemm.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
 #include "show/json.h"

@@ -1,7 +1,7 @@
 /* manual/about.h - pieces of the help that several pages have. */
 #ifndef HU_MANUAL_ABOUT_H
 #define HU_MANUAL_ABOUT_H
-#include "manual/groups.h"
+#include "manual/key_groups.h"
 #include "manual/verb.h"
 
 /* "  lr                       base learning rate" */

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "manual/about.h"
-#include "manual/layouts.h"
+#include "manual/data_layouts.h"
 #include "manual/manual.h"
 #include "manual/topics.h"
 #include "manual/words.h"

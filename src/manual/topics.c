@@ -8,7 +8,7 @@
 
 #include "kernel/block/block.h"
 #include "manual/about.h"
-#include "manual/layouts.h"
+#include "manual/data_layouts.h"
 #include "manual/words.h"
 #include "model/registry.h"
 #include "precision/assignment.h"

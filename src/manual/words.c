@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "kernel/block/block.h"
-#include "manual/groups.h"
+#include "manual/key_groups.h"
 #include "precision/assignment.h"
 #include "precision/bit_schedule.h"
 #include "precision/names.h"

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "show/table.h"
-#include "sweep/assign_words.h"
+#include "sweep/search_report.h"
 
 static double share_of(const hu_assign *assign, int64_t bits) {
     return hu_assign_share(assign, (double)bits);

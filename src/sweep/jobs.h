@@ -6,8 +6,9 @@
 #include <stdbool.h>
 
 #include "base/keys.h"
-#include "sweep/job.h"
-#include "sweep/jobs_talk.h"
+#include "config/config.h"
+#include "sweep/job_folder.h"
+#include "sweep/job_progress.h"
 
 /* What all jobs of a command share. Borrowed: valid as long as the caller's own. */
 typedef struct hu_jobs {
@@ -35,5 +36,25 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count);
 
 /* Frees what jobs own; the array itself stays the caller's. NULL is allowed. */
 void hu_jobs_free(hu_job *job, int count);
+
+/* ---- What compare and assign read of the configuration for their jobs ---- */
+
+/* The seeds that every job is trained with, as a list of texts; owner frees. HU_ERR_ARGUMENT: seed
+ * was given, or none; HU_ERR_PARSE: no seed, or one twice. */
+hu_status hu_jobs_seeds(const hu_config *config, const char *verb, hu_keys **seeds);
+
+/* What the user gave beside the precision, the seeds and what does not change a training. Owner
+ * frees. */
+hu_status hu_jobs_common(const hu_config *config, const char *verb, hu_keys **common);
+
+/* run.dir, or runs/ and run.name, or a name made of the common keys, so that the same command finds
+ * its folder again. */
+hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, const char *verb,
+                            char *directory, size_t capacity);
+
+/* Threads, processes at once and quiet; the caller sets interrupted. directory and common are
+ * borrowed. */
+hu_status hu_jobs_options(const hu_config *config, const char *directory, const hu_keys *common,
+                          hu_jobs *jobs);
 
 #endif

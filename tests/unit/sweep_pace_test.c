@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/process.h"
-#include "sweep/jobs_talk.h"
+#include "sweep/job_progress.h"
 
 enum { JOBS = 4 };
 
