@@ -14,7 +14,7 @@ FLAGS = ["-std=gnu17", "-w", "-fopenmp", "-D_DEFAULT_SOURCE", "-D_POSIX_C_SOURCE
          f"-I{SOURCE}/src", f"-I{SOURCE}/include"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mf16c", "-mbmi2"]
-BASE = ["cpu", "elementary", "memory", "nearest", "rng", "status"]
+BASE = ["cpu", "elementary", "memory", "rng", "status", "text"]
 SHORT = [("gcc", "-O0"), ("clang" if shutil.which("clang") else "gcc", "-O3")]
 FULL = [(compiler, f"-O{level}") for compiler in ("gcc", "clang") for level in range(4)]
 
@@ -50,7 +50,7 @@ def build(compiler, level, folder):
     for name, flags in [*sources(), (f"{SOURCE}/tests/program/round_bits.c", [])]:
         target = os.path.join(folder, f"{len(objects)}.o")
         objects.append(target)
-        running.append(subprocess.Popen([compiler, level, *FLAGS, *flags, "-c", name, "-o", target]))
+        running.append(subprocess.Popen([compiler, level, *FLAGS, '-DHALFULP_VERSION="0"', *flags, "-c", name, "-o", target]))
         if len(running) == 2 and running.pop(0).wait() != 0:
             raise SystemExit(f"{compiler} {level}: compiling failed")
     if any(process.wait() != 0 for process in running):
