@@ -249,8 +249,8 @@ typedef struct hu_image_choice {
     uint64_t memory;     /* most bytes that decoded images may take; 0: 1 GiB */
     double area;         /* least share of an image in a random crop of training; 0: none */
     double held;         /* of folder:DIR without test images: the share of the images of each class
-                            (below 1), or how many of all, that are drawn by seed to test with; 0: none,
-                            which is an error there */
+                            (below 1), or how many of all, that are drawn by seed to test with; 0:
+                            none, which is an error there */
     bool skips_damaged; /* of folder: files that cannot be decoded are left out, as if they were not
                            there, and counted; all are read once for that */
     int64_t
@@ -294,8 +294,8 @@ typedef struct hu_image_choice {
  *
  *   pairs:DIR   pictures in DIR/train and DIR/test (or val). Fields "small" and "large": the
  * picture, and what hu_image_choice.scale makes of it (bicubic, as Pillow). Training samples are
- * crops, of small sides crop (24), at fixed places: which ones, a formula says (data/super_resolution.c), not
- * a seed. Test samples are whole pictures of one size
+ * crops, of small sides crop (24), at fixed places: which ones, a formula says
+ * (data/super_resolution.c), not a seed. Test samples are whole pictures of one size
  *
  *   speech:DIR  DIR/train/NAME.wav (or .flac, .ogg and others) and the same of test (or val), of
  * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said.

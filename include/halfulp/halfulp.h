@@ -14,9 +14,9 @@
  * C17 and C++17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or
  * aborts on input. A pointer that is NULL where its declaration does not allow it, a negative count
  * and one that is too large are HU_ERR_ARGUMENT, "FUNCTION: ARGUMENT is ..."; functions that return
- * no status then give 0, NULL, false, -1 where an index is asked for, NaN where a rounded number is,
- * or do nothing. What cannot be told is left to the caller: that arrays have as many elements as
- * their declaration says, that texts end with a zero, that handles are still open.
+ * no status then give 0, NULL, false, -1 where an index is asked for, NaN where a rounded number
+ * is, or do nothing. What cannot be told is left to the caller: that arrays have as many elements
+ * as their declaration says, that texts end with a zero, that handles are still open.
  */
 #ifndef HALFULP_HALFULP_H
 #define HALFULP_HALFULP_H

@@ -9,10 +9,10 @@
  *   canvas    where u_0 of block 0 < 1/2: of floor(W r) x floor(H r), r = 1 + 3 u_1, with the
  *             picture at floor((canvas width - W + 1) u_2), floor((canvas height - H + 1) u_3);
  *             else the picture
- *   patches   six samplers k = 0..5 of up to 50 tries t, block 2 + 50 k + t: side s = 0.3 + 0.7 u_0,
+ *   patches   six samplers k = 0..5 of 50 tries t, block 2 + 50 k + t: side s = 0.3 + 0.7 u_0,
  *             ratio = low + (high - low) u_1, low = max(1/2, s^2), high = min(2, 1/s^2); of
  *             floor(canvas width s sqrt(ratio)) x floor(canvas height s / sqrt(ratio)), at least 1,
- *             at floor((canvas width - width + 1) u_2) and likewise by u_3. The first patch is taken
+ *             at floor((canvas width - width + 1) u_2) and likewise by u_3. The first is taken
  *             whose overlap (intersection over union) with some box is at least 0.1, 0.3, 0.5, 0.7,
  *             0.9; of the last sampler the first one of all
  *   choice    of the canvas and the patches that were found, n in all: number floor(n u_0) of

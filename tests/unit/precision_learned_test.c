@@ -314,7 +314,8 @@ static void follow_equation_5(const char *const *rules, const double *least,
         for (int l = 0; l < QUANTISED; l++) expect_near(betas(&f)[l], beta[l]);
         assert_true(betas(&f)[QUANTISED] == 0.5); /* the layer that stays float32 */
     }
-    if (dear <= 10 || cheap <= 10) fail_msg("%d dear steps, %d cheap ones", dear, cheap); /* the cost came and went */
+    if (dear <= 10 || cheap <= 10)
+        fail_msg("%d dear steps, %d cheap ones", dear, cheap); /* the cost came and went */
     close_fixture(&f);
 }
 
