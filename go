@@ -3,6 +3,7 @@
 # ./go quick             the same with a tenth of the training: about a minute and a half
 # ./go build             set up and build
 # ./go test              set up, build, run all tests
+# ./go check             before a commit: format, walls of the house, pages, quick tests
 # ./go test exhaustive   the long proofs
 # ./go test comm         workers in processes of Open MPI and MPICH, and under SimGrid
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -19,6 +20,8 @@ for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)
 for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
+# What `check` runs: walls, pages, words, and the rooms whose tests take no time.
+quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|show|journal|precision)_)'
 
 say() { printf '== %s\n' "$*" >&2; }
 
@@ -151,7 +154,7 @@ finish() {
 }
 
 usage() {
-    echo "usage: ./go [quick | build | test [exhaustive | comm] | sanitize [threads] | coverage | demo]" >&2
+    echo "usage: ./go [quick | build | check | test [exhaustive | comm] | sanitize [threads] | coverage | demo]" >&2
     exit 2
 }
 
@@ -159,7 +162,7 @@ what=${1:-demo}
 wants_tests=false wants_comm=false wants_threads=false
 case "$what $#" in
 "demo "[01] | "quick 1" | "build 1") ;;
-"test 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
+"test 1" | "check 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
 "test 2")
     [[ $2 == exhaustive || $2 == comm ]] || usage
     wants_tests=true
@@ -199,6 +202,15 @@ test)
         exec ctest --test-dir build --no-tests=error --output-on-failure -C "$2" -L "$2"
     fi
     exec ctest --test-dir build --no-tests=error --output-on-failure -j2
+    ;;
+check)
+    build release build -DHALFULP_TESTS=ON
+    if command -v clang-format >/dev/null; then
+        find src include tests bench examples -name '*.[ch]' -print0 | xargs -0 clang-format --dry-run -Werror
+    else
+        say "no clang-format here: the format of the code is not looked at (sudo apt-get install clang-format)"
+    fi
+    exec ctest --test-dir build --no-tests=error --output-on-failure -j2 -R "$quick_tests"
     ;;
 sanitize)
     if (($# == 2)); then
