@@ -28,7 +28,7 @@ typedef struct hu_image {
 } hu_image;
 
 /* Each decodes one format into an image that is empty or was decoded before, whose memory is used
- * again; image_decode.h tells the formats apart and says more. only_middle: what hu_image_shrink to
+ * again; image.h tells the formats apart and says more. only_middle: what hu_image_shrink to
  * `side` does not look at may be left as the memory was. */
 hu_status hu_image_decode_jpeg(const char *name, const uint8_t *data, size_t bytes, int64_t side,
                                bool only_middle, hu_image *image);

@@ -114,7 +114,7 @@ hu_status hu_dataset_mix(hu_dataset *dataset) {
 /* ---- changer ---- */
 
 /* Pictures that a network sees changed beyond crops and mirrors: RandAugment,
- * random erasing, mixtures of two (data/randaugment.h, erase.h, mix.h), in this order. What becomes
+ * random erasing, mixtures of two (data/randaugment.h, mixing.h), in this order. What becomes
  * of a sample is a function of (settings, epoch, its index and that of its partner) alone.
  */
 

@@ -47,7 +47,7 @@ void hu_mix_apply(const hu_mix *mix, int64_t height, int64_t width, int64_t chan
 /* ---- changer ---- */
 
 /* Pictures that a network sees changed beyond crops and mirrors: RandAugment,
- * random erasing, mixtures of two (data/randaugment.h, erase.h, mix.h), in this order. What becomes
+ * random erasing, mixtures of two (data/randaugment.h, mixing.h), in this order. What becomes
  * of a sample is a function of (settings, epoch, its index and that of its partner) alone.
  */
 

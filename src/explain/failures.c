@@ -372,7 +372,7 @@ bool hu_sums_are_counted(const hu_why *why) {
 
 /* ---- deaths ---- */
 
-/* The deaths of a run (harm.h says what is one), the worst first.
+/* The deaths of a run (what is one: severity above), the worst first.
  *
  * Severity = weight of what was lost x how long it lasted x the share of tensors that are made of
  * it. What did not last is no death: it must hold in half of the steps from its first on. Before

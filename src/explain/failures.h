@@ -75,7 +75,7 @@ double hu_sums_share(const hu_product_record *record, hu_death_kind kind);
 
 /* ---- deaths ---- */
 
-/* The deaths of a run (harm.h says what is one), the worst first.
+/* The deaths of a run (what is one: severity above), the worst first.
  *
  * Severity = weight of what was lost x how long it lasted x the share of tensors that are made of
  * it. What did not last is no death: it must hold in half of the steps from its first on. Before
@@ -102,7 +102,7 @@ bool hu_deaths_vanished(const hu_why *why, uint32_t place, int64_t step, hu_deat
  * made of that: biases and the like do not count. */
 bool hu_deaths_lose_updates(const hu_why *why);
 
-/* Whether the sums of some product failed (sums.h) for as long. */
+/* Whether the sums of some product failed (failures.h) for as long. */
 bool hu_deaths_fail_sums(const hu_why *why);
 
 /* Whether numbers that were lost may be why others became infinite or NaN. */

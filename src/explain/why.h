@@ -2,8 +2,8 @@
  * which step, and what it was made of.
  *
  * A run that diverged (its result says so) died of non-finite numbers: the tensor that had them
- * first in its last skipped steps (verdict.h). What else is a death is told in harm.h, and which
- * one is the worst in deaths.h.
+ * first in its last skipped steps (root_cause.h). What else is a death is told in failures.h, and
+ * which one is the worst in failures.h.
  */
 #ifndef HU_EXPLAIN_WHY_H
 #define HU_EXPLAIN_WHY_H
@@ -89,7 +89,7 @@ typedef struct hu_why {
     size_t death_count; /* each tensor has one */
     bool trains_well;   /* the loss fell by HU_TRAINS_WELL */
     size_t skipped;     /* steps in all */
-    bool *is_gone;      /* [walk->count] behind the death, and all zero in its step (followed.h) */
+    bool *is_gone;      /* [walk->count] behind the death, and all zero in its step (failures.h) */
     uint32_t gone;      /* how many are */
     hu_trouble trouble; /* as the training told it */
 } hu_why;

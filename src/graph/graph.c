@@ -1,4 +1,4 @@
-/* The graph as others ask about it; declare.c declares it, finish.c closes it. */
+/* The graph as others ask about it; build.c declares it, finalize.c closes it. */
 #include "graph/graph.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 /* Which bits the layers of a training had, and what they have cost so far.
  *
- * Bit-operations are those of the quantised layers (cost_bitops.c): b_w b_a per multiply-accumulate
+ * Bit-operations are those of the quantised layers (bit_cost.c): b_w b_a per multiply-accumulate
  * of the forward pass, b_w b_g and b_a b_g of the two products of the backward pass. They are added
  * up step by step with the bits and the samples of that step, skipped steps too: their passes ran.
  * Sums are in double, and exact below 2^53. What the same samples cost with the most bits in all

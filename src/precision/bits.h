@@ -2,7 +2,7 @@
  * step: what their texts and the keys bits.* say.
  *
  * The factors of a layer's forward product, its input and its weights, are read with `forward`
- * bits; the gradient of its output with `gradient` bits. A schedule of bits (bits_schedule.h) says
+ * bits; the gradient of its output with `gradient` bits. A schedule of bits (bit_schedule.h) says
  * how both go during a training. Source: Yu et al., "LDP" (2022), and the schedules that it
  * compares.
  */

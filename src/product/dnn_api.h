@@ -1,5 +1,5 @@
-/* product/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; dnn.c is
- * written on top of it. dnn_api_2.c and dnn_api_3.c implement it, the one of the oneDNN that is
+/* product/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; onednn.c
+ * is written on top of it. dnn_api_2.c and dnn_api_3.c implement it, the one of the oneDNN that is
  * compiled with; what is called alike in both versions is used as it is.
  */
 #ifndef HU_PRODUCT_DNN_API_H

@@ -210,8 +210,9 @@ static void hu_dense_run(const hu_dense *dense, const hu_product *product, hu_pr
 /* ---- grouped ---- */
 
 /* Products of any number of groups by kernel/conv. Every group is a product of
- * its own (dense.h) on its share of the channels, in the order of sums that it has alone; one group
- * and depthwise convolutions are handed on as they are. No call fails or allocates but create.
+ * its own (float32.h) on its share of the channels, in the order of sums that it has alone; one
+ * group and depthwise convolutions are handed on as they are. No call fails or allocates but
+ * create.
  */
 
 enum { ALIGNMENT = 64 };

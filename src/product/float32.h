@@ -24,8 +24,9 @@ typedef struct hu_dense {
 /* ---- grouped ---- */
 
 /* Products of any number of groups by kernel/conv. Every group is a product of
- * its own (dense.h) on its share of the channels, in the order of sums that it has alone; one group
- * and depthwise convolutions are handed on as they are. No call fails or allocates but create.
+ * its own (float32.h) on its share of the channels, in the order of sums that it has alone; one
+ * group and depthwise convolutions are handed on as they are. No call fails or allocates but
+ * create.
  */
 
 typedef struct hu_grouped {
@@ -43,7 +44,7 @@ void hu_grouped_free(hu_grouped *grouped);
 /* Whether Winograd's algorithm computes its products. */
 bool hu_grouped_is_by_winograd(const hu_grouped *grouped);
 
-/* Sizes, packing and products as in dense.h. */
+/* Sizes, packing and products as in float32.h. */
 size_t hu_grouped_scratch_bytes(const hu_grouped *grouped, hu_product_role role, int64_t count);
 size_t hu_grouped_packed_bytes(const hu_grouped *grouped, hu_product_role role);
 void hu_grouped_pack(const hu_grouped *grouped, hu_product_role role, const float *w,

@@ -2,7 +2,7 @@
  * of a layer on plain arrays, each in float32 or with a chosen accumulator.
  *
  * Who computes: hu_gemm where an accumulator is chosen (accumulate.h); oneDNN where the facts ask
- * for it (dnn.h); kernel/conv everywhere else, group by group (grouped.h, dense.h).
+ * for it (onednn.h); kernel/conv everywhere else, group by group (float32.h).
  */
 #ifndef HU_PRODUCT_PRODUCT_H
 #define HU_PRODUCT_PRODUCT_H

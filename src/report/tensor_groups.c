@@ -187,7 +187,7 @@ done:
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) hu_free(blocks[i]);
 }
 
-/* A schedule of bits speaks of layers, not of groups: layer_bits.c draws these. */
+/* A schedule of bits speaks of layers, not of groups: tensor_groups.c draws these. */
 static bool has_groups(const hu_report_run *run) {
     return run->is_first && run->history && run->history->plan &&
            run->history->plan->group_count > 0 && run->graph && run->history->bits_count == 0;

@@ -1,5 +1,5 @@
 /* show/svg.h - shapes of an inline SVG picture. Colours, fonts and strokes are CSS classes
- * (html_style.c), so that the page's light or dark scheme reaches them. Lengths in pixels of the
+ * (html.c), so that the page's light or dark scheme reaches them. Lengths in pixels of the
  * picture, y downward; numbers must be finite. A tip is what the mouse shows, NULL: none. */
 #ifndef HU_SHOW_SVG_H
 #define HU_SHOW_SVG_H

@@ -105,7 +105,7 @@ typedef struct hu_assign {
     int trainings;
 } hu_assign;
 
-/* ---- assign_setup.c ---- */
+/* ---- search.c ---- */
 
 /* Reads budget, seeds, rungs and the training into a search of which config is set, and makes its
  * folders. The caller sets jobs.interrupted. Errors say what is wrong with the command. Owner frees
@@ -116,7 +116,7 @@ void hu_assign_free(hu_assign *assign);
 /* All steps of the search, below. */
 hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice);
 
-/* ---- assign_budget.c ---- */
+/* ---- search.c ---- */
 
 /* "memory", "saved", "total" or the metric's name. */
 const char *hu_budget_name(const hu_assign *assign);
@@ -141,7 +141,7 @@ double hu_assign_gain(const hu_assign *assign, double value, double other);
 /* Are this value and this size within the budget, at a rung? */
 bool hu_assign_fits(const hu_assign *assign, int rung, const hu_assign_outcome *made);
 
-/* ---- assign_train.c ---- */
+/* ---- successive_halving.c ---- */
 
 /* Steps of a rung: half of the next one's, the last is the whole training. */
 int64_t hu_assign_steps(const hu_assign *assign, int rung);
@@ -158,7 +158,7 @@ hu_status hu_assign_train(hu_assign *assign, const char *name, const char *preci
  * learned anything. HU_ERR_NONFINITE: float32 diverged. */
 hu_status hu_assign_train_references(hu_assign *assign);
 
-/* ---- assign_noise.c ---- */
+/* ---- sensitivity.c ---- */
 
 /* Standard deviation over the seeds that trainings of a rung have in common: pooled over the
  * references and all candidates; NaN with a single seed. */
@@ -172,7 +172,7 @@ double hu_assign_noise(const hu_assign *assign, int rung, const hu_assign_outcom
 double hu_assign_noise_of_two(const hu_assign *assign, int rung, const hu_assign_outcome *a,
                               const hu_assign_outcome *b);
 
-/* ---- assign_rounding.c, assign_gradients.c ---- */
+/* ---- sensitivity.c ---- */
 
 /* groups.rounding: what every group would lose in the low formats by the exponent histograms of the
  * float32 run: squared rounding errors over squares, of range and mantissa, mean over its elements,
@@ -190,7 +190,7 @@ hu_status hu_assign_measure_rounding(hu_assign *assign);
  * of gradient and step direction on fixed minibatches). */
 hu_status hu_assign_measure_gradients(hu_assign *assign);
 
-/* ---- assign_short.c ---- */
+/* ---- candidates.c ---- */
 
 /* groups.trained: the validation loss that trainings of a few steps with one group low have above
  * the same steps with everything high, mean over the seeds; 0 where it is not above twice the noise
@@ -199,7 +199,7 @@ hu_status hu_assign_measure_gradients(hu_assign *assign);
  * DIR/short-runs.json. HU_ERR_INTERRUPTED: the same command goes on. */
 hu_status hu_assign_measure_short_runs(hu_assign *assign);
 
-/* ---- assign_plan.c ---- */
+/* ---- search_report.c ---- */
 
 /* Writes low groups (NULL: none) as a plan file; evidence lines (may be NULL) are written beneath.
  */
@@ -209,7 +209,7 @@ hu_status hu_assign_write_plan(const hu_assign *assign, const bool *low, const c
 /* The search's own configuration with a plan; its training. Owner frees. */
 hu_status hu_assign_config(const hu_assign *assign, const char *plan_path, hu_config **config);
 
-/* ---- assign_candidates.c ---- */
+/* ---- candidates.c ---- */
 
 /* Candidates for the budget, each with its plan file. */
 hu_status hu_assign_make_candidates(hu_assign *assign);
@@ -220,7 +220,7 @@ hu_status hu_assign_make_candidates(hu_assign *assign);
  */
 hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added);
 
-/* ---- assign_race.c ---- */
+/* ---- successive_halving.c ---- */
 
 /* Trains candidates in rungs; who is worse than another beyond the noise leaves. */
 hu_status hu_assign_race(hu_assign *assign, hu_assign_choice *choice);
@@ -228,12 +228,12 @@ hu_status hu_assign_race(hu_assign *assign, hu_assign_choice *choice);
 /* Does everything high meet the budget? Known after the references. */
 bool hu_assign_high_fits(const hu_assign *assign);
 
-/* ---- assign_test.c ---- */
+/* ---- successive_halving.c ---- */
 
 /* Reads the test samples once: of what was chosen and of plain demotion, for each seed. */
 hu_status hu_assign_read_test(const hu_assign *assign, hu_assign_choice *choice);
 
-/* ---- assign_resolved.c, assign_report.c ---- */
+/* ---- search_report.c ---- */
 
 /* Writes the resolved plan of a training with a plan file. */
 hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,

@@ -24,7 +24,7 @@ hu_status hu_weight_layout_parse(const char *text, hu_weight_layout *layout);
 /* All parameters and running statistics as the bytes of a safetensors file, whose metadata says
  * model, step, layout and weights, and the format of each tensor that was rounded; or of a header.
  * Owner frees *data with hu_free. HU_ERR_ARGUMENT: there are no means; HU_ERR_UNSUPPORTED: torch
- * cannot have them (weight_view.h); HU_ERR_NONFINITE for rounded weights of a format that cannot
+ * cannot have them (weights_file.h); HU_ERR_NONFINITE for rounded weights of a format that cannot
  * encode them. */
 hu_status hu_trainer_print(hu_trainer *trainer, const hu_export_options *options, uint8_t **data,
                            size_t *bytes, hu_export_report *report);
@@ -48,7 +48,7 @@ typedef struct hu_import_report {
 } hu_import_report;
 
 /* Starts from the weights of a file, before the first step. The layout is what the metadata says,
- * torch without it; names are matched as weight_names.h says. Every wanted parameter must be there
+ * torch without it; names are matched as weight_layout.h says. Every wanted parameter must be there
  * in the right shape, and nothing else; running statistics may be missing and then keep their
  * initial values; "*.num_batches_tracked" beside them is passed over. path stands in messages. On
  * failure nothing has changed: HU_ERR_ARGUMENT lists what is missing, unexpected or of another
@@ -57,7 +57,7 @@ typedef struct hu_import_report {
 hu_status hu_trainer_import(hu_trainer *trainer, const char *path, hu_safetensors *file,
                             const hu_import_options *options, hu_import_report *report);
 
-/* Starts from numbers that follow from the parameters' names alone (check_start.h), salt before
+/* Starts from numbers that follow from the parameters' names alone (initialize.h), salt before
  * each name; running statistics keep their initial values. HU_ERR_MEMORY; HU_ERR_CORRUPT if the
  * weights are not those of the options' init_hash. */
 hu_status hu_trainer_start_check(hu_trainer *trainer, const char *salt);

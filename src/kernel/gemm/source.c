@@ -95,7 +95,7 @@ void hu_source_fetch(const hu_source *source, int64_t first, int64_t width, int6
     }
 }
 
-/* ---- Panels of implicit patches. Internal to source_pack.c ---- */
+/* ---- Panels of implicit patches. Internal to source.c ---- */
 
 extern const float hu_source_zeros[HU_SOURCE_RUN_MAX];
 

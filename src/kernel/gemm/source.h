@@ -1,4 +1,4 @@
-/* kernel/gemm/source.h - a factor of a product: what source_pack.h reads panel by panel.
+/* kernel/gemm/source.h - a factor of a product: what source.h reads panel by panel.
  * Thread-safe: a prepared hu_source is read only.
  */
 #ifndef HU_KERNEL_GEMM_SOURCE_H

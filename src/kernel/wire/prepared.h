@@ -57,7 +57,7 @@ struct hu_wire {
     hu_packer packer;              /* between float32 and codes of 1 and 2 bytes, k = 0; of wider
                                       formats between float32 and dense bits */
     hu_wire_places places;         /* where there is a kernel */
-    hu_wire_add_fn *add;           /* NULL: none for this format and mode, plain.h serves */
+    hu_wire_add_fn *add;           /* NULL: none for this format and mode, wire.h serves */
     hu_wire_quantise_fn *quantise; /* likewise; it may yet refuse a scale */
 };
 
