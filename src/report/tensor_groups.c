@@ -447,7 +447,7 @@ int hu_report_role(const hu_report_run *run, uint32_t tensor) {
     const hu_value_info *value = value_of(run, tensor);
     if (!value) return HU_REPORT_ROLES;
     if (hu_tensor_is_state(run->tensor[tensor])) return HU_REPORT_STATE;
-    return hu_role_of(value, run->tensor[tensor].kind != HU_TENSOR_VALUE);
+    return (int)hu_role_of(value, run->tensor[tensor].kind != HU_TENSOR_VALUE);
 }
 
 static bool is_vector(const hu_value_info *value) {
