@@ -5,16 +5,14 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS tests/fuzz/*_fuzz.c)
 # The files that each target is about: what they reach of them is measured (run.sh --coverage).
 set(fuzz_files_accumulator precision/rules.c)
 set(fuzz_files_cifar data/cifar.c)
-set(fuzz_files_config config/load.c config/load.c config/table.c)
+set(fuzz_files_config config/load.c config/table.c)
 set(fuzz_files_container store/container.c)
 set(fuzz_files_format format/parse.c format/print.c)
 set(fuzz_files_graph journal/graph_json.c)
 set(fuzz_files_gzip base/file.c)
-set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_reader.c journal/history_reader.c journal/history_reader.c
-    journal/names.c base/text_file.c)
+set(fuzz_files_history journal/history.c journal/history_brief.c journal/history_reader.c journal/names.c base/text_file.c)
 set(fuzz_files_idx data/idx.c)
-set(fuzz_files_image data/image.c data/image.c data/image.c data/image.c
-    data/image.c data/image.c data/image_resize.c)
+set(fuzz_files_image data/image.c data/image_resize.c)
 set(fuzz_files_parallel data/translation.c data/tokenizer.c)
 set(fuzz_files_plan config/plan_file.c)
 set(fuzz_files_precision precision/names.c precision/precision_epochs.c tensor/quantizer.c)
@@ -49,7 +47,7 @@ if(HALFULP_FUZZ)
   # Nor do the targets themselves tell of a parser, or what every failure calls: the words of a message, the nearest of
   # many names.
   set_source_files_properties(${fuzz_sources} tests/fuzz/harness.c
-    src/base/text.c src/base/text.c src/base/status.c src/base/memory.c src/base/keys.c
+    src/base/text.c src/base/status.c src/base/memory.c src/base/keys.c
     PROPERTIES COMPILE_OPTIONS -fno-sanitize=fuzzer-no-link)
   # No parser calls a convolution or a product: instrumented, clang takes minutes for them and not three seconds a file.
   file(GLOB fuzz_plain CONFIGURE_DEPENDS src/kernel/conv/*.c src/kernel/gemm/*.c)

@@ -17,7 +17,7 @@ CONFINED = {
     r"jpeglib\.h|jerror\.h": ["data/image.c"],
     r"png\.h": ["data/image.h", "data/image_files.c"],
     r"expat\.h": ["data/voc_xml.c"],
-    r"utf8proc\.h": ["data/tokenizer.c", "data/tokenizer.c"],
+    r"utf8proc\.h": ["data/tokenizer.c"],
     r"sndfile\.h": ["sound/audio.c"],
     r"samplerate\.h": ["sound/audio.c"],
     r"yaml\.h": ["config/yaml.c"],
