@@ -61,7 +61,6 @@ ROOMS = ["base", "format", "kernel", "tensor"]  # from below; proofs begin with 
 # File: what is compiled of it, the best instruction set of the tests (None: the machine's), tests.
 FILES = {
     "format/format.c": (["format/format.c"], None, FORMAT),
-    "format/format.c": (["format/format.c"], None, FORMAT),
     "format/names.c": (["format/names.c"], None, FORMAT),
     "format/parse.c": (["format/parse.c"], None, FORMAT),
     "format/print.c": (["format/print.c"], None, FORMAT),
@@ -107,7 +106,7 @@ FEW_ROWS = {"magic_rise": MAGIC, "round_magic": MAGIC, "round_aligned": ALIGNED,
             "kernel/lane.h": ("rne_aligned",)}
 SOME_ROWS = ("rne_magic", "rna")
 # Eight files whose tests take moments.
-SHORT = ["format/reference.c", "format/format.c", "format/format.c", "format/parse.c", "format/print.c",
+SHORT = ["format/reference.c", "format/format.c", "format/parse.c", "format/print.c",
          "kernel/encode/encode.c", "tensor/storage.c", "tensor/quantizer.c"]
 
 
