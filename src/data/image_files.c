@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "data/image.h"
+#include "data/png_input.h"
 
 /* ---- Label maps: pictures whose bytes are class numbers ---- */
 

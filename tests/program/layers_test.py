@@ -15,7 +15,7 @@ from house import HEIGHT, INCLUDE, circles, sources, wrong_arrows  # noqa: E402
 CONFINED = {
     r"(oneapi/dnnl/)?dnnl.*\.h": ["product/dnn_api.h"],
     r"jpeglib\.h|jerror\.h": ["data/image.c"],
-    r"png\.h": ["data/image.h", "data/image_files.c"],
+    r"png\.h": ["data/png_input.h", "data/image_files.c"],
     r"expat\.h": ["data/voc_xml.c"],
     r"utf8proc\.h": ["data/tokenizer.c"],
     r"sndfile\.h": ["sound/audio.c"],
