@@ -98,20 +98,22 @@ static char *trimmed(char *line) {
     return line + strspn(line, " \t");
 }
 
-/* Whether a line that was read into a buffer full of ones holds a zero byte before its end. */
-static bool holds_zero(const char buffer[LINE_BYTES]) {
-    size_t end = LINE_BYTES - 1;
-    while (buffer[end]) end--;
-    return strlen(buffer) < end;
+/* A line with its end, or as much of it as there is room for; how many bytes. 0: there is none. */
+static size_t read_line(char buffer[LINE_BYTES]) {
+    size_t length = 0;
+    for (int c = 0; c != '\n' && length < LINE_BYTES - 1 && (c = getc_unlocked(stdin)) != EOF;)
+        buffer[length++] = (char)c;
+    buffer[length] = '\0';
+    return length;
 }
 
 /* The next line without blanks at its ends, NULL behind the last. */
 static hu_status next_line(uint64_t line, char buffer[LINE_BYTES], char **text) {
     *text = NULL;
-    memset(buffer, 1, LINE_BYTES);
-    if (!fgets(buffer, LINE_BYTES, stdin))
+    size_t length = read_line(buffer);
+    if (length == 0 || ferror(stdin))
         return ferror(stdin) ? hu_fail(HU_ERR_IO, "stdin: %s", strerror(errno)) : HU_OK;
-    if (holds_zero(buffer)) return bad_line(line, buffer, "a line without a zero byte");
+    if (strlen(buffer) < length) return bad_line(line, buffer, "a line without a zero byte");
     *text = trimmed(buffer);
     return *text ? HU_OK : bad_line(line, buffer, "a line of less than 511 characters");
 }
