@@ -83,20 +83,19 @@ typedef struct identifier {
     char text[IDENTIFIER];
 } identifier;
 
-/* What stands behind an array's name in those that go with it. */
-static const char *const endings[] = {"", "_shape", "_exp_bits", "_man_bits", "_bias"};
-enum { ENDINGS = sizeof endings / sizeof *endings };
-
-/* Whether a name of one array and those that go with it is also one of the other. */
-static bool are_alike(const char *a, const char *b) {
-    char one[IDENTIFIER + 16], other[IDENTIFIER + 16];
-    for (int i = 0; i < ENDINGS; i++)
-        for (int k = 0; k < ENDINGS; k++) {
-            snprintf(one, sizeof one, "%s%s", a, endings[i]);
-            snprintf(other, sizeof other, "%s%s", b, endings[k]);
-            if (strcmp(one, other) == 0) return true;
-        }
+/* Whether a name is that of an array, or of what goes with it. */
+static bool belongs_to(const char *name, const char *array) {
+    static const char *const endings[] = {"", "_shape", "_exp_bits", "_man_bits", "_bias"};
+    size_t length = strlen(array);
+    if (strncmp(name, array, length) != 0) return false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(name + length, endings[i]) == 0) return true;
     return false;
+}
+
+/* No ending ends another one: two arrays meet where one is called as something of the other. */
+static bool are_alike(const char *a, const char *b) {
+    return belongs_to(a, b) || belongs_to(b, a);
 }
 
 /* "w_layer1_0_conv1_weight"; with a number behind it where that is there already. */
