@@ -140,13 +140,6 @@ typedef struct grid {
     double max_finite, step; /* step: uniform */
 } grid;
 
-/* Mean over a binade 2^e .. 2^(e+1) of (x - from)^2 for x beyond `from`, else 0. */
-static double rounding_error_mean_square_beyond(double from, int e) {
-    double low = ldexp(1.0, e), high = 2.0 * low, least = fmax(low, from);
-    if (high <= from) return 0.0;
-    return (pow(high - from, 3.0) - pow(least - from, 3.0)) / (3.0 * low);
-}
-
 /* Mean square of an error that is spread evenly over half a step to both sides. */
 static double step_square(double step) {
     const double steps = 12.0;
@@ -155,7 +148,7 @@ static double step_square(double step) {
 
 /* Mean square of the errors of the numbers of a binade. Half of the smallest step becomes zero. */
 static double error_in(const grid *g, int e) {
-    double all = rounding_error_mean_square_beyond(0.0, e);
+    double all = mean_square_beyond(0.0, e);
     if (g->is_uniform) return fmin(step_square(g->step), all);
     if (e < g->least) return all;
     /* What does not become zero there becomes the smallest normal number, the end of the binade. */
@@ -164,7 +157,7 @@ static double error_in(const grid *g, int e) {
     double low = ldexp(1.0, e), within = fmin(fmax((g->max_finite - low) / low, 0.0), 1.0);
     int grain = e < g->emin ? g->emin : e;
     double steps = within * step_square(ldexp(1.0, grain - g->man_bits));
-    return fmin(rounding_error_mean_square_beyond(g->max_finite, e) + steps, all);
+    return fmin(mean_square_beyond(g->max_finite, e) + steps, all);
 }
 
 /* Whether a scale brings the largest number of the tensor to the format's largest exponent. */
@@ -199,7 +192,7 @@ double hu_rounding_error(const hu_exponents *exponents, const hu_quantizer *quan
     for (uint32_t i = 0; i < exponents->count; i++) {
         int e = exponents->first + (int)i + shift;
         double count = (double)exponents->bin[i];
-        all += count * rounding_error_mean_square_beyond(0.0, e);
+        all += count * mean_square_beyond(0.0, e);
         lost += count * error_in(&g, e);
     }
     return lost / all;
