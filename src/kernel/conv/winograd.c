@@ -172,14 +172,11 @@ void hu_winograd_data_gradient(const hu_conv *c, int64_t count, const float *dy,
  * pixels, whose sums are transformed back at the end of a call. */
 
 enum {
-    WEIGHT_POINTS = HU_WINOGRAD_POINTS,
     STRIP = HU_WINOGRAD_STRIP,
-    WEIGHT_SKEW = 16, /* floats between points, lest all fall into the same sets of a cache */
-    GROUP = 16,       /* filters whose sums stay in a cache until they are transformed */
-    WEIGHT_TAPS = 9,
+    GROUP = 16, /* filters whose sums stay in a cache until they are transformed */
 };
 
-static int64_t padded_weights(int64_t channels) {
+static int64_t whole_blocks(int64_t channels) {
     return hu_conv_blocks(channels) * HU_CONV_WIDTH;
 }
 
@@ -194,19 +191,18 @@ static int64_t group_of(const hu_conv *c, int64_t count) {
 }
 
 /* Scratch: x and dy of a strip, sums. */
-static int64_t weight_tile_floats(int64_t channels) {
-    return WEIGHT_POINTS * (STRIP * padded_weights(channels) + WEIGHT_SKEW);
+static int64_t strip_floats(int64_t channels) {
+    return POINTS * (STRIP * whole_blocks(channels) + SKEW);
 }
 
 /* Floats from one point's sums [filter][channel] to the next point's. */
 static int64_t sum_step(const hu_conv *c, int64_t group) {
-    return group * padded_weights(c->in_c) + WEIGHT_SKEW;
+    return group * whole_blocks(c->in_c) + SKEW;
 }
 
 size_t hu_winograd_weight_scratch_bytes(const hu_conv *c, int64_t count) {
-    int64_t sums = WEIGHT_POINTS * sum_step(c, group_of(c, count));
-    return (size_t)(weight_tile_floats(c->in_c) + weight_tile_floats(c->out_c) + sums) *
-           sizeof(float);
+    int64_t sums = POINTS * sum_step(c, group_of(c, count));
+    return (size_t)(strip_floats(c->in_c) + strip_floats(c->out_c) + sums) * sizeof(float);
 }
 
 /* The products of a strip with the filters of one group after the other; each is complete where
@@ -219,7 +215,7 @@ static void run_strip(const hu_conv *c, const hu_winograd_points *x, const hu_wi
         int64_t filters = c->out_c - f < group ? c->out_c - f : group;
         const hu_winograd_points of_group = {dy->at + f, dy->point, dy->tile};
         kernels->outer(x, &of_group, t->count, filters, c->in_c, t->first > 0, sums);
-        if (is_last) kernels->weights(sums, filters, c->in_c, adds, dw + f * WEIGHT_TAPS * c->in_c);
+        if (is_last) kernels->weights(sums, filters, c->in_c, adds, dw + f * TAPS * c->in_c);
     }
 }
 
@@ -229,13 +225,12 @@ void hu_winograd_weight_gradient(const hu_conv *c, int64_t count, const float *x
     int64_t all = tiles_of(c, count), group = group_of(c, count);
     const hu_winograd_source in = {x, c->in_h, c->in_w, c->in_c, c->pad_h, c->pad_w};
     const hu_winograd_source out = {dy, c->out_h, c->out_w, c->out_c, 0, 0};
-    const hu_winograd_points v = {scratch, STRIP * padded_weights(c->in_c) + WEIGHT_SKEW,
-                                  padded_weights(c->in_c)};
-    const hu_winograd_points w = {v.at + weight_tile_floats(c->in_c),
-                                  STRIP * padded_weights(c->out_c) + WEIGHT_SKEW,
-                                  padded_weights(c->out_c)};
-    const hu_winograd_points sums = {w.at + weight_tile_floats(c->out_c), sum_step(c, group),
-                                     padded_weights(c->in_c)};
+    const hu_winograd_points v = {scratch, STRIP * whole_blocks(c->in_c) + SKEW,
+                                  whole_blocks(c->in_c)};
+    const hu_winograd_points w = {v.at + strip_floats(c->in_c),
+                                  STRIP * whole_blocks(c->out_c) + SKEW, whole_blocks(c->out_c)};
+    const hu_winograd_points sums = {w.at + strip_floats(c->out_c), sum_step(c, group),
+                                     whole_blocks(c->in_c)};
     hu_winograd_tiles t = {.rows = (c->out_h + 1) / 2, .columns = (c->out_w + 1) / 2};
     for (; t.first < all; t.first += t.count) {
         t.count = all - t.first < STRIP ? all - t.first : STRIP;
