@@ -13,7 +13,8 @@
 /* The same bits from the first step to the last: the 8-bit baseline of all schedules, and what they
  * end with. Source: Banner et al., "Scalable methods for 8-bit training" (SBM). */
 
-static hu_status static_create(const hu_bits_task *task, void **state) {
+/* The state of schedules that know no more than their task. */
+static hu_status keep_task(const hu_bits_task *task, void **state) {
     hu_status st = hu_alloc(sizeof *task, state);
     if (st == HU_OK) *(hu_bits_task *)*state = *task;
     return st;
@@ -31,7 +32,7 @@ const hu_bits_schedule hu_bits_static = {.name = "static",
                                          .help = "B bits in all layers and steps",
                                          .keys = "",
                                          .deploys_at = "B bits",
-                                         .create = static_create,
+                                         .create = keep_task,
                                          .at = static_at};
 
 /* ---- bits staged ---- */
@@ -65,8 +66,7 @@ static hu_status staged_create(const hu_bits_task *task, void **state) {
                        "bits.stages: found none with precision=staged, expected some, as in "
                        "[0: 4, 30: 6, 60: 8]");
     for (uint32_t i = 0; i < task->bits->stage_count; i++) HU_TRY(check_stage(task, i));
-    HU_TRY(hu_alloc(sizeof *task, state));
-    *(hu_bits_task *)*state = *task;
+    st = keep_task(task, state);
 done:
     return st;
 }
