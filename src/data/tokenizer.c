@@ -75,11 +75,10 @@ static kind kind_of(utf8proc_int32_t p, bool is_cased) {
     return is_sign(p, category) || is_chinese(p) ? APART : LETTER;
 }
 
-/* Behind a blank where a word before it has ended. */
-static hu_status put(hu_byte_writer *out, utf8proc_int32_t point, bool is_cased, kind *before) {
+/* A character of a kind, behind a blank where a word before it has ended. */
+static hu_status put(hu_byte_writer *out, utf8proc_int32_t point, kind now, kind *before) {
     utf8proc_uint8_t bytes[CHARACTER_BYTES];
     hu_status st = HU_OK;
-    kind now = kind_of(point, is_cased);
     if (now == DROPPED) return HU_OK;
     bool goes_on = now == LETTER && *before == LETTER;
     if (*before != BLANK && !goes_on) HU_TRY(hu_write_u8(out, ' '));
@@ -105,12 +104,16 @@ static hu_status put_character(hu_byte_writer *out, utf8proc_int32_t point, bool
         if (count < 1 || count > PARTS_MOST) part[0] = utf8proc_tolower(point), count = 1;
     }
     for (utf8proc_ssize_t i = 0; st == HU_OK && i < count; i++)
-        st = put(out, part[i], is_cased, before);
+        st = put(out, part[i], kind_of(part[i], is_cased), before);
     return st;
 }
 
-hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **words,
-                         size_t *word_bytes) {
+typedef hu_status character_fn(hu_byte_writer *out, utf8proc_int32_t point, bool is_cased,
+                               kind *before);
+
+/* All characters of a text, and the end of a last line without one. *words: owner frees. */
+static hu_status walk(const char *text, size_t bytes, character_fn *character, bool is_cased,
+                      char **words, size_t *word_bytes) {
     hu_status st = HU_OK;
     hu_byte_writer out = {0};
     kind before = BLANK;
@@ -118,9 +121,9 @@ hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **w
     for (size_t at = hu_text_mark_bytes(text, bytes); at < bytes;) {
         utf8proc_ssize_t left = (utf8proc_ssize_t)(bytes - at);
         at += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + at, left, &point);
-        HU_TRY(put_character(&out, point, is_cased, &before));
+        HU_TRY(character(&out, point, is_cased, &before));
     }
-    if (point != '\n') HU_TRY(put(&out, '\n', is_cased, &before)); /* a last line without its end */
+    if (point != '\n') HU_TRY(character(&out, '\n', is_cased, &before));
     *word_bytes = out.size;
     HU_TRY(hu_write_u8(&out, 0));
     *words = (char *)out.data;
@@ -128,6 +131,11 @@ hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **w
 done:
     hu_writer_free(&out);
     return st;
+}
+
+hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **words,
+                         size_t *word_bytes) {
+    return walk(text, bytes, put_character, is_cased, words, word_bytes);
 }
 
 /* word: of UTF-8. */
@@ -159,61 +167,31 @@ bool hu_pieces_are_cased(const hu_vocabulary *vocabulary) {
 
 static const char *const special[] = {HU_TOKEN_PADDING, HU_TOKEN_BEGIN, HU_TOKEN_END,
                                       HU_TOKEN_UNKNOWN};
-enum { SPECIAL = sizeof special / sizeof *special, SENTENCES_CHARACTER_BYTES = 4 };
+enum { SPECIAL = sizeof special / sizeof *special };
 
 /* ---- words ---- */
 
-typedef enum sentences_kind { SENTENCES_BLANK, SENTENCES_LETTER, SIGN } sentences_kind;
-
-static sentences_kind sentences_kind_of(utf8proc_int32_t point) {
+/* Nothing is dropped, and signs stand apart. */
+static kind kind_in_sentence(utf8proc_int32_t point) {
     utf8proc_category_t category = utf8proc_category(point);
     bool is_control = (point >= 0x09 && point <= 0x0d) || (point >= 0x1c && point <= 0x1f);
-    if (category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP)
-        return SENTENCES_BLANK;
-    if (is_control || point == 0x85) return SENTENCES_BLANK;
+    if (category >= UTF8PROC_CATEGORY_ZS && category <= UTF8PROC_CATEGORY_ZP) return BLANK;
+    if (is_control || point == 0x85) return BLANK;
     bool is_letter = category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
     bool is_number = category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
-    return is_letter || is_number || point == '_' ? SENTENCES_LETTER : SIGN;
+    return is_letter || is_number || point == '_' ? LETTER : APART;
 }
 
-/* One character in its small form, behind a blank where a word before it has ended. */
-static hu_status sentences_put_character(hu_byte_writer *out, utf8proc_int32_t point,
-                                         sentences_kind *before) {
-    utf8proc_uint8_t bytes[SENTENCES_CHARACTER_BYTES];
-    hu_status st = HU_OK;
+/* One character in its small form. */
+static hu_status put_small(hu_byte_writer *out, utf8proc_int32_t point, bool is_cased,
+                           kind *before) {
     utf8proc_int32_t small = utf8proc_tolower(point);
-    sentences_kind now = sentences_kind_of(small);
-    bool ends_word =
-        *before != SENTENCES_BLANK && (now != SENTENCES_LETTER || *before != SENTENCES_LETTER);
-    if (ends_word) HU_TRY(hu_write_u8(out, ' '));
-    if (now != SENTENCES_BLANK)
-        HU_TRY(hu_write_bytes(out, bytes, (size_t)utf8proc_encode_char(small, bytes)));
-    else if (point == '\n')
-        HU_TRY(hu_write_u8(out, '\n'));
-    *before = now;
-done:
-    return st;
+    (void)is_cased;
+    return put(out, small, kind_in_sentence(small), before);
 }
 
 hu_status hu_sentence_words(const char *text, size_t bytes, char **words, size_t *word_bytes) {
-    hu_status st = HU_OK;
-    hu_byte_writer out = {0};
-    sentences_kind before = SENTENCES_BLANK;
-    utf8proc_int32_t point = '\n';
-    for (size_t at = hu_text_mark_bytes(text, bytes); at < bytes;) {
-        utf8proc_ssize_t left = (utf8proc_ssize_t)(bytes - at);
-        at += (size_t)utf8proc_iterate((const utf8proc_uint8_t *)text + at, left, &point);
-        HU_TRY(sentences_put_character(&out, point, &before));
-    }
-    if (point != '\n')
-        HU_TRY(sentences_put_character(&out, '\n', &before)); /* a last line without its end */
-    *word_bytes = out.size;
-    HU_TRY(hu_write_u8(&out, 0));
-    *words = (char *)out.data;
-    out = (hu_byte_writer){0};
-done:
-    hu_writer_free(&out);
-    return st;
+    return walk(text, bytes, put_small, false, words, word_bytes);
 }
 
 /* ---- files ---- */
