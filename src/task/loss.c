@@ -58,11 +58,11 @@ hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *nam
     hu_box_loss_attrs of_boxes = {.takes_logs = loss->before != NULL};
     hu_row_loss_attrs of_rows = hu_unlabelled_rows;
     const void *attrs = loss->attrs;
-    bool is_mixed = loss == &hu_loss_mixed_cross_entropy;
-    hu_value_id in[] = {head, target, is_mixed ? facts->mix : facts->lengths}, out[HU_MAX_OUTPUTS];
-    int inputs = loss->kind == HU_LOSS_SEQUENCE || is_mixed ? 3 : 2;
+    hu_value_id in[] = {head, target, loss->takes_mix ? facts->mix : facts->lengths},
+                out[HU_MAX_OUTPUTS];
+    int inputs = loss->kind == HU_LOSS_SEQUENCE || loss->takes_mix ? 3 : 2;
     char before[HU_NAME_BYTES];
-    if (is_mixed && facts->mix == HU_NONE)
+    if (loss->takes_mix && facts->mix == HU_NONE)
         return hu_fail(HU_ERR_ARGUMENT,
                        "loss '%s': found samples that are not mixed, expected data.mixup or "
                        "data.cutmix beside it",
@@ -169,6 +169,7 @@ const hu_loss_form hu_loss_mixed_cross_entropy = {
     .name = "mixed_cross_entropy",
     .help = "softmax and cross entropy of mixed samples (data.mixup, data.cutmix)",
     .kind = HU_LOSS_ROWS,
+    .takes_mix = true,
     .op = &hu_op_mixed_cross_entropy};
 
 /* ---- loss mse ---- */

@@ -23,6 +23,7 @@ typedef enum hu_loss_kind {
 typedef struct hu_loss_form {
     const char *name, *help;
     hu_loss_kind kind;
+    bool takes_mix; /* reads what was mixed into samples, too (hu_loss_facts) */
 
     /* What a number of the head means as a prediction, NULL: itself. */
     double (*predicted)(double output);
