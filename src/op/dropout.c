@@ -24,16 +24,22 @@ uint32_t hu_noise_word(const hu_noise *noise, int64_t i) {
 
 enum { WORDS = 1024 }; /* a multiple of 8 */
 
-static hu_status dropout_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
-                               hu_shape *out) {
+/* What is dropped of a value leaves its shape; op: the one that is told. */
+static hu_status check_share(const char *op, const void *attrs, const hu_shape *in, int *n_out,
+                             hu_shape *out) {
     const hu_dropout_attrs *a = attrs;
-    (void)n_in;
     if (!(a->probability >= 0 && a->probability < 1))
-        return hu_fail(HU_ERR_ARGUMENT, "dropout: probability %g, expected 0 <= p < 1",
+        return hu_fail(HU_ERR_ARGUMENT, "%s: probability %g, expected 0 <= p < 1", op,
                        (double)a->probability);
     *n_out = 1;
     out[0] = in[0];
     return HU_OK;
+}
+
+static hu_status dropout_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                               hu_shape *out) {
+    (void)n_in;
+    return check_share("dropout", attrs, in, n_out, out);
 }
 
 static size_t dropout_mask_bytes(const hu_node_info *info) {
@@ -207,14 +213,8 @@ const hu_op hu_op_normal = {.name = "normal",
 
 static hu_status drop_path_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                  hu_shape *out) {
-    const hu_dropout_attrs *a = attrs;
     (void)n_in;
-    if (!(a->probability >= 0 && a->probability < 1))
-        return hu_fail(HU_ERR_ARGUMENT, "drop_path: probability %g, expected 0 <= p < 1",
-                       (double)a->probability);
-    *n_out = 1;
-    out[0] = in[0];
-    return HU_OK;
+    return check_share("drop_path", attrs, in, n_out, out);
 }
 
 /* Whether the sample keeps its branch. */
