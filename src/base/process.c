@@ -34,14 +34,6 @@ static hu_status put(hu_byte_writer *out, const char *text) {
     return hu_write_bytes(out, text, strlen(text));
 }
 
-/* A quote cannot stand inside of single quotes: 'it'\''s'. */
-static hu_status put_quoted(hu_byte_writer *out, const char *word) {
-    hu_status st = put(out, "'");
-    for (const char *c = word; *c && st == HU_OK; c++)
-        st = *c == '\'' ? put(out, "'\\''") : hu_write_u8(out, (uint8_t)*c);
-    return st == HU_OK ? put(out, "'") : st;
-}
-
 /* $'...': every byte that is no printable character of ASCII by its number. */
 static hu_status put_bytes(hu_byte_writer *out, const char *word) {
     char code[8];
@@ -56,9 +48,15 @@ static hu_status put_bytes(hu_byte_writer *out, const char *word) {
 }
 
 static hu_status put_word(hu_byte_writer *out, const char *word) {
+    enum { QUOTES = 3, OF_ONE = 4 }; /* a quote becomes four characters */
     if (is_plain(word)) return put(out, word);
     if (hu_has_controls(word) || !hu_text_is_utf8(word)) return put_bytes(out, word);
-    return put_quoted(out, word);
+    char *quoted = NULL;
+    size_t capacity = OF_ONE * strlen(word) + QUOTES;
+    hu_status st = HU_NEW_ARRAY(&quoted, capacity);
+    if (st == HU_OK && hu_quote_shell(word, quoted, capacity)) st = put(out, quoted);
+    hu_free(quoted);
+    return st;
 }
 
 hu_status hu_shell_words(const char *words, size_t bytes, char **text) {
