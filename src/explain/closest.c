@@ -174,7 +174,7 @@ const hu_event_record *hu_closest_troubled(const hu_explaining *x, const hu_even
     for (size_t e = 0; e < x->run.history->event_count; e++) {
         const hu_event_record *event = &x->run.history->events[e];
         uint32_t place = x->why.place[event->tensor];
-        bool is_loss = strcmp(event->kind, hu_event_name(HU_EVENT_OF_UNDERFLOW)) == 0;
+        bool is_loss = hu_event_is(event, HU_EVENT_OF_UNDERFLOW);
         if (!is_loss || place == HU_NONE || hu_why_is_vector(&x->why, place)) continue;
         if (last && !is_behind(event, last)) continue;
         if (!found || is_behind(found, event)) found = event;

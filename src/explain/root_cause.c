@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "explain/failures.h"
 #include "journal/history_trouble.h"
+#include "journal/history_walk.h"
 
 /* ---- names ---- */
 
@@ -27,13 +28,10 @@ static hu_status read_formats(hu_why *why) {
 
 /* Places of the walk (the order of computation) and names of the journal, both ways. */
 static void find_names(hu_why *why) {
-    char name[HU_TENSOR_NAME_BYTES];
-    for (uint32_t t = 0; t < why->history->tensors.count; t++) why->place[t] = HU_NONE;
-    for (uint32_t i = 0; i < why->walk->count; i++) {
-        hu_tensor_name(why->walk->graph, why->walk->tensor[i], name);
-        why->tensor[i] = hu_names_find(&why->history->tensors, name);
-        if (why->tensor[i] != HU_NAMES_NONE) why->place[why->tensor[i]] = i;
-    }
+    hu_history_places(why->history, why->walk, why->place);
+    for (uint32_t i = 0; i < why->walk->count; i++) why->tensor[i] = HU_NAMES_NONE;
+    for (uint32_t t = 0; t < why->history->tensors.count; t++)
+        if (why->place[t] != HU_NONE) why->tensor[why->place[t]] = t;
 }
 
 static hu_status make_array(size_t count, size_t bytes, void *array) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text_file.h"
+#include "journal/events.h"
 #include "journal/folder.h"
 #include "journal/graph_json.h"
 #include "journal/history_brief.h"
@@ -248,4 +249,8 @@ bool hu_history_was_skipped(const hu_history *history, int64_t step) {
             high = middle;
     }
     return low < history->skip_count && history->skips[low] == step;
+}
+
+bool hu_event_is(const hu_event_record *event, int kind) {
+    return strcmp(event->kind, hu_event_name(kind)) == 0;
 }

@@ -8,6 +8,9 @@
 /* As many as a picture of a page has places. */
 enum { HU_BRIEF_ROWS = 512 };
 
+/* Whether an event is of a kind: HU_EVENT_OF_... (journal/events.h). */
+bool hu_event_is(const hu_event_record *event, int kind);
+
 /* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
  * every run has is not there; HU_ERR_ARGUMENT: a folder of several runs, which are named;
  * HU_ERR_CORRUPT with file, line, found and expected; HU_ERR_VERSION: a line has other columns than

@@ -1,13 +1,8 @@
 #include "journal/history_trouble.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-
-static bool is_event(const hu_event_record *event, int kind) {
-    return strcmp(event->kind, hu_event_name(kind)) == 0;
-}
+#include "journal/history_walk.h"
 
 /* What befell the tensors of the walk. */
 static void find_befallen(const hu_history *history, const hu_walk *walk, const uint32_t *place,
@@ -16,17 +11,7 @@ static void find_befallen(const hu_history *history, const hu_walk *walk, const 
         const hu_event_record *event = &history->events[e];
         uint32_t at = place[event->tensor];
         for (int kind = 0; at < walk->count && kind < HU_EVENTS; kind++)
-            if (is_event(event, kind)) befallen[at] |= (uint16_t)(1u << kind);
-    }
-}
-
-static void find_places(const hu_history *history, const hu_walk *walk, uint32_t *place) {
-    char name[HU_TENSOR_NAME_BYTES];
-    for (uint32_t t = 0; t < history->tensors.count; t++) place[t] = HU_NONE;
-    for (uint32_t i = 0; i < walk->count; i++) {
-        hu_tensor_name(walk->graph, walk->tensor[i], name);
-        uint32_t number = hu_names_find(&history->tensors, name);
-        if (number != HU_NAMES_NONE) place[number] = i;
+            if (hu_event_is(event, kind)) befallen[at] |= (uint16_t)(1u << kind);
     }
 }
 
@@ -65,7 +50,7 @@ hu_status hu_trouble_of_run(const hu_history *history, const hu_walk *walk, hu_t
     HU_TRY(HU_NEW_ARRAY(&befallen, (size_t)walk->count + 1));
     HU_TRY(HU_NEW_ARRAY(&marked, (size_t)walk->count + 1));
     HU_TRY(HU_NEW_ARRAY(&failed, (size_t)history->products.count + 1));
-    find_places(history, walk, place);
+    hu_history_places(history, walk, place);
     find_befallen(history, walk, place, befallen);
     hu_trouble_of_tensors(walk, befallen, marked, trouble);
     trouble->sums = count_sums(history, failed);

@@ -18,3 +18,13 @@ hu_status hu_history_walk(const hu_history *history, const hu_graph *graph, hu_w
     if (has_kind(history, graph, HU_TENSOR_SQUARES)) more |= HU_WALK_SQUARES;
     return hu_walk_create(graph, more, walk);
 }
+
+void hu_history_places(const hu_history *history, const hu_walk *walk, uint32_t *place) {
+    char name[HU_TENSOR_NAME_BYTES];
+    for (uint32_t t = 0; t < history->tensors.count; t++) place[t] = HU_NONE;
+    for (uint32_t i = 0; i < walk->count; i++) {
+        hu_tensor_name(walk->graph, walk->tensor[i], name);
+        uint32_t number = hu_names_find(&history->tensors, name);
+        if (number != HU_NAMES_NONE) place[number] = i;
+    }
+}

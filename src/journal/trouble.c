@@ -4,9 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-bool hu_tensor_is_vector(const hu_graph *graph, hu_tensor tensor) {
-    const hu_value_info *value = &graph->value[tensor.value];
+bool hu_parameter_is_vector(const hu_value_info *value) {
     return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
+}
+
+bool hu_tensor_is_vector(const hu_graph *graph, hu_tensor tensor) {
+    return hu_parameter_is_vector(&graph->value[tensor.value]);
 }
 
 /* Whether it is made of one that is marked. */

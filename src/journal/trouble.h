@@ -23,7 +23,10 @@ typedef struct hu_trouble {
     uint32_t sums; /* products whose sums were beyond, below or too large for their accumulator */
 } hu_trouble;
 
-/* True for parameters of one dimension and for their gradients, wherever they are. */
+/* True for parameters of one dimension: such numbers may vanish without harm. */
+bool hu_parameter_is_vector(const hu_value_info *value);
+
+/* The same of them and of their gradients, wherever they are. */
 bool hu_tensor_is_vector(const hu_graph *graph, hu_tensor tensor);
 
 /* Tensors of a walk. befallen: [walk->count], what has ever befallen each, bits 1 << event; marked:

@@ -113,7 +113,7 @@ static void find_breaks(const hu_history *history, tally *all) {
         const hu_event_record *event = &history->events[i];
         const char *format = history->formats.name[event->format];
         tally *t = &all[event->tensor];
-        bool is_overflow = strcmp(event->kind, hu_event_name(HU_EVENT_OF_OVERFLOW)) == 0;
+        bool is_overflow = hu_event_is(event, HU_EVENT_OF_OVERFLOW);
         if (is_overflow && can_break(format) && t->broke < 0) t->broke = (int64_t)i;
     }
 }

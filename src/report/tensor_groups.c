@@ -450,13 +450,9 @@ int hu_report_role(const hu_report_run *run, uint32_t tensor) {
     return (int)hu_role_of(value, run->tensor[tensor].kind != HU_TENSOR_VALUE);
 }
 
-static bool is_vector(const hu_value_info *value) {
-    return value->role == HU_VALUE_PARAMETER && value->shape.rank < 2;
-}
-
 bool hu_report_is_vector(const hu_report_run *run, uint32_t tensor) {
     const hu_value_info *value = value_of(run, tensor);
-    return value && is_vector(value);
+    return value && hu_parameter_is_vector(value);
 }
 
 /* Bytes of a parameter's name up to its last dot, if no other parameter that is no vector has the
@@ -467,7 +463,8 @@ static int parameter_bytes(const hu_graph *graph, const hu_value_info *value) {
     if (!dot) return length;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *other = &graph->value[v];
-        if (other == value || other->role != HU_VALUE_PARAMETER || is_vector(other)) continue;
+        if (other == value || other->role != HU_VALUE_PARAMETER || hu_parameter_is_vector(other))
+            continue;
         if (strrchr(other->name, '.') == other->name + head &&
             strncmp(other->name, value->name, (size_t)head) == 0)
             return length;
