@@ -177,7 +177,7 @@ static bool has_losses(const hu_report_run *run) {
     return false;
 }
 
-static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+static void put_losses(hu_page *page, const hu_report_run *run, const void *unused) {
     (void)unused;
     put_run(page, run);
 }
@@ -194,7 +194,7 @@ void hu_report_losses(hu_page *page, const hu_report *report) {
                                  .text = text,
                                  .verb = "shown",
                                  .has = has_losses,
-                                 .put = put,
+                                 .put = put_losses,
                                  .most = MAX_RUNS_SHOWN,
                                  .open = 2};
     hu_report_put_part(page, report, &part);
@@ -289,7 +289,7 @@ static void draw_worst(hu_page *page, const hu_history *history, loss_kind kind,
 }
 
 /* The pictures of a run; those of a kind of which nothing was lost are left out. */
-static hu_status ratios_put_run(hu_page *page, const hu_history *history) {
+static hu_status put_ratios_of(hu_page *page, const hu_history *history) {
     hu_status st = HU_OK;
     ratios_tally *all = NULL;
     double *room = NULL;
@@ -322,9 +322,9 @@ static bool is_shown(const hu_report_run *run) {
     return false;
 }
 
-static void ratios_put(hu_page *page, const hu_report_run *run, const void *unused) {
+static void put_ratios(hu_page *page, const hu_report_run *run, const void *unused) {
     (void)unused;
-    hu_status st = ratios_put_run(page, run->history);
+    hu_status st = put_ratios_of(page, run->history);
     if (st != HU_OK && page->status == HU_OK) page->status = st;
 }
 
@@ -340,7 +340,7 @@ void hu_report_ratios(hu_page *page, const hu_report *report) {
                                  .text = text,
                                  .verb = "shown",
                                  .has = is_shown,
-                                 .put = ratios_put,
+                                 .put = put_ratios,
                                  .most = RATIOS_MAX_RUNS_SHOWN,
                                  .bytes = 60 * 1024,
                                  .open = 2};

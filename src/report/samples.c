@@ -110,7 +110,7 @@ done:
     hu_free(path);
 }
 
-static void put(hu_page *page, const hu_report_run *run, const void *context) {
+static void put_pictures(hu_page *page, const hu_report_run *run, const void *context) {
     char *directory = NULL;
     hu_file_names names;
     (void)context;
@@ -131,7 +131,7 @@ void hu_report_pictures(hu_page *page, const hu_report *report) {
                                          "them.",
                                  .verb = "shown",
                                  .has = has_sheets,
-                                 .put = put,
+                                 .put = put_pictures,
                                  .most = 16,
                                  .open = 4};
     hu_report_put_part(page, report, &part);
@@ -228,7 +228,7 @@ static void put_numbers(hu_page *page, const json_t *of, const hu_metric *const 
     hu_html_row_end(page);
 }
 
-static void classes_put(hu_page *page, const hu_report_run *run, const void *context) {
+static void put_classes(hu_page *page, const hu_report_run *run, const void *context) {
     const json_t *list = classes_of(run);
     const hu_metric *metric[HU_METRICS_MAX];
     const char *titles[1 + HU_METRICS_MAX] = {"class"};
@@ -253,7 +253,7 @@ void hu_report_classes(hu_page *page, const hu_report *report) {
                                          "sample has the class, and the mean leaves it out.",
                                  .verb = "shown",
                                  .has = has_classes,
-                                 .put = classes_put,
+                                 .put = put_classes,
                                  .most = 16,
                                  .open = 4};
     hu_report_put_part(page, report, &part);

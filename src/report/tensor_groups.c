@@ -208,7 +208,7 @@ static bool put_fold(const hu_report_run *run, int all, char *text, size_t capac
     return all <= 3 || is_mixed(run);
 }
 
-static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+static void put_groups(hu_page *page, const hu_report_run *run, const void *unused) {
     (void)unused;
     draw_run(page, run);
 }
@@ -221,7 +221,7 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
                 "colour is wider. Promotions show as a change to the right.",
         .verb = "drawn",
         .has = has_groups,
-        .put = put,
+        .put = put_groups,
         .most = MAX_RUNS_SHOWN,
         .is_one_picture = true,
         .fold = put_fold};
@@ -236,14 +236,14 @@ void hu_report_groups(hu_page *page, const hu_report *report) {
 enum { LAYER_BITS_MAX_RUNS_SHOWN = 8, LAYER_BITS_NOTE_BYTES = 80, PARTS = 160 };
 
 /* What the drawing of one run needs; freed when it is drawn. */
-typedef struct layer_bits_work {
+typedef struct layer_work {
     hu_chart_row *row;                   /* [layers] */
     hu_chart_span *span;                 /* [layers][spans] */
     size_t spans;                        /* for each layer */
     char (*note)[LAYER_BITS_NOTE_BYTES]; /* [layers] */
     double *sum;                         /* [layers] bits of the steps of the present part */
     int *present, *gradient;             /* [layers] */
-} layer_bits_work;
+} layer_work;
 
 static bool has_bits(const hu_report_run *run) {
     return run->is_first && run->history && run->history->bits_count > 0;
@@ -258,7 +258,7 @@ static double steps_of(const hu_report_run *run) {
     return last;
 }
 
-static hu_status layer_bits_allocate(const hu_history *history, layer_bits_work *w) {
+static hu_status allocate_layers(const hu_history *history, layer_work *w) {
     hu_status st;
     size_t layers = history->layers.count;
     /* One more: PARTS parts may end an ulp before the last step does. */
@@ -273,7 +273,7 @@ done:
     return st;
 }
 
-static void layer_bits_add_span(hu_chart_row *row, double from, double to, double bits) {
+static void add_layer_span(hu_chart_row *row, double from, double to, double bits) {
     hu_chart_span *last = row->count ? &row->span[row->count - 1] : NULL;
     if (bits <= 0.0) return;
     if (last && last->bits == bits)
@@ -282,7 +282,7 @@ static void layer_bits_add_span(hu_chart_row *row, double from, double to, doubl
         row->span[row->count++] = (hu_chart_span){from, to, bits};
 }
 
-static void take_changes(const hu_bits_record *record, layer_bits_work *w) {
+static void take_changes(const hu_bits_record *record, layer_work *w) {
     for (uint32_t k = 0; k < record->count; k++) {
         const hu_bits_change *change = &record->change[k];
         w->present[change->layer] = change->forward;
@@ -291,7 +291,7 @@ static void take_changes(const hu_bits_record *record, layer_bits_work *w) {
 }
 
 /* The steps up to a moment have the present bits. Parts of equal length, or one per line. */
-static void walk(const hu_history *history, double steps, layer_bits_work *w) {
+static void walk(const hu_history *history, double steps, layer_work *w) {
     bool is_whole = history->bits_count <= PARTS;
     double length = steps / PARTS, first = (double)history->bits[0].step, begun = first;
     size_t part = (size_t)(first / length);
@@ -307,7 +307,7 @@ static void walk(const hu_history *history, double steps, layer_bits_work *w) {
                 w->sum[l] += (to - at) * w->present[l];
                 if (!is_end) continue;
                 double from = is_whole ? at : fmax(first, length * (double)part);
-                layer_bits_add_span(&w->row[l], from, to, w->sum[l] / (to - from));
+                add_layer_span(&w->row[l], from, to, w->sum[l] / (to - from));
                 w->sum[l] = 0.0;
             }
             part += is_end;
@@ -343,12 +343,11 @@ static void find_range(const hu_report *report, hu_heat_words *words) {
         }
 }
 
-static void layer_bits_draw_run(hu_page *page, const hu_heat_words *words,
-                                const hu_report_run *run) {
+static void draw_layers(hu_page *page, const hu_heat_words *words, const hu_report_run *run) {
     const hu_history *history = run->history;
     uint32_t layers = history->layers.count;
-    layer_bits_work w = {0};
-    hu_status st = layer_bits_allocate(history, &w);
+    layer_work w = {0};
+    hu_status st = allocate_layers(history, &w);
     if (st == HU_OK) {
         for (uint32_t l = 0; l < layers; l++)
             w.row[l] = (hu_chart_row){
@@ -384,9 +383,9 @@ static void put_costs(hu_page *page, const hu_report_run *run) {
     hu_html_paragraph(page, text);
 }
 
-static void layer_bits_put(hu_page *page, const hu_report_run *run, const void *words) {
+static void put_layers(hu_page *page, const hu_report_run *run, const void *words) {
     put_costs(page, run);
-    layer_bits_draw_run(page, words, run);
+    draw_layers(page, words, run);
 }
 
 void hu_report_layer_bits(hu_page *page, const hu_report *report) {
@@ -403,7 +402,7 @@ void hu_report_layer_bits(hu_page *page, const hu_report *report) {
                 "gradient at the end.",
         .verb = "drawn",
         .has = has_bits,
-        .put = layer_bits_put,
+        .put = put_layers,
         .context = &words,
         .most = LAYER_BITS_MAX_RUNS_SHOWN,
         .is_one_picture = true,
