@@ -21,7 +21,7 @@ for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
 # What `check` runs: walls, pages, words, and the rooms whose tests take no time.
-quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|show|journal|precision)_)'
+quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|render|runlog|precision)_)'
 
 say() { printf '== %s\n' "$*" >&2; }
 
@@ -67,7 +67,7 @@ set_up() {
 # A file of kernels takes as long as eight others; in a build of everything they come first.
 show_progress() {
     local line now begun=$SECONDS told=$SECONDS left done all kernels=0 all_kernels
-    all_kernels=$(find src/kernel -name '*.c' | wc -l)
+    all_kernels=$(find src/number/kernel -name '*.c' | wc -l)
     while IFS= read -r line; do
         [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
         done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}

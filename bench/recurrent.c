@@ -24,9 +24,9 @@
 #include "engine/run.h"
 #include "kernel/elementary/elementary.h"
 #include "kernel/fused/fused.h"
-#include "layout/planner.h"
 #include "model/rnn_layers.h"
 #include "op/loss.h"
+#include "planner/planner.h"
 #include "product/product.h"
 
 enum { I, F, G, O, GATES, MOST_PRODUCTS = 3 };

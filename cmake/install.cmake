@@ -27,7 +27,7 @@ install(EXPORT halfulp NAMESPACE halfulp:: FILE halfulpTargets.cmake DESTINATION
 
 # Manual pages and completion are what the program itself prints, out of its own tables, when it is
 # installed.
-file(READ ${CMAKE_SOURCE_DIR}/src/cli/verb.h verb_table)
+file(READ ${CMAKE_SOURCE_DIR}/src/program/cli/verb.h verb_table)
 string(REGEX MATCHALL "\n    X\\([a-z]+" verbs "${verb_table}")
 list(TRANSFORM verbs REPLACE "\n    X.(.*)" "\\1")
 set(manual ${CMAKE_BINARY_DIR}/manual)

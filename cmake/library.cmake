@@ -2,7 +2,7 @@
 # The library is all rooms but those of the program.
 get_property(library_rooms GLOBAL PROPERTY HALFULP_ROOMS)
 list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report
-                          halfulp-manual)
+                          halfulp-help)
 set(objects $<TARGET_OBJECTS:halfulp-schema>)
 foreach(room ${library_rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)

@@ -30,7 +30,11 @@ message(STATUS "oneDNN ${dnnl_major}: ${DNNL_LIBRARY}")
 add_library(halfulp-options INTERFACE)
 target_include_directories(halfulp-options INTERFACE
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
-  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src/number>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src/data>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src/learn>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src/study>
+  $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/src/program>
   $<INSTALL_INTERFACE:include>)
 target_compile_options(halfulp-options INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wvla -Wstrict-prototypes

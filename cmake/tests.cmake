@@ -24,8 +24,8 @@ foreach(source ${unit_tests})
   if(room MATCHES "^(engine|precision|task)$") # their tests take graphs of real models, and the keys
     target_link_libraries(${test} PRIVATE halfulp-model halfulp-config)
   endif()
-  if(room STREQUAL engine) # only layout makes runs
-    target_link_libraries(${test} PRIVATE halfulp-layout)
+  if(room STREQUAL engine) # only planner makes runs
+    target_link_libraries(${test} PRIVATE halfulp-planner)
   endif()
   target_compile_definitions(${test} PRIVATE HALFULP_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(HALFULP_SANITIZERS)

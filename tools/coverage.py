@@ -39,7 +39,7 @@ def gcov(files):
 def name_below_source(path):
     """`room/file` of a path that a compiler wrote down, None for one from outside of src."""
     _, found, name = ("/" + path).rpartition("/src/")
-    return name if found and (SOURCE / name).is_file() else None
+    return name.split("/", 1)[1] if found and (SOURCE / name).is_file() else None
 
 
 def add_object(lines, file):

@@ -13,20 +13,31 @@ from pathlib import Path
 
 SOURCE = Path(os.environ.get("HALFULP_SOURCE", Path(__file__).resolve().parents[1]))
 
+# The rooms of each wing; a wing sees those before it.
+WINGS = {
+    "number": ["base", "format", "kernel", "tensor", "product"],
+    "data": ["data", "media", "store"],
+    "learn": ["op", "comm", "graph", "engine", "precision", "task", "planner", "model", "train"],
+    "study": ["config", "render", "runlog", "predict", "settings", "session", "diagnose", "report", "sweep"],
+    "program": ["cli", "bench", "help"],
+}
+WING = {room: wing for wing, rooms in WINGS.items() for room in rooms}
+
 # From the top; rooms on one line do not see each other.
 STOREYS = [
     ["cli"],
-    ["sweep", "bench", "manual"],
-    ["session", "report", "explain"],
-    ["journal"],
+    ["sweep", "bench", "help"],
+    ["session", "report", "diagnose"],
+    ["settings"],
+    ["runlog", "predict"],
     ["train"],
-    ["layout", "model"],
+    ["planner", "model"],
     ["engine", "precision", "task"],
     ["graph"],
     ["op", "comm", "store"],
     ["product", "tensor", "data", "config"],
     ["kernel"],
-    ["format", "show", "box", "sound"],
+    ["format", "render", "media"],
     ["base"],
 ]
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
@@ -54,7 +65,19 @@ def texts(folder, endings=CODE):
 
 
 def sources():
-    return texts("src")
+    """Of src/, named room/file; src/WING/room is where the room lies."""
+    return below_wings(CODE)
+
+
+def below_wings(endings):
+    for name, text in texts("src", endings):
+        yield name.split("/", 1)[1], text
+
+
+def misplaced_rooms():
+    """Folders of src/ that are no wing, and rooms that do not lie in theirs."""
+    found = {f"{path.parent.name}/{path.name}" for path in (SOURCE / "src").glob("*/*")}
+    return sorted(found ^ {f"{wing}/{room}" for room, wing in WING.items()})
 
 
 def room_of_header(name):
@@ -63,12 +86,12 @@ def room_of_header(name):
         stem = Path(name).stem
         return PUBLIC.get(stem, stem)
     first = name.split("/")[0]
-    return first if "/" in name and (SOURCE / "src" / first).is_dir() else None
+    return first if "/" in name and first in WING else None
 
 
 def wrong_arrows():
-    """Includes that go upward or sideways."""
-    wrong = []
+    """Includes that go upward or sideways, between rooms or between wings."""
+    wrong, order = [], list(WINGS)
     for name, text in sources():
         room = name.split("/")[0]
         for _, header in INCLUDE.findall(text):
@@ -79,6 +102,8 @@ def wrong_arrows():
                 wrong.append(f"{name}: {header}: no storey is known for {other} or {room}")
             elif HEIGHT[other] >= HEIGHT[room]:
                 wrong.append(f"{name}: {header}: {room} may not see {other}")
+            elif order.index(WING[other]) > order.index(WING[room]):
+                wrong.append(f"{name}: {header}: wing {WING[room]} may not see wing {WING[other]}")
     return wrong
 
 
@@ -119,7 +144,7 @@ def function_lengths():
 def figures():
     """(name, value, bar, whether it is met, details)."""
     lines, rooms = {}, {}
-    for name, text in texts("src", (*CODE, ".proto")):
+    for name, text in below_wings((*CODE, ".proto")):
         lines[name] = text.count("\n")
         room = name.split("/")[0]
         rooms[room] = rooms.get(room, 0) + lines[name]
@@ -143,6 +168,8 @@ def figures():
     known = circles()
     yield ("circles of files", len(known), "0", not known,
            [f"{len(circle)} files: {' '.join(sorted(circle))}" for circle in known])
+    misplaced = misplaced_rooms()
+    yield "rooms outside their wing", len(misplaced), "0", not misplaced, misplaced
     wrong = wrong_arrows()
     yield "upward or sideways includes", len(wrong), "0", not wrong, wrong
 

@@ -44,6 +44,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import mutations  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
+WING = "src/number"  # all rooms below lie in it
 EQUAL = SOURCE / "tools/mutants_equal.txt"
 ASKED, ASKED_SHORT = 95.0, 75.0  # per cent
 SKIPPED = 77  # as ctest knows it
@@ -113,7 +114,7 @@ SHORT = ["format/reference.c", "format/format.c", "format/parse.c", "format/prin
 def few_rows(mutant):
     """round.list with some rows alone."""
     rows = FEW_ROWS.get(mutant.change.function) or FEW_ROWS.get(mutant.path, SOME_ROWS)
-    text = (SOURCE / "src/kernel/round/round.list").read_text()
+    text = (SOURCE / "src/number/kernel/round/round.list").read_text()
     return "".join(line for line in text.splitlines(True)
                    if not line.startswith("HU_ROUND_VARIANT(") or line[17:].split(",")[0] in rows)
 
@@ -153,7 +154,7 @@ def all_mutants(seed, only):
     for path in FILES:
         if only not in path:
             continue
-        text = (SOURCE / "src" / path).read_text()
+        text = (SOURCE / WING / path).read_text()
         rng = random.Random(f"{seed} {path}")
         by_kind = {kind: [] for kind in mutations.KINDS}
         for change in mutations.changes_of(text, rng):
@@ -184,10 +185,10 @@ class Workshop:
         for path, text in changes.items():
             (shadow / path).parent.mkdir(parents=True, exist_ok=True)
             (shadow / path).write_text(text)
-        entry = self.commands[str(SOURCE / "src" / unit)]
+        entry = self.commands[str(SOURCE / WING / unit)]
         words = shlex.split(entry["command"])
         words = words[next(i for i, w in enumerate(words) if "ccache" not in w):words.index("-o")]
-        source = shadow / unit if unit in changes else SOURCE / "src" / unit
+        source = shadow / unit if unit in changes else SOURCE / WING / unit
         words[1:1] = [f"-I{shadow}"]
         words = [w for w in words if w not in ("-O3", "-O2", "-g", "-Werror")] + ["-O1", "-w", "-o", output, "-c", source]
         return subprocess.run(words, cwd=entry["directory"], stderr=subprocess.DEVNULL).returncode == 0
@@ -198,7 +199,7 @@ class Workshop:
         if key not in self.unchanged:
             output = self.folder / f"unchanged{len(self.unchanged)}.o"
             if not self.compile(unit, rows, output):
-                sys.exit(f"tools/mutants.py: src/{unit} does not compile as it is")
+                sys.exit(f"tools/mutants.py: {WING}/{unit} does not compile as it is")
             self.unchanged[key] = output
         return self.unchanged[key]
 
@@ -206,7 +207,7 @@ class Workshop:
         """Object of the build, giving way to other definitions."""
         output = self.folder / (unit.replace("/", "_") + ".weak.o")
         if not output.exists():
-            words = shlex.split(self.commands[str(SOURCE / "src" / unit)]["command"])
+            words = shlex.split(self.commands[str(SOURCE / WING / unit)]["command"])
             subprocess.run(["objcopy", "--weaken", self.build / words[words.index("-o") + 1], output], check=True)
         return output
 
@@ -357,7 +358,7 @@ def report(found, reasons, asked):
     """Prints the figures and the survivors; 0 if enough are killed."""
     killed, equal, alive = ([f for f in found if f["status"] == status] for status in ("killed", "equal", "survived"))
     for f in alive:
-        print(f"survived  src/{f['path']}:{f['line']}  [{f['kind']}]  {f['name'].split(' | ', 1)[1]}")
+        print(f"survived  {WING}/{f['path']}:{f['line']}  [{f['kind']}]  {f['name'].split(' | ', 1)[1]}")
     counted = max(1, len(found) - len(equal))
     share, raw = 100.0 * len(killed) / counted, 100.0 * len(killed) / max(1, len(found))
     timed = sum("(time)" in f["by"] for f in killed)
@@ -402,7 +403,7 @@ def main():
             tried.add(mutant.name)
             if options.list:
                 found.append({})
-                print(f"src/{mutant.path}:{mutant.line}  [{mutant.change.kind}]  {mutant.name}")
+                print(f"{WING}/{mutant.path}:{mutant.line}  [{mutant.change.kind}]  {mutant.name}")
                 continue
             fact = known.get(mutant.name)
             if mutant.name in reasons:

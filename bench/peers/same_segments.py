@@ -2,7 +2,7 @@
 """bert-tiny-s is BERT: halfulp beside the same network in torch, on the same pairs of segments.
 
 The pairs, their hidden words and the network are written here anew, after Devlin et al. 2019 and what
-src/data/masked_text.c says of its samples. Both begin with the same drawn weights and make fifty steps of SGD with momentum
+src/data/data/masked_text.c says of its samples. Both begin with the same drawn weights and make fifty steps of SGD with momentum
 in float32, over more than one epoch. Compared are the loss of each step, at most 1e-4 apart, and what became of the
 weights: |ours - torch's| over |torch's - the start|, at most 1 %. The bias of the keys, which softmax does not see, has
 no gradient but rounding errors, and is left out there.

@@ -300,7 +300,7 @@ typedef struct hu_image_choice {
  *   speech:DIR  DIR/train/NAME.wav (or .flac, .ogg and others) and the same of test (or val), of
  * any coding, channels and rate, with DIR/train/transcripts.txt: NAME, a tab and what is said.
  * Without such a file names begin with a digit and "_", and mean that digit. Fields: ragged
- * "features" [frames, bins, 1], a spectrogram (sound/audio.h) cut to choice->frames;
+ * "features" [frames, bins, 1], a spectrogram (media/audio.h) cut to choice->frames;
  * "length", its frames; ragged "label" [most], class numbers of the characters: 0 is the blank,
  * which no text has, 1 to 26 are a to z
  *

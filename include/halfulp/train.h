@@ -41,9 +41,9 @@ HU_API hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sam
 
 /* Declares an operation.
  *
- *   op          "conv2d", "linear", "relu", "batch_norm", "max_pool", "add", ... (src/op/op.h)
- *   name        unique; its outputs are called NAME.out, its parameters NAME.weight, NAME.bias
- *   attributes  "out=64 kernel=3x3 pad=1 bias=off"; NULL and "": what is usual
+ *   op          "conv2d", "linear", "relu", "batch_norm", "max_pool", "add", ...
+ * (src/learn/op/op.h) name        unique; its outputs are called NAME.out, its parameters
+ * NAME.weight, NAME.bias attributes  "out=64 kernel=3x3 pad=1 bias=off"; NULL and "": what is usual
  *   in          [n_in] values declared before
  *   outputs     room for HU_NET_OUTPUTS; those that the operation has are set
  *

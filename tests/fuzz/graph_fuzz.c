@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "graph/tensor_order.h"
-#include "journal/graph_json.h"
-#include "show/json.h"
+#include "render/json.h"
+#include "runlog/graph_json.h"
 #include "task/loss.h"
 #include "task/task.h"
 

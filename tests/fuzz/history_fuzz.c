@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/text_file.h"
-#include "journal/history.h"
-#include "journal/history_brief.h"
-#include "journal/records.h"
-#include "show/json.h"
+#include "render/json.h"
+#include "runlog/history.h"
+#include "runlog/history_brief.h"
+#include "runlog/records.h"
 
 static const char *const files[] = {"metrics.jsonl",    "numerics.jsonl", "bits.jsonl",
                                     "histograms.jsonl", "plan.json",      "result.json"};

@@ -96,7 +96,7 @@ lines_of() {
 import json, sys
 wanted = open(sys.argv[1]).read().split()
 for file in json.load(sys.stdin)["data"][0]["files"]:
-    name = file["filename"].split("/src/")[-1]
+    name = file["filename"].split("/src/")[-1].split("/", 1)[-1]
     if name in wanted:
         print("%s %.1f" % (name, file["summary"]["lines"]["percent"]))' "$here/${name}_fuzz.files"
 }

@@ -5,7 +5,7 @@
 
 #include "../unit/wav_bytes.h"
 #include "base/memory.h"
-#include "sound/audio.h"
+#include "media/audio.h"
 
 void fuzz_one(const uint8_t *data, size_t size) {
     hu_sound sound;

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "show/tensorboard.h"
+#include "render/tensorboard.h"
 
 static const char name[] = "events.out.tfevents.1.fuzz";
 enum { NOTE_BYTES = 512 };

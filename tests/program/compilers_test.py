@@ -11,7 +11,7 @@ import tempfile
 SOURCE = os.path.abspath(os.environ.get("HALFULP_SOURCE", "."))
 FLAGS = ["-std=gnu17", "-w", "-fopenmp", "-D_DEFAULT_SOURCE", "-D_POSIX_C_SOURCE=200809L",
          "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-         f"-I{SOURCE}/src", f"-I{SOURCE}/include"]
+         f"-I{SOURCE}/src/number", f"-I{SOURCE}/include"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mf16c", "-mbmi2"]
 BASE = ["cpu", "elementary", "memory", "rng", "status", "text"]
@@ -30,9 +30,9 @@ def has_avx512():
 def sources():
     """Source files with the flags of their instruction set; without AVX-512 here, its files are left
     out and their symbols stay null."""
-    names = [f"{SOURCE}/src/base/{name}.c" for name in BASE]
+    names = [f"{SOURCE}/src/number/base/{name}.c" for name in BASE]
     for room in ("format", "kernel/round", "kernel/pack"):
-        names += sorted(glob.glob(f"{SOURCE}/src/{room}/*.c"))
+        names += sorted(glob.glob(f"{SOURCE}/src/number/{room}/*.c"))
     for name in names:
         if name.endswith("avx512.c"):
             if has_avx512():

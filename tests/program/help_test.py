@@ -26,13 +26,13 @@ def ok(*words):
 
 
 def verbs():
-    with open(f"{SOURCE}/src/cli/verb.h", encoding="utf-8") as file:
+    with open(f"{SOURCE}/src/program/cli/verb.h", encoding="utf-8") as file:
         return re.findall(r"^    X\((\w+)\)", file.read(), re.MULTILINE)
 
 
 def keys():
     """(full name, short form) of every row of the table."""
-    with open(f"{SOURCE}/src/config/keys.list", encoding="utf-8") as file:
+    with open(f"{SOURCE}/src/study/config/keys.list", encoding="utf-8") as file:
         return re.findall(r'^X\("([^"]+)", "([^"]*)"', file.read(), re.MULTILINE)
 
 

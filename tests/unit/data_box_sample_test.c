@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/rng.h"
-#include "box/boxes.h"
 #include "data/box_sample.h"
 #include "data_refused.h"
+#include "media/boxes.h"
 
 enum { HEIGHT = 120, WIDTH = 160, SIDE = 96, BOXES = 1, EPOCHS = 300 };
 

@@ -5,7 +5,7 @@
 #include "data/reader.h"
 #include "data/transcripts.h"
 #include "data_refused.h"
-#include "sound/audio.h"
+#include "media/audio.h"
 #include "wav_bytes.h"
 
 enum { FEATURES, LENGTH, LABEL, BINS = 81 };

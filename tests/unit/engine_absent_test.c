@@ -2,11 +2,11 @@
  * what is left has the same bits in every storage, for any number of threads and any chunk. */
 #include "engine/exponent_record.h"
 #include "engine/pass.h"
-#include "layout/planner.h"
 #include "op/attention.h"
 #include "op/conv.h"
 #include "op/dropout.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { BATCH = 7, T = 6, D = 8, HEADS = 2, CLASSES = 3, MOST = T * D * T * D };
 

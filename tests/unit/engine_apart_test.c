@@ -5,10 +5,10 @@
 #include "engine/dynamic_scale.h"
 #include "engine/pass.h"
 #include "engine/run.h"
-#include "layout/planner.h"
 #include "op/batch_norm.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { BATCH = 7, CHUNK = 2, SIDE = 4, MOST = 1024, STEPS = 2, LAYERS = 3, CLASSES = 5 };
 

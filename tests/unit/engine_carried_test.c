@@ -6,10 +6,10 @@
 #include "engine/pass.h"
 #include "engine/recurrent_state.h"
 #include "engine/run.h"
-#include "layout/planner.h"
 #include "model/rnn_layers.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { STREAMS = 5, STEPS = 3, IN = 3, HIDDEN = 8, CLASSES = 3, NUMBERS = 2 * HIDDEN, MOST = 512 };
 

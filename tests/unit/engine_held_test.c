@@ -12,9 +12,9 @@
 #include "base/rng.h"
 #include "engine/pass.h"
 #include "graph/loop.h"
-#include "layout/planner.h"
 #include "model_of.h"
 #include "op/reshape.h"
+#include "planner/planner.h"
 #include "says.h"
 #include "task/sequence.h"
 

@@ -1,9 +1,9 @@
 /* Ids: loaded as they are whatever the precision, looked up, and refused where they are none. */
 #include "engine/pass.h"
-#include "layout/planner.h"
 #include "op/embedding.h"
 #include "op/loss.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { BATCH = 5, CHUNK = 2, TOKENS = 3, WORDS = 6, IDS = BATCH * TOKENS };
 

@@ -6,12 +6,12 @@
 #include "engine/pass.h"
 #include "engine/state.h"
 #include "graph/loop.h"
-#include "layout/ledger.h"
-#include "layout/planner.h"
 #include "op/concat.h"
 #include "op/conv.h"
 #include "op/reshape.h"
 #include "op_drive.h"
+#include "planner/ledger.h"
+#include "planner/planner.h"
 
 enum { BATCH = 7, WIDE = 6, CLASSES = 5, MOST_STEPS = 5, MOST = 4096 };
 

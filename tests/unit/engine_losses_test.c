@@ -1,10 +1,10 @@
 /* Several inputs, targets and losses: what is loaded, what is minimised, what a pass tells. All
  * numbers are small whole ones, so that every sum is exact and equality can be demanded. */
 #include "engine/pass.h"
-#include "layout/planner.h"
 #include "op/conv.h"
 #include "op/loss.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { BATCH = 5, CHUNK = 2, WIDE = 4, CLASSES = 3, PARAMS = 8, MOST = WIDE * WIDE };
 

@@ -13,8 +13,8 @@
 #include "engine/exponent_record.h"
 #include "engine/pass.h"
 #include "graph/finalize.h"
-#include "layout/planner.h"
 #include "model_of.h"
+#include "planner/planner.h"
 #include "says.h"
 #include "task/task.h"
 

@@ -3,11 +3,11 @@
 #include "engine/dynamic_scale.h"
 #include "engine/pass.h"
 #include "engine/run.h"
-#include "layout/memory.h"
-#include "layout/planner.h"
 #include "op/batch_norm.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/memory.h"
+#include "planner/planner.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, MOST = WIDE * WIDE, STEPS = 3, READERS = 3 };
 

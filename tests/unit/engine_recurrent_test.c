@@ -3,10 +3,10 @@
 #include <stdio.h>
 
 #include "engine/pass.h"
-#include "layout/planner.h"
 #include "model/rnn_layers.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/planner.h"
 
 enum { BATCH = 5, STEPS = 4, IN = 3, HIDDEN = 4, CLASSES = 3, MOST = 256 };
 

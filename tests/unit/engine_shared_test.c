@@ -1,12 +1,12 @@
 /* Parameters with several uses: one that two layers share, or a table of words with the layer that
  * finds words again, against two copies of it whose gradients are added. */
 #include "engine/pass.h"
-#include "layout/ledger.h"
-#include "layout/planner.h"
 #include "op/batch_norm.h"
 #include "op/conv.h"
 #include "op/embedding.h"
 #include "op_drive.h"
+#include "planner/ledger.h"
+#include "planner/planner.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, CLASSES = WIDE, MOST = WIDE * WIDE, WORDS = 5, ROWS = 4 };
 

@@ -1,10 +1,10 @@
 /* Partial weight gradients so large that threads wait for each other behind every one: the same
  * gradient as of one thread, and room for few of them. */
 #include "engine/pass.h"
-#include "layout/ledger.h"
-#include "layout/planner.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/ledger.h"
+#include "planner/planner.h"
 
 enum { WIDE = 1536, CLASSES = 10, CHUNK = 1, MIB = 1 << 20, WEIGHT_BYTES = 4 * WIDE * WIDE };
 

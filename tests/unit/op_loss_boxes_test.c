@@ -2,8 +2,8 @@
  * what log-probabilities change. */
 #include "op_slopes.h"
 
-#include "box/anchors.h"
-#include "box/boxes.h"
+#include "media/anchors.h"
+#include "media/boxes.h"
 #include "op/cross_entropy.h"
 #include "op/detection_loss.h"
 

@@ -2,8 +2,8 @@
 #include "op_drive.h"
 
 #include "base/rng.h"
-#include "box/anchors.h"
-#include "box/boxes.h"
+#include "media/anchors.h"
+#include "media/boxes.h"
 #include "op/region_proposal.h"
 #include "plain_boxes.h"
 

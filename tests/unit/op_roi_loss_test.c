@@ -1,8 +1,8 @@
 /* roi_loss beside a plain version in double with libm. */
 #include "op_slopes.h"
 
-#include "box/anchors.h"
-#include "box/boxes.h"
+#include "media/anchors.h"
+#include "media/boxes.h"
 #include "op/detection_loss.h"
 
 enum { REGIONS = 7, CLASSES = 4, WIDTH = CLASSES * (1 + HU_OFFSETS), MOST = 3, BATCH = 5 };

@@ -2,8 +2,8 @@
 #include "op_drive.h"
 
 #include "base/rng.h"
-#include "box/anchors.h"
-#include "box/boxes.h"
+#include "media/anchors.h"
+#include "media/boxes.h"
 #include "op/detection_loss.h"
 
 enum { PLACES = 5, SHAPES = 3, ANCHORS = PLACES * PLACES * SHAPES, SAMPLES = 8 };

@@ -1,7 +1,7 @@
 /* Boxes with scores, sorted by exchanging, and suppression that looks at every pair. */
 #ifndef TEST_PLAIN_BOXES_H
 #define TEST_PLAIN_BOXES_H
-#include "box/boxes.h"
+#include "media/boxes.h"
 
 typedef struct plain_box {
     double score;

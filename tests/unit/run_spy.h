@@ -7,12 +7,12 @@
 #define RUN_SPY_H
 #include "engine/pass.h"
 #include "engine/state.h"
-#include "layout/ledger.h"
-#include "layout/planner.h"
 #include "op/batch_norm.h"
 #include "op/concat.h"
 #include "op/conv.h"
 #include "op_drive.h"
+#include "planner/ledger.h"
+#include "planner/planner.h"
 
 enum { SPY_BATCH = 11, SPY_CHUNK = 4, SPY_CLASSES = 3, SPY_MOST = SPY_BATCH * 64, SPY_NODES = 8 };
 

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "session/confusion.h"
+#include "predict/confusion.h"
 #include <halfulp/data.h>
 
 enum { FEW = 3, MANY = 25, HUNDREDS = 120 };

@@ -14,7 +14,7 @@
 
 #include <halfulp/train.h>
 
-#include "box/anchors.h"
+#include "media/anchors.h"
 
 enum { WIDTH = 160, HEIGHT = 120, CHANNELS = 3, WIDE = 2 * WIDTH, STEPS = 30 };
 enum { IMAGE, BOXES, FIELDS, MOST = 64, CELLS = 3 };

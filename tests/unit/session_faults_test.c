@@ -14,9 +14,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "session/dataset.h"
-#include "session/options.h"
 #include "session/session.h"
+#include "settings/dataset.h"
+#include "settings/options.h"
 
 #define SMALL                                                                                      \
     "data=glyphs", "data.limit=32", "data.test_limit=8", "batch=16", "threads=1", "model.width=0.05"

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "session/recipe.h"
+#include "settings/recipe.h"
 
 enum { WORDS = 3 };
 

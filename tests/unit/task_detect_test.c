@@ -11,8 +11,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "box/anchors.h"
-#include "box/boxes.h"
+#include "media/anchors.h"
+#include "media/boxes.h"
 #include "plain_boxes.h"
 #include "task/detection.h"
 #include "task/task.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "box/anchors.h"
+#include "media/anchors.h"
 #include "model/registry.h"
 #include "op/loss.h"
 #include "says.h"

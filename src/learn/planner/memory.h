@@ -1,0 +1,65 @@
+/* planner/memory.h - buffers, saved inputs and the arena in which all of them lie. */
+#ifndef HU_LAYOUT_MEMORY_H
+#define HU_LAYOUT_MEMORY_H
+#include <halfulp/status.h>
+
+#include "engine/slot.h"
+#include "engine/state.h"
+
+/* ---- One arena: buffers with lifetimes get offsets, largest first ---- */
+
+/* Gives every buffer an offset such that no two that live at the same time overlap; *total is the
+ * arena's size. Greedy by size, lowest free offset. */
+hu_status hu_arena_place(hu_buffer *buffers, uint32_t count, size_t *total);
+
+/* ---- The buffers of a run: who needs how many bytes from when to when ---- */
+
+/* Times of the plan: inputs are loaded at 0, node n runs forward at n + 1 and backward at 2 N - n;
+ * the update is last. */
+static inline int32_t hu_time_forward(uint32_t node) {
+    return (int32_t)node + 1;
+}
+static inline int32_t hu_time_backward(const hu_graph *graph, uint32_t node) {
+    return (int32_t)(2 * graph->node_count - node);
+}
+static inline int32_t hu_time_update(const hu_graph *graph) {
+    return (int32_t)(2 * graph->node_count + 1);
+}
+
+/* A buffer that nobody has used yet; *id = HU_NONE for 0 bytes. */
+hu_status hu_buffers_add(hu_run *run, size_t bytes, hu_buffer_role role, uint32_t *id);
+
+/* Chunks whose parameter gradients node n adds one after the other, before spans are added in a
+ * tree. */
+int64_t hu_buffers_span(const hu_run *run, uint32_t n);
+
+/* Declares the buffers of all slots and nodes. Nobody uses them yet: the rehearsal finds when they
+ * are used, and drops what nobody uses. */
+hu_status hu_buffers_declare(hu_run *run);
+
+/* Places the buffers that the rehearsal has given lifetimes, allocates the arena
+ * (unless the run is only planned), and points slots and threads into it. */
+hu_status hu_buffers_place(hu_run *run);
+
+/* ---- kept ---- */
+
+/* Which rounded inputs are kept for the backward pass.
+ *
+ * A use with a record of its own (graph/edge.h) rounds what it reads. If its node wants that input
+ * in the backward pass too, the rounded numbers may wait for it packed; then the value itself,
+ * which nobody has rounded, need not live longer than the forward pass. Without such a copy the
+ * backward pass reads the value and rounds it again, to the same bits.
+ * Beside what a rounding that learns has rounded, what it took from the numbers is kept
+ * (engine/residual.h).
+ */
+
+/* Declares buffers for all uses of a stored value that could be kept, if they take fewer bytes
+ * together than the value: with float32 storage none do. */
+hu_status hu_kept_declare(hu_run *run);
+
+/* After a rehearsal: keeps no copies of values that live into the backward pass all the same,
+ * because somebody else wants them there. True if there were any: what lives how long has changed.
+ */
+bool hu_kept_drop(hu_run *run);
+
+#endif

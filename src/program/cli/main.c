@@ -1,0 +1,277 @@
+#include "cli/main.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/key_of.h"
+#include "cli/outputs.h"
+#include "cli/progress.h"
+#include "cli/signals.h"
+#include "cli/verb.h"
+#include "comm/transport.h"
+#include "help/manual.h"
+#include "render/json.h"
+#include "render/table.h"
+#include "render/terminal.h"
+
+/* ---- The one line on stderr that says why the program failed ---- */
+
+static bool is_told;
+
+void hu_failure_tell(hu_status status) {
+    if (is_told) return;
+    is_told = true;
+    bool wanted = hu_colour_wanted(STDERR_FILENO);
+    fprintf(stderr, "%shalfulp: %s:%s %s\n", hu_colour_begin(HU_COLOUR_BAD, wanted),
+            hu_status_text(status), hu_colour_end(wanted), hu_last_error());
+    fflush(stderr);
+}
+
+/* Whether main is over, and exit is the program's own. */
+static volatile sig_atomic_t is_ending;
+
+static void on_exit_of_others(void) {
+    static const char line[] = "halfulp: out of memory: a library ended the program; a run can be "
+                               "resumed from its newest checkpoint\n";
+    if (is_ending) return;
+    ssize_t ignored = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)ignored;
+    _exit(hu_status_exit_code(HU_ERR_MEMORY));
+}
+
+/* From now on until hu_failure_end a library that ends the process by exit, as the OpenMP runtime
+ * does where it gets neither memory nor threads for its team, ends it with the exit code of
+ * HU_ERR_MEMORY and a line of ours behind its own. What a checkpoint holds stays, as behind a kill.
+ * The runtime asks anew for every loop, so that no team made at the start would prevent it. */
+static void hu_failure_watch(void) {
+    (void)atexit(on_exit_of_others); /* as the first of at least 32 it needs no memory */
+}
+
+static void hu_failure_end(void) {
+    is_ending = 1;
+}
+
+void hu_failure_leave(void) {
+    is_told = true;
+}
+
+/* ---- The table of verbs: one row for each line of HU_VERB_LIST ---- */
+
+const hu_verb *const hu_verbs[] = {
+#define HU_VERB_ROW(name) &hu_verb_##name,
+    HU_VERB_LIST(HU_VERB_ROW)
+#undef HU_VERB_ROW
+        NULL};
+
+/* ---- Halfulp VERB [key=value ...] [--flags] ---- */
+
+enum { VERBS_MOST = 64, NEAREST_BYTES = 256 };
+
+/* `halfulp`, `halfulp --help` and `halfulp VERB --help`. verb NULL: none. */
+static hu_status tell(const hu_verb *verb, bool wants_help) {
+    char *text = NULL;
+    hu_status st = verb         ? hu_manual_verb(verb, &text)
+                   : wants_help ? hu_manual_overview(hu_verbs, &text)
+                                : hu_manual_short(hu_verbs, &text);
+    return hu_show_text(st, text);
+}
+
+/* The verb of this name; NULL: none. */
+static const hu_verb *find_verb(const char *name) {
+    for (size_t i = 0; hu_verbs[i]; i++)
+        if (strcmp(hu_verbs[i]->name, name) == 0) return hu_verbs[i];
+    return NULL;
+}
+
+/* Words that other programs have for what a verb does here; NULL: none. */
+static const char *verb_elsewhere(const char *name) {
+    static const char *const known[][2] = {{"test", "halfulp eval RUN"},
+                                           {"val", "halfulp eval RUN"},
+                                           {"validate", "halfulp eval RUN"},
+                                           {"evaluate", "halfulp eval RUN"},
+                                           {"fit", "halfulp train"},
+                                           {"run", "halfulp train"},
+                                           {"info", "halfulp plan model=NAME"},
+                                           {"summary", "halfulp plan model=NAME"},
+                                           {"infer", "halfulp predict RUN"},
+                                           {"inference", "halfulp predict RUN"},
+                                           {"generate", "halfulp predict RUN text=TEXT"},
+                                           {"convert", "halfulp export RUN"},
+                                           {"save", "halfulp export RUN"},
+                                           {"continue", "halfulp resume RUN"},
+                                           {"search", "halfulp assign budget=memory:0.35"},
+                                           {"benchmark", "halfulp bench"},
+                                           {"formats", "halfulp help formats"},
+                                           {"models", "halfulp help models"},
+                                           {"runs", "halfulp list"},
+                                           {"version", "halfulp --version"}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i][0], name) == 0) return known[i][1];
+    return NULL;
+}
+
+/* HU_ERR_UNKNOWN with what it is called here, or the nearest verbs. */
+static hu_status unknown_verb(const char *name) {
+    const char *names[VERBS_MOST];
+    if (verb_elsewhere(name))
+        return hu_fail(HU_ERR_UNKNOWN, "unknown verb '%s', expected `%s`, as it is called here",
+                       name, verb_elsewhere(name));
+    size_t count = 0;
+    for (; hu_verbs[count] && count < VERBS_MOST; count++) names[count] = hu_verbs[count]->name;
+    char nearest[NEAREST_BYTES];
+    hu_nearest(name, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN,
+                   "unknown verb '%.100s', expected one that halfulp --help lists; nearest: %s",
+                   name, nearest);
+}
+
+/* Place of a word of the command line, 0 if it is not there. */
+static int has_word(int argc, char **argv, const char *word) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], word) == 0) return i;
+    return 0;
+}
+
+/* First word that is no flag; 0 if there is none. */
+static int find_verb_index(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-') return i;
+    return 0;
+}
+
+/* The first word of the usage is what is missing: RUN or NAME. */
+static hu_status missing_subject(const hu_verb *verb) {
+    bool is_run = strncmp(verb->usage, "RUN", strlen("RUN")) == 0;
+    return hu_fail(HU_ERR_ARGUMENT, "found no %.*s, expected halfulp %s %s%s",
+                   (int)strcspn(verb->usage, " ."), verb->usage, verb->name, verb->usage,
+                   is_run ? ", RUN being the folder of a training" : "");
+}
+
+/* Verbs that do not share their work would do it once in every process. */
+static hu_status check_processes(const hu_verb *verb) {
+    int32_t processes;
+    const char *launcher = hu_transport_of_launcher(&processes);
+    if (!launcher || processes < 2 || verb->joins_others) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "found %d processes, expected one: halfulp %s works alone",
+                   processes, verb->name);
+}
+
+/* Keys of other verbs are told: what was typed in vain is a mistake. Those of files are not, which
+ * may serve several verbs. */
+static void warn_of_keys(const hu_verb *verb, const hu_config *config) {
+    for (size_t i = 0; verb->keys && !verb->refuses_others && i < hu_config_key_count; i++) {
+        const char *key = hu_config_keys[i].name, *word = hu_config_typed(config, key);
+        if (word && !hu_verb_takes(verb, key))
+            hu_listener_tell(&hu_progress_messages,
+                             "warning: %.100s has no effect: halfulp %s does not read it", word,
+                             verb->name);
+    }
+}
+
+/* A closed pipe ends a verb that only tells something, as any program. A training is not lost with
+ * its reader: what nobody reads is dropped, and that the result could not be written is told in the
+ * end. */
+static void outlive_readers(const hu_verb *verb) {
+    static const char *const trains[] = {"train", "resume", "demo", "compare", "assign", "why"};
+    for (size_t i = 0; i < sizeof trains / sizeof *trains; i++)
+        if (strcmp(verb->name, trains[i]) == 0) signal(SIGPIPE, SIG_IGN);
+}
+
+/* Reads the words that follow the verb, then runs it. */
+static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
+    hu_config_request request = {argc,          argv, index, verb->flags, verb->max_subjects,
+                                 hu_key_of_word};
+    hu_config *config;
+    hu_status st = hu_cap_check();
+    if (st == HU_OK) st = check_processes(verb);
+    if (st == HU_OK) st = hu_config_load(&request, &config);
+    if (st != HU_OK) return st;
+    outlive_readers(verb);
+    warn_of_keys(verb, config);
+    if (hu_config_subjects(config) < verb->min_subjects)
+        st = missing_subject(verb);
+    else
+        st = hu_outputs_check(verb, config, argc, argv);
+    if (st == HU_OK) st = verb->run(config, exit_code);
+    hu_config_free(config);
+    return st;
+}
+
+/* Threads that wait for each other spin for milliseconds by default, which costs a busy machine
+ * most of its time; sleeping at once costs a quiet one. The OpenMP runtime reads this before main,
+ * so the program starts itself again. */
+static void wait_briefly(char **argv) {
+    if (getenv("GOMP_SPINCOUNT") || getenv("OMP_WAIT_POLICY")) return;
+    /* Only once: the program that starts anew finds the variable set. */
+    if (setenv("GOMP_SPINCOUNT", "10000", 1) == 0) execv("/proc/self/exe", argv);
+}
+
+/* glibc raises the size from which blocks are mapped, and so given back to the system when freed,
+ * to that of the largest block freed: a data file of 30 MB read and forgotten would stay in the
+ * process beside the arena. */
+static void give_memory_back(void) {
+#ifdef __GLIBC__
+    enum { MAPPED_FROM = 1 << 20 };
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+#endif
+}
+
+/* Launchers end all processes when one has failed: the others get a moment for their words. */
+static void let_others_speak(hu_status status) {
+    const struct timespec moment = {.tv_nsec = 300000000};
+    if (status == HU_ERR_PEER) nanosleep(&moment, NULL);
+}
+
+int main(int argc, char **argv) {
+    hu_descriptors_fill();
+    hu_json_guard();
+    hu_stdout_open();
+    /* Before anything else: the program may begin again here, and memory is not asked for yet. */
+    wait_briefly(argv);
+    hu_failure_watch();
+    give_memory_back();
+    hu_interrupt_with_parent();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
+    int exit_code = 0;
+    hu_status st = HU_OK;
+    /* The verb need not come first: flags may stand before it. */
+    int index = find_verb_index(argc, argv);
+    const hu_verb *verb = index ? find_verb(argv[index]) : NULL;
+    bool wants_help = has_word(argc, argv, "-h") || has_word(argc, argv, "--help");
+    if (has_word(argc, argv, "--version"))
+        puts("halfulp " HALFULP_VERSION);
+    else if (verb && wants_help)
+        st = tell(verb, true);
+    else if (verb)
+        st = run_verb(verb, argc, argv, index, &exit_code);
+    else if (index)
+        st = unknown_verb(argv[index]);
+    else if (argc == 1 || wants_help)
+        st = tell(NULL, wants_help);
+    else
+        st = hu_fail(HU_ERR_UNKNOWN,
+                     "found '%.100s' without a verb, expected halfulp VERB ...; "
+                     "halfulp --help lists them",
+                     argv[1]);
+    /* The verb's failure is the one that is told; a full disk is told if there is no other. */
+    hu_status closed = hu_stdout_end();
+    if (st == HU_OK) st = closed;
+    if (st == HU_OK && hu_json_ran_out())
+        st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
+    hu_failure_end();
+    if (st == HU_OK) return exit_code;
+    hu_failure_tell(st);
+    let_others_speak(st);
+    return hu_status_exit_code(st);
+}

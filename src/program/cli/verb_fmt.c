@@ -1,0 +1,375 @@
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <halfulp/format.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/fmt_stream.h"
+#include "cli/verb.h"
+#include "kernel/block/block.h"
+#include "render/json.h"
+#include "render/table.h"
+#include "report/formats.h"
+#include "report/load.h"
+
+/* ---- Block formats as the verb fmt shows them ---- */
+
+/* hu_format_print needs at least 64. */
+enum { NAME_BYTES = 80 };
+
+static bool has_tensor_scale(const hu_block_format *block) {
+    return hu_block_needs_tensor_scale(block) != 0;
+}
+
+/* Both scales have 8 bits: a power of two without sign (OCP MX 1.0), or a number of
+ * e4m3fn. */
+static const char *scale_name(const hu_block_format *block) {
+    return block->scale == HU_BLOCK_SCALE_E8M0 ? "ue8m0" : "e4m3fn";
+}
+
+/* Bits of an element with its share of the scale of a full block. */
+static double bits_per_element(const hu_block_format *block) {
+    return (double)hu_format_bits(&block->element) + 8.0 / block->length;
+}
+
+/* The power of two of a block's scale. */
+static void print_power(const hu_block_format *block, const hu_format_limits *limits) {
+    static const char *const of_largest[] = {
+        [HU_BLOCK_FLOOR] = "floor(log2 of the block's largest magnitude)",
+        [HU_BLOCK_CEIL] = "ceil(log2 of the block's largest magnitude)",
+        [HU_BLOCK_EVEN] = "floor(log2 of the largest magnitude, rounded as an element)"};
+    printf("scale         ue8m0: 2^k, k = ");
+    if (block->power == HU_BLOCK_RCEIL)
+        printf("ceil(log2(the block's largest magnitude / %.9g))", limits->max_finite);
+    else
+        printf("%s - %d", of_largest[block->power], limits->emax);
+    printf(", at least -127%s\n",
+           block->power == HU_BLOCK_FLOOR ? "; :scale=ceil, rceil or even: another power" : "");
+}
+
+/* Element format, block and scale of a block format, as text on stdout. */
+static hu_status hu_fmt_block_print(const hu_block_format *block) {
+    char element[NAME_BYTES];
+    hu_format_limits limits = hu_format_limits_of(&block->element);
+    hu_status st = hu_format_print(&block->element, element, sizeof element);
+    if (st != HU_OK) return st;
+    printf("%s: %s\n\n", block->name, block->description);
+    printf("elements      %s: %u bits, 0 and %.9g .. %.9g in units of the scale; saturating\n",
+           element, hu_format_bits(&block->element), limits.min_subnormal, limits.max_finite);
+    printf("block         %d elements along the last extent, a shorter one at the end of a line\n",
+           block->length);
+    if (block->scale == HU_BLOCK_SCALE_E8M0)
+        print_power(block, &limits);
+    else
+        printf("scale         e4m3fn: the block's largest magnitude / (%.9g x tensor scale)\n",
+               limits.max_finite);
+    printf("tensor scale  %s\n",
+           has_tensor_scale(block) ? "float32: the tensor's largest magnitude / 2688" : "none");
+    printf("storage       %.9g bits an element\n", bits_per_element(block));
+    return HU_OK;
+}
+
+/* The same as an object. element: what fmt says of the element format. */
+static json_t *hu_fmt_block_json(const hu_block_format *block, json_t *element) {
+    bool is_power = block->scale == HU_BLOCK_SCALE_E8M0;
+    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:s, s:s, s:o}", "name", block->name, "description",
+                     block->description, "element", element, "block_length", block->length, "scale",
+                     scale_name(block), "scale_rounding",
+                     is_power ? hu_block_power_name(block->power) : "nearest", "tensor_scale",
+                     has_tensor_scale(block) ? "float32" : "none", "bits_per_element",
+                     hu_json_number(bits_per_element(block)));
+}
+
+/* One row of the list: name, element, elements of a block, scale, bits of an element, what it
+ * is. */
+static hu_status add_row(hu_table *table, const hu_block_format *block) {
+    char element[NAME_BYTES];
+    hu_status st;
+    HU_TRY(hu_format_print(&block->element, element, sizeof element));
+    HU_TRY(hu_table_cell(table, "%s", block->name));
+    HU_TRY(hu_table_cell(table, "%s", element));
+    HU_TRY(hu_table_cell(table, "%d", block->length));
+    HU_TRY(hu_table_cell(table, "%s", scale_name(block)));
+    HU_TRY(hu_table_cell(table, "%.4g", bits_per_element(block)));
+    HU_TRY(hu_table_cell(table, "%s", block->description));
+done:
+    return st;
+}
+
+/* All block formats, a line each, on stdout.
+ *
+ * The list follows that of the plain formats, hence the blank line before it. */
+static hu_status hu_fmt_block_list(void) {
+    static const char *const titles[] = {"name", "element", "block", "scale", "bits", "what"};
+    hu_table *table;
+    char *text = NULL;
+    const hu_block_format *block;
+    hu_status st = hu_table_create(titles, sizeof titles / sizeof *titles, &table);
+    if (st != HU_OK) return st;
+    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++) HU_TRY(add_row(table, block));
+    HU_TRY(hu_table_print(table, &text));
+    printf("\n%s", text);
+done:
+    hu_free(text);
+    hu_table_free(table);
+    return st;
+}
+
+/* ---- Halfulp fmt: what a number format can hold, and numbers through it ---- */
+
+/* All named formats, then the block formats. */
+static hu_status print_list(void) {
+    hu_status st = hu_formats_list();
+    return st == HU_OK ? hu_fmt_block_list() : st;
+}
+
+static json_t *block_json(const hu_block_format *block) {
+    hu_named_format element;
+    if (hu_named_format_parse(block->name, &element) != HU_OK) return NULL;
+    snprintf(element.typed, sizeof element.typed, "%s", element.name);
+    return hu_fmt_block_json(block, hu_format_json(&element));
+}
+
+static hu_status print_list_json(void) {
+    json_t *rows = json_array(), *blocks = json_array();
+    const hu_block_format *block;
+    for (size_t i = 0; (block = hu_block_format_at(i)) != NULL; i++)
+        json_array_append_new(blocks, block_json(block));
+    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+        hu_named_format named;
+        const char *description, *name = hu_format_named(i, NULL, &description);
+        json_t *row = hu_named_format_parse(name, &named) == HU_OK ? hu_format_json(&named) : NULL;
+        if (row) json_object_set_new(row, "description", json_string(description));
+        json_array_append_new(rows, row);
+    }
+    return hu_json_print(json_pack("{s:o, s:o}", "formats", rows, "block_formats", blocks));
+}
+
+/* ---- pictures ---- */
+
+/* run=RUN tensor=NAME, which belong together. HU_ERR_ARGUMENT if only one is there. */
+static hu_status read_sample(const hu_config *config, hu_recorded_tensor *tensor) {
+    const char *folder, *name;
+    int64_t step = -1; /* the last one */
+    hu_status st;
+    *tensor = (hu_recorded_tensor){0};
+    HU_TRY(hu_config_text(config, "comm.run", &folder));
+    HU_TRY(hu_config_text(config, "fmt.tensor", &name));
+    if (!hu_config_is_auto(config, "comm.step")) HU_TRY(hu_config_i64(config, "comm.step", &step));
+    if (!*folder != !*name)
+        return hu_fail(HU_ERR_ARGUMENT, "found %s alone, expected run=RUN and tensor=NAME",
+                       *folder ? "run=" : "tensor=");
+    if (*folder) HU_TRY(hu_recorded_tensor_read(folder, name, step, tensor));
+done:
+    return st;
+}
+
+static hu_status draw(const hu_config *config, const hu_named_format *named, int count,
+                      const char *path) {
+    hu_recorded_tensor tensor;
+    hu_status st = read_sample(config, &tensor);
+    if (st != HU_OK) return st;
+    const hu_formats_sample sample = {tensor.words, tensor.exponents};
+    HU_TRY(hu_formats_page(named, count, tensor.exponents ? &sample : NULL, path));
+    fprintf(stderr, "drawn: %s\n", path);
+done:
+    hu_recorded_tensor_free(&tensor);
+    return st;
+}
+
+/* ---- what is shown ---- */
+
+static bool has_flag(const hu_config *config, const char *name) {
+    return hu_config_flag(config, name, NULL);
+}
+
+/* Whether numbers wait on stdin that nobody asked to read. A terminal or /dev/null has none; a pipe
+ * gets a moment, in which its writer starts. */
+static bool has_waiting_numbers(void) {
+    enum { MOMENT_MS = 50 };
+    struct stat facts;
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (fstat(STDIN_FILENO, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISREG(facts.st_mode)))
+        return false;
+    if (S_ISREG(facts.st_mode)) return lseek(STDIN_FILENO, 0, SEEK_CUR) < facts.st_size;
+    return poll(&in, 1, MOMENT_MS) == 1 && in.revents & POLLIN;
+}
+
+/* Names that others use for another format; JSON has its own place for that. */
+static void tell_notes(const hu_named_format *named, int count) {
+    char text[256];
+    for (int i = 0; i < count; i++)
+        if (hu_named_format_warns(&named[i], text, sizeof text)) printf("\nnote: %s\n", text);
+}
+
+static hu_status show_json(const hu_named_format *named, int count) {
+    const hu_block_format *block = hu_block_format_find(named->typed);
+    if (count == 1) return hu_json_print(block ? block_json(block) : hu_format_json(named));
+    json_t *all = json_array();
+    for (int i = 0; i < count; i++) {
+        block = hu_block_format_find(named[i].typed);
+        json_array_append_new(all, block ? block_json(block) : hu_format_json(&named[i]));
+    }
+    return hu_json_print(json_pack("{s:o}", "formats", all));
+}
+
+static hu_status show_text(const hu_named_format *named, int count) {
+    hu_status st = count > 1           ? hu_formats_show(named, count)
+                   : named->is_element ? hu_fmt_block_print(hu_block_format_find(named->typed))
+                                       : hu_format_show(named);
+    if (st == HU_OK) tell_notes(named, count);
+    return st;
+}
+
+static hu_status show(const hu_config *config, const hu_named_format *named, int count) {
+    bool as_json = has_flag(config, "json");
+    const char *path;
+    hu_status st;
+    HU_TRY(hu_config_text(config, "out.file", &path));
+    if (strcmp(path, "auto") != 0) HU_TRY(draw(config, named, count, path));
+    if (has_flag(config, "csv")) return hu_codes_csv(named, count);
+    if (has_flag(config, "table"))
+        return as_json ? hu_codes_json(named, count) : hu_codes_show(named, count);
+    return as_json ? show_json(named, count) : show_text(named, count);
+done:
+    return st;
+}
+
+/* ---- the verb ---- */
+
+static hu_status read_formats(const hu_config *config, hu_named_format *named, int *count) {
+    hu_status st = HU_OK;
+    *count = hu_config_subjects(config);
+    for (int i = 0; i < *count; i++)
+        HU_TRY(hu_named_format_parse(hu_config_subject(config, i), &named[i]));
+done:
+    return st;
+}
+
+/* Combinations that make no sense are refused before anything is printed. */
+static hu_status check_flags(const hu_config *config, bool is_stream, int subjects) {
+    bool has_table = has_flag(config, "table") || has_flag(config, "csv");
+    if (has_flag(config, "list") && (subjects > 0 || is_stream || has_table))
+        return hu_fail(HU_ERR_ARGUMENT, "found --list with a format, a table or a stream flag, "
+                                        "expected --list alone or with --json");
+    if (has_flag(config, "list")) return HU_OK;
+    if (subjects == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "found no format, expected halfulp fmt NAME or --list");
+    if (has_flag(config, "csv") && has_flag(config, "json"))
+        return hu_fail(HU_ERR_ARGUMENT, "found --csv with --json, expected one of them");
+    if (is_stream && (has_flag(config, "json") || has_table))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found --json, --table or --csv with --round, --encode or --decode, "
+                       "expected one of them: streams are lines of numbers");
+    return HU_OK;
+}
+
+/* Whether a word would be one of the lines of stdin: a number, or with --decode a code. point: a
+ * number with a comma as it should be. */
+static bool is_line(const char *word, bool is_code, char point[HU_DECIMAL_BYTES]) {
+    hu_wide number;
+    size_t prefix = strncmp(word, "0x", 2) == 0 ? 2 : 0;
+    snprintf(point, HU_DECIMAL_BYTES, "%s", word);
+    if (is_code) return word[strspn(word + prefix, "0123456789abcdefABCDEF") + prefix] == '\0';
+    return hu_wide_read(word, &number) || hu_decimal_has_comma(word, point);
+}
+
+/* Numbers are lines of stdin; in place of formats they are told how. */
+static hu_status check_subjects(const hu_config *config, bool is_stream) {
+    bool is_code = has_flag(config, "decode");
+    const char *what = is_code ? "code" : "number", *format = "e4m3fn";
+    const char *flag = is_code ? "decode" : has_flag(config, "encode") ? "encode" : "round";
+    for (int i = 0; i < hu_config_subjects(config); i++) {
+        const char *word = hu_config_subject(config, i);
+        char point[HU_DECIMAL_BYTES];
+        hu_named_format named;
+        bool is_format = hu_named_format_parse(word, &named) == HU_OK;
+        if (is_format && i == 0) format = word;
+        if (is_format || !is_line(word, is_code, point)) continue;
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found the %s '%.100s', expected formats alone: %ss come on standard input, "
+                       "one a line: echo %s | halfulp fmt %.100s --%s",
+                       what, word, what, point, format, flag);
+    }
+    if (is_stream && hu_config_subjects(config) > 1)
+        return hu_fail(HU_ERR_ARGUMENT, "found a stream of numbers for %d formats, expected one",
+                       hu_config_subjects(config));
+    return HU_OK;
+}
+
+static hu_status run_fmt(hu_config *config, int *exit_code) {
+    hu_named_format named[HU_FORMATS_MOST];
+    int count = 0;
+    hu_status st;
+    bool is_stream =
+        has_flag(config, "round") || has_flag(config, "encode") || has_flag(config, "decode");
+    (void)exit_code;
+    HU_TRY(check_flags(config, is_stream, hu_config_subjects(config)));
+    if (has_flag(config, "list"))
+        return has_flag(config, "json") ? print_list_json() : print_list();
+    HU_TRY(check_subjects(config, is_stream));
+    HU_TRY(read_formats(config, named, &count));
+    if (is_stream) return hu_fmt_stream(config, named);
+    HU_TRY(show(config, named, count));
+    if (has_waiting_numbers())
+        fprintf(stderr, "note: stdin is not read: --round, --encode or --decode pass its numbers "
+                        "through the format\n");
+done:
+    return st;
+}
+
+static const char *const flags[] = {"json",   "table",  "csv",    "list",
+                                    "round=", "encode", "decode", NULL};
+
+static const char *const fmt_keys[] = {"run.seed",  "fmt.tensor", "comm.run",
+                                       "comm.step", "out.file",   NULL};
+
+const hu_verb hu_verb_fmt = {
+    .name = "fmt",
+    .group = HU_VERBS_FORMATS,
+    .help = "show number formats, or pass numbers through one",
+    .usage = "NAME... [--json | --table | --csv | --round[=MODE] | --encode | --decode] "
+             "[out=FILE.html] | --list [--json]",
+    .details =
+        "NAME: a named format (--list), or a block format (an MX one also with\n"
+        "      :scale=floor|ceil|rceil|even behind it), or E exponent and M mantissa bits as\n"
+        "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
+        "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n|nearest\n"
+        "               (subnormals, none: flushed, none: to zero or the smallest normal number)\n"
+        "               :ovf=inf|sat|nan (what is too large becomes) :nan=ovf (fin: NaNs too)\n"
+        "  1/E/M/d      the same as eEmM, 1/E/M/n without subnormals\n"
+        "  fp(E,M,EXTRA) all codes are numbers, overflow saturates; EXTRA is added to the usual\n"
+        "               bias: fp(4,3,4) is e4m3:bias=11:specials=fin (7 + 4), its numbers 2^4\n"
+        "               times smaller\n"
+        "  e4m3 is as IEEE 754 would have it; OCP's E4M3 is e4m3fn, with the codes of PyTorch's\n"
+        "  float8_e4m3fn, whose cast saturates: e4m3fn:ovf=sat\n\n"
+        "  --list          all named formats and block formats\n"
+        "  --table         all codes of formats of up to 8 bits, with class and value\n"
+        "                  (--json as JSON; --csv as lines of format, code, bits, class, value)\n"
+        "  --round[=MODE]  numbers on stdin, one a line, decimal or as C's hexadecimal floats,\n"
+        "                  rounded once, with all their digits; MODE: rne rna rz ru rd rodd sr\n"
+        "                  (sr draws from seed=N and the line number)\n"
+        "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
+        "                  Block formats cut the numbers into blocks in their order, and print\n"
+        "                  the code of an element, that of its scale, and the tensor's scale\n"
+        "  --decode        hexadecimal codes on stdin as numbers\n\n"
+        "Several formats stand side by side. out=FILE.html or out=FILE.svg draws them: their\n"
+        "numbers on a line, the error against the magnitude, bits of precision per binade; with\n"
+        "run=RUN tensor=NAME what they lose of that tensor, by the run's last histogram of it\n"
+        "(step=K: that of step K).\n",
+    .flags = flags,
+    .min_subjects = 0,
+    .max_subjects = HU_FORMATS_MOST,
+    .keys = fmt_keys,
+    .examples = {{"fmt e4m3fn --table", "every code of a format with its class and value"},
+                 {"fmt e4m3fn e5m2 fp16 out=formats.html", "three beside each other, and drawn"},
+                 {"fmt 1/6/9 --round < FILE", "the numbers of a file, one a line, rounded"}},
+    .run = run_fmt,
+};

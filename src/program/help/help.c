@@ -1,0 +1,196 @@
+/* What `halfulp`, `halfulp --help` and `halfulp help WORD` say. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "help/about.h"
+#include "help/data_layouts.h"
+#include "help/manual.h"
+#include "help/topics.h"
+#include "help/words.h"
+#include "model/registry.h"
+#include "settings/options.h"
+#include "settings/recipe.h"
+
+enum { NEAREST_BYTES = 256, NAMES_MOST = 1024 };
+
+/* Name and version, usage, and a line for each verb, by group. */
+static void put_verbs(hu_page *page, const hu_verb *const *verbs) {
+    static const char *const titles[HU_VERB_GROUPS] = {
+        [HU_VERBS_TRAIN] = "train",     [HU_VERBS_UNDERSTAND] = "understand a training",
+        [HU_VERBS_COMPARE] = "compare", [HU_VERBS_USE] = "use a model",
+        [HU_VERBS_FORMATS] = "formats", [HU_VERBS_MACHINE] = "this machine, and help"};
+    hu_page_put(page, "halfulp " HALFULP_VERSION
+                      ": trains neural networks in number formats that no hardware has yet\n\n"
+                      "usage: halfulp VERB [key=value ...] [--json]\n");
+    for (int group = 0; group < HU_VERB_GROUPS; group++) {
+        hu_page_put(page, "\n%s:\n", titles[group]);
+        for (const hu_verb *const *verb = verbs; *verb; verb++)
+            if ((int)(*verb)->group == group)
+                hu_page_put(page, "  %-11s %s\n", (*verb)->name, (*verb)->help);
+    }
+}
+
+hu_status hu_manual_short(const hu_verb *const *verbs, char **text) {
+    hu_page page = {.status = HU_OK};
+    put_verbs(&page, verbs);
+    hu_page_put(&page, "\nhalfulp --help shows keys and examples, halfulp VERB --help tells of a "
+                       "verb.\n");
+    return hu_page_finish(&page, text);
+}
+
+hu_status hu_manual_overview(const hu_verb *const *verbs, char **text) {
+    hu_page page = {.status = HU_OK};
+    put_verbs(&page, verbs);
+    hu_page_put(&page, "\ncommon keys (`halfulp help keys`: all of them; config=FILE reads them "
+                       "from YAML):\n");
+    for (size_t i = 0; hu_common_key_at(i); i++) hu_put_key_line(&page, hu_common_key_at(i));
+    hu_page_put(
+        &page,
+        "\nexamples:\n"
+        "  halfulp train data=glyphs epochs=1\n"
+        "  halfulp train model=resnet20 data=cifar10:DIR precision=hfp8\n"
+        "  halfulp compare precision=fp32,1/6/9,hfp8 seeds=1,2 data=glyphs epochs=1\n"
+        "  halfulp fmt e4m3\n"
+        "\nhalfulp help WORD tells of a verb, a key, a model, a group of keys (lr.*), or of");
+    char names[512] = "";
+    for (size_t i = 0, used = 0; hu_topic_at(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 hu_topic_at(i)->name);
+    hu_page_put(&page, "\n  ");
+    hu_put_wrapped(&page, names, 2, 2);
+    hu_page_put(&page, "Exit codes: 0 ok, 1 failed check, 2 usage, 3 data, 4 numerics, "
+                       "5 resources, 6 peer lost,\n130 interrupted\n");
+    return hu_page_finish(&page, text);
+}
+
+/* The rows of the tables by their names; NULL: none. */
+static const hu_verb *find_verb(const hu_verb *const *verbs, const char *name) {
+    for (; *verbs; verbs++)
+        if (strcmp((*verbs)->name, name) == 0) return *verbs;
+    return NULL;
+}
+
+/* By its whole name: topics are few, and are listed by the help. */
+static const hu_topic *find_topic(const char *name) {
+    for (size_t i = 0; hu_topic_at(i); i++)
+        if (strcmp(hu_topic_at(i)->name, name) == 0) return hu_topic_at(i);
+    return NULL;
+}
+
+/* "lr", "lr." and "lr.*" name the group. */
+static const hu_key_group *find_group(const char *word) {
+    for (size_t i = 0; hu_key_group_at(i); i++) {
+        size_t length = strlen(hu_key_group_at(i)->name);
+        if (strncmp(word, hu_key_group_at(i)->name, length) != 0) continue;
+        const char *rest = word + length;
+        if (!*rest || strcmp(rest, ".") == 0 || strcmp(rest, ".*") == 0) return hu_key_group_at(i);
+    }
+    return NULL;
+}
+
+/* All keys of a group, with values and defaults. */
+static void put_group(hu_page *page, const hu_key_group *group) {
+    hu_page_put(page, "keys %s.*: %s\n\n", group->name, group->title);
+    for (size_t i = 0; i < hu_config_key_count; i++)
+        if (hu_key_is_of(&hu_config_keys[i], group)) hu_put_key(page, &hu_config_keys[i]);
+}
+
+/* Beside a key that has the name of its group: what else there is. */
+static void put_names(hu_page *page, const hu_key_group *group) {
+    char line[4096] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < hu_config_key_count; i++)
+        if (hu_key_is_of(&hu_config_keys[i], group) && used < sizeof line)
+            used += (size_t)snprintf(line + used, sizeof line - used, " %s",
+                                     hu_key_typed_name(&hu_config_keys[i]));
+    hu_page_put(page, "\nkeys of the group, `halfulp help '%s.*'` tells of them:\n  ", group->name);
+    hu_put_wrapped(page, line, 2, 2);
+}
+
+static const hu_model *find_model(const char *name) {
+    for (int i = 0; i < hu_model_count; i++)
+        if (strcmp(hu_model_table[i].name, name) == 0) return &hu_model_table[i];
+    return NULL;
+}
+
+/* The model, and what it is usually trained with. */
+static hu_status put_model(hu_page *page, const hu_model *model, const hu_config *asked) {
+    static const char *const keys[] = {
+        "run.batch",   "run.epochs", "optimizer.name",        "lr.base",
+        "lr.schedule", "lr.warmup",  "optimizer.weight_decay"};
+    hu_status st;
+    hu_config *config = NULL;
+    const char *value;
+    hu_page_put(page, "%s: %s\n  task %s\n  usually", model->name, model->help, model->task);
+    HU_TRY(hu_options_copy(asked, &config));
+    HU_TRY(hu_config_replace(config, "model.name", model->name, "help"));
+    HU_TRY(hu_recipe_apply(config));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const hu_config_key *key = hu_config_key_find(keys[i]);
+        HU_TRY(hu_config_text(config, keys[i], &value));
+        hu_page_put(page, " %s=%s", hu_key_typed_name(key), value);
+    }
+    hu_page_put(page, "\n`halfulp plan model=%s` tells its layers, bytes and operations.\n",
+                model->name);
+done:
+    hu_config_free(config);
+    return st;
+}
+
+/* HU_ERR_UNKNOWN with the nearest of all words that are known. */
+static hu_status unknown_word(const hu_verb *const *verbs, const char *word) {
+    const char *names[NAMES_MOST];
+    char nearest[NEAREST_BYTES];
+    size_t count = 0;
+    for (; *verbs && count < NAMES_MOST; verbs++) names[count++] = (*verbs)->name;
+    for (size_t i = 0; hu_topic_at(i) && count < NAMES_MOST; i++)
+        names[count++] = hu_topic_at(i)->name;
+    for (size_t i = 0; i < hu_config_key_count && count + 1 < NAMES_MOST; i++) {
+        names[count++] = hu_config_keys[i].name;
+        if (*hu_config_keys[i].short_form) names[count++] = hu_config_keys[i].short_form;
+    }
+    for (int i = 0; i < hu_model_count && count < NAMES_MOST; i++)
+        names[count++] = hu_model_table[i].name;
+    for (size_t i = 0; hu_data_kind_word(i) && count < NAMES_MOST; i++)
+        names[count++] = hu_data_kind_word(i);
+    for (size_t i = 0; hu_word_at(i) && count < NAMES_MOST; i++) names[count++] = hu_word_at(i);
+    hu_nearest(word, names, count, nearest, sizeof nearest);
+    return hu_fail(HU_ERR_UNKNOWN,
+                   "help: found '%.100s', expected a verb, key, model, kind of data, topic, format "
+                   "or a word of theirs; nearest: %s",
+                   word, nearest);
+}
+
+hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu_config *config,
+                         char **text) {
+    hu_status st = HU_OK;
+    hu_page page = {.status = HU_OK};
+    const hu_verb *verb = find_verb(verbs, word);
+    const hu_topic *topic = find_topic(word);
+    const hu_config_key *key = hu_config_key_find(word);
+    const hu_key_group *group = find_group(word);
+    const hu_model *model = find_model(word);
+    bool is_data = hu_is_data_kind(word);
+    *text = NULL;
+    if (verb) return hu_manual_verb(verb, text);
+    bool is_known = topic || key || group || model || is_data;
+    if (!is_known && !hu_put_word(&page, word, false)) return unknown_word(verbs, word);
+    if (topic) topic->put(&page);
+    hu_put_data_kind(&page, word);
+    if ((topic || is_data) && key) hu_page_put(&page, "\n");
+    if (key) HU_TRY(hu_put_key_fully(&page, verbs, key, config));
+    if (key && strcmp(key->name, "accumulator.name") == 0) {
+        hu_page_put(&page, "\n");
+        hu_put_accumulators(&page);
+    }
+    if (group && key) put_names(&page, group);
+    if (group && !key) put_group(&page, group);
+    if (model) HU_TRY(put_model(&page, model, config));
+    if (is_known) hu_put_word(&page, word, true);
+done:
+    if (st == HU_OK) return hu_page_finish(&page, text);
+    hu_page_free(&page);
+    return st;
+}

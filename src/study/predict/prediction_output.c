@@ -1,0 +1,355 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "predict/predictions.h"
+#include "render/csv.h"
+#include "render/table.h"
+
+/* ---- What a model says of samples, as JSON, as tables and as a file ---- */
+
+enum { NAME_BYTES = 24, TITLE_BYTES = 48, MOST_TITLES = 2 * HU_TASK_COLUMNS_MAX + 7 };
+
+/* NULL where a cell is no class, or one without a name. */
+static const char *name_in(const hu_said *said, int64_t sample, int column) {
+    double cell = hu_said_row(said, sample)[column];
+    if (!said->task->column[column].is_class || !(cell >= 0.0)) return NULL;
+    return hu_dataset_class_name(said->dataset, (int64_t)cell);
+}
+
+/* The name of a class, or its number. */
+static const char *class_word(const hu_said *said, int64_t c, char number[NAME_BYTES]) {
+    const char *name = hu_dataset_class_name(said->dataset, c);
+    snprintf(number, NAME_BYTES, "%lld", (long long)c);
+    return name ? name : number;
+}
+
+/* The task finds boxes: each is a row of its own, and has corners. */
+static bool has_boxes(const hu_said *said) {
+    return said->task->finds_boxes;
+}
+
+/* ---- JSON ---- */
+
+/* Left out where it is not known, or not UTF-8, which JSON cannot hold. */
+static void put_text(json_t *object, const char *key, const char *text) {
+    if (object && text) json_object_set_new(object, key, json_string(text));
+}
+
+/* Corners of boxes, with the score of their class; else a class and its probability. */
+static json_t *finding_json(const hu_said *said, const hu_finding *f) {
+    const char *name = hu_dataset_class_name(said->dataset, f->class_number);
+    const char *score = has_boxes(said) ? "score" : "probability";
+    json_t *object = json_pack("{s:I, s:o}", "class", (json_int_t)f->class_number, score,
+                               hu_json_number(f->score));
+    put_text(object, "name", name);
+    if (!object || !has_boxes(said)) return object;
+    json_object_set_new(object, "x1", hu_json_number(f->box.x1));
+    json_object_set_new(object, "y1", hu_json_number(f->box.y1));
+    json_object_set_new(object, "x2", hu_json_number(f->box.x2));
+    json_object_set_new(object, "y2", hu_json_number(f->box.y2));
+    return object;
+}
+
+/* Numbers that the task calls whole (a class) are integers of JSON. */
+static void put_cell(const hu_said *said, int64_t i, int column, json_t *row) {
+    const hu_task_column *of = &said->task->column[column];
+    double cell = hu_said_row(said, i)[column];
+    char title[TITLE_BYTES];
+    const char *name = name_in(said, i, column);
+    json_object_set_new(row, of->title,
+                        of->is_whole ? json_integer((json_int_t)cell) : hu_json_number(cell));
+    snprintf(title, sizeof title, "%s_name", of->title);
+    put_text(row, title, name);
+}
+
+/* What is found stands in a list behind the columns: "detections" of boxes, best first in each
+ * class; "top" of classes. */
+json_t *hu_said_json(const hu_said *said) {
+    json_t *rows = json_array();
+    for (int64_t i = 0; rows && i < said->count; i++) {
+        const hu_said_sample *sample = &said->sample[i];
+        json_t *list, *row = json_pack("{s:I}", "sample", (json_int_t)i);
+        put_text(row, "file", sample->file.path);
+        put_text(row, "source", sample->source);
+        put_text(row, "text", sample->text);
+        put_text(row, "truth", sample->truth);
+        for (int c = 0; row && c < hu_task_column_count(said->task); c++) put_cell(said, i, c, row);
+        if (row && said->task->find) {
+            json_object_set_new(row, has_boxes(said) ? "detections" : "top", list = json_array());
+            for (size_t f = 0; f < sample->count; f++)
+                json_array_append_new(list, finding_json(said, &said->finding[sample->first + f]));
+        }
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* ---- tables ---- */
+
+enum { SHOWN_BYTES = 60 };
+
+/* The beginning of a text in one line, whole characters of it. */
+static const char *beginning(const char *text, char cell[SHOWN_BYTES + sizeof "..."]) {
+    size_t bytes = strlen(text);
+    bool is_whole = bytes <= SHOWN_BYTES;
+    if (!is_whole)
+        for (bytes = SHOWN_BYTES; ((unsigned char)text[bytes] & 0xc0) == 0x80;) bytes--;
+    memcpy(cell, text, bytes);
+    for (size_t i = 0; i < bytes; i++)
+        if (cell[i] == '\n' || cell[i] == '\t') cell[i] = ' ';
+    strcpy(cell + bytes, is_whole ? "" : "...");
+    return cell;
+}
+
+static hu_status put_beginning(hu_table *table, const char *text) {
+    char cell[SHOWN_BYTES + sizeof "..."];
+    return hu_table_cell(table, "%s", text ? beginning(text, cell) : "-");
+}
+
+/* What is translated, what the model says, and what is true. */
+static hu_status put_texts(hu_table *table, const hu_said *said, int64_t i) {
+    const hu_said_sample *sample = &said->sample[i];
+    bool has_truth = !said->dataset->lacks_truth;
+    hu_status st = said->task->writes ? put_beginning(table, sample->source) : HU_OK;
+    if (st == HU_OK) st = put_beginning(table, sample->text);
+    return st == HU_OK && has_truth ? put_beginning(table, sample->truth) : st;
+}
+
+/* A table leaves out columns of which nobody knows anything. */
+static bool is_shown(const hu_said *said, int column) {
+    return !(said->dataset->lacks_truth && said->task->column[column].needs_truth);
+}
+
+/* Classes behind the likeliest one. */
+static bool tells_more(const hu_said *said) {
+    return said->task->find && !has_boxes(said) && said->top > 1;
+}
+
+/* Finding n of a sample; NULL behind the last, and behind those that are asked for. */
+static const hu_finding *finding_at(const hu_said *said, int64_t i, int64_t n) {
+    const hu_said_sample *sample = &said->sample[i];
+    return n < said->top && n < (int64_t)sample->count ? &said->finding[sample->first + (size_t)n]
+                                                       : NULL;
+}
+
+/* "dog 0.0213, eel 0.0001", most likely first. */
+static hu_status put_next(hu_table *table, const hu_said *said, int64_t i) {
+    hu_byte_writer out = {0};
+    char number[NAME_BYTES], share[NAME_BYTES];
+    const hu_finding *f;
+    hu_status st = HU_OK;
+    for (int64_t n = 1; (f = finding_at(said, i, n)) != NULL; n++) {
+        snprintf(share, sizeof share, " %.4f", f->score);
+        if (n > 1) HU_TRY(hu_write_bytes(&out, ", ", 2));
+        const char *word = class_word(said, f->class_number, number);
+        HU_TRY(hu_write_bytes(&out, word, strlen(word)));
+        HU_TRY(hu_write_bytes(&out, share, strlen(share)));
+    }
+    HU_TRY(hu_write_u8(&out, 0));
+    st = hu_table_cell(table, "%s", out.size > 1 ? (const char *)out.data : "-");
+done:
+    hu_writer_free(&out);
+    return st;
+}
+
+/* The columns of the task, and the verdict. */
+static hu_status put_columns(hu_table *table, const hu_said *said, int64_t i) {
+    static const char *const verdicts[] = {
+        [HU_UNJUDGED] = "-", [HU_WRONG] = "wrong", [HU_RIGHT] = "right"};
+    char cell[HU_TASK_CELL_BYTES];
+    hu_status st = HU_OK;
+    for (int c = 0; c < hu_task_column_count(said->task); c++) {
+        const char *name = name_in(said, i, c);
+        hu_task_cell(said->task, c, hu_said_row(said, i)[c], cell);
+        if (is_shown(said, c)) HU_TRY(hu_table_cell(table, "%s", name ? name : cell));
+    }
+    if (said->task->judge && !said->dataset->lacks_truth)
+        HU_TRY(hu_table_cell(table, "%s", verdicts[hu_said_judgement(said, i)]));
+done:
+    return st;
+}
+
+/* sample, the columns of the task, the verdict where there is one, the next classes, texts, and the
+ * file. */
+
+/* Columns in the order in which rows fill them. */
+static hu_status open_samples(const hu_said *said, hu_table **table) {
+    const char *titles[MOST_TITLES] = {"sample"};
+    bool has_truth = !said->dataset->lacks_truth;
+    int count = 1;
+    for (int c = 0; c < hu_task_column_count(said->task); c++)
+        if (is_shown(said, c)) titles[count++] = said->task->column[c].title;
+    if (said->task->judge && has_truth) titles[count++] = "verdict";
+    if (tells_more(said)) titles[count++] = "next likeliest";
+    if (said->task->writes) titles[count++] = "source";
+    if (said->task->spell) titles[count++] = "text";
+    if (said->task->spell && has_truth) titles[count++] = "truth";
+    if (said->has_files) titles[count++] = "file";
+    return hu_table_create(titles, count, table);
+}
+
+static hu_status print_samples(const hu_said *said, char **text) {
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(open_samples(said, &table));
+    for (int64_t i = 0; i < said->count; i++) {
+        const char *path = said->sample[i].file.path;
+        HU_TRY(hu_table_cell(table, "%lld", (long long)i));
+        HU_TRY(put_columns(table, said, i));
+        if (tells_more(said)) HU_TRY(put_next(table, said, i));
+        if (said->task->spell) HU_TRY(put_texts(table, said, i));
+        if (said->has_files) HU_TRY(hu_table_cell(table, "%s", path ? path : "-"));
+    }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* A row for each box, in pixels to a tenth. */
+static hu_status print_boxes(const hu_said *said, char **text) {
+    static const char *const titles[] = {"sample", "class", "score", "x1", "y1", "x2", "y2"};
+    char number[NAME_BYTES];
+    hu_status st;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int64_t i = 0; i < said->count; i++)
+        for (size_t n = 0; n < said->sample[i].count; n++) {
+            const hu_finding *f = &said->finding[said->sample[i].first + n];
+            const double numbers[] = {f->box.x1, f->box.y1, f->box.x2, f->box.y2};
+            HU_TRY(hu_table_cell(table, "%lld", (long long)i));
+            HU_TRY(hu_table_cell(table, "%s", class_word(said, f->class_number, number)));
+            HU_TRY(hu_table_cell(table, "%.4f", f->score));
+            for (int k = 0; k < 4; k++) HU_TRY(hu_table_cell(table, "%.1f", numbers[k]));
+        }
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* Boxes stand below, with the number of their sample: one has none, another has many. */
+hu_status hu_said_text(const hu_said *said, char **text) {
+    char *boxes = NULL, *samples = NULL;
+    hu_status st;
+    *text = NULL;
+    HU_TRY(print_samples(said, &samples));
+    if (said->findings > 0 && has_boxes(said)) HU_TRY(print_boxes(said, &boxes));
+    size_t bytes = strlen(samples) + (boxes ? strlen(boxes) : 0) + 2;
+    HU_TRY(HU_NEW_ARRAY(text, bytes));
+    snprintf(*text, bytes, "%s%s%s", samples, boxes ? "\n" : "", boxes ? boxes : "");
+done:
+    hu_free(samples);
+    hu_free(boxes);
+    return st;
+}
+
+/* ---- a file ---- */
+
+/* A column of classes, of data that have names for them. */
+static bool has_names(const hu_said *said, int column) {
+    return said->task->column[column].is_class && hu_dataset_class_name(said->dataset, 0);
+}
+
+/* Titles of the classes that are told of a sample, and these; empty where there are fewer. */
+static hu_status write_top_titles(const hu_said *said, hu_byte_writer *out) {
+    char titles[3 * TITLE_BYTES];
+    hu_status st = HU_OK;
+    for (int64_t n = 1; st == HU_OK && tells_more(said) && n <= said->top; n++) {
+        snprintf(titles, sizeof titles, ",top%lld,top%lld_name,top%lld_probability", (long long)n,
+                 (long long)n, (long long)n);
+        st = hu_csv_put_text(out, titles);
+    }
+    return st;
+}
+
+/* Number, name (empty where classes have none) and probability of each. */
+static hu_status write_top(const hu_said *said, int64_t i, hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    for (int64_t n = 0; tells_more(said) && n < said->top; n++) {
+        const hu_finding *f = finding_at(said, i, n);
+        if (!f) {
+            HU_TRY(hu_csv_put_text(out, ",,,"));
+            continue;
+        }
+        HU_TRY(hu_csv_put_number(out, ",", (double)f->class_number));
+        HU_TRY(hu_csv_put_word(out, hu_dataset_class_name(said->dataset, f->class_number)));
+        HU_TRY(hu_csv_put_number(out, ",", f->score));
+    }
+done:
+    return st;
+}
+
+/* The first line. */
+static hu_status write_titles(const hu_said *said, hu_byte_writer *out) {
+    hu_status st;
+    int columns = hu_task_column_count(said->task);
+    char title[TITLE_BYTES];
+    HU_TRY(hu_csv_put_text(out, "sample"));
+    for (int c = 0; c < columns; c++) HU_TRY(hu_csv_put_word(out, said->task->column[c].title));
+    for (int c = 0; c < columns; c++) {
+        snprintf(title, sizeof title, "%s_name", said->task->column[c].title);
+        if (has_names(said, c)) HU_TRY(hu_csv_put_word(out, title));
+    }
+    HU_TRY(write_top_titles(said, out));
+    if (said->task->writes) HU_TRY(hu_csv_put_text(out, ",source"));
+    if (said->task->spell) HU_TRY(hu_csv_put_text(out, ",text,truth"));
+    st = hu_csv_put_text(out, said->has_files ? ",file\n" : "\n");
+done:
+    return st;
+}
+
+/* A row for each sample: behind the numbers, the names of the classes and the file. */
+static hu_status write_samples(const hu_said *said, hu_byte_writer *out) {
+    hu_status st;
+    int columns = hu_task_column_count(said->task);
+    HU_TRY(write_titles(said, out));
+    for (int64_t i = 0; i < said->count; i++) {
+        HU_TRY(hu_csv_put_number(out, "", (double)i));
+        for (int c = 0; c < columns; c++)
+            HU_TRY(hu_csv_put_number(out, ",", hu_said_row(said, i)[c]));
+        for (int c = 0; c < columns; c++)
+            if (has_names(said, c)) HU_TRY(hu_csv_put_word(out, name_in(said, i, c)));
+        HU_TRY(write_top(said, i, out));
+        if (said->task->writes) HU_TRY(hu_csv_put_word(out, said->sample[i].source));
+        if (said->task->spell) HU_TRY(hu_csv_put_word(out, said->sample[i].text));
+        if (said->task->spell) HU_TRY(hu_csv_put_word(out, said->sample[i].truth));
+        if (said->has_files) HU_TRY(hu_csv_put_word(out, said->sample[i].file.path));
+        HU_TRY(hu_csv_put_text(out, "\n"));
+    }
+done:
+    return st;
+}
+
+/* A row for each box. */
+static hu_status write_boxes(const hu_said *said, hu_byte_writer *out) {
+    char number[NAME_BYTES];
+    hu_status st;
+    HU_TRY(hu_csv_put_text(out, "sample,file,class,name,score,x1,y1,x2,y2\n"));
+    for (int64_t i = 0; i < said->count; i++)
+        for (size_t n = 0; n < said->sample[i].count; n++) {
+            const hu_finding *f = &said->finding[said->sample[i].first + n];
+            const double numbers[] = {f->score, f->box.x1, f->box.y1, f->box.x2, f->box.y2};
+            HU_TRY(hu_csv_put_number(out, "", (double)i));
+            HU_TRY(hu_csv_put_word(out, said->sample[i].file.path));
+            HU_TRY(hu_csv_put_number(out, ",", (double)f->class_number));
+            HU_TRY(hu_csv_put_word(out, class_word(said, f->class_number, number)));
+            for (int k = 0; k < 5; k++) HU_TRY(hu_csv_put_number(out, ",", numbers[k]));
+            HU_TRY(hu_csv_put_text(out, "\n"));
+        }
+done:
+    return st;
+}
+
+hu_status hu_said_write(const hu_said *said, const char *path, int64_t *rows) {
+    hu_byte_writer out = {0};
+    hu_status st = has_boxes(said) ? write_boxes(said, &out) : write_samples(said, &out);
+    *rows = has_boxes(said) ? (int64_t)said->findings : said->count;
+    if (st == HU_OK) st = hu_file_replace(path, out.data, out.size);
+    hu_writer_free(&out);
+    return st;
+}

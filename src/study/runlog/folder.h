@@ -1,0 +1,126 @@
+/* runlog/folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
+ * numerics.jsonl bits.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
+#ifndef HU_JOURNAL_FOLDER_H
+#define HU_JOURNAL_FOLDER_H
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <halfulp/status.h>
+
+#include "config/config.h"
+#include "render/json.h"
+#include "render/tensorboard.h"
+#include "runlog/bit_log.h"
+#include "runlog/metrics.h"
+#include "runlog/recorder.h"
+#include "runlog/truncate.h"
+#include "store/checkpoint.h"
+#include "train/trainer.h"
+
+/* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
+
+/* Whether a name directly below the folder of a run, a comparison, a demo or a search is a file or
+ * folder that these write (docs/run-folder.md). */
+bool hu_owns_name(const char *name);
+
+/* What a folder that somebody has sent may hold in place of its own files: links that leave the
+ * folder, through which others would be read or written, and pipes, sockets and devices, which are
+ * waited for. HU_ERR_CORRUPT names the first of them, by name, among its own names and in its own
+ * folders; HU_ERR_IO, HU_ERR_MEMORY. The folder itself may be a link, and need not be there.
+ * Proof: tests/program/hostile_test.py. */
+hu_status hu_owned_check(const char *directory);
+
+#define HU_BEST_FOLDER "best"
+
+typedef struct hu_run_folder {
+    char *path;
+    char *checkpoints; /* path/checkpoint */
+    char *best;        /* path/best; NULL: the best one is not kept */
+    hu_metrics *metrics;
+    hu_recorder *numerics;
+    hu_bits_log *bits; /* NULL: no schedule of bits */
+    hu_tensorboard *board;
+    int keep;
+    int lock;        /* descriptor of the folder, held while this process trains in it */
+    char note[2048]; /* lines of what was found damaged or missing; "": nothing */
+} hu_run_folder;
+
+/* What a checkpoint holds of the run beside its trainer. Owner frees with hu_run_saved_free; {0}: a
+ * run that begins, or a checkpoint of an older version. */
+typedef struct hu_run_saved {
+    void *record; /* the recorder's state; NULL: nothing was noted yet */
+    size_t record_bytes;
+    bool has_marks;
+    hu_history_mark mark[HU_HISTORIES]; /* how far the histories went */
+} hu_run_saved;
+
+/* HU_ERR_MEMORY. */
+hu_status hu_run_saved_read(const hu_checkpoint *checkpoint, hu_run_saved *saved);
+void hu_run_saved_free(hu_run_saved *saved);
+
+/* Makes the folder (directory NULL: runs/MODEL-PRECISION-TIME, never an existing one), tries that a
+ * checkpoint fits, and writes config.resolved.yaml and env.json. The trainer
+ * is borrowed: needed until the folder is closed. */
+hu_status hu_run_folder_create(const char *directory, const hu_config *config, hu_trainer *trainer,
+                               hu_run_folder *folder);
+
+/* Opens an existing folder for going on where the trainer is: the histories go back to there
+ * (runlog/truncate.h), the result is dropped, and config.resolved.yaml becomes what the run goes
+ * on with. What was found damaged or missing of them, folder->note tells: only the checkpoint and
+ * the configuration stop a resumption. */
+hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
+                               const hu_trainer *trainer, const hu_run_saved *saved,
+                               hu_run_folder *folder);
+void hu_run_folder_close(hu_run_folder *folder);
+
+/* For every adaptation of which the report has events one line of numerics.jsonl, for promotion
+ * {"step": N, "promoted": [[tensor, from, to, overflow_share], ...]}; where the whole precision
+ * changes, {"step": N, "precision": NAME, "epoch": K}. */
+hu_status hu_run_folder_events(hu_run_folder *folder, const hu_step_report *report,
+                               const hu_run *run);
+
+/* Writes (or replaces) a small file of the folder. */
+hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, const char *text);
+
+#define HU_RECORDER_SECTION "recorder" /* of a checkpoint */
+
+/* Opens numerics.jsonl, and histograms.jsonl if the run can record, before the first step. */
+hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run, const hu_run_saved *saved);
+
+/* Saves the trainer's state durably, with that of the recorder; all lines written so far are on the
+ * disk before it. */
+hu_status hu_run_folder_save(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Keeps the state as that of the best evaluation so far; is_saved: it was just saved. Nothing where
+ * the best one is not kept. */
+hu_status hu_run_folder_keep_best(hu_run_folder *folder, hu_trainer *trainer, bool is_saved);
+
+/* Writes result.json and drops the reference; NULL is HU_ERR_MEMORY. */
+hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);
+
+/* Holds a folder against other processes until the descriptor is closed or this one ends.
+ * HU_ERR_IO; doing says what the other does: "training". */
+hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor);
+
+/* Result of a run folder: the JSON object in result.json. NULL if there is none (HU_OK). New
+ * reference. */
+hu_status hu_result_read(const char *directory, json_t **result);
+
+/* ---- place ---- */
+
+/* Where the folder of a run is while it trains, and whether it may be written. */
+
+/* Whether the folder still has the path that it was opened by. It is known by its descriptor, which
+ * also writes that go on into open histories follow. */
+bool hu_run_folder_is_there(const hu_run_folder *folder);
+
+/* What to do where it has not: saves the state where the folder is now (trainer NULL: it cannot be
+ * saved by this process alone), and says so. HU_ERR_MISSING: it was moved, with its new path and
+ * how to go on, or removed. The status of the saving where that fails. HU_OK: it is there. */
+hu_status hu_run_folder_find_again(hu_run_folder *folder, hu_trainer *trainer);
+
+/* Whether a run can be gone on with in its folder: HU_ERR_IO where it, its checkpoints or a history
+ * cannot be written, and what helps. */
+hu_status hu_run_folder_check_writable(const char *directory);
+
+#endif

@@ -1,0 +1,425 @@
+#include "runlog/run_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "config/config.h"
+#include "runlog/folder.h"
+#include "runlog/progress.h"
+#include "runlog/result.h"
+
+/* ---- Which folders are runs: those that hold a resolved configuration ---- */
+
+#define CONFIG_NAME "config.resolved.yaml"
+static const char config_name[] = CONFIG_NAME;
+
+static bool has_file(const char *directory, const char *name) {
+    char *path = NULL;
+    bool is_there = hu_path_join(directory, name, &path) == HU_OK && hu_file_exists(path);
+    hu_free(path);
+    return is_there;
+}
+
+hu_status hu_run_folder_is(const char *directory, bool *is_run) {
+    char *path = NULL;
+    *is_run = false;
+    hu_status st = hu_path_join(directory, config_name, &path);
+    if (st == HU_OK) st = hu_file_find(path, is_run);
+    hu_free(path);
+    return st;
+}
+
+/* Folders directly below of which `is` says so, by name. */
+static hu_status find_below(const char *directory, hu_status (*is)(const char *, bool *),
+                            hu_names *names) {
+    hu_status st = HU_OK;
+    uint32_t number;
+    bool is_one;
+    char *path = NULL;
+    DIR *open = opendir(directory);
+    *names = (hu_names){0};
+    if (!open && errno == ENOMEM) return hu_io_fail(directory, "cannot open", errno);
+    for (struct dirent *entry; open && (entry = readdir(open));) {
+        if (entry->d_name[0] == '.') continue;
+        HU_TRY(hu_path_join(directory, entry->d_name, &path));
+        HU_TRY(is(path, &is_one));
+        if (is_one) HU_TRY(hu_names_intern(names, entry->d_name, HU_NAMES_NONE, &number));
+        hu_free(path);
+        path = NULL;
+    }
+    hu_names_sort(names);
+done:
+    if (open) closedir(open);
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_runs_below(const char *directory, hu_names *names) {
+    return find_below(directory, hu_run_folder_is, names);
+}
+
+static const struct {
+    const char *file, *verb, *words;
+} lists[] = {{"compare.json", "compare", "a comparison"},
+             {"demo.json", "demo", "a demo"},
+             {"assign.json", "assign", "a search"}};
+enum { LISTS = sizeof lists / sizeof *lists };
+
+/* Place of the list that a verb left in its folder; LISTS: none has. */
+static size_t list_of(const char *directory) {
+    size_t i = 0;
+    while (i < LISTS && !has_file(directory, lists[i].file)) i++;
+    return i;
+}
+
+hu_status hu_runs_list(const char *directory, const char **verb, json_t **list) {
+    char *path = NULL;
+    size_t i = list_of(directory);
+    *verb = i < LISTS ? lists[i].verb : "";
+    *list = NULL;
+    if (i == LISTS) return HU_OK;
+    hu_status st = hu_path_join(directory, lists[i].file, &path);
+    if (st == HU_OK) st = hu_json_load(path, list);
+    hu_free(path);
+    return st;
+}
+
+/* Trainings have such a file, too, beside their configuration. */
+static hu_status is_group(const char *directory, bool *is) {
+    bool is_run;
+    hu_status st = hu_run_folder_is(directory, &is_run);
+    *is = st == HU_OK && !is_run &&
+          (list_of(directory) < LISTS || has_file(directory, HU_PROGRESS_FILE));
+    return st;
+}
+
+hu_status hu_groups_below(const char *directory, hu_names *names) {
+    return find_below(directory, is_group, names);
+}
+
+/* What left a list of runs in its folder, in words. */
+static const char *kind_of(const char *directory) {
+    size_t i = list_of(directory);
+    return i < LISTS ? lists[i].words : "several runs";
+}
+
+static bool is_file(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+/* HU_ERR_MISSING, or the runs that the user may have meant. */
+static hu_status explain(const char *directory) {
+    enum { SHOWN = 6 };
+    char text[2048] = "";
+    size_t used = 0;
+    hu_names names;
+    hu_status st = hu_runs_below(directory, &names);
+    uint32_t shown = names.count < SHOWN ? names.count : SHOWN;
+    for (uint32_t i = 0; i < shown && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.100s/%.200s", i ? ", " : "",
+                                 directory, names.name[i]);
+    if (st == HU_OK && names.count == 0)
+        st = hu_fail(HU_ERR_MISSING, "%s: no run folder (%s)", directory,
+                     is_file(directory) ? "it is a file" : CONFIG_NAME " is not there");
+    else if (st == HU_OK)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "%s: found the folder of %s, expected one of its %u runs: %s%s", directory,
+                     kind_of(directory), names.count, text, names.count > SHOWN ? ", ..." : "");
+    hu_names_free(&names);
+    return st;
+}
+
+hu_status hu_run_folder_config(const char *directory, char **path) {
+    bool is_there = false;
+    hu_status st = hu_path_join(directory, config_name, path);
+    if (st == HU_OK) st = hu_file_find(*path, &is_there);
+    if (st == HU_OK && is_there) st = hu_owned_check(directory);
+    if (st == HU_OK && is_there) return HU_OK;
+    hu_free(*path);
+    *path = NULL;
+    return st == HU_OK ? explain(directory) : st;
+}
+
+/* ---- listing ---- */
+
+/* The runs of a folder, a row each: what was trained, and how far it is. */
+
+/* What the files of a run say. */
+typedef struct run_files {
+    const char *folder;
+    hu_keys *config;
+    json_t *result; /* NULL: it has not ended */
+    hu_standing standing;
+    time_t changed; /* its configuration */
+    bool is_damaged;
+} run_files;
+
+static void free_files(run_files *files) {
+    hu_keys_free(files->config);
+    json_decref(files->result);
+    hu_standing_free(&files->standing);
+}
+
+json_t *hu_listing_command(const hu_standing *standing) {
+    size_t count = json_array_size(standing->starts);
+    json_t *last = count ? json_array_get(standing->starts, count - 1) : NULL;
+    json_t *command = json_object_get(last, "command");
+    return command ? json_incref(command) : json_null();
+}
+
+/* A file that cannot be read is a fact about the run; no memory is a failure. */
+static hu_status note(hu_status st, bool *is_damaged) {
+    if (st == HU_OK || st == HU_ERR_MEMORY) return st;
+    *is_damaged = true;
+    return HU_OK;
+}
+
+static hu_status read_files(const char *folder, run_files *files) {
+    hu_status st = HU_OK;
+    char *path = NULL;
+    struct stat about;
+    *files = (run_files){.folder = folder};
+    st = hu_run_folder_config(folder, &path);
+    files->is_damaged = st == HU_ERR_CORRUPT; /* links and pipes in place of files */
+    if (files->is_damaged) return HU_OK;
+    HU_TRY(st);
+    if (stat(path, &about) == 0) files->changed = about.st_mtime;
+    HU_TRY(note(hu_yaml_read(path, &files->config), &files->is_damaged));
+    HU_TRY(note(hu_result_read(folder, &files->result), &files->is_damaged));
+    HU_TRY(note(hu_standing_read(folder, &files->standing), &files->is_damaged));
+done:
+    hu_free(path);
+    return st;
+}
+
+/* A key of the configuration as text; "" where it is not there or a list. */
+static const char *text_of(const run_files *files, const char *key) {
+    const hu_keys *found = files->config ? hu_keys_find(files->config, key) : NULL;
+    const char *text = found ? hu_keys_value(found) : NULL;
+    return text ? text : "";
+}
+
+/* What the user calls it. */
+static const char *name_of(const run_files *files) {
+    const char *name = text_of(files, "run.name");
+    return strcmp(name, "auto") == 0 ? "" : name;
+}
+
+static const char *state_of(const run_files *files) {
+    if (hu_folder_is_held(files->folder)) return "running";
+    if (files->is_damaged) return "damaged";
+    if (json_object_get(files->result, "diverged")) return "diverged";
+    if (json_object_get(files->result, "stopped_early")) return "stopped early";
+    if (files->result) return "finished";
+    return strcmp(files->standing.state, "failed") == 0 ? "failed" : "stopped";
+}
+
+static json_t *pack_metric(const hu_metric *metric, const char *part, double value, double best) {
+    return json_pack("{s:s, s:s, s:o, s:o, s:s}", "name", metric->name, "part", part, "value",
+                     hu_json_number(value), "best", hu_json_number(best), "better",
+                     metric->higher_is_better ? "higher" : "lower");
+}
+
+/* Of the result, on the test samples if they were read; of a run that has none, of its latest
+ * evaluation. */
+static json_t *metric_of(const run_files *files) {
+    const hu_standing *standing = &files->standing;
+    const hu_metric *metric = hu_metric_find(standing->name);
+    hu_result_metric test = hu_result_metric_of(files->result);
+    hu_result_metric held = hu_result_validation_of(files->result);
+    if (files->result && !isnan(test.last))
+        return pack_metric(test.metric, "test", test.last, test.best);
+    if (files->result && !isnan(held.last))
+        return pack_metric(held.metric, "validation", held.last, held.best);
+    if (metric && !isnan(standing->metric))
+        return pack_metric(metric, standing->part, standing->metric, standing->best);
+    return json_null();
+}
+
+static json_int_t step_of(const run_files *files) {
+    const json_t *steps = json_object_get(files->result, "steps");
+    return json_is_integer(steps) ? json_integer_value(steps) : files->standing.step;
+}
+
+static json_t *pack_run(const run_files *files) {
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:I}", "run",
+                     files->folder, "name", name_of(files), "model", text_of(files, "model.name"),
+                     "precision", text_of(files, "precision.name"), "data",
+                     text_of(files, "data.name"), "state", state_of(files), "step", step_of(files),
+                     "steps", (json_int_t)files->standing.steps, "epochs",
+                     hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
+                     hu_listing_command(&files->standing), "changed", (json_int_t)files->changed);
+}
+
+hu_status hu_listing_insert(json_t *listing, json_t *run) {
+    size_t at = json_array_size(listing);
+    double changed = hu_json_real(run, "changed");
+    while (at > 0 && hu_json_real(json_array_get(listing, at - 1), "changed") > changed) at--;
+    if (run && json_array_insert_new(listing, at, run) == 0) return HU_OK;
+    return hu_fail(HU_ERR_MEMORY, "out of memory while listing runs");
+}
+
+static hu_status add_run(json_t *listing, const char *folder) {
+    run_files files = {0};
+    hu_status st = read_files(folder, &files);
+    if (st == HU_OK) st = hu_listing_insert(listing, pack_run(&files));
+    free_files(&files);
+    return st;
+}
+
+hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_listing_adder *add,
+                              json_t *listing) {
+    hu_status st = HU_OK;
+    for (uint32_t i = 0; i < names->count && st == HU_OK; i++) {
+        char *path = NULL;
+        st = hu_path_join(folder, names->name[i], &path);
+        if (st == HU_OK) st = add(listing, path);
+        hu_free(path);
+    }
+    return st;
+}
+
+hu_status hu_listing_collect(const char *folder, hu_listing_adder *add, json_t **listing) {
+    *listing = NULL;
+    json_t *made = json_array();
+    hu_status st =
+        made ? add(made, folder) : hu_fail(HU_ERR_MEMORY, "out of memory while listing runs");
+    if (st == HU_OK)
+        *listing = made;
+    else
+        json_decref(made);
+    return st;
+}
+
+/* The runs below a folder; the folder itself, where it is one. */
+static hu_status add_all(json_t *listing, const char *folder) {
+    hu_status st = HU_OK;
+    hu_names names = {0};
+    char *path = NULL;
+    HU_TRY(hu_runs_below(folder, &names));
+    HU_TRY(hu_listing_add_each(folder, &names, add_run, listing));
+    HU_TRY(hu_path_join(folder, "config.resolved.yaml", &path));
+    if (names.count == 0 && hu_file_exists(path)) HU_TRY(add_run(listing, folder));
+done:
+    hu_names_free(&names);
+    hu_free(path);
+    return st;
+}
+
+hu_status hu_listing_read(const char *folder, json_t **listing) {
+    *listing = NULL;
+    if (!hu_file_exists(folder))
+        return hu_fail(HU_ERR_MISSING, "%s: no such folder, expected one that runs are in", folder);
+    return hu_listing_collect(folder, add_all, listing);
+}
+
+/* ---- for people ---- */
+
+hu_status hu_listing_rows(const json_t *listing, const char *const *titles, int count,
+                          hu_listing_cells *cells, hu_table **table) {
+    hu_status st = hu_table_create(titles, count, table);
+    for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
+        st = cells(*table, json_array_get(listing, i));
+    if (st == HU_OK) return st;
+    hu_table_free(*table);
+    *table = NULL;
+    return st;
+}
+
+static const char *word(const json_t *run, const char *key) {
+    const char *text = json_string_value(json_object_get(run, key));
+    return text && *text ? text : "-";
+}
+
+/* "text:wiki.txt" of "text:/data/wiki.txt". */
+static hu_status data_cell(hu_table *table, const char *data) {
+    size_t kind = strcspn(data, ":");
+    if (!data[kind]) return hu_table_cell(table, "%s", data);
+    return hu_table_cell(table, "%.*s:%s", (int)kind, data, hu_path_name(data + kind + 1));
+}
+
+static hu_status length_cells(hu_table *table, const json_t *run) {
+    hu_status st = HU_OK;
+    long long step = json_integer_value(json_object_get(run, "step"));
+    long long steps = json_integer_value(json_object_get(run, "steps"));
+    double epochs = hu_json_real(run, "epochs");
+    if (step < 0)
+        HU_TRY(hu_table_cell(table, "-"));
+    else if (steps < 0)
+        HU_TRY(hu_table_cell(table, "%lld", step));
+    else
+        HU_TRY(hu_table_cell(table, "%lld/%lld", step, steps));
+    st = isnan(epochs) ? hu_table_cell(table, "-") : hu_table_cell(table, "%.4g", epochs);
+done:
+    return st;
+}
+
+/* "test accuracy 87.31 %", and the best one. */
+static hu_status metric_cells(hu_table *table, const json_t *run) {
+    hu_status st = HU_OK;
+    char name[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    const json_t *made = json_object_get(run, "metric");
+    const hu_metric *metric = json_is_object(made)
+                                  ? hu_metric_find(json_string_value(json_object_get(made, "name")))
+                                  : NULL;
+    if (!metric) {
+        HU_TRY(hu_table_cell(table, "-"));
+        return hu_table_cell(table, "-");
+    }
+    HU_TRY(hu_table_cell(table, "%s %s %s", word(made, "part"), hu_metric_words(metric, name),
+                         hu_metric_text(metric, hu_json_real(made, "value"), value)));
+    HU_TRY(hu_table_cell(table, "%s", hu_metric_text(metric, hu_json_real(made, "best"), value)));
+done:
+    return st;
+}
+
+/* What went wrong is marked, on a terminal also by its colour. */
+hu_status hu_listing_state_cell(hu_table *table, const json_t *row) {
+    static const char *const bad[] = {"failed", "diverged", "damaged"};
+    const char *state = word(row, "state");
+    bool is_bad = false;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_bad = is_bad || strcmp(state, bad[i]) == 0;
+    hu_status st = hu_table_cell(table, "%s%s", is_bad ? "! " : "", state);
+    if (st == HU_OK && is_bad) hu_table_look(table, HU_COLOUR_BAD);
+    return st;
+}
+
+hu_status hu_listing_date_cell(hu_table *table, const json_t *run) {
+    time_t changed = (time_t)json_integer_value(json_object_get(run, "changed"));
+    struct tm local;
+    char text[32] = "-";
+    if (localtime_r(&changed, &local)) strftime(text, sizeof text, "%Y-%m-%d %H:%M", &local);
+    return hu_table_cell(table, "%s", text);
+}
+
+static hu_status run_cells(hu_table *table, const json_t *run) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_cell(table, "%s", hu_path_name(word(run, "run"))));
+    HU_TRY(hu_table_cell(table, "%s", word(run, "name")));
+    HU_TRY(hu_table_cell(table, "%s", word(run, "model")));
+    HU_TRY(hu_table_cell(table, "%s", word(run, "precision")));
+    HU_TRY(data_cell(table, word(run, "data")));
+    HU_TRY(length_cells(table, run));
+    HU_TRY(metric_cells(table, run));
+    HU_TRY(hu_listing_state_cell(table, run));
+    HU_TRY(hu_listing_date_cell(table, run));
+done:
+    return st;
+}
+
+hu_status hu_listing_table(const json_t *listing, hu_table **table) {
+    static const char *const titles[] = {"run",  "name",  "model",  "precision",
+                                         "data", "steps", "epochs", "metric",
+                                         "best", "state", "started"};
+    return hu_listing_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
+}

@@ -1,0 +1,464 @@
+#include "session/evaluation.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "render/table.h"
+#include "render/terminal.h"
+
+static const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
+                                  char line[HU_JUDGED_LINE_BYTES]);
+
+/* ---- What a task's first metric is worth without a network ---- */
+
+hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_half half,
+                              const hu_listener *listener, hu_baseline *made) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    const hu_metric *metric = task->metric[0];
+    *made = (hu_baseline){.name = task->baseline, .value = (double)NAN};
+    if (!task->measure_baseline) return HU_OK;
+    hu_status st = task->measure_baseline(dataset, half, &made->value);
+    if (st != HU_OK) return st;
+    hu_metric_words(metric, words);
+    hu_listener_tell(listener, "%s alone: %s %s", made->name, words,
+                     hu_metric_text(metric, made->value, value));
+    return HU_OK;
+}
+
+void hu_baseline_put(const hu_baseline *baseline, json_t *object) {
+    if (!object || !baseline->name) return;
+    json_object_set_new(
+        object, "baseline",
+        json_pack("{s:s, s:o}", "name", baseline->name, "value", hu_json_number(baseline->value)));
+}
+
+/* ---- class facts ---- */
+
+/* What the latest evaluation gave of each class of the data, where metrics
+ * of the task are means over classes. */
+
+enum { NAME_BYTES = 24 };
+
+/* The name of a class, or its number. */
+static const char *name_of(const hu_dataset *dataset, int64_t c, char number[NAME_BYTES]) {
+    const char *name = hu_dataset_class_name(dataset, c);
+    snprintf(number, NAME_BYTES, "%lld", (long long)c);
+    return name ? name : number;
+}
+
+/* Classes with a value of the first metric that has some. */
+static int64_t known(const hu_trainer *trainer, hu_half half) {
+    const hu_task *task = hu_trainer_task(trainer);
+    int64_t classes = hu_trainer_classes(trainer), count = 0;
+    int m = 0;
+    while (classes > 0 && !task->metric[m]->of_class) m++;
+    for (int64_t c = 0; c < classes; c++)
+        count += !isnan(hu_trainer_class_metric(trainer, half, m)[c]);
+    return count;
+}
+
+/* The class with all its metrics; NULL if out of memory. New reference. */
+static json_t *class_json(const hu_trainer *trainer, const hu_dataset *dataset, hu_half half,
+                          int64_t c) {
+    const hu_task *task = hu_trainer_task(trainer);
+    char number[NAME_BYTES];
+    json_t *object = json_pack("{s:s}", "name", name_of(dataset, c, number));
+    bool is_whole = object != NULL;
+    for (int m = 0; is_whole && task->metric[m]; m++) {
+        const double *value = hu_trainer_class_metric(trainer, half, m);
+        if (value)
+            is_whole = json_object_set_new(object, task->metric[m]->class_name,
+                                           hu_json_number(value[c])) == 0;
+    }
+    if (is_whole) return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* A class that is left out would give its number to the next one. */
+hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
+                             hu_half half) {
+    if (!object || known(trainer, half) == 0) return HU_OK;
+    json_t *list = json_array();
+    bool is_whole = list != NULL;
+    for (int64_t c = 0; is_whole && c < hu_trainer_classes(trainer); c++)
+        is_whole = json_array_append_new(list, class_json(trainer, dataset, half, c)) == 0;
+    if (is_whole)
+        is_whole = json_object_set(
+                       object, half == HU_HALF_VALIDATION ? "validation_classes" : "test_classes",
+                       list) == 0;
+    json_decref(list);
+    return is_whole ? HU_OK : hu_fail(HU_ERR_MEMORY, "out of memory for the list of classes");
+}
+
+/* Titles: the metrics of the task that have a value for each class. */
+static hu_status open_table(const hu_task *task, hu_table **table) {
+    const char *titles[1 + HU_METRICS_MAX] = {"class"};
+    int columns = 1;
+    for (int m = 0; task->metric[m]; m++)
+        if (task->metric[m]->of_class) titles[columns++] = task->metric[m]->class_heading;
+    return hu_table_create(titles, columns, table);
+}
+
+static hu_status put_row(hu_table *table, const hu_trainer *trainer, const hu_dataset *dataset,
+                         hu_half half, int64_t c) {
+    const hu_task *task = hu_trainer_task(trainer);
+    char number[NAME_BYTES], text[HU_METRIC_TEXT_BYTES];
+    hu_status st = hu_table_cell(table, "%s", name_of(dataset, c, number));
+    for (int m = 0; st == HU_OK && task->metric[m]; m++) {
+        const double *value = hu_trainer_class_metric(trainer, half, m);
+        if (value) st = hu_table_cell(table, "%s", hu_metric_text(task->metric[m], value[c], text));
+    }
+    return st;
+}
+
+/* The same as a table for people; NULL where nothing is known. Owner frees *text with hu_free. */
+static hu_status hu_class_facts_text(const hu_trainer *trainer, const hu_dataset *dataset,
+                                     hu_half half, char **text) {
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    *text = NULL;
+    if (known(trainer, half) == 0) return HU_OK;
+    HU_TRY(open_table(hu_trainer_task(trainer), &table));
+    for (int64_t c = 0; c < hu_trainer_classes(trainer); c++)
+        HU_TRY(put_row(table, trainer, dataset, half, c));
+    st = hu_table_print(table, text);
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* ---- What a language model of a run's folder puts behind a text ---- */
+
+static hu_status read_options(const hu_config *config, int32_t unknown_token,
+                              hu_continuation *options) {
+    int64_t seed;
+    bool says_unknown;
+    hu_status st;
+    HU_TRY(hu_config_i64(config, "predict.words", &options->tokens));
+    HU_TRY(hu_config_bool(config, "predict.unknown", &says_unknown));
+    options->barred = says_unknown ? -1 : unknown_token;
+    HU_TRY(hu_config_f64(config, "predict.temperature", &options->temperature));
+    HU_TRY(hu_config_i64(config, "predict.seed", &seed));
+    options->seed = (uint64_t)seed;
+done:
+    return st;
+}
+
+/* What the model puts behind the text; the prompt is then as before. Owner frees *text. */
+static hu_status go_on(hu_prompted *p, double temperature, char **text) {
+    hu_continuation options = p->options;
+    size_t before = p->prompt.count;
+    hu_status st;
+    options.temperature = temperature;
+    HU_TRY(hu_continue(p->run.trainer, p->run.dataset, &options, &p->prompt));
+    st = hu_words_join(&p->words, p->prompt.number + before, options.tokens, true, text);
+done:
+    p->prompt.count = before;
+    return st;
+}
+
+/* Keys of predictions of samples, and what says the same of texts. */
+static hu_status check_keys(const hu_config *config) {
+    static const char *const samples[][2] = {
+        {"out.count", "predict.words=N says how many tokens stand behind a text"},
+        {"out.file", "what stands behind a text is printed"},
+        {"out.pictures", "a text has no pictures"},
+        {"predict.top", "of a text the likeliest tokens are printed, and drawn ones beside them"}};
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
+        if (hu_config_asked(config, samples[i][0]))
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "found '%.100s' beside predict.text, expected only one of the two: %s",
+                           hu_config_typed(config, samples[i][0])
+                               ? hu_config_typed(config, samples[i][0])
+                               : samples[i][0],
+                           samples[i][1]);
+    return HU_OK;
+}
+
+/* A text with blanks that stands in no quotes ends at the first of them. */
+static hu_status check_words(const hu_config *config) {
+    const char *word = hu_config_subject(config, 1);
+    const char *typed = hu_config_typed(config, "predict.text");
+    if (!word) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "found '%.100s' beside '%.100s', expected a run alone; a text with blanks "
+                   "stands in quotes: \"text=...\"",
+                   word, typed ? typed : "predict.text");
+}
+
+hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
+                           const char *where, const char *text, size_t bytes, hu_prompted *made) {
+    hu_status st;
+    *made = (hu_prompted){.run = {.prompts = true}};
+    HU_TRY(check_keys(config));
+    HU_TRY(check_words(config));
+    HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
+    HU_TRY(hu_words_create(made->run.dataset, &made->words));
+    HU_TRY(hu_prompt_read(made->run.dataset, where, text, bytes, &made->prompt));
+    HU_TRY(read_options(config, made->prompt.unknown_token, &made->options));
+    for (size_t i = 0; i < made->prompt.unknowns; i++)
+        hu_listener_tell(listener, "note: the run does not know '%s', and reads <unk>",
+                         made->prompt.unknown[i]);
+    HU_TRY(go_on(made, 0.0, &made->likeliest));
+    if (made->options.temperature > 0.0)
+        HU_TRY(go_on(made, made->options.temperature, &made->drawn));
+done:
+    return st;
+}
+
+void hu_prompted_free(hu_prompted *made) {
+    hu_free(made->likeliest);
+    hu_free(made->drawn);
+    hu_prompt_free(&made->prompt);
+    hu_words_free(&made->words);
+    hu_saved_run_close(&made->run);
+}
+
+/* ---- what is told ---- */
+
+static const char *unit_of(const hu_prompted *p) {
+    static const char *const names[] = {
+        [HU_TEXT_BYTES] = "bytes", [HU_TEXT_CHARACTERS] = "characters", [HU_TEXT_WORDS] = "words"};
+    return names[p->run.dataset->unit];
+}
+
+static const char *weights_of(const hu_prompted *p) {
+    return p->run.options.eval_masters ? "master" : "rounded";
+}
+
+static json_t *drawn_json(const hu_prompted *p) {
+    return json_pack("{s:s, s:f, s:I}", "text", p->drawn, "temperature", p->options.temperature,
+                     "seed", (json_int_t)p->options.seed);
+}
+
+json_t *hu_prompted_json(const hu_prompted *p) {
+    json_t *unknown = json_array();
+    for (size_t i = 0; unknown && i < p->prompt.unknowns; i++)
+        json_array_append_new(unknown, json_string(p->prompt.unknown[i]));
+    json_t *object =
+        json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s, s:s}", "run", p->run.directory, "step",
+                  (json_int_t)p->run.step, "unit", unit_of(p), "tokens",
+                  (json_int_t)p->prompt.count, "made", (json_int_t)p->options.tokens, "unknown",
+                  unknown, "likeliest", p->likeliest, "weights", weights_of(p));
+    if (object && p->drawn) json_object_set_new(object, "drawn", drawn_json(p));
+    return object;
+}
+
+/* A heading, the text, and what stands behind it: words with a blank between them, but not at the
+ * end of a line. */
+static hu_status put_one(const hu_prompted *p, const char *how, const char *text, const char *made,
+                         hu_byte_writer *out) {
+    size_t bytes = strlen(text);
+    bool is_apart = p->run.dataset->unit == HU_TEXT_WORDS && bytes > 0 && text[bytes - 1] != '\n' &&
+                    made[0] != '\n';
+    const char *const parts[] = {how, ":\n", text, is_apart ? " " : "", made, "\n\n"};
+    hu_status st = HU_OK;
+    for (size_t i = 0; st == HU_OK && i < sizeof parts / sizeof *parts; i++)
+        st = hu_write_bytes(out, parts[i], strlen(parts[i]));
+    return st;
+}
+
+hu_status hu_prompted_text(const hu_prompted *p, char **text) {
+    char line[160], *prompt = NULL;
+    hu_byte_writer out = {0};
+    hu_status st;
+    *text = NULL;
+    HU_TRY(hu_words_join(&p->words, p->prompt.number, (int64_t)p->prompt.count, true, &prompt));
+    HU_TRY(put_one(p, "likeliest", prompt, p->likeliest, &out));
+    snprintf(line, sizeof line, "drawn at temperature %g, seed %llu", p->options.temperature,
+             (unsigned long long)p->options.seed);
+    if (p->drawn) HU_TRY(put_one(p, line, prompt, p->drawn, &out));
+    snprintf(line, sizeof line, "step %lld: %lld %s behind %zu  (%s weights)",
+             (long long)p->run.step, (long long)p->options.tokens, unit_of(p), p->prompt.count,
+             weights_of(p));
+    HU_TRY(hu_write_bytes(&out, line, strlen(line) + 1)); /* the final zero too */
+    *text = (char *)out.data;
+    out = (hu_byte_writer){0};
+done:
+    hu_free(prompt);
+    hu_writer_free(&out);
+    return st;
+}
+
+/* ---- judged ---- */
+
+/* Which samples say how good a model is: those held out, or the test samples. */
+
+static const char *const part_names[] = {
+    [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
+
+hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
+                         bool *ends_with_test) {
+    const char *part;
+    bool is_held = dataset->validation.count > 0;
+    hu_status st = hu_config_text(config, "eval.part", &part);
+    if (st != HU_OK) return st;
+    if (strcmp(part, "validation") == 0 && !is_held)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "part: found validation, expected test: data.validation holds no "
+                       "samples out%s",
+                       dataset->holds_test ? ", but draws those to test with: a folder val or test "
+                                             "beside train leaves it those to hold out"
+                                           : "");
+    is_held = is_held && strcmp(part, "test") != 0;
+    *judged = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    *ends_with_test = is_held && strcmp(part, "auto") == 0;
+    return HU_OK;
+}
+
+const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
+                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    int used = 0;
+    hu_metric_words(test->metric, words);
+    if (held > 0)
+        used = snprintf(text, HU_JUDGED_TEXT_BYTES, "validation %s %s of %lld held out", words,
+                        hu_metric_text(test->metric, validation->last, value), (long long)held);
+    if (held == 0 || !isnan(test->last))
+        snprintf(text + used, HU_JUDGED_TEXT_BYTES - (size_t)used, "%stest %s %s",
+                 held > 0 ? ", " : "", words, hu_metric_text(test->metric, test->last, value));
+    return text;
+}
+
+enum { MOST_MISTAKES = 40 };
+
+/* The files that are asked for are of a kind that is written; before anything is judged. */
+static hu_status check_endings(const hu_config *config) {
+    static const char *const tables[] = {"csv", NULL}, *const pages[] = {"html", "htm", NULL};
+    static const struct {
+        const char *key;
+        const char *const *endings;
+    } files[] = {{"out.file", tables}, {"out.page", pages}};
+    hu_status st = HU_OK;
+    for (size_t f = 0; f < sizeof files / sizeof *files && st == HU_OK; f++) {
+        const char *path;
+        int which;
+        if (!hu_config_asked(config, files[f].key)) continue;
+        st = hu_config_text(config, files[f].key, &path);
+        if (st == HU_OK) st = hu_ending_find(path, files[f].endings, &which);
+    }
+    return st;
+}
+
+hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                        hu_judged *made) {
+    const char *asked = "auto";
+    hu_status st = check_endings(config);
+    if (st != HU_OK) return st;
+    /* A part that the folder's own configuration names is that of its training. */
+    if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
+    hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    made->half = half;
+    made->part = part_names[half];
+    if (st == HU_OK)
+        st = hu_baseline_measure(hu_trainer_task(run->trainer), run->dataset, half, listener,
+                                 &made->baseline);
+    size_t most = hu_config_asked(config, "out.page") ? MOST_MISTAKES : 0;
+    if (st == HU_OK)
+        st = hu_confusion_create(run->trainer, run->dataset, half, most, &made->confusion);
+    if (st != HU_OK) return st;
+    bool confuses = made->confusion.classes > 0;
+    return hu_trainer_evaluate_shown(run->trainer, half, confuses ? hu_confusion_note : NULL,
+                                     &made->confusion, made->metrics, &made->loss);
+}
+
+void hu_judged_free(hu_judged *made) {
+    hu_confusion_free(&made->confusion);
+}
+
+hu_status hu_judged_print(const hu_saved_run *run, const hu_judged *made, char **text) {
+    char line[HU_JUDGED_LINE_BYTES], *facts = NULL, *confused = NULL;
+    hu_status st;
+    *text = NULL;
+    hu_judged_line(run, made, line);
+    HU_TRY(hu_class_facts_text(run->trainer, run->dataset, made->half, &facts));
+    HU_TRY(hu_confusion_text(&made->confusion, &confused));
+    size_t bytes =
+        strlen(line) + (facts ? strlen(facts) : 0) + (confused ? strlen(confused) : 0) + 3;
+    HU_TRY(HU_NEW_ARRAY(text, bytes));
+    snprintf(*text, bytes, "%s\n%s%s%s", line, facts ? facts : "", confused ? "\n" : "",
+             confused ? confused : "");
+done:
+    hu_free(facts);
+    hu_free(confused);
+    return st;
+}
+
+hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
+                          const hu_saved_run *run, const hu_judged *made) {
+    char line[HU_JUDGED_LINE_BYTES], title[256];
+    const char *path;
+    hu_status st = HU_OK;
+    bool has_classes = made->confusion.classes > 0;
+    if (hu_config_asked(config, "out.file")) {
+        if (!has_classes)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "out: found a run of the task %s, expected one "
+                           "that says a class of each sample",
+                           hu_trainer_task(run->trainer)->name);
+        HU_TRY(hu_config_text(config, "out.file", &path));
+        HU_TRY(hu_confusion_write(&made->confusion, path));
+        hu_listener_tell(listener, "wrote %lld classes to %s", (long long)made->confusion.classes,
+                         path);
+    }
+    if (hu_config_asked(config, "out.page")) {
+        HU_TRY(hu_config_text(config, "out.page", &path));
+        snprintf(title, sizeof title, "What %.200s takes for what", run->directory);
+        HU_TRY(hu_confusion_page(&made->confusion, title, hu_judged_line(run, made, line), path));
+        size_t count = made->confusion.mistakes;
+        hu_listener_tell(listener, "wrote %zu mistake%s to %s", count, count == 1 ? "" : "s", path);
+    }
+done:
+    return st;
+}
+
+static const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
+                                  char line[HU_JUDGED_LINE_BYTES]) {
+    const hu_task *task = hu_trainer_task(run->trainer);
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], loss[HU_FIXED_BYTES];
+    const size_t most = HU_JUDGED_LINE_BYTES;
+    size_t used = (size_t)snprintf(line, most, "step %lld:", (long long)run->step);
+    for (int m = 0; task->metric[m] && used < most; m++)
+        used += (size_t)snprintf(line + used, most - used, " %s %s %s ", made->part,
+                                 hu_metric_words(task->metric[m], words),
+                                 hu_metric_text(task->metric[m], made->metrics[m], value));
+    if (used < most)
+        snprintf(line + used, most - used, " %s loss %s  (%s weights)", made->part,
+                 hu_fixed_text(made->loss, 4, loss),
+                 run->options.eval_masters ? "master" : "rounded");
+    return line;
+}
+
+json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
+    char key[HU_METRIC_KEY_BYTES];
+    const hu_task *task = hu_trainer_task(run->trainer);
+    const hu_metric *first = task->metric[0];
+    json_t *object = json_pack("{s:s, s:I, s:s, s:{s:s, s:o, s:s}}", "run", run->directory, "step",
+                               (json_int_t)run->step, "task", task->name, "metric", "name",
+                               first->name, "value", hu_json_number(made->metrics[0]), "better",
+                               first->higher_is_better ? "higher" : "lower");
+    for (int m = 0; object && task->metric[m]; m++)
+        json_object_set_new(object, hu_metric_key(made->part, task->metric[m], key),
+                            hu_json_number(made->metrics[m]));
+    if (!object) return NULL;
+    snprintf(key, sizeof key, "%s_loss", made->part);
+    json_object_set_new(object, key, hu_json_number(made->loss));
+    if (hu_class_facts_put(object, run->trainer, run->dataset, made->half) != HU_OK ||
+        hu_confusion_put(&made->confusion, made->part, object) != HU_OK) {
+        json_decref(object);
+        return NULL;
+    }
+    hu_baseline_put(&made->baseline, object);
+    json_object_set_new(object, "part", json_string(made->part));
+    json_object_set_new(object, "weights",
+                        json_string(run->options.eval_masters ? "master" : "rounded"));
+    json_object_set_new(object, "weights_hash",
+                        hu_json_hash(hu_trainer_weights_hash(run->trainer)));
+    return object;
+}

@@ -1,0 +1,113 @@
+/* session/evaluation.h - how good a model is: beside no network, on which samples, as a whole and
+ * by class. */
+#ifndef HU_SESSION_EVALUATION_H
+#define HU_SESSION_EVALUATION_H
+#include "data/vocabulary.h"
+#include "predict/confusion.h"
+#include "predict/generation.h"
+#include "render/json.h"
+#include "runlog/result.h"
+#include "session/saved_run.h"
+#include "settings/messages.h"
+#include "train/trainer.h"
+
+/* ---- What a task's first metric is worth without a network ---- */
+
+typedef struct hu_baseline {
+    const char *name; /* "bicubic"; NULL: the task has none. Borrowed: valid for ever */
+    double value;     /* of the task's first metric */
+} hu_baseline;
+
+/* Measures it on a part of the data and tells it: one walk over the samples. Errors are those of
+ * reading samples. */
+hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_half half,
+                              const hu_listener *listener, hu_baseline *made);
+
+/* Adds "baseline" with name and value; nothing where there is none. */
+void hu_baseline_put(const hu_baseline *baseline, json_t *object);
+
+/* ---- class facts ---- */
+
+/* What the latest evaluation gave of each class of the data, where metrics
+ * of the task are means over classes. */
+
+/* Adds "test_classes" or "validation_classes", as the half is: a list of {"name", "ap", ...}, null
+ * where no sample has the class. Nothing where nothing is known of any class, or object is NULL.
+ * HU_ERR_MEMORY leaves the object as it was: the list has all classes in the order of their
+ * numbers. Proof: tests/unit/session_class_facts_test.c. */
+hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
+                             hu_half half);
+
+/* ---- What a language model of a run's folder puts behind a text ---- */
+
+typedef struct hu_prompted {
+    hu_saved_run run;
+    hu_words words;
+    hu_prompt prompt;
+    hu_continuation options; /* of the drawn tokens; temperature 0: none are */
+    char *likeliest, *drawn; /* what follows the text; NULL: not made */
+} hu_prompted;
+
+/* Opens a run and lets it go on with a text [bytes, with a zero behind it] as the keys predict.*
+ * say. where: names the text in messages. Words that the run does not know are told to the
+ * listener. HU_ERR_ARGUMENT: keys of samples (out.*) are given too. Errors of hu_saved_run_open,
+ * hu_prompt_read and hu_continue. Owner frees with hu_prompted_free, also on failure. Proof:
+ * tests/program/prompt_test.py. */
+hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
+                           const char *where, const char *text, size_t bytes, hu_prompted *made);
+void hu_prompted_free(hu_prompted *made);
+
+/* What was asked and what came of it. NULL if out of memory. New reference. */
+json_t *hu_prompted_json(const hu_prompted *made);
+
+/* The same for people: the text, and what stands behind it. Owner frees *text with hu_free. */
+hu_status hu_prompted_text(const hu_prompted *made, char **text);
+
+/* ---- judged ---- */
+
+/* Which samples say how good a model is: those held out, or the test samples. */
+
+/* eval.part of a training. ends_with_test: the test samples are read beside them, once, at the end.
+ * HU_ERR_ARGUMENT: validation was asked for, and nothing is held out. */
+hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
+                         bool *ends_with_test);
+
+/* "validation accuracy 80.00 % of 500 held out, test accuracy 81.20 %"; held 0: nothing was
+ * followed but the test samples. */
+enum { HU_JUDGED_TEXT_BYTES = 256 };
+const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
+                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]);
+
+/* A run that is looked at again. */
+typedef struct hu_judged {
+    hu_half half;     /* as the command asked */
+    const char *part; /* "validation" or "test". Borrowed: valid for ever */
+    double metrics[HU_METRICS_MAX], loss;
+    hu_baseline baseline;
+    hu_confusion confusion; /* of tasks that say one class of each sample, else all zero */
+} hu_judged;
+
+/* All metrics of the task and the loss over the part that the command asks for (else the test
+ * samples, whatever the training was followed on), which is read once. HU_ERR_ARGUMENT as above.
+ * Owner frees with hu_judged_free, also on failure. */
+hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                        hu_judged *made);
+
+/* "step 740: test mean ap 53.48 %  test mean ap 11 52.93 %  test loss 2.1000  (master weights)". */
+enum { HU_JUDGED_LINE_BYTES = 512 };
+
+/* The object of `eval --json`: the metrics as "test_NAME", the first one under "metric" too, and
+ * those of each class. New reference; NULL if out of memory. */
+json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made);
+
+/* What a person reads: the line, and tables of what is known of each class. Owner frees *text. */
+hu_status hu_judged_print(const hu_saved_run *run, const hu_judged *made, char **text);
+
+/* Writes the files that the command asks for: out.file, a CSV of the classes, and out.page. Each is
+ * told. HU_ERR_ARGUMENT where the task says no classes, HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
+                          const hu_saved_run *run, const hu_judged *made);
+
+void hu_judged_free(hu_judged *made);
+
+#endif

@@ -1,0 +1,125 @@
+/* session/session.h - one training run with its folder: progress lines, metrics, checkpoints,
+ * evaluation. */
+#ifndef HU_SESSION_SESSION_H
+#define HU_SESSION_SESSION_H
+#include <signal.h>
+
+#include "config/config.h"
+#include "model/custom.h"
+#include "render/json.h"
+#include "runlog/collapse.h"
+#include "runlog/folder.h"
+#include "runlog/result.h"
+#include "session/check_run.h"
+#include "session/evaluation.h"
+#include "session/processes.h"
+#include "settings/changed_data.h"
+#include "settings/messages.h"
+#include "train/trainer.h"
+
+typedef struct hu_session {
+    hu_config *config;           /* borrowed */
+    const hu_dataset *dataset;   /* borrowed */
+    const hu_listener *listener; /* borrowed; NULL: nobody listens */
+    hu_peers *peers;             /* borrowed; NULL: this process trains alone */
+    bool leads;                  /* it writes the folder; where there are peers, one does */
+    hu_precision precision;
+    hu_trainer *trainer;
+    hu_run_folder folder;
+    hu_ledger before;    /* what the allocator counted before the trainer was made */
+    int64_t steps;       /* of the whole training */
+    bool is_best;        /* the latest evaluation is the best so far */
+    hu_half judged;      /* the samples that the training is followed on */
+    bool ends_with_test; /* the test samples are read beside them, once, at the end */
+    int64_t eval_every;  /* epochs; 0: only at the end */
+    int64_t checkpoint_every, log_every;
+    int64_t start_step;
+    double train_seconds; /* inside steps of this process */
+    int64_t train_samples;
+    const volatile sig_atomic_t *interrupted; /* NULL: not watched */
+    hu_check_run check;                       /* what is told of its steps */
+    hu_baseline baseline;                     /* measured when the training has ended */
+    hu_talk talk;                             /* what is said of it */
+    hu_changed_data data;                     /* as it is found now */
+    bool wants_stop; /* after the latest step: some process of the training was asked to end */
+} hu_session;
+
+/* What a finished (or diverged) run is reported as; NaN where there was no step or no evaluation.
+ */
+typedef struct hu_session_result {
+    double train_loss;
+    hu_result_metric test;       /* the task's first metric on the test samples */
+    hu_result_metric validation; /* on those held out */
+    double images_per_second;    /* of this process: samples, whatever they are */
+    double rate;                 /* the same in what is counted: "images", "tokens" */
+    const char *counted;         /* Borrowed: valid for ever */
+    bool has_diverged;
+    bool is_early;     /* it has ended before its last step, as evaluations got no better */
+    char reason[1024]; /* of the divergence */
+    char collapse[HU_COLLAPSE_BYTES]; /* why the run is said to have collapsed; "": it has not */
+} hu_session_result;
+
+/* Resolves the configuration, plans the training, makes the run folder (directory NULL: a new one
+ * below runs/), checks the ledger and tells the listener what is about to be trained. resume: the
+ * folder exists; its newest checkpoint is loaded, or the run starts anew if it was stopped before
+ * the first. own: NULL, or the network that is trained in place of the model of the configuration;
+ * borrowed: needed for the call. peers: NULL, or the other processes of the training; those that do
+ * not lead read the folder alone. */
+hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_own_net *own,
+                          const char *directory, bool resume, const hu_listener *listener,
+                          hu_peers *peers, hu_session *session);
+void hu_session_close(hu_session *session);
+
+/* Where all that is left of a training is done by hu_session_run, somebody else may do it step by
+ * step: begin, step until it is over or has diverged, end. begin evaluates a training of no steps.
+ * stop saves the state and is HU_ERR_INTERRUPTED. end: status is how the steps ended; what they
+ * came to is read and told, and a failure is told as it is. */
+hu_status hu_session_begin(hu_session *session, hu_session_result *result);
+hu_status hu_session_step(hu_session *session, hu_session_result *result, hu_step_report *report);
+hu_status hu_session_stop(hu_session *session);
+hu_status hu_session_end(hu_session *session, hu_status status, hu_session_result *result);
+
+/* Trains to the end. Divergence is not a failure here: result says so. HU_ERR_INTERRUPTED after a
+ * checkpoint. */
+hu_status hu_session_run(hu_session *session, hu_session_result *result);
+
+/* A checkpoint of where it is; the best state so far (is_saved: it was just saved). */
+hu_status hu_session_save(hu_session *session);
+hu_status hu_session_keep_best(hu_session *session, bool is_saved);
+
+/* Whether the folder is where it was; else the state is saved where it is now, if this process has
+ * all of it, and the status says so (runlog/folder.h). */
+hu_status hu_session_find_folder(hu_session *session);
+
+/* Whether it has done its steps, or has lost its patience; and whether it is evaluated behind the
+ * latest step: at the end of an epoch that eval.every names, and of the training. */
+bool hu_session_is_over(const hu_session *session);
+bool hu_session_is_evaluated(const hu_session *session);
+
+/* Whether a state that was loaded is that of the best evaluation so far. */
+bool hu_session_is_at_best(const hu_session *session);
+
+/* Evaluates there; *value is NaN elsewhere. Behind the last step, the test samples too. */
+hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value);
+
+/* What a process does that does not lead, so that it ends where the others do: the same evaluation,
+ * if the training has a patience. */
+hu_status hu_session_judge_along(hu_session *session);
+
+/* The judged samples as the progress record knows them, into the result. */
+hu_status hu_session_give_metric(hu_session *session, hu_session_result *result);
+
+/* What is in trouble so far; nothing in a process that does not write the folder. */
+hu_trouble hu_session_trouble(const hu_session *session);
+
+/* The verb that a person may want next: "why" of a training that diverged, collapsed or has
+ * tensors or sums in trouble, else "predict". Borrowed: valid for ever. */
+const char *hu_session_next(const hu_session *session, const hu_session_result *result);
+
+/* The JSON object of `train --json`. New reference; NULL if out of memory. */
+json_t *hu_session_json(const hu_session *session, const hu_session_result *result);
+
+/* Writes that object to result.json of the run's folder, which says that the run has ended. */
+hu_status hu_session_write_result(const hu_session *session, const hu_session_result *result);
+
+#endif

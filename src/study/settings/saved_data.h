@@ -1,0 +1,60 @@
+/* settings/saved_data.h - what a run folder keeps of its data, known again when it is opened. */
+#ifndef HU_SESSION_SAVED_DATA_H
+#define HU_SESSION_SAVED_DATA_H
+#include <halfulp/data.h>
+
+#include "config/config.h"
+#include "settings/messages.h"
+
+/* ---- held images ---- */
+
+/* The images that a run drew to test with, known again in a folder that
+ * another path names. */
+
+/* Writes RUN/held-out.txt (data/image_list.h) where the data drew their test images. HU_ERR_IO,
+ * HU_ERR_MEMORY. */
+hu_status hu_held_images_write(hu_config *config, const hu_dataset *dataset, const char *directory);
+
+/* What other data= than the run's means for a folder without a test half. Where data.validation is
+ * typed now, that is drawn. Where the run's share draws the very images that the run held out, the
+ * folder is the run's own: *has_other_data becomes false, and the listener is told. Else
+ * data.validation becomes 0: all images are judged, *takes_all. Anything else is left alone. */
+hu_status hu_held_images_other(hu_config *config, const char *directory,
+                               const hu_listener *listener, bool *has_other_data, bool *takes_all);
+
+/* Which of the images of another folder are judged: all of them, or the share that was typed. */
+void hu_held_images_tell(const hu_dataset *dataset, bool takes_all, const hu_listener *listener);
+
+/* ---- What a run knows of its data when it is opened again ---- */
+
+/* Reads the names of classes and the shapes of a run's folder. has_other_data: the samples are to
+ * be others than the run's, of which only the test half is then looked at; unless the folder, of an
+ * older version, tells of no classes. Owner frees known->class_names with hu_free, also on failure:
+ * HU_ERR_CORRUPT, HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
+                        char **class_names);
+
+/* Leaves the names of the classes in a run's folder, where the data have names for them; words of
+ * texts and sentences are a vocabulary (data/vocabulary.h), or two. */
+hu_status hu_known_write(const char *directory, const hu_dataset *dataset);
+
+/* ---- unread data ---- */
+
+/* A run's data as its folder remembers them, without a sample: for who
+ * wants the trainer's weights alone, so that they outlive the files that they were learned from. */
+
+/* Fields and numbers of samples as graph.json and the latest "start" of progress.jsonl tell them;
+ * reading a sample fails. What makes a trainer of it is held to the checkpoint by the names and
+ * shapes of all values (hu_trainer_restore).
+ *
+ *   config   of the run, merged (hu_saved_run_merge)
+ *   dataset  owner frees with hu_dataset_close; NULL on failure
+ *
+ * HU_ERR_MISSING: the folder does not tell enough, an older version wrote it; HU_ERR_CORRUPT,
+ * HU_ERR_VERSION, HU_ERR_IO, HU_ERR_MEMORY. Proof: tests/program/weights_test.py. */
+hu_status hu_unread_data_open(const hu_config *config, const char *directory, hu_dataset **dataset);
+
+/* Whether any key data.* was typed now: then the user means those data. */
+bool hu_unread_data_is_overruled(const hu_config *config);
+
+#endif

@@ -1,0 +1,183 @@
+#include "sweep/job_progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/process.h"
+#include "render/terminal.h"
+#include "runlog/result.h"
+#include "sweep/job_folder.h"
+
+hu_status hu_pace_open(const char *folder, const char *verb, int rows, int done, hu_pace *pace) {
+    hu_status st = hu_progress_open(folder, &pace->file);
+    if (st != HU_OK) return st;
+    json_t *facts = json_pack("{s:s, s:s}", "verb", verb, "folder", folder);
+    if (facts && rows > 0) json_object_set_new(facts, "rows", json_integer(rows));
+    if (facts) json_object_set_new(facts, "done", json_integer(done));
+    return hu_progress_write(pace->file, "start", facts, NULL);
+}
+
+hu_status hu_pace_end(hu_pace *pace, hu_status status) {
+    char words[1024];
+    const char *state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
+    if (!pace->file) return status;
+    snprintf(words, sizeof words, "%s", status == HU_OK ? "" : hu_last_error());
+    json_t *facts = json_pack("{s:s}", "state", status == HU_OK ? "finished" : state);
+    if (facts && *words) json_object_set_new(facts, "reason", json_string(words));
+    hu_status st = hu_progress_write(pace->file, "end", facts, NULL);
+    return status == HU_OK ? st : hu_fail(status, "%s", words);
+}
+
+void hu_pace_close(hu_pace *pace) {
+    hu_progress_close(pace->file);
+    *pace = (hu_pace){0};
+}
+
+/* Rows of the command, and the number of a job among them, from 1 on. */
+static int rows_of(const hu_pace *pace, int count) {
+    return pace->rows > 0 ? pace->rows : count;
+}
+
+static int number_of(const hu_pace *pace, int index) {
+    return (pace->rows > 0 ? pace->first : 0) + index + 1;
+}
+
+static bool is_over(const hu_job *job) {
+    return job->state == HU_JOB_DONE || job->state == HU_JOB_FAILED;
+}
+
+/* Seconds of all processes that worked at a job so far. */
+static double seconds_of(const hu_job *job) {
+    bool is_running = job->state == HU_JOB_RUNNING;
+    return job->seconds + (is_running ? hu_seconds_now() - job->started : 0.0);
+}
+
+/* Seconds of a whole training as its steps so far foretell them; NaN: they do not. */
+static double foretold(const hu_job *job) {
+    long long step, steps;
+    if (job->state != HU_JOB_RUNNING || !hu_job_folder_step(job, &step, &steps)) return (double)NAN;
+    return steps > step ? seconds_of(job) * (double)steps / (double)(step + 1) : (double)NAN;
+}
+
+double hu_pace_left(const hu_pace *pace, const hu_job *job, int count) {
+    int waiting = rows_of(pace, count) - number_of(pace, count - 1), running = 0;
+    double rest = 0.0, whole = 0.0;
+    for (int i = 0; i < count; i++) {
+        double one = foretold(&job[i]);
+        if (is_over(&job[i])) continue;
+        waiting += isnan(one);
+        running += !isnan(one);
+        whole += isnan(one) ? 0.0 : one;
+        rest += isnan(one) ? 0.0 : one - seconds_of(&job[i]);
+    }
+    double mean = pace->ended > 0 ? pace->seconds / (double)pace->ended : whole / (double)running;
+    if (waiting > 0) rest += (double)waiting * mean;
+    return rest / (double)(pace->parallel > 0 ? pace->parallel : 1);
+}
+
+/* "row 3 of 20: ", or nothing for a job that is alone. */
+static void say_place(const hu_pace *pace, int count, int index) {
+    if (rows_of(pace, count) > 1)
+        fprintf(stderr, "row %d of %d: ", number_of(pace, index), rows_of(pace, count));
+}
+
+/* Of a job that has ended; where the test samples were not read, of the validation samples. */
+static hu_result_metric metric_of(const hu_job *job, bool *is_held) {
+    hu_result_metric made = hu_result_metric_of(job->result);
+    *is_held = isnan(made.last);
+    return *is_held ? hu_result_validation_of(job->result) : made;
+}
+
+/* "accuracy 87.31 %, 12 s, 4:10 left". */
+static void say_metric(const hu_job *job, double left) {
+    char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], span[HU_DURATION_BYTES];
+    bool is_held;
+    hu_result_metric made = metric_of(job, &is_held);
+    fprintf(stderr, "%s%s %s, %.0f s", is_held ? "validation " : "",
+            hu_metric_words(made.metric, words), hu_metric_text(made.metric, made.last, value),
+            job->seconds);
+    if (left > 0.0) fprintf(stderr, ", %s left", hu_duration_text(left, span));
+    fputc('\n', stderr);
+}
+
+static const char *state_of(const hu_job *job) {
+    if (job->state == HU_JOB_FAILED) return "failed";
+    if (job->state != HU_JOB_DONE) return "stopped";
+    return json_object_get(job->result, "diverged") ? "diverged" : "finished";
+}
+
+static void say_end(const hu_pace *pace, const hu_job *job, int count, int index, double left) {
+    if (hu_terminal_is_live(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
+    say_place(pace, count, index);
+    fprintf(stderr, "%s: ", job[index].label);
+    if (job[index].state == HU_JOB_FAILED)
+        fprintf(stderr, "failed: %s\n", job[index].failure);
+    else if (job[index].state == HU_JOB_STOPPED)
+        fprintf(stderr, "stopped\n");
+    else if (json_object_get(job[index].result, "diverged"))
+        fprintf(stderr, "diverged after %.0f s\n", job[index].seconds);
+    else
+        say_metric(&job[index], left);
+}
+
+/* The event "row". left: NaN or 0 is not written. */
+static hu_status write_row(hu_pace *pace, const hu_job *job, int number, int rows,
+                           const char *state, double left) {
+    bool is_held;
+    hu_result_metric made = metric_of(job, &is_held);
+    if (!pace->file) return HU_OK;
+    json_t *facts = json_pack("{s:i, s:i, s:s, s:s, s:s, s:o}", "row", number, "rows", rows,
+                              "label", job->label, "run", job->directory, "state", state, "seconds",
+                              hu_json_number(job->seconds));
+    if (facts && job->state == HU_JOB_DONE)
+        json_object_set_new(facts, "metric",
+                            json_pack("{s:s, s:s, s:o}", "name", made.metric->name, "part",
+                                      is_held ? "validation" : "test", "value",
+                                      hu_json_number(made.last)));
+    if (facts && left > 0.0) json_object_set_new(facts, "left_seconds", hu_json_number(left));
+    return hu_progress_write(pace->file, "row", facts, NULL);
+}
+
+hu_status hu_pace_begins(hu_pace *pace, const hu_job *job, int count, int index) {
+    pace->spoke = hu_seconds_now();
+    if (!pace->is_quiet) {
+        say_place(pace, count, index);
+        fprintf(stderr, "%s%s\n", job[index].label,
+                job[index].state == HU_JOB_STOPPED ? " (goes on)" : "");
+    }
+    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count), "begins",
+                     (double)NAN);
+}
+
+hu_status hu_pace_ended(hu_pace *pace, const hu_job *job, int count, int index) {
+    if (job[index].state == HU_JOB_DONE) {
+        pace->ended++;
+        pace->seconds += job[index].seconds;
+    }
+    double left = hu_pace_left(pace, job, count);
+    pace->spoke = hu_seconds_now();
+    if (!pace->is_quiet) say_end(pace, job, count, index, left);
+    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count),
+                     state_of(&job[index]), left);
+}
+
+/* On a terminal a line in the place of the last one, every second; elsewhere one a minute. */
+void hu_pace_step(hu_pace *pace, const hu_job *job, int count, int index) {
+    const double minute = 60.0;
+    char span[HU_DURATION_BYTES];
+    long long step, steps;
+    bool is_live = hu_terminal_is_live(STDERR_FILENO);
+    double now = hu_seconds_now();
+    if (pace->is_quiet || now - pace->spoke < (is_live ? 1.0 : minute)) return;
+    pace->spoke = now;
+    if (!hu_job_folder_step(&job[index], &step, &steps)) return;
+    double left = hu_pace_left(pace, job, count);
+    if (is_live) fprintf(stderr, "\r\033[K");
+    say_place(pace, count, index);
+    fprintf(stderr, "%s: step %lld, %.0f s", job[index].label, step, seconds_of(&job[index]));
+    if (left > 0.0) fprintf(stderr, ", %s left", hu_duration_text(left, span));
+    if (!is_live) fputc('\n', stderr);
+    fflush(stderr);
+}
