@@ -77,16 +77,16 @@ static void compare_form(const hu_heads *h, hu_heads_form form, const hu_accumul
     heads_job jobs[2];
     const void *context[2] = {&jobs[0], &jobs[1]};
     char name[64], extents[64];
-    const hu_heads_there there = {h->rows, h->keys};
+    const hu_heads_valid valid = {h->rows, h->keys};
     for (int64_t i = 0; i < pairs; i++) /* as softmax leaves them */
-        if (i % h->keys >= hu_heads_seen(h, there, i / h->keys % h->rows)) p[i] = 0.0f;
+        if (i % h->keys >= hu_heads_seen(h, valid, i / h->keys % h->rows)) p[i] = 0.0f;
     for (int k = 0; k < 2; k++) {
         size_t bytes;
         jobs[k] = (heads_job){.heads = *h, .form = form};
         jobs[k].call = (hu_heads_call){.first = form == HU_HEADS_PAIRS ? x : p,
                                        .second = y,
                                        .result = result,
-                                       .there = there,
+                                       .valid = valid,
                                        .accumulator = k ? accumulator : NULL};
         must(hu_heads_scratch_bytes(h, form, jobs[k].call.accumulator, &bytes));
         must(hu_alloc(bytes, &jobs[k].call.scratch));
@@ -95,7 +95,7 @@ static void compare_form(const hu_heads *h, hu_heads_form form, const hu_accumul
     snprintf(name, sizeof name, "%s%s", names[form], h->is_causal ? ", causal" : "");
     snprintf(extents, sizeof extents, "m=%lld n=%lld k=%lld", (long long)h->rows,
              (long long)(is_pairs ? h->keys : DEPTH), (long long)(is_pairs ? DEPTH : h->keys));
-    compare(name, run_heads, context, (double)HEADS * DEPTH * (double)hu_heads_pairs_seen(h, there),
+    compare(name, run_heads, context, (double)HEADS * DEPTH * (double)hu_heads_pairs_seen(h, valid),
             extents);
     for (int k = 0; k < 2; k++) hu_free(jobs[k].call.scratch);
     hu_free(p), hu_free(x), hu_free(y), hu_free(result);

@@ -33,7 +33,7 @@ typedef struct bench {
 typedef struct way {
     char **words;
     hu_comm_plan *plan;
-    hu_team *team;
+    hu_process_group *team;
     double seconds[REPEAT_MOST];
 } way;
 
@@ -87,7 +87,7 @@ static void prepare(bench *b, way *w, int64_t bucket_bytes) {
     need(hu_comm_scaling_parse(w->words[1], &options.scaling, &options.constant));
     need(hu_format_parse(w->words[2], &options.format));
     need(hu_comm_plan_create(&options, b->layer, b->layers, &w->plan));
-    need(hu_team_process(w->plan, &b->gradient, b->transport, &process, &w->team));
+    need(hu_process_group_process(w->plan, &b->gradient, b->transport, &process, &w->team));
 }
 
 /* Seconds of the slowest process. */
@@ -97,7 +97,7 @@ static double run(bench *b, way *w, uint64_t turn) {
     MPI_Barrier(MPI_COMM_WORLD);
     begun = MPI_Wtime();
     if (w->team)
-        need(hu_team_reduce(w->team, turn));
+        need(hu_process_group_reduce(w->team, turn));
     else
         MPI_Allreduce(MPI_IN_PLACE, b->gradient, (int)b->elements, MPI_FLOAT, MPI_SUM,
                       MPI_COMM_WORLD);
@@ -135,7 +135,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < count; i++) ways[i].seconds[r] = run(&b, &ways[i], (uint64_t)r);
     for (int i = 0; i < count; i++) {
         report(&b, &ways[i], repeat);
-        hu_team_free(ways[i].team);
+        hu_process_group_free(ways[i].team);
         hu_comm_plan_free(ways[i].plan);
     }
     hu_free(b.drawn);

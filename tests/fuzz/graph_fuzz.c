@@ -27,9 +27,9 @@ static char *line_of(const hu_graph *graph) {
 }
 
 static void check_graph(const hu_graph *graph) {
-    hu_walk walk;
+    hu_tensor_order walk;
     for (uint32_t v = 0; v < graph->value_count; v++) FUZZ_CHECK(graph->value[v].name[0] != '\0');
-    if (FUZZ_DONE(hu_walk_create(graph, 0, &walk))) hu_walk_free(&walk);
+    if (FUZZ_DONE(hu_tensor_order_create(graph, 0, &walk))) hu_tensor_order_free(&walk);
 }
 
 void fuzz_one(const uint8_t *data, size_t size) {

@@ -75,10 +75,10 @@ static void check_lines(void) {
     hu_line line;
     uint64_t at = 0, start;
     size_t got;
-    bool is_there = true;
+    bool is_present = true;
     snprintf(path, sizeof path, "%s/%s", fuzz_folder(), files[0]);
     if (!FUZZ_DONE(hu_lines_open(path, &lines))) return;
-    while (FUZZ_DONE(hu_lines_next(lines, &line, &is_there)) && is_there) {
+    while (FUZZ_DONE(hu_lines_next(lines, &line, &is_present)) && is_present) {
         FUZZ_CHECK(line.offset == at);
         at += line.bytes + line.has_end;
         if (!FUZZ_DONE(hu_lines_start_of(lines, at, &start))) break;
@@ -87,7 +87,7 @@ static void check_lines(void) {
         FUZZ_CHECK(first[0] == (line.bytes > 0 ? line.text[0] : '\n'));
     }
     hu_lines_seek(lines, hu_lines_size(lines));
-    (void)FUZZ_DONE(hu_lines_next(lines, &line, &is_there));
+    (void)FUZZ_DONE(hu_lines_next(lines, &line, &is_present));
     hu_lines_close(lines);
 }
 

@@ -78,11 +78,11 @@ static void fill(int32_t worker, uint64_t step, float *x) {
 }
 
 /* All that a worker has after a step: its sums, what it counted, what it lost. */
-static uint64_t hash_of(const hu_team *team, int32_t worker, const float *gradient) {
+static uint64_t hash_of(const hu_process_group *team, int32_t worker, const float *gradient) {
     uint64_t hash = XXH64(gradient, ELEMENTS * sizeof *gradient, 1);
-    hash = XXH64(hu_team_counts(team, worker), LAYERS * sizeof(hu_comm_counts), hash);
+    hash = XXH64(hu_process_group_counts(team, worker), LAYERS * sizeof(hu_comm_counts), hash);
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-        const float *loss = hu_team_loss(team, worker, i);
+        const float *loss = hu_process_group_loss(team, worker, i);
         if (loss) hash = XXH64(loss, ELEMENTS * sizeof *loss, hash);
     }
     return hash;
@@ -91,19 +91,19 @@ static uint64_t hash_of(const hu_team *team, int32_t worker, const float *gradie
 /* hash[STEPS][workers] of the emulated team. */
 static void emulate(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
     int32_t workers = plan->options.workers;
-    hu_team *team;
+    hu_process_group *team;
     float *all, **gradient;
     need(t, hu_new_array((size_t)workers * ELEMENTS, sizeof *all, &all));
     need(t, hu_new_array((size_t)workers, sizeof *gradient, &gradient));
     for (int32_t w = 0; w < workers; w++) gradient[w] = all + (size_t)w * ELEMENTS;
-    need(t, hu_team_emulated(plan, gradient, 1, &team));
+    need(t, hu_process_group_emulated(plan, gradient, 1, &team));
     for (uint64_t s = 0; s < STEPS; s++) {
         for (int32_t w = 0; w < workers; w++) fill(w, FIRST_STEP + s, gradient[w]);
-        need(t, hu_team_reduce(team, FIRST_STEP + s));
+        need(t, hu_process_group_reduce(team, FIRST_STEP + s));
         for (int32_t w = 0; w < workers; w++)
             hash[s * (uint64_t)workers + (uint64_t)w] = hash_of(team, w, gradient[w]);
     }
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_free(gradient);
     hu_free(all);
 }
@@ -118,24 +118,24 @@ static void dawdle(const test *t) {
 /* hash[STEPS][workers] of the team of processes: the same in each. */
 static void reduce(const test *t, const hu_comm_plan *plan, uint64_t *hash) {
     int32_t workers = plan->options.workers, rank = t->transport->rank;
-    const hu_roll_options wait = {.timeout = 300.0};
+    const hu_failure_detector_options wait = {.timeout = 300.0};
     float *gradient;
     hu_rendezvous *job;
-    hu_team *team;
+    hu_process_group *team;
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
     need(t, hu_rendezvous_create(t->transport, &wait, &job));
-    need(t, hu_team_process(plan, &gradient, job, t->overlap, &team));
+    need(t, hu_process_group_process(plan, &gradient, job, t->overlap, &team));
     for (uint64_t s = 0; s < STEPS; s++) {
         fill(rank, FIRST_STEP + s, gradient);
         for (int32_t l = 0; l < LAYERS - 1 && t->overlap; l++) {
-            hu_team_ready(team, FIRST_STEP + s, l);
+            hu_process_group_ready(team, FIRST_STEP + s, l);
             dawdle(t);
         }
-        need(t, hu_team_reduce(team, FIRST_STEP + s));
+        need(t, hu_process_group_reduce(team, FIRST_STEP + s));
         hash[s * (uint64_t)workers + (uint64_t)rank] = hash_of(team, 0, gradient);
-        need(t, hu_team_gather(team, sizeof *hash, hash + s * (uint64_t)workers));
+        need(t, hu_process_group_gather(team, sizeof *hash, hash + s * (uint64_t)workers));
     }
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_rendezvous_free(job);
     hu_free(gradient);
 }
@@ -194,12 +194,12 @@ static void gather(test *t) {
     enum { BYTES = 3001 };
     int32_t workers = t->transport->size, rank = t->transport->rank;
     hu_comm_options options = {.workers = workers};
-    const hu_roll_options wait = {.timeout = 300.0};
+    const hu_failure_detector_options wait = {.timeout = 300.0};
     float *gradient;
     hu_rendezvous *job;
     uint8_t *all;
     hu_comm_plan *plan;
-    hu_team *team;
+    hu_process_group *team;
     snprintf(t->name, sizeof t->name, "gather");
     need(t, hu_comm_schedule_parse("ring", &options.schedule, &options.group));
     need(t, hu_comm_scaling_parse("none", &options.scaling, &options.constant));
@@ -208,16 +208,16 @@ static void gather(test *t) {
     need(t, hu_new_array(ELEMENTS, sizeof *gradient, &gradient));
     need(t, hu_new_array((size_t)workers * BYTES, 1, &all));
     need(t, hu_rendezvous_create(t->transport, &wait, &job));
-    need(t, hu_team_process(plan, &gradient, job, false, &team));
+    need(t, hu_process_group_process(plan, &gradient, job, false, &team));
     memset(all + (size_t)rank * BYTES, rank % 251 + 1, BYTES);
-    need(t, hu_team_gather(team, BYTES, all));
+    need(t, hu_process_group_gather(team, BYTES, all));
     for (size_t i = 0; i < (size_t)workers * BYTES; i++)
         if (all[i] != i / BYTES % 251 + 1) {
             printf("gather: byte %zu is %d\n", i, all[i]);
             t->differing++;
             break;
         }
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_rendezvous_free(job);
     hu_free(all);
     hu_free(gradient);

@@ -48,10 +48,10 @@ static hu_comm_plan *make_plan(char **words, int32_t workers, char **shape) {
 }
 
 /* The latest moment of all processes. */
-static double latest(hu_team *team, int32_t workers, int32_t rank, double *moment) {
+static double latest(hu_process_group *team, int32_t workers, int32_t rank, double *moment) {
     double last = 0.0;
     moment[rank] = MPI_Wtime();
-    need(hu_team_gather(team, sizeof *moment, moment));
+    need(hu_process_group_gather(team, sizeof *moment, moment));
     for (int32_t w = 0; w < workers; w++)
         if (moment[w] > last) last = moment[w];
     return last;
@@ -71,22 +71,22 @@ static void report(const hu_comm_plan *plan, const hu_comm_link *link, char **wo
 
 static void measure(hu_transport *transport, const hu_comm_plan *plan, const hu_comm_link *link,
                     char **words) {
-    const hu_roll_options wait = {.timeout = 1e9};
+    const hu_failure_detector_options wait = {.timeout = 1e9};
     hu_rendezvous *job;
     float *gradient = NULL;
     double *moment;
-    hu_team *team;
+    hu_process_group *team;
     need(hu_new_array((size_t)transport->size, sizeof *moment, &moment));
     need(hu_rendezvous_create(transport, &wait, &job));
-    need(hu_team_process(plan, &gradient, job, false, &team));
+    need(hu_process_group_process(plan, &gradient, job, false, &team));
     /* The gather is a barrier: who leaves it knows of all. */
     (void)latest(team, transport->size, transport->rank, moment);
     moment[transport->rank] = 0.0;
     double begun = MPI_Wtime();
-    need(hu_team_reduce(team, 1));
+    need(hu_process_group_reduce(team, 1));
     double ended = latest(team, transport->size, transport->rank, moment);
     if (transport->rank == 0) report(plan, link, words, ended - begun);
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_rendezvous_free(job);
     hu_free(moment);
 }

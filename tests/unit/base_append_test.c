@@ -129,26 +129,26 @@ static void lines_are_found_forwards_and_back(void **state) {
     hu_append_close(append);
     hu_lines *lines;
     hu_line line;
-    bool is_there;
+    bool is_present;
     uint64_t found;
     assert_int_equal(hu_lines_open(path, &lines), HU_OK);
     assert_int_equal(hu_lines_size(lines), start[COUNT]);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(hu_lines_next(lines, &line, &is_there), HU_OK);
-        assert_true(is_there);
+        assert_int_equal(hu_lines_next(lines, &line, &is_present), HU_OK);
+        assert_true(is_present);
         assert_int_equal(line.offset, start[i]);
         assert_int_equal(line.has_end, i < COUNT - 1);
         assert_int_equal(line.bytes, i == COUNT / 2 ? LONG : i);
         for (size_t b = 0; b < line.bytes; b++) assert_true(line.text[b] == 'a' + i % 26);
     }
-    assert_int_equal(hu_lines_next(lines, &line, &is_there), HU_OK);
-    assert_false(is_there);
+    assert_int_equal(hu_lines_next(lines, &line, &is_present), HU_OK);
+    assert_false(is_present);
     for (int i = COUNT; i > 0; i--) {
         assert_int_equal(hu_lines_start_of(lines, start[i], &found), HU_OK);
         assert_int_equal(found, start[i - 1]);
     }
     hu_lines_seek(lines, start[9]);
-    assert_int_equal(hu_lines_next(lines, &line, &is_there), HU_OK);
+    assert_int_equal(hu_lines_next(lines, &line, &is_present), HU_OK);
     assert_int_equal(line.bytes, 9);
     hu_lines_close(lines);
     assert_int_equal(hu_memory_count().live_blocks, 0);

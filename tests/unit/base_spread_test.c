@@ -9,9 +9,9 @@
 
 #include "base/statistics.h"
 
-static hu_spread spread_of(const double *x, int count) {
-    hu_spread spread = {0};
-    for (int i = 0; i < count; i++) hu_spread_add(&spread, x[i]);
+static hu_sample_stats spread_of(const double *x, int count) {
+    hu_sample_stats spread = {0};
+    for (int i = 0; i < count; i++) hu_sample_stats_add(&spread, x[i]);
     return spread;
 }
 
@@ -23,33 +23,34 @@ static void expect(double found, double expected) {
 static void means_and_deviations_of_a_few(void **state) {
     (void)state;
     const double x[] = {2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0};
-    hu_spread none = {0}, one = spread_of(x, 1), all = spread_of(x, 8);
-    assert_true(isnan(hu_spread_mean(&none)) && isnan(hu_spread_deviation(&none)));
-    assert_true(hu_spread_mean(&one) == 2.0 && isnan(hu_spread_deviation(&one)));
-    expect(hu_spread_mean(&all), 5.0);
-    expect(hu_spread_deviation(&all), sqrt(32.0 / 7.0));
+    hu_sample_stats none = {0}, one = spread_of(x, 1), all = spread_of(x, 8);
+    assert_true(isnan(hu_sample_stats_mean(&none)) && isnan(hu_sample_stats_deviation(&none)));
+    assert_true(hu_sample_stats_mean(&one) == 2.0 && isnan(hu_sample_stats_deviation(&one)));
+    expect(hu_sample_stats_mean(&all), 5.0);
+    expect(hu_sample_stats_deviation(&all), sqrt(32.0 / 7.0));
     /* Far from zero a difference of squares would have nothing left. */
     const double far[] = {1e9, 1e9 + 1.0, 1e9 + 2.0};
-    hu_spread shifted = spread_of(far, 3);
-    expect(hu_spread_deviation(&shifted), 1.0);
+    hu_sample_stats shifted = spread_of(far, 3);
+    expect(hu_sample_stats_deviation(&shifted), 1.0);
 }
 
 static void the_median_lies_above_the_least(void **state) {
     (void)state;
     double odd[] = {3.0, 2.0, 5.0}, even[] = {2.0, 4.0, 3.0, 2.5}, same[] = {7.0, 7.0};
     double zero[] = {0.0, 1.0, 2.0}, slow[] = {1.0, 1.0, 1.0, 1.0, 100.0};
-    expect(hu_spread_above_least(odd, 3), 0.5);
-    expect(hu_spread_above_least(even, 4), 0.375); /* the median is 2.75 */
-    assert_true(hu_spread_above_least(same, 2) == 0.0);
-    assert_true(hu_spread_above_least(slow, 5) == 0.0); /* one disturbed turn is none */
-    assert_true(isnan(hu_spread_above_least(odd, 1)) && isnan(hu_spread_above_least(NULL, 0)));
-    assert_true(isnan(hu_spread_above_least(zero, 3)));
+    expect(hu_sample_stats_above_least(odd, 3), 0.5);
+    expect(hu_sample_stats_above_least(even, 4), 0.375); /* the median is 2.75 */
+    assert_true(hu_sample_stats_above_least(same, 2) == 0.0);
+    assert_true(hu_sample_stats_above_least(slow, 5) == 0.0); /* one disturbed turn is none */
+    assert_true(isnan(hu_sample_stats_above_least(odd, 1)) &&
+                isnan(hu_sample_stats_above_least(NULL, 0)));
+    assert_true(isnan(hu_sample_stats_above_least(zero, 3)));
 }
 
 static void noise_is_pooled_by_degrees_of_freedom(void **state) {
     (void)state;
     const double a[] = {1.0, 3.0}, b[] = {10.0, 11.0, 12.0};
-    hu_spread first = spread_of(a, 2), second = spread_of(b, 3), one = spread_of(a, 1);
+    hu_sample_stats first = spread_of(a, 2), second = spread_of(b, 3), one = spread_of(a, 1);
     hu_noise noise = {0};
     hu_noise_pool(&noise, &first);
     hu_noise_pool(&noise, &second);

@@ -19,8 +19,8 @@ static void *note(void *number) {
     long double x = *(const long double *)number;
     for (int i = 0; i < TURNS; i++) {
         pthread_barrier_wait(&barrier);
-        hu_comm_place_set("%.4Le %.4Le %.4Le %.4Le %.4Le %.4Le %.4Le %.4Le ", x, x, x, x, x, x, x,
-                          x);
+        hu_comm_status_line_set("%.4Le %.4Le %.4Le %.4Le %.4Le %.4Le %.4Le %.4Le ", x, x, x, x, x,
+                                x, x, x);
         pthread_barrier_wait(&barrier);
     }
     return NULL;
@@ -39,7 +39,7 @@ static void places_do_not_mix(void **state) {
         pthread_barrier_wait(&barrier);
         pthread_barrier_wait(&barrier);
         /* The next turn waits for this thread. */
-        const char *place = hu_comm_place();
+        const char *place = hu_comm_status_line();
         mixed += strlen(place) != WORD * WORDS;
         for (size_t at = WORD; at + WORD <= strlen(place); at += WORD)
             mixed += memcmp(place + at, place, WORD) != 0;
@@ -53,11 +53,11 @@ static void long_places_are_cut(void **state) {
     (void)state;
     char text[1000] = {0};
     memset(text, 'x', sizeof text - 1);
-    hu_comm_place_set("rank %d, %s", 3, text);
-    assert_int_equal(strlen(hu_comm_place()), 255);
-    assert_memory_equal(hu_comm_place(), "rank 3, xxx", 11);
-    hu_comm_place_set("rank %d", 4);
-    assert_string_equal(hu_comm_place(), "rank 4");
+    hu_comm_status_line_set("rank %d, %s", 3, text);
+    assert_int_equal(strlen(hu_comm_status_line()), 255);
+    assert_memory_equal(hu_comm_status_line(), "rank 3, xxx", 11);
+    hu_comm_status_line_set("rank %d", 4);
+    assert_string_equal(hu_comm_status_line(), "rank 4");
 }
 
 int main(void) {

@@ -213,7 +213,7 @@ static bool any_is_kept(hu_comm_options options) {
     float *row[WORKERS_MOST];
     hu_comm_layer layer[TRIED];
     hu_comm_plan *plan;
-    hu_team *team;
+    hu_process_group *team;
     bool is_kept = false;
     for (int32_t i = 0; i < TRIED; i++)
         layer[i] = (hu_comm_layer){.name = "one", .offset = i, .elements = 1};
@@ -221,10 +221,10 @@ static bool any_is_kept(hu_comm_options options) {
         gradients_to_try(&options.format, options.workers, row[w] = tried[w]);
     options.bucket_bytes = 1 << 20;
     assert_int_equal(hu_comm_plan_create(&options, layer, TRIED, &plan), HU_OK);
-    assert_int_equal(hu_team_emulated(plan, row, 1, &team), HU_OK);
-    assert_int_equal(hu_team_reduce(team, 0), HU_OK);
+    assert_int_equal(hu_process_group_emulated(plan, row, 1, &team), HU_OK);
+    assert_int_equal(hu_process_group_reduce(team, 0), HU_OK);
     for (int i = 0; i < TRIED; i++) is_kept = is_kept || tried[0][i] != 0.0f;
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_comm_plan_free(plan);
     return is_kept;
 }

@@ -24,7 +24,7 @@ typedef enum role { WORKS, NEVER_COMES, COMES_LATE, SENDS_OTHER_BYTES } role;
 
 typedef struct job {
     hu_comm_options options;
-    hu_roll_options wait;
+    hu_failure_detector_options wait;
     bool overlap;
     hu_comm_plan *plan;
     mailbox *box;
@@ -70,14 +70,14 @@ static void nap(double seconds) {
     nanosleep(&pause, NULL);
 }
 
-static hu_status work(rank *r, hu_team *team) {
+static hu_status work(rank *r, hu_process_group *team) {
     job *j = r->job;
     if (j->role[r->number] == COMES_LATE) nap((double)j->late);
-    if (j->role[r->number] == SENDS_OTHER_BYTES) return hu_team_gather(team, 1, r->told);
-    for (int32_t l = LAYERS - 2; l >= 0; l--) hu_team_ready(team, STEP, l);
-    hu_status st = hu_team_reduce(team, STEP);
+    if (j->role[r->number] == SENDS_OTHER_BYTES) return hu_process_group_gather(team, 1, r->told);
+    for (int32_t l = LAYERS - 2; l >= 0; l--) hu_process_group_ready(team, STEP, l);
+    hu_status st = hu_process_group_reduce(team, STEP);
     r->told[r->number] = 100 + r->number;
-    return st == HU_OK ? hu_team_gather(team, sizeof *r->told, r->told) : st;
+    return st == HU_OK ? hu_process_group_gather(team, sizeof *r->told, r->told) : st;
 }
 
 static void *run_rank(void *argument) {
@@ -85,16 +85,16 @@ static void *run_rank(void *argument) {
     job *j = r->job;
     float *gradient = r->gradient;
     hu_rendezvous *peers;
-    hu_team *team = NULL;
+    hu_process_group *team = NULL;
     if (j->role[r->number] == NEVER_COMES) return NULL;
     fill(r->number, gradient);
     r->status = hu_rendezvous_create(&j->box->end[r->number].transport, &j->wait, &peers);
     if (r->status == HU_OK)
-        r->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
+        r->status = hu_process_group_process(j->plan, &gradient, peers, j->overlap, &team);
     if (r->status == HU_OK) r->status = work(r, team);
     snprintf(r->message, sizeof r->message, "%s", hu_last_error());
-    if (r->status != HU_OK && j->overlap) r->again = hu_team_reduce(team, STEP);
-    hu_team_free(team);
+    if (r->status != HU_OK && j->overlap) r->again = hu_process_group_reduce(team, STEP);
+    hu_process_group_free(team);
     hu_rendezvous_free(peers);
     return NULL;
 }
@@ -120,11 +120,11 @@ static void run(job *j, rank *ranks) {
 
 static void emulate(const job *j, float (*result)[ELEMENTS]) {
     float *gradient[WORKERS_MOST];
-    hu_team *team;
+    hu_process_group *team;
     for (int32_t w = 0; w < j->options.workers; w++) fill(w, gradient[w] = result[w]);
-    assert_int_equal(hu_team_emulated(j->plan, gradient, 1, &team), HU_OK);
-    assert_int_equal(hu_team_reduce(team, STEP), HU_OK);
-    hu_team_free(team);
+    assert_int_equal(hu_process_group_emulated(j->plan, gradient, 1, &team), HU_OK);
+    assert_int_equal(hu_process_group_reduce(team, STEP), HU_OK);
+    hu_process_group_free(team);
 }
 
 static void all_have_the_bits_of_the_emulated_team(void **state) {
@@ -165,7 +165,7 @@ static void who_is_gone_is_named(void **state) {
         job j;
         double begun = hu_seconds_now();
         begin(&j, "ring", overlap ? "none" : "aps", "e4m3fn", 5);
-        j.wait = (hu_roll_options){.timeout = 0.4};
+        j.wait = (hu_failure_detector_options){.timeout = 0.4};
         j.overlap = overlap != 0;
         j.role[2] = NEVER_COMES;
         run(&j, ranks);
@@ -292,10 +292,10 @@ static void messages_have_the_expected_bytes(void **state) {
     mailbox *box = mailbox_create(2);
     hu_transport *first = &box->end[0].transport, *second = &box->end[1].transport;
     hu_transfer sent, received, *open = &received;
-    uint8_t message[200] = {1}, there[200];
+    uint8_t message[200] = {1}, valid[200];
     int32_t which;
     assert_int_equal(hu_transfer_send(first, 1, 3, message, 150, &sent), HU_OK);
-    assert_int_equal(hu_transfer_receive(second, 0, 3, there, 200, &received), HU_OK);
+    assert_int_equal(hu_transfer_receive(second, 0, 3, valid, 200, &received), HU_OK);
     assert_int_equal(hu_transfer_wait(second, &open, 1, 1.0, &which), HU_OK);
     assert_int_equal(hu_transfer_wait(second, &open, 1, 1.0, &which), HU_ERR_PEER);
     assert_string_equal(hu_last_error(), "message of rank 0: found 54 bytes, expected 96");
@@ -310,13 +310,14 @@ static void workers_and_processes_are_as_many(void **state) {
     (void)state;
     job j;
     hu_rendezvous *peers;
-    hu_team *team;
+    hu_process_group *team;
     float x[ELEMENTS], *gradient = x;
     begin(&j, "ring", "aps", "e5m2", 4);
     assert_int_equal(hu_comm_plan_create(&j.options, layers, LAYERS, &j.plan), HU_OK);
     j.box = mailbox_create(3);
     assert_int_equal(hu_rendezvous_create(&j.box->end[0].transport, &j.wait, &peers), HU_OK);
-    assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_process_group_process(j.plan, &gradient, peers, j.overlap, &team),
+                     HU_ERR_ARGUMENT);
     assert_null(team);
     hu_rendezvous_free(peers);
     assert_string_equal(hu_last_error(), "found 4 workers in 3 processes, expected one in each");
@@ -337,16 +338,17 @@ static void *run_collector(void *argument) {
     float x[ELEMENTS], *gradient = x;
     uint8_t own[300];
     hu_rendezvous *peers;
-    hu_team *team = NULL;
+    hu_process_group *team = NULL;
     if (j->role[c->number] == NEVER_COMES) return NULL;
     memset(own, 10 + c->number, sizeof own);
     c->status = hu_rendezvous_create(&j->box->end[c->number].transport, &j->wait, &peers);
     if (c->status == HU_OK)
-        c->status = hu_team_process(j->plan, &gradient, peers, j->overlap, &team);
+        c->status = hu_process_group_process(j->plan, &gradient, peers, j->overlap, &team);
     for (int again = 0; again < 2 && c->status == HU_OK; again++)
-        c->status = hu_team_collect(team, sizeof own, own, c->number == 0 ? c->others : NULL);
+        c->status =
+            hu_process_group_collect(team, sizeof own, own, c->number == 0 ? c->others : NULL);
     snprintf(c->message, sizeof c->message, "%s", hu_last_error());
-    hu_team_free(team);
+    hu_process_group_free(team);
     hu_rendezvous_free(peers);
     return NULL;
 }
@@ -397,15 +399,16 @@ static void memory_is_as_planned(void **state) {
         j.box = mailbox_create(4);
         for (int32_t w = 0; w < 4; w++) {
             hu_rendezvous *peers;
-            hu_team *team;
+            hu_process_group *team;
             assert_int_equal(hu_rendezvous_create(&j.box->end[w].transport, &j.wait, &peers),
                              HU_OK);
             uint64_t planned, before = hu_memory_live(HU_MEMORY_WORKERS);
-            assert_int_equal(hu_team_process(j.plan, &gradient, peers, j.overlap, &team), HU_OK);
-            assert_int_equal(hu_team_process_bytes(j.plan, w, &planned), HU_OK);
+            assert_int_equal(hu_process_group_process(j.plan, &gradient, peers, j.overlap, &team),
+                             HU_OK);
+            assert_int_equal(hu_process_group_process_bytes(j.plan, w, &planned), HU_OK);
             assert_true(planned > ELEMENTS);
             assert_true(hu_memory_live(HU_MEMORY_WORKERS) - before == planned);
-            hu_team_free(team);
+            hu_process_group_free(team);
             assert_true(hu_memory_live(HU_MEMORY_WORKERS) == before);
             hu_rendezvous_free(peers);
         }

@@ -18,12 +18,12 @@ enum { ELEMENTS = 9408, WORKERS = 8 };
 
 /* ---- gradients ---- */
 
-static const hu_comm_synthetic model = {.elements = ELEMENTS,
-                                        .workers = WORKERS,
-                                        .rho = 0.2,
-                                        .sigma = 1.0,
-                                        .magnitude = 1.0,
-                                        .seed = 3};
+static const hu_synthetic_gradient model = {.elements = ELEMENTS,
+                                            .workers = WORKERS,
+                                            .rho = 0.2,
+                                            .sigma = 1.0,
+                                            .magnitude = 1.0,
+                                            .seed = 3};
 
 static float normal(const char *what, uint64_t worker, uint64_t i) {
     hu_random_key key = {model.seed, hu_stream_id("gradient", what), worker};
@@ -34,9 +34,9 @@ static float normal(const char *what, uint64_t worker, uint64_t i) {
 static void gradients_follow_their_model(void **state) {
     (void)state;
     static float size[ELEMENTS], mean[ELEMENTS], gradient[ELEMENTS];
-    hu_comm_synthetic_shared(&model, size, mean);
+    hu_synthetic_gradient_shared(&model, size, mean);
     for (int32_t w = 0; w < WORKERS; w++) {
-        hu_comm_synthetic_worker(&model, size, mean, w, gradient);
+        hu_synthetic_gradient_worker(&model, size, mean, w, gradient);
         for (uint64_t i = 0; i < ELEMENTS; i += 37) {
             float s = (float)hu_exp((double)normal("size", 0, i));
             float m = (float)(0.2 * (double)s * (double)normal("mean", 0, i));
@@ -51,8 +51,8 @@ static void gradients_follow_their_model(void **state) {
 static void gradients_keep_their_bits(void **state) {
     (void)state;
     static float size[ELEMENTS], mean[ELEMENTS], gradient[ELEMENTS];
-    hu_comm_synthetic_shared(&model, size, mean);
-    hu_comm_synthetic_worker(&model, size, mean, 5, gradient);
+    hu_synthetic_gradient_shared(&model, size, mean);
+    hu_synthetic_gradient_worker(&model, size, mean, 5, gradient);
     assert_int_equal(XXH64(gradient, sizeof gradient, 0), UINT64_C(0xc4cf45a968ac1c34));
 }
 
@@ -61,7 +61,7 @@ static void gradients_have_the_moments_of_their_model(void **state) {
     (void)state;
     static float size[ELEMENTS], mean[ELEMENTS];
     double log_sum = 0.0, log_square = 0.0, square = 0.0;
-    hu_comm_synthetic_shared(&model, size, mean);
+    hu_synthetic_gradient_shared(&model, size, mean);
     for (int i = 0; i < ELEMENTS; i++) {
         double l = log((double)size[i]), m = (double)mean[i] / (double)size[i];
         log_sum += l;
@@ -78,12 +78,12 @@ static void gradients_have_the_moments_of_their_model(void **state) {
 static void magnitudes_change_no_digit(void **state) {
     (void)state;
     static float size[ELEMENTS], mean[ELEMENTS], plain[ELEMENTS], scaled[ELEMENTS];
-    hu_comm_synthetic_shared(&model, size, mean);
-    hu_comm_synthetic_worker(&model, size, mean, 5, plain);
+    hu_synthetic_gradient_shared(&model, size, mean);
+    hu_synthetic_gradient_worker(&model, size, mean, 5, plain);
     for (int power = -100; power <= 100; power += 50) {
-        hu_comm_synthetic other = model;
+        hu_synthetic_gradient other = model;
         other.magnitude = ldexp(1.0, power);
-        hu_comm_synthetic_worker(&other, size, mean, 5, scaled);
+        hu_synthetic_gradient_worker(&other, size, mean, 5, scaled);
         for (int i = 0; i < ELEMENTS; i++) assert_true(scaled[i] == ldexpf(plain[i], power));
     }
 }
@@ -93,8 +93,8 @@ static void magnitudes_change_no_digit(void **state) {
 static void errors_are_those_of_equation_5(void **state) {
     (void)state;
     const double exact[] = {1.0, -2.0, 0.0, 4.0, 8.0}, sum[] = {1.5, -2.0, 1.0, 0.0, 6.0};
-    hu_comm_error error;
-    assert_int_equal(hu_comm_error_of(5, exact, sum, &error), HU_OK);
+    hu_gradient_error error;
+    assert_int_equal(hu_gradient_error_of(5, exact, sum, &error), HU_OK);
     assert_true(error.eq5_mean == (0.5 + 0.0 + 1.0 + 0.25) / 4.0);
     assert_true(error.median == (0.25 + 0.5) / 2.0);
     assert_true(error.relative_l2 == sqrt((0.25 + 1.0 + 16.0 + 4.0) / (1.0 + 4.0 + 16.0 + 64.0)));
@@ -106,8 +106,8 @@ static void errors_are_those_of_equation_5(void **state) {
 static void what_is_not_finite_is_infinitely_wrong(void **state) {
     (void)state;
     const double exact[] = {1.0, 2.0, 3.0}, sum[] = {(double)NAN, -(double)INFINITY, 3.0};
-    hu_comm_error error;
-    assert_int_equal(hu_comm_error_of(3, exact, sum, &error), HU_OK);
+    hu_gradient_error error;
+    assert_int_equal(hu_gradient_error_of(3, exact, sum, &error), HU_OK);
     assert_true(isinf(error.eq5_mean) && isinf(error.median) && isinf(error.relative_l2));
     assert_true(error.zeros == 0.0);
     assert_int_equal(error.nonfinite, 2);
@@ -116,9 +116,9 @@ static void what_is_not_finite_is_infinitely_wrong(void **state) {
 static void nothing_has_no_error(void **state) {
     (void)state;
     const double zero[2] = {0.0, 0.0};
-    hu_comm_error error;
+    hu_gradient_error error;
     for (int64_t n = 0; n <= 2; n += 2) {
-        assert_int_equal(hu_comm_error_of(n, zero, zero, &error), HU_OK);
+        assert_int_equal(hu_gradient_error_of(n, zero, zero, &error), HU_OK);
         assert_true(error.eq5_mean == 0.0 && error.median == 0.0 && error.relative_l2 == 0.0);
         assert_int_equal(error.excluded, n);
     }
@@ -139,15 +139,15 @@ static void medians_stand_in_the_middle(void **state) {
 enum { CASES_MOST = 3 };
 
 /* A study in memory of its own, of no case yet. */
-static hu_comm_study small_study(hu_comm_case *cases) {
-    hu_comm_study study = {
+static hu_gradient_study small_study(hu_gradient_study_case *cases) {
+    hu_gradient_study study = {
         .gradient = model, .seeds = 3, .reductions = 1, .threads = 1, .cases = cases};
     study.gradient.elements = 500;
     assert_int_equal(hu_comm_link_parse("10G", "10us", &study.link), HU_OK);
     return study;
 }
 
-static hu_comm_options *add(hu_comm_study *study, const char *schedule, const char *scaling,
+static hu_comm_options *add(hu_gradient_study *study, const char *schedule, const char *scaling,
                             const char *format) {
     hu_comm_options *options = &study->cases[study->count++].options;
     *options = (hu_comm_options){0};
@@ -160,19 +160,19 @@ static hu_comm_options *add(hu_comm_study *study, const char *schedule, const ch
 /* A case has the same outcome alone and among others, with any number of threads. */
 static void cases_do_not_touch_each_other(void **state) {
     (void)state;
-    hu_comm_case cases[CASES_MOST];
-    hu_comm_study study = small_study(cases);
+    hu_gradient_study_case cases[CASES_MOST];
+    hu_gradient_study study = small_study(cases);
     add(&study, "ring", "aps", "e4m3")->rounding = HU_ROUND_STOCHASTIC;
     add(&study, "hier:4", "aps", "e5m2")->error_feedback = true;
     add(&study, "pairwise", "aps2", "e4m3");
-    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_int_equal(hu_gradient_study_run(&study), HU_OK);
     for (int i = 0; i < study.count; i++) {
-        hu_comm_case alone = cases[i];
-        hu_comm_study single = small_study(&alone);
-        const hu_comm_outcome *outcome = &cases[i].outcome;
+        hu_gradient_study_case alone = cases[i];
+        hu_gradient_study single = small_study(&alone);
+        const hu_gradient_study_outcome *outcome = &cases[i].outcome;
         single.count = 1;
         single.threads = 1 + i;
-        assert_int_equal(hu_comm_study_run(&single), HU_OK);
+        assert_int_equal(hu_gradient_study_run(&single), HU_OK);
         assert_int_equal(alone.outcome.hash, outcome->hash);
         assert_true(alone.outcome.error.eq5_mean == outcome->error.eq5_mean);
         assert_true(alone.outcome.error.relative_l2 == outcome->error.relative_l2);
@@ -184,11 +184,11 @@ static void cases_do_not_touch_each_other(void **state) {
 /* Float32 around the ring is nearly exact; errors of narrow formats are not. */
 static void float32_has_the_smallest_error(void **state) {
     (void)state;
-    hu_comm_case cases[CASES_MOST];
-    hu_comm_study study = small_study(cases);
+    hu_gradient_study_case cases[CASES_MOST];
+    hu_gradient_study study = small_study(cases);
     add(&study, "ring", "none", "fp32");
     add(&study, "ring", "aps", "e5m2");
-    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_int_equal(hu_gradient_study_run(&study), HU_OK);
     assert_true(cases[0].outcome.error.relative_l2 < 1e-6);
     assert_true(cases[0].outcome.error.relative_l2 > 0.0);
     assert_true(cases[1].outcome.error.relative_l2 > 0.02);
@@ -198,28 +198,28 @@ static void float32_has_the_smallest_error(void **state) {
 /* What is lost in one step comes back in later ones. */
 static void error_feedback_helps_over_steps(void **state) {
     (void)state;
-    hu_comm_case cases[CASES_MOST];
-    hu_comm_study study = small_study(cases);
+    hu_gradient_study_case cases[CASES_MOST];
+    hu_gradient_study study = small_study(cases);
     add(&study, "pairwise", "aps2", "e4m3");
     add(&study, "pairwise", "aps2", "e4m3")->error_feedback = true;
     study.reductions = 16;
-    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_int_equal(hu_gradient_study_run(&study), HU_OK);
     assert_true(cases[1].outcome.error.relative_l2 < cases[0].outcome.error.relative_l2 / 4.0);
 }
 
 static void misfits_end_a_study_at_once(void **state) {
     (void)state;
-    hu_comm_case cases[CASES_MOST];
-    hu_comm_study study = small_study(cases);
+    hu_gradient_study_case cases[CASES_MOST];
+    hu_gradient_study study = small_study(cases);
     add(&study, "ring", "aps2", "e4m3");
-    assert_int_equal(hu_comm_study_run(&study), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_gradient_study_run(&study), HU_ERR_ARGUMENT);
 }
 
 /* The others run as if they had been alone, in their order; a pair is told once. */
 static void misfits_are_put_behind_the_others(void **state) {
     (void)state;
-    hu_comm_case cases[6], alone[2];
-    hu_comm_study study = small_study(cases), single = small_study(alone);
+    hu_gradient_study_case cases[6], alone[2];
+    hu_gradient_study study = small_study(cases), single = small_study(alone);
     char pair[HU_COMM_PAIR_BYTES];
     add(&study, "ring", "aps2", "e4m3");
     add(&study, "ring", "aps", "e4m3");
@@ -227,12 +227,12 @@ static void misfits_are_put_behind_the_others(void **state) {
     add(&study, "hier:3", "aps", "e5m2");
     add(&study, "pairwise", "aps2", "e5m2");
     add(&study, "seq", "aps2", "e5m2")->kahan = true;
-    assert_int_equal(hu_comm_study_run(&study), HU_OK);
+    assert_int_equal(hu_gradient_study_run(&study), HU_OK);
     assert_int_equal(study.count, 2);
     assert_int_equal(study.skipped, 3);
     add(&single, "ring", "aps", "e4m3");
     add(&single, "pairwise", "aps2", "e5m2");
-    assert_int_equal(hu_comm_study_run(&single), HU_OK);
+    assert_int_equal(hu_gradient_study_run(&single), HU_OK);
     for (int i = 0; i < 2; i++) assert_int_equal(cases[i].outcome.hash, alone[i].outcome.hash);
     static const char *const wanted[] = {"ring with aps2", "hier:3 with aps",
                                          "seq with aps2 and kahan"};
@@ -248,15 +248,15 @@ static void misfits_are_put_behind_the_others(void **state) {
 /* Every allocation of a study fails once; nothing is leaked. */
 static void memory_may_end(void **state) {
     (void)state;
-    hu_comm_case cases[CASES_MOST];
-    hu_comm_study study = small_study(cases);
+    hu_gradient_study_case cases[CASES_MOST];
+    hu_gradient_study study = small_study(cases);
     uint64_t before = hu_memory_count().live_blocks;
     hu_status st = HU_ERR_MEMORY;
     add(&study, "hier:2", "aps", "e4m3");
     study.seeds = 1;
     for (uint64_t nth = 1; st != HU_OK; nth++) {
         hu_memory_fail_at(nth);
-        st = hu_comm_study_run(&study);
+        st = hu_gradient_study_run(&study);
         hu_memory_fail_at(0);
         assert_true(st == HU_OK || st == HU_ERR_MEMORY);
         assert_int_equal(hu_memory_count().live_blocks, before);

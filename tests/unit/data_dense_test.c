@@ -117,14 +117,15 @@ static void expect_window(int number, int64_t side_h, int64_t side_w, const floa
     hu_image_resizer_free(&resizer);
     for (int64_t i = 0; i < side_h * side_w; i++) {
         int64_t y = top + i / side_w, x = left + i % side_w;
-        bool is_there = y < h && x < w;
-        *padded += !is_there;
-        int label = is_there ? label_at(number, (int)((2 * y + 1) * HEIGHT / (2 * h)),
-                                        (int)((2 * x + 1) * WIDTH / (2 * w)))
-                             : VOID;
+        bool is_present = y < h && x < w;
+        *padded += !is_present;
+        int label = is_present ? label_at(number, (int)((2 * y + 1) * HEIGHT / (2 * h)),
+                                          (int)((2 * x + 1) * WIDTH / (2 * w)))
+                               : VOID;
         assert_true(mask[i] == (label == VOID ? (float)HU_UNLABELLED : (float)label));
         for (int c = 0; c < 3; c++)
-            assert_true(image[3 * i + c] == (is_there ? (float)scaled[3 * (y * w + x) + c] : 0.0f));
+            assert_true(image[3 * i + c] ==
+                        (is_present ? (float)scaled[3 * (y * w + x) + c] : 0.0f));
     }
 }
 

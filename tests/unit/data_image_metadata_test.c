@@ -227,7 +227,7 @@ static void exif_says_how_a_picture_is_seen(void **state) {
             assert_true(stored.width == 13 && stored.height == 9);
             assert_int_equal(hu_image_turn("picture", &turned), HU_OK);
             bool is_across = seen[o][0] == 'l' || seen[o][0] == 'r';
-            assert_int_equal(hu_image_lies_across(&stored), is_across);
+            assert_int_equal(hu_image_is_transposed(&stored), is_across);
             assert_int_equal(turned.width, is_across ? 9 : 13);
             assert_int_equal(turned.height, is_across ? 13 : 9);
             for (int64_t y = 0; y < 9; y++)

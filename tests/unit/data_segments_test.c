@@ -235,7 +235,7 @@ static void words_are_cut_into_pieces(void **state) {
 static void expect_words(const char *text, bool is_cased, const char *expected) {
     char *words;
     size_t bytes;
-    assert_int_equal(hu_piece_words(text, strlen(text), is_cased, &words, &bytes), HU_OK);
+    assert_int_equal(hu_subword_words(text, strlen(text), is_cased, &words, &bytes), HU_OK);
     assert_int_equal(bytes, strlen(words));
     assert_string_equal(words, expected);
     hu_free(words);

@@ -57,7 +57,7 @@ static void test_told_is_found(void **state) {
             errors += ((double)x[i] - (double)y) * ((double)x[i] - (double)y);
             squares += (double)x[i] * (double)x[i];
         }
-        hu_expected e = hu_expect(&exponents, &q, 0, 0);
+        hu_rounding_loss e = hu_rounding_loss_expect(&exponents, &q, 0, 0);
         expect_near(formats[f], "vanished", e.vanished, vanished / COUNT);
         expect_near(formats[f], "exceeded", e.exceeded, exceeded / COUNT);
         expect_near(formats[f], "error", e.error, sqrt(errors / squares));
@@ -76,18 +76,18 @@ static void test_shifts_and_ends(void **state) {
     assert_int_equal(hu_quantizer_parse("e4m3", HU_ROUND_NEAREST_EVEN, &plain), HU_OK);
     assert_int_equal(hu_quantizer_parse("e4m3:scale=current", HU_ROUND_NEAREST_EVEN, &scaled), 0);
     assert_int_equal(hu_quantizer_parse("fp32", HU_ROUND_NEAREST_EVEN, &none), HU_OK);
-    assert_true(hu_expect(&exponents, &plain, 0, 0).vanished == 1.0);
-    assert_true(hu_expect(&exponents, &plain, 0, 0).error == 1.0);
-    assert_true(hu_expect(&exponents, &plain, 24, 0).error < 0.05);
-    assert_true(hu_expect(&exponents, &scaled, 0, 0).error < 0.05);
-    assert_true(hu_expect(&exponents, &scaled, 0, 0).error ==
-                hu_expect(&exponents, &scaled, 24, 0).error);
-    assert_true(hu_expect(&exponents, &none, 0, 0).error == 0.0);
+    assert_true(hu_rounding_loss_expect(&exponents, &plain, 0, 0).vanished == 1.0);
+    assert_true(hu_rounding_loss_expect(&exponents, &plain, 0, 0).error == 1.0);
+    assert_true(hu_rounding_loss_expect(&exponents, &plain, 24, 0).error < 0.05);
+    assert_true(hu_rounding_loss_expect(&exponents, &scaled, 0, 0).error < 0.05);
+    assert_true(hu_rounding_loss_expect(&exponents, &scaled, 0, 0).error ==
+                hu_rounding_loss_expect(&exponents, &scaled, 24, 0).error);
+    assert_true(hu_rounding_loss_expect(&exponents, &none, 0, 0).error == 0.0);
     /* The largest exponent of e4m3 is 7: -20 + 27 reaches it. */
-    assert_false(hu_expect(&exponents, &plain, 27, 0).is_fatal);
-    assert_true(hu_expect(&exponents, &plain, 27, 1).is_fatal);
-    assert_true(hu_expect(&exponents, &plain, 28, 0).is_fatal);
-    assert_false(hu_expect(&exponents, &scaled, 28, 1).is_fatal);
+    assert_false(hu_rounding_loss_expect(&exponents, &plain, 27, 0).is_fatal);
+    assert_true(hu_rounding_loss_expect(&exponents, &plain, 27, 1).is_fatal);
+    assert_true(hu_rounding_loss_expect(&exponents, &plain, 28, 0).is_fatal);
+    assert_false(hu_rounding_loss_expect(&exponents, &scaled, 28, 1).is_fatal);
 }
 
 /* Blocks and ranges of their own lose what their digits lose, wherever the tensor lies. */
@@ -107,10 +107,10 @@ static void test_blocks_and_integers(void **state) {
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         hu_quantizer q;
         assert_int_equal(hu_quantizer_parse(rows[r].name, HU_ROUND_NEAREST_EVEN, &q), HU_OK);
-        double error = hu_expect(&exponents, &q, 0, 1).error;
+        double error = hu_rounding_loss_expect(&exponents, &q, 0, 1).error;
         if (error < rows[r].least || error > rows[r].most) fail_msg("%s: %g", rows[r].name, error);
-        assert_true(error == hu_expect(&exponents, &q, 40, 1).error);
-        assert_false(hu_expect(&exponents, &q, 100, 1).is_fatal);
+        assert_true(error == hu_rounding_loss_expect(&exponents, &q, 40, 1).error);
+        assert_false(hu_rounding_loss_expect(&exponents, &q, 100, 1).is_fatal);
     }
 }
 

@@ -31,8 +31,8 @@ static void make(record *r, bool is_early) {
                                 .is_early = is_early};
 }
 
-static hu_way way_of(const char *format, hu_loss_scale_kind scaler, int32_t scale) {
-    hu_way way = {.scaler = scaler, .scale = scale};
+static hu_remedy_rounding way_of(const char *format, hu_loss_scale_kind scaler, int32_t scale) {
+    hu_remedy_rounding way = {.scaler = scaler, .scale = scale};
     way.changes[HU_ROLE_ACT_GRAD] = true;
     assert_int_equal(hu_quantizer_parse(format, HU_ROUND_NEAREST_EVEN, &way.role[HU_ROLE_ACT_GRAD]),
                      HU_OK);
@@ -43,9 +43,9 @@ static hu_way way_of(const char *format, hu_loss_scale_kind scaler, int32_t scal
 static bool is_good(const char *format, hu_loss_scale_kind scaler, bool is_early) {
     record r;
     make(&r, is_early);
-    hu_way way = way_of(format, scaler, 0);
-    if (scaler != HU_LOSS_SCALE_NONE) way.scale = hu_trial_limit(&r.recorded, &way);
-    return hu_trial_judge(&r.recorded, &way, true, NULL).score <= 1.0;
+    hu_remedy_rounding way = way_of(format, scaler, 0);
+    if (scaler != HU_LOSS_SCALE_NONE) way.scale = hu_remedy_trial_limit(&r.recorded, &way);
+    return hu_remedy_trial_judge(&r.recorded, &way, true, NULL).score <= 1.0;
 }
 
 /* The 14 binades of e4m3 hold what may come of one gradient where a loss scale puts it there, the 6
@@ -81,14 +81,14 @@ static void test_room_to_grow(void **state) {
     (void)state;
     make(&far, false);
     make(&early, true);
-    hu_way constant = way_of("e4m3", HU_LOSS_SCALE_CONSTANT, 0);
-    hu_way dynamic = way_of("e4m3", HU_LOSS_SCALE_DYNAMIC, 0);
-    hu_way follows = way_of("e4m3:scale=current", HU_LOSS_SCALE_CONSTANT, 0);
-    assert_int_equal(hu_trial_limit(&far.recorded, &constant), 7 - 1 - TOP);
-    assert_int_equal(hu_trial_limit(&early.recorded, &constant), 7 - 4 - TOP);
-    assert_int_equal(hu_trial_limit(&far.recorded, &dynamic), 7 - 1 - TOP);
-    assert_int_equal(hu_trial_limit(&early.recorded, &dynamic), 7 - 1 - TOP);
-    assert_int_equal(hu_trial_limit(&early.recorded, &follows), HU_NO_EXPONENT);
+    hu_remedy_rounding constant = way_of("e4m3", HU_LOSS_SCALE_CONSTANT, 0);
+    hu_remedy_rounding dynamic = way_of("e4m3", HU_LOSS_SCALE_DYNAMIC, 0);
+    hu_remedy_rounding follows = way_of("e4m3:scale=current", HU_LOSS_SCALE_CONSTANT, 0);
+    assert_int_equal(hu_remedy_trial_limit(&far.recorded, &constant), 7 - 1 - TOP);
+    assert_int_equal(hu_remedy_trial_limit(&early.recorded, &constant), 7 - 4 - TOP);
+    assert_int_equal(hu_remedy_trial_limit(&far.recorded, &dynamic), 7 - 1 - TOP);
+    assert_int_equal(hu_remedy_trial_limit(&early.recorded, &dynamic), 7 - 1 - TOP);
+    assert_int_equal(hu_remedy_trial_limit(&early.recorded, &follows), HU_NO_EXPONENT);
 }
 
 /* What was recorded is judged as it was, whatever the run made of it. */
@@ -97,10 +97,10 @@ static void test_recorded_steps_are_as_they_were(void **state) {
     (void)state;
     make(&far, false);
     make(&early, true);
-    hu_way way = way_of("fp16", HU_LOSS_SCALE_NONE, 0);
+    hu_remedy_rounding way = way_of("fp16", HU_LOSS_SCALE_NONE, 0);
     way.is_recorded = true;
-    assert_true(hu_trial_judge(&far.recorded, &way, true, NULL).error ==
-                hu_trial_judge(&early.recorded, &way, true, NULL).error);
+    assert_true(hu_remedy_trial_judge(&far.recorded, &way, true, NULL).error ==
+                hu_remedy_trial_judge(&early.recorded, &way, true, NULL).error);
 }
 
 int main(void) {

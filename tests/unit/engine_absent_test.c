@@ -41,7 +41,7 @@ static hu_value_id apply(net *n, const hu_op *op, const char *name, const void *
 /* x [T, D] -> k -> scores of x and k -> weights -> dropout -> context of x -> classes -> loss */
 static void declare(net *n, const variant *v) {
     const hu_shape rows = {2, {T, D}}, one = {1, {1}}, scalar = {0, {0}};
-    const hu_sight_attrs sight = {v->is_causal, v->lengths_too};
+    const hu_attention_mask_attrs sight = {v->is_causal, v->lengths_too};
     const hu_scores_attrs scores = {HEADS, 0.5f, sight};
     const hu_dropout_attrs dropout = {.probability = 0.25f};
     const hu_linear_attrs keys = {
@@ -124,7 +124,7 @@ static double step(net *n, int64_t samples) {
 }
 
 /* Pairs of a head that are there, or rows. */
-static uint64_t there(const variant *v, int64_t samples, bool pairs) {
+static uint64_t valid(const variant *v, int64_t samples, bool pairs) {
     uint64_t count = 0;
     for (int64_t i = 0; i < samples; i++) {
         int64_t keys = v->has_lengths ? length_of(i) : T;
@@ -150,7 +150,7 @@ static void check_counts(const char *what, const hu_round_counts *counts, uint64
 
 static void check_all_counts(const net *n, const variant *v, int64_t samples) {
     const hu_edge_table *e = &n->edges;
-    uint64_t pairs = HEADS * there(v, samples, true), rows = D * there(v, samples, false);
+    uint64_t pairs = HEADS * valid(v, samples, true), rows = D * valid(v, samples, false);
     const uint32_t of_scores = n->graph->value[n->scores].uses[0];
     check_counts("scores", &e->value[n->scores].counts, pairs, false);
     check_counts("scores at reading", &e->use[n->read].counts, pairs, true);
@@ -212,14 +212,14 @@ static void histograms_have_them_neither(void **state) {
     net n;
     plan(&n, &v);
     must(hu_run_reserve_histograms(n.run));
-    hu_record_begin(n.run, 0);
+    hu_exponent_record_begin(n.run, 0);
     step(&n, BATCH);
-    hu_record_end(n.run);
-    assert_true(hu_record_value(n.run, n.scores, &seen));
-    assert_true(seen.elements == HEADS * there(&v, BATCH, true) && seen.zero == 0);
+    hu_exponent_record_end(n.run);
+    assert_true(hu_exponent_record_value(n.run, n.scores, &seen));
+    assert_true(seen.elements == HEADS * valid(&v, BATCH, true) && seen.zero == 0);
     seen = (hu_histogram){0};
-    assert_true(hu_record_gradient(n.run, n.weighed, &seen));
-    assert_true(seen.elements == HEADS * there(&v, BATCH, true));
+    assert_true(hu_exponent_record_gradient(n.run, n.weighed, &seen));
+    assert_true(seen.elements == HEADS * valid(&v, BATCH, true));
     drop(&n);
 }
 

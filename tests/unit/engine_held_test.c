@@ -75,14 +75,14 @@ static int64_t word_at(int64_t sample, int64_t t) {
 }
 
 static float number(uint32_t field, int64_t sample, int64_t t) {
-    bool is_there = (float)t < length[sample];
+    bool is_present = (float)t < length[sample];
     switch (field) {
     case HU_TRANSLATION_SOURCE:
         return (float)((sample + 2 * t) % WORDS);
     case HU_TRANSLATION_TOKENS:
         return (float)word_at(sample, t);
     case HU_TRANSLATION_TARGETS:
-        return is_there ? (float)word_at(sample, t + 1) : -1.0f;
+        return is_present ? (float)word_at(sample, t + 1) : -1.0f;
     case HU_TRANSLATION_SOURCE_LENGTH:
         return source_length[sample];
     default:

@@ -26,7 +26,7 @@ typedef struct extents {
 } extents;
 
 static const extents narrow = {6, 8, 3}, wide = {9, 13, 5};
-static const extents there[BATCH] = {{6, 8, 3}, {1, 1, 1}, {0, 3, 2},
+static const extents valid[BATCH] = {{6, 8, 3}, {1, 1, 1}, {0, 3, 2},
                                      {4, 0, 0}, {2, 5, 3}, {5, 8, 1}};
 
 /* How a batch is computed: what changes no number. */
@@ -87,7 +87,7 @@ static int64_t word_at(int64_t sample, int64_t t) {
 
 /* Number t of a field; behind the end of a sample what must not matter. */
 static float number(const char *field, int64_t s, int64_t t, bool has_pairs) {
-    const extents *of = &there[s];
+    const extents *of = &valid[s];
     if (strcmp(field, "source_length") == 0) return (float)of->source;
     if (strcmp(field, "target_length") == 0 || strcmp(field, "length") == 0)
         return (float)of->places;
@@ -95,8 +95,8 @@ static float number(const char *field, int64_t s, int64_t t, bool has_pairs) {
     if (strcmp(field, "places") == 0)
         return t < of->hidden && t < of->places ? (float)(of->places - 1 - t) : -1.0f;
     if (strcmp(field, "targets") == 0) {
-        bool is_there = has_pairs ? t < of->hidden && t < of->places : t < of->places;
-        return is_there ? (float)word_at(s, t + 1) : -1.0f;
+        bool is_present = has_pairs ? t < of->hidden && t < of->places : t < of->places;
+        return is_present ? (float)word_at(s, t + 1) : -1.0f;
     }
     if (strcmp(field, "segments") == 0) return (float)(t > 2);
     if (strcmp(field, "source") == 0) return (float)((s + 2 * t) % WORDS);
@@ -176,10 +176,10 @@ static double step(net *n, int64_t samples, bool learns) {
     double sum = 0;
     for (int k = 0; k < HU_LOSSES_MOST; k++) pass.row_gradient[k] = 1.0f;
     hu_run_round_parameters(n->run, 0, true);
-    hu_record_begin(n->run, 0);
+    hu_exponent_record_begin(n->run, 0);
     must(hu_run_forward(n->run, &pass, &source, &result));
     if (learns) must(hu_run_backward(n->run, &pass));
-    hu_record_end(n->run);
+    hu_exponent_record_end(n->run);
     for (int k = 0; k < n->graph->loss_count; k++) sum += result.stats[k][HU_LOSS_SUM];
     return sum;
 }
@@ -229,10 +229,10 @@ static void same_histograms(const net *a, const net *b) {
     for (hu_value_id v = 0; v < a->graph->value_count; v++) {
         hu_histogram x[2] = {{0}}, y[2] = {{0}};
         if (!is_counted(a, v) || a->graph->value[v].role == HU_VALUE_PARAMETER) continue;
-        hu_record_value(a->run, v, &x[0]);
-        hu_record_value(b->run, v, &y[0]);
-        hu_record_gradient(a->run, v, &x[1]);
-        hu_record_gradient(b->run, v, &y[1]);
+        hu_exponent_record_value(a->run, v, &x[0]);
+        hu_exponent_record_value(b->run, v, &y[0]);
+        hu_exponent_record_gradient(a->run, v, &x[1]);
+        hu_exponent_record_gradient(b->run, v, &y[1]);
         if (memcmp(x, y, sizeof x) != 0) fail_msg("histograms of %s", a->graph->value[v].name);
     }
 }
@@ -304,7 +304,7 @@ static void samples_count_what_they_count_alone(void **state) {
             step(&all, BATCH, true);
             declare(&sum, models[m], wide, &of[f]);
             for (int64_t s = 0; s < BATCH; s++) {
-                extents own = there[s];
+                extents own = valid[s];
                 if (own.source < 1) own.source = 1;
                 if (own.places < 1) own.places = 1;
                 if (own.hidden < 1) own.hidden = 1;
@@ -403,7 +403,7 @@ static void padding_is_zero(void **state) {
     for (int64_t s = 0; s < BATCH; s++)
         for (int64_t t = 0; t < wide.places * WORDS; t++) {
             float x = rows[s * wide.places * WORDS + t];
-            if (t >= there[s].places * WORDS && (x != 0 || signbit(x)))
+            if (t >= valid[s].places * WORDS && (x != 0 || signbit(x)))
                 fail_msg("sample %d, number %d: %g", (int)s, (int)t, (double)x);
         }
     drop(&n);

@@ -51,10 +51,10 @@ static hu_graph *networks(bool again) {
     hu_value_id real = apply(graph, &hu_op_linear, "real", "b.fc", &to_four, x);
     hu_value_id fake = shared(graph, "fake", "b.fc.weight", made);
     hu_value_id third = again ? shared(graph, "again", "b.fc.weight", made) : fake;
-    assert_int_equal(hu_graph_turn(graph, "b"), HU_OK);
+    assert_int_equal(hu_graph_phase(graph, "b"), HU_OK);
     loss(graph, "real.loss", real);
     loss(graph, "fake.loss", fake);
-    assert_int_equal(hu_graph_turn(graph, "a"), HU_OK);
+    assert_int_equal(hu_graph_phase(graph, "a"), HU_OK);
     loss(graph, "again.loss", third);
     return graph;
 }
@@ -66,16 +66,16 @@ static const hu_node *node_of(const hu_graph *graph, const char *name) {
     return NULL;
 }
 
-static void gradients_go_through_a_node_in_one_turn(void **state) {
+static void gradients_go_through_a_node_in_one_phase(void **state) {
     (void)state;
     hu_graph *graph = networks(true);
     assert_int_equal(hu_graph_finish(graph), HU_OK);
     const hu_node *a = node_of(graph, "a.fc"), *real = node_of(graph, "real");
     const hu_node *fake = node_of(graph, "fake"), *again = node_of(graph, "again");
-    assert_int_equal(a->turns, 3);
-    assert_int_equal(real->turns, 1);
-    assert_int_equal(fake->turns, 1);
-    assert_int_equal(again->turns, 2);
+    assert_int_equal(a->phases, 3);
+    assert_int_equal(real->phases, 1);
+    assert_int_equal(fake->phases, 1);
+    assert_int_equal(again->phases, 2);
     assert_true(a->learns_in == 1 && real->learns_in == 0 && again->learns_in == 1);
     assert_true(real->need_dparam[0] && fake->need_dparam[0] && a->need_dparam[0]);
     assert_false(again->need_dparam[0]); /* b does not learn in the turn of a */
@@ -86,7 +86,7 @@ static void gradients_go_through_a_node_in_one_turn(void **state) {
     assert_int_equal(hu_contribution_count(graph, weight), 2);
     assert_int_equal(hu_contribution_count(graph, made), 1);
     assert_int_equal(graph->use[hu_contribution_use(graph, made, 0)].node, again - graph->node);
-    assert_int_equal(graph->value[weight].turn, 0);
+    assert_int_equal(graph->value[weight].phase, 0);
     /* What a pass runs: all together, the turn of b, that of a, in which x is read again. */
     hu_value_id x = hu_graph_find(graph, "x");
     assert_true(hu_node_runs(again, 0) && !hu_node_runs(again, 1) && hu_node_runs(again, 2));
@@ -98,7 +98,7 @@ static void gradients_go_through_a_node_in_one_turn(void **state) {
     hu_graph_free(graph);
 }
 
-static void what_has_no_one_turn_is_refused(void **state) {
+static void what_has_no_one_phase_is_refused(void **state) {
     (void)state;
     hu_graph *graph = networks(false);
     says(hu_graph_finish(graph), "node 'fake': found gradients of the turns 'b' and 'a'");
@@ -110,13 +110,13 @@ static void what_has_no_one_turn_is_refused(void **state) {
     graph = networks(true);
     apply(graph, &hu_op_linear, "b.more", NULL, &to_four, 0);
     says(hu_graph_finish(graph), "'b.more.weight': no loss of the turn 'b' has a gradient by it");
-    says(hu_graph_turn(graph, ""), "found 0 characters");
-    says(hu_graph_turn(graph, "a name of many letters"), "found 22 characters");
-    assert_int_equal(hu_graph_turn(graph, "third"), HU_ERR_LIMIT);
+    says(hu_graph_phase(graph, ""), "found 0 characters");
+    says(hu_graph_phase(graph, "a name of many letters"), "found 22 characters");
+    assert_int_equal(hu_graph_phase(graph, "third"), HU_ERR_LIMIT);
     hu_graph_free(graph);
 }
 
-static void turns_come_before_their_losses(void **state) {
+static void phases_come_before_their_losses(void **state) {
     (void)state;
     const hu_shape four = {1, {4}};
     hu_graph *graph;
@@ -124,19 +124,19 @@ static void turns_come_before_their_losses(void **state) {
     assert_int_equal(hu_graph_create(&graph), HU_OK);
     assert_int_equal(hu_graph_input(graph, "x", &four, &x), HU_OK);
     loss(graph, "loss", apply(graph, &hu_op_linear, "a.fc", NULL, &to_four, x));
-    says(hu_graph_turn(graph, "a"), "found a loss that belongs to no turn");
+    says(hu_graph_phase(graph, "a"), "found a loss that belongs to no turn");
     hu_graph_free(graph);
     assert_int_equal(hu_graph_create(&graph), HU_OK);
-    assert_int_equal(hu_graph_turn(graph, "a"), HU_OK);
-    says(hu_graph_turn(graph, "a"), "two turns are called 'a'");
+    assert_int_equal(hu_graph_phase(graph, "a"), HU_OK);
+    says(hu_graph_phase(graph, "a"), "two turns are called 'a'");
     hu_graph_free(graph);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_go_through_a_node_in_one_turn),
-        cmocka_unit_test(what_has_no_one_turn_is_refused),
-        cmocka_unit_test(turns_come_before_their_losses),
+        cmocka_unit_test(gradients_go_through_a_node_in_one_phase),
+        cmocka_unit_test(what_has_no_one_phase_is_refused),
+        cmocka_unit_test(phases_come_before_their_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

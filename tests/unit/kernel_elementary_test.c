@@ -239,10 +239,10 @@ static void softmax_by_definition(int64_t rows, int64_t width, const int64_t *se
             if ((double)row[c] > most || row[c] != row[c]) most = (double)row[c];
         for (int64_t c = 0; c < seen[r]; c++) sum += hu_exp((double)row[c] - most);
         for (int64_t c = 0; c < width; c++) {
-            bool is_there = c < seen[r];
-            float y = is_there ? (float)(hu_exp((double)row[c] - most) / sum) : 0.0f;
+            bool is_present = c < seen[r];
+            float y = is_present ? (float)(hu_exp((double)row[c] - most) / sum) : 0.0f;
             expected32[r * width + c] = y;
-            along += is_there ? (double)y * (double)dy[c] : 0.0;
+            along += is_present ? (double)y * (double)dy[c] : 0.0;
         }
         for (int64_t c = 0; c < width; c++) {
             double y = (double)expected32[r * width + c];

@@ -58,15 +58,15 @@ static void rows_that_are_no_boxes(void **state) {
     (void)state;
     static const struct {
         float row[HU_BOX_NUMBERS];
-        bool is_there, is_sound;
+        bool is_present, is_sound;
     } table[] = {{{0, 0, 1, 1, 0}, true, true},         {{0, 0, 1, 1, 2}, true, true},
                  {{0, 0, 0, 0, -1}, false, true},       {{0, 0, 1, 1, 3}, true, false},
                  {{0, 0, 1, 1, 0.5f}, true, false},     {{0, 0, 0, 1, 0}, true, false},
                  {{0, 1, 1, 0.5f, 0}, true, false},     {{NAN, 0, 1, 1, 0}, true, false},
                  {{0, 0, INFINITY, 1, 0}, true, false}, {{0, 0, 1, 1, NAN}, true, false}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        assert_int_equal(hu_box_is_there(table[i].row), table[i].is_there);
-        if (table[i].is_there)
+        assert_int_equal(hu_box_is_valid(table[i].row), table[i].is_present);
+        if (table[i].is_present)
             assert_int_equal(hu_box_is_sound(table[i].row, 3), table[i].is_sound);
     }
 }

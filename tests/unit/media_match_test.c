@@ -170,12 +170,12 @@ static void mining_takes_the_largest_losses(void **state) {
         key.step = (uint64_t)wanted;
         for (uint32_t i = 0; i < COUNT; i++) {
             float loss = (float)(hu_random_word(&key, i) % 16) / 8; /* with equal ones */
-            sorted[i] = keys[COUNT - 1 - i] = hu_mine_key(loss, i);
+            sorted[i] = keys[COUNT - 1 - i] = hu_hard_negative_key(loss, i);
             found[i] = expected[i] = HU_UNMATCHED;
         }
         qsort(sorted, COUNT, sizeof *sorted, by_key);
         for (int64_t i = 0; i < wanted; i++) expected[(uint32_t)sorted[i]] = HU_MINED;
-        hu_mine(keys, COUNT, wanted, found);
+        hu_hard_negatives(keys, COUNT, wanted, found);
         assert_memory_equal(found, expected, sizeof found);
     }
 }
@@ -184,10 +184,10 @@ static void keys_are_in_the_order_of_losses(void **state) {
     (void)state;
     static const float falling[] = {NAN, INFINITY, 1e30f, 2.0f, 1.0f, 1e-40f, 0.0f};
     for (size_t i = 0; i + 1 < sizeof falling / sizeof *falling; i++)
-        assert_true(hu_mine_key(falling[i], 9) < hu_mine_key(falling[i + 1], 3));
-    assert_true(hu_mine_key(1.0f, 3) < hu_mine_key(1.0f, 4));
-    assert_true(hu_mine_key(-0.0f, 3) == hu_mine_key(0.0f, 3));
-    assert_true(hu_mine_key(-NAN, 3) < hu_mine_key(INFINITY, 3));
+        assert_true(hu_hard_negative_key(falling[i], 9) < hu_hard_negative_key(falling[i + 1], 3));
+    assert_true(hu_hard_negative_key(1.0f, 3) < hu_hard_negative_key(1.0f, 4));
+    assert_true(hu_hard_negative_key(-0.0f, 3) == hu_hard_negative_key(0.0f, 3));
+    assert_true(hu_hard_negative_key(-NAN, 3) < hu_hard_negative_key(INFINITY, 3));
 }
 
 /* ---- suppression ---- */
@@ -241,7 +241,7 @@ static void the_best_boxes_stay(void **state) {
         assert_int_equal(c.count, most);
         for (int64_t i = 0; i < c.count; i++) c.list[i].box = said[c.list[i].index].box;
         int64_t expected = plain_suppress(said, most, 0.45, kept);
-        assert_int_equal(hu_candidates_suppress(&c, 0.45), expected);
+        assert_int_equal(hu_candidates_nms(&c, 0.45), expected);
         for (int64_t i = 0; i < expected; i++) {
             assert_int_equal(c.list[i].index, kept[i].index);
             assert_true(c.list[i].score == kept[i].score);
@@ -254,8 +254,8 @@ static void equal_to_the_threshold_is_kept(void **state) {
     (void)state;
     hu_candidate list[2] = {{0.9, 0, {0, 0, 2, 1}}, {0.8, 1, {0, 0, 1, 1}}};
     hu_nms_candidates c = {list, 2, 2};
-    assert_int_equal(hu_candidates_suppress(&c, 0.5), 2);
-    assert_int_equal(hu_candidates_suppress(&c, 0.499), 1);
+    assert_int_equal(hu_candidates_nms(&c, 0.5), 2);
+    assert_int_equal(hu_candidates_nms(&c, 0.499), 1);
     hu_nms_candidates none = {list, 0, 0};
     hu_candidates_add(&none, 1.0, 0);
     hu_candidates_sort(&none);

@@ -17,13 +17,13 @@ static void rows_are_pixels(void **state) {
     (void)state;
     const hu_box box = {0.25, 0.5, 0.75, 1.0};
     float row[HU_REGION_NUMBERS];
-    hu_region_write(&box, picture, row);
+    hu_roi_write(&box, picture, row);
     assert_true(row[0] == 40 && row[1] == 60 && row[2] == 120 && row[3] == 120);
-    assert_true(hu_region_is_there(row));
-    hu_box back = hu_region_box(row, picture);
+    assert_true(hu_roi_is_valid(row));
+    hu_box back = hu_roi_box(row, picture);
     assert_memory_equal(&back, &box, sizeof back);
     static const float none[][HU_REGION_NUMBERS] = {{0, 0, 0, 0}, {4, 4, 4, 9}, {4, 9, 7, 9}};
-    for (int i = 0; i < 3; i++) assert_false(hu_region_is_there(none[i]));
+    for (int i = 0; i < 3; i++) assert_false(hu_roi_is_valid(none[i]));
 }
 
 static double share(const hu_random_key *key, uint64_t i) {
@@ -37,7 +37,7 @@ static void draw(uint64_t number, float rows[MOST][HU_BOX_NUMBERS], float *regio
         double x = share(&key, 5 * i) / 2, y = share(&key, 5 * i + 1) / 2;
         hu_box box = {x, y, x + 0.25 + share(&key, 5 * i + 2) / 2, y + 0.5};
         if (i == MOST) {
-            hu_region_write(&box, picture, region);
+            hu_roi_write(&box, picture, region);
             break;
         }
         const float row[] = {(float)box.x1, (float)box.y1, (float)box.x2, (float)box.y2,
@@ -55,7 +55,7 @@ static void a_region_shows_the_box_that_it_overlaps_most(void **state) {
         double iou[MOST], most = 0, found;
         int64_t expected = HU_UNMATCHED;
         draw(k, rows, region);
-        hu_box box = hu_region_box(region, picture);
+        hu_box box = hu_roi_box(region, picture);
         for (int i = 0; i < MOST; i++) {
             hu_box truth = hu_box_of_row(rows[i]);
             iou[i] = rows[i][HU_BOX_CLASS] < 0 ? 0 : hu_box_iou(&box, &truth);
@@ -70,7 +70,7 @@ static void a_region_shows_the_box_that_it_overlaps_most(void **state) {
         hu_truths_read(rows[0], MOST, &truths);
         assert_int_equal(hu_match_box(&truths, &box, &found), expected);
         assert_true(found == most);
-        int64_t match = hu_region_match(region, picture, &truths);
+        int64_t match = hu_roi_match(region, picture, &truths);
         assert_int_equal(match, most >= 0.5 ? expected : HU_UNMATCHED);
         shown += match >= 0;
     }

@@ -524,10 +524,10 @@ static void adversaries(void **state) {
         assert_int_equal(hu_model_choose(rows[i].name, NULL, NULL, &data, &choice), HU_OK);
         hu_model_options options = {.name = rows[i].name, .width = 1, .choice = &choice};
         assert_int_equal(hu_model_build(&options, &graph), HU_OK);
-        assert_int_equal(graph->turn_count, 2);
+        assert_int_equal(graph->phase_count, 2);
         for (int t = 0; t < 2; t++) {
-            assert_int_equal(hu_graph_turn_parameters(graph, t), rows[i].parameters[t]);
-            assert_int_equal(hu_graph_turn_macs(graph, t), rows[i].macs[t]);
+            assert_int_equal(hu_graph_phase_parameters(graph, t), rows[i].parameters[t]);
+            assert_int_equal(hu_graph_phase_macs(graph, t), rows[i].macs[t]);
         }
         assert_int_equal(hu_graph_parameters(graph), rows[i].parameters[0] + rows[i].parameters[1]);
         assert_int_equal(hu_graph_macs(graph), rows[i].macs[0] + rows[i].macs[1]);

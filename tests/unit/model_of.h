@@ -77,11 +77,11 @@ static inline hu_graph *model_sized(const char *name, double width, const hu_sha
         snprintf(field->name, sizeof field->name, "%s", names[f]);
     }
     const hu_model *model;
-    bool is_there = hu_model_find(name, &model) == HU_OK;
-    if (is_there && strcmp(model->task, "translate") == 0) data = sentences(classes, classes);
-    bool reads_text =
-        is_there && (strcmp(model->task, "language") == 0 || strcmp(model->task, "pretrain") == 0);
-    if (is_there && strcmp(model->task, "transcribe") == 0) {
+    bool is_present = hu_model_find(name, &model) == HU_OK;
+    if (is_present && strcmp(model->task, "translate") == 0) data = sentences(classes, classes);
+    bool reads_text = is_present && (strcmp(model->task, "language") == 0 ||
+                                     strcmp(model->task, "pretrain") == 0);
+    if (is_present && strcmp(model->task, "transcribe") == 0) {
         data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
         data.field[HU_FIELD_LABEL].extent[0] = 3;
     }

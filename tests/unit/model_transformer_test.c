@@ -119,7 +119,7 @@ static void lengths_and_dropout_reach_attention(void **state) {
         assert_int_equal(node->n_in, i == 1 ? 2 : 3);
         assert_string_equal(b.graph->value[node->in[node->n_in - 1]].name, "lengths");
     }
-    const hu_sight_attrs *sight = node_of(&b, "attn.context")->attrs;
+    const hu_attention_mask_attrs *sight = node_of(&b, "attn.context")->attrs;
     assert_true(sight->is_causal && sight->lengths_too);
     reads(&b, "attn.context", 0, "attn.drop");
     reads(&b, "add1", 1, "drop1");

@@ -26,21 +26,21 @@ static void sources_come_first(void **state) {
     (void)state;
     for (int m = 0; m < hu_model_count; m++) {
         hu_graph *graph = build(hu_model_table[m].name);
-        hu_walk walk;
+        hu_tensor_order walk;
         uint32_t source[ROOM];
-        assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
+        assert_int_equal(hu_tensor_order_create(graph, 0, &walk), HU_OK);
         assert_true(walk.count > graph->node_count);
         for (uint32_t i = 0; i < walk.count; i++) {
             hu_tensor tensor = walk.tensor[i];
             assert_int_equal(walk.place[tensor.kind][tensor.value], i);
-            uint32_t count = hu_walk_sources(&walk, i, ROOM, source);
+            uint32_t count = hu_tensor_order_sources(&walk, i, ROOM, source);
             assert_true(count <= ROOM);
             for (uint32_t s = 0; s < count; s++)
                 if (source[s] >= i)
                     fail_msg("%s: %s, kind %d, is made of a later tensor", hu_model_table[m].name,
                              graph->value[tensor.value].name, (int)tensor.kind);
         }
-        hu_walk_free(&walk);
+        hu_tensor_order_free(&walk);
         hu_graph_free(graph);
     }
 }
@@ -49,8 +49,8 @@ static void sources_come_first(void **state) {
 static void all_tensors_are_walked(void **state) {
     (void)state;
     hu_graph *graph = build("resnet20");
-    hu_walk walk;
-    assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
+    hu_tensor_order walk;
+    assert_int_equal(hu_tensor_order_create(graph, 0, &walk), HU_OK);
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         assert_true(walk.place[HU_TENSOR_VALUE][v] != HU_NONE);
@@ -58,13 +58,13 @@ static void all_tensors_are_walked(void **state) {
                             (value->role == HU_VALUE_ACTIVATION && value->use_count > 0);
         assert_int_equal(walk.place[HU_TENSOR_GRADIENT][v] != HU_NONE, has_gradient);
     }
-    hu_walk_free(&walk);
+    hu_tensor_order_free(&walk);
     hu_graph_free(graph);
 }
 
-static bool is_source(const hu_walk *walk, uint32_t place, const char *name) {
+static bool is_source(const hu_tensor_order *walk, uint32_t place, const char *name) {
     char found[HU_TENSOR_NAME_BYTES];
-    uint32_t source[ROOM], count = hu_walk_sources(walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_tensor_order_sources(walk, place, ROOM, source);
     for (uint32_t s = 0; s < count; s++) {
         hu_tensor_name(walk->graph, walk->tensor[source[s]], found);
         if (strcmp(found, name) == 0) return true;
@@ -72,7 +72,7 @@ static bool is_source(const hu_walk *walk, uint32_t place, const char *name) {
     return false;
 }
 
-static uint32_t place_of(const hu_walk *walk, hu_tensor_kind kind, const char *name) {
+static uint32_t place_of(const hu_tensor_order *walk, hu_tensor_kind kind, const char *name) {
     uint32_t place = walk->place[kind][hu_graph_find(walk->graph, name)];
     assert_true(place != HU_NONE);
     return place;
@@ -81,12 +81,12 @@ static uint32_t place_of(const hu_walk *walk, hu_tensor_kind kind, const char *n
 static void sources_are_those_of_the_graph(void **state) {
     (void)state;
     hu_graph *graph = build("resnet20");
-    hu_walk walk;
-    assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
+    hu_tensor_order walk;
+    assert_int_equal(hu_tensor_order_create(graph, 0, &walk), HU_OK);
     uint32_t out = place_of(&walk, HU_TENSOR_VALUE, "layer2.0.conv1.out");
     assert_true(is_source(&walk, out, "layer1.2.relu2.out"));
     assert_true(is_source(&walk, out, "layer2.0.conv1.weight"));
-    assert_int_equal(hu_walk_sources(&walk, out, 0, NULL), 2);
+    assert_int_equal(hu_tensor_order_sources(&walk, out, 0, NULL), 2);
     /* The fork before layer2: both branches bring a gradient. */
     uint32_t fork = place_of(&walk, HU_TENSOR_GRADIENT, "layer1.2.relu2.out");
     assert_true(is_source(&walk, fork, "layer2.0.conv1.out.grad"));
@@ -98,8 +98,9 @@ static void sources_are_those_of_the_graph(void **state) {
     assert_true(is_source(&walk, weight, "input"));
     uint32_t running = place_of(&walk, HU_TENSOR_VALUE, "bn1.running_var");
     assert_true(is_source(&walk, running, "conv1.out"));
-    assert_int_equal(hu_walk_sources(&walk, place_of(&walk, HU_TENSOR_VALUE, "input"), 0, NULL), 0);
-    hu_walk_free(&walk);
+    assert_int_equal(
+        hu_tensor_order_sources(&walk, place_of(&walk, HU_TENSOR_VALUE, "input"), 0, NULL), 0);
+    hu_tensor_order_free(&walk);
     hu_graph_free(graph);
 }
 

@@ -3,7 +3,8 @@
 #include "op/attention.h"
 #include "op_drive.h"
 
-static const hu_sight_attrs plain = {false, false}, causal = {true, false}, own = {false, true};
+static const hu_attention_mask_attrs plain = {false, false}, causal = {true, false},
+                                     own = {false, true};
 
 static hu_status shape_of(const hu_op *op, const void *attrs, int n_in, const hu_shape *in) {
     hu_shape out[HU_MAX_OUTPUTS];

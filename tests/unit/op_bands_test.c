@@ -190,9 +190,9 @@ static void layers_take_the_rows_of_their_band(void **state) {
         d.need_din[1] = false;
         d.training = training;
         for (int r = 0; r < ALL; r++) {
-            bool is_there = word_of(r) >= 2 && word_of(r) < 6;
+            bool is_present = word_of(r) >= 2 && word_of(r) < 6;
             d.in[1][r] = (float)word_of(r);
-            for (int i = 0; training && !is_there && i < 4; i++) plain.dout[0][r * 4 + i] = 0;
+            for (int i = 0; training && !is_present && i < 4; i++) plain.dout[0][r * 4 + i] = 0;
         }
         memcpy(plain.param[0], d.param[0], 4 * C * sizeof(float));
         drive_forward(&d);
@@ -201,10 +201,10 @@ static void layers_take_the_rows_of_their_band(void **state) {
         drive_backward(&plain);
         int64_t absent = 0;
         for (int r = 0; r < ALL; r++) {
-            bool is_there = !training || (word_of(r) >= 2 && word_of(r) < 6);
+            bool is_present = !training || (word_of(r) >= 2 && word_of(r) < 6);
             static const float zeros[4];
-            absent += is_there ? 0 : 4;
-            assert_memory_equal(d.out[0] + r * 4, is_there ? plain.out[0] + r * 4 : zeros, 16);
+            absent += is_present ? 0 : 4;
+            assert_memory_equal(d.out[0] + r * 4, is_present ? plain.out[0] + r * 4 : zeros, 16);
             for (int c = 0; c < C; c++) assert_true(d.din[0][r * C + c] == plain.din[0][r * C + c]);
         }
         const float *given[2] = {NULL, d.in[1]};
@@ -231,12 +231,12 @@ static void tables_hold_the_words_of_their_band(void **state) {
     drive_backward(&d);
     for (int r = 0; r < ALL; r++) {
         int row = r * r % WORDS - 2;
-        bool is_there = row >= 0 && row < 4;
-        absent += is_there ? 0 : C;
+        bool is_present = row >= 0 && row < 4;
+        absent += is_present ? 0 : C;
         for (int c = 0; c < C; c++) {
-            float made = is_there ? 2.0f * d.param[0][row * C + c] : 0.0f;
+            float made = is_present ? 2.0f * d.param[0][row * C + c] : 0.0f;
             assert_memory_equal(&d.out[0][r * C + c], &made, sizeof made);
-            if (is_there) sum[row][c] += 2.0f * d.dout[0][r * C + c];
+            if (is_present) sum[row][c] += 2.0f * d.dout[0][r * C + c];
         }
     }
     const float *given[1] = {d.in[0]};

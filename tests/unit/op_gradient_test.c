@@ -176,7 +176,8 @@ static const hu_linear_attrs rows_back = {.out_features = 5, .transposed = true,
 static const hu_scores_attrs scores = {.heads = 2, .factor = 1.0f};
 static const hu_scores_attrs causal_scores = {3, 0.5f, {true, false}};
 static const hu_scores_attrs own_scores = {2, 0.25f, {false, true}};
-static const hu_sight_attrs all = {false, false}, causal = {true, false}, own = {true, true};
+static const hu_attention_mask_attrs all = {false, false}, causal = {true, false},
+                                     own = {true, true};
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
 static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
 static const hu_clipped_relu_attrs clipped = {.limit = 0.3f};

@@ -19,7 +19,7 @@ static void open_mixed(drive *d, const hu_row_loss_attrs *attrs) {
 }
 
 /* -log of the share of class c. */
-static double surprise(const float *x, int c) {
+static double token_loss(const float *x, int c) {
     double sum = 0.0;
     for (int k = 0; k < CLASSES; k++) sum += exp((double)x[k]);
     return log(sum) - (double)x[c];
@@ -38,8 +38,8 @@ static void losses_are_weighted(void **unused) {
         for (int c = 0; c < CLASSES; c++) {
             double wanted = (1.0 - w) * (c == s % CLASSES) + w * (c == (3 * s + 1) % CLASSES);
             wanted = (1.0 - smooth) * wanted + smooth / CLASSES;
-            loss += wanted * surprise(x, c);
-            double slope = (double)d.dout[0][s] * (exp(-surprise(x, c)) - wanted);
+            loss += wanted * token_loss(x, c);
+            double slope = (double)d.dout[0][s] * (exp(-token_loss(x, c)) - wanted);
             assert_true(fabs((double)dx[c] - (s == 5 ? 0.0 : slope)) <
                         1e-6 * fabs((double)d.dout[0][s]) + 1e-9);
         }

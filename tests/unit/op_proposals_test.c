@@ -72,7 +72,7 @@ static int plain_proposals(const float *x, float *rows, int *small) {
     }
     int kept = plain_suppress(list, sized, 0.7);
     for (int i = 0; i < kept && i < AFTER; i++)
-        hu_region_write(&list[i].box, attrs.picture, rows + 4 * i);
+        hu_roi_write(&list[i].box, attrs.picture, rows + 4 * i);
     return kept < AFTER ? kept : AFTER;
 }
 
@@ -122,10 +122,10 @@ static seen plain_regions(const drive *d, int s, bool training, float *out) {
         const float *box = boxes + (i - AFTER) * HU_BOX_NUMBERS;
         bool is_box = i >= AFTER && box[4] >= 0 && box[2] > box[0];
         hu_box at = i < AFTER ? (hu_box){0} : hu_box_of_row(box);
-        if (i >= AFTER) hu_region_write(&at, attrs.picture, rows + 4 * i);
+        if (i >= AFTER) hu_roi_write(&at, attrs.picture, rows + 4 * i);
         kind[i] = -1;
         if (i < found.kept || is_box)
-            kind[i] = hu_region_match(rows + 4 * i, attrs.picture, &truths) >= 0;
+            kind[i] = hu_roi_match(rows + 4 * i, attrs.picture, &truths) >= 0;
     }
     found.things = first_lots(d, s, kind, 1, REGIONS / 4, rows, out);
     found.others = first_lots(d, s, kind, 0, REGIONS - found.things, rows, out + 4 * found.things);
@@ -191,9 +191,9 @@ static void without_proposals_the_boxes_are_left(void **unused) {
     open_node(&d, &attrs);
     for (int64_t i = 0; i < drive_in_elements(&d, 0); i++) d.in[0][i] = NAN;
     drive_forward(&d);
-    int there = 0;
-    for (int r = 0; r < REGIONS; r++) there += hu_region_is_there(d.out[0] + 4 * r);
-    assert_int_equal(there, MOST);
+    int valid = 0;
+    for (int r = 0; r < REGIONS; r++) valid += hu_roi_is_valid(d.out[0] + 4 * r);
+    assert_int_equal(valid, MOST);
     d.training = false;
     drive_forward(&d);
     for (int64_t i = 0; i < drive_out_elements(&d, 0); i++) assert_true(d.out[0][i] == 0.0f);

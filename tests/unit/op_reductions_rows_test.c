@@ -253,7 +253,7 @@ static void log_softmax_is_the_page(void **state) {
 
 static void attention_weights_are_the_page(void **state) {
     enum { HEADS = 2, T = 19 };
-    const hu_sight_attrs causal = {.is_causal = true};
+    const hu_attention_mask_attrs causal = {.is_causal = true};
     hu_shape in = DRIVE_SHAPE(HEADS, T, T);
     drive d;
     (void)state;

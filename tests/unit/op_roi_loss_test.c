@@ -30,7 +30,7 @@ static void open_loss(drive *d) {
             float *region = d->in[2] + (s * REGIONS + r) * HU_REGION_NUMBERS;
             if (r == 3) continue;
             hu_box box = hu_box_of_row(boxes[s == 3 ? 0 : s][r % MOST]);
-            hu_region_write(&box, attrs.picture, region);
+            hu_roi_write(&box, attrs.picture, region);
             for (int k = 0; k < HU_REGION_NUMBERS; k++) region[k] += away[r][k];
         }
 }

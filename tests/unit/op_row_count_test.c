@@ -9,10 +9,10 @@ enum { ROWS = 7, BINS = 3, BATCH = 9, CHUNK = 4 };
 
 static const hu_batch_norm_attrs norm = {.epsilon = 1e-5f, .momentum = 0.1f};
 static const float lengths[BATCH] = {7, 1, 0, 4, 9, 3.5f, -2, NAN, 6};
-static const int there[BATCH] = {7, 1, 0, 4, 7, 3, 0, 0, 6};
+static const int valid[BATCH] = {7, 1, 0, 4, 7, 3, 0, 0, 6};
 
-static bool is_there(int64_t i, int64_t per_row) {
-    return i / per_row % ROWS < there[i / (per_row * ROWS)];
+static bool is_present(int64_t i, int64_t per_row) {
+    return i / per_row % ROWS < valid[i / (per_row * ROWS)];
 }
 
 static void open_norm(drive *d, int64_t channels, int64_t chunk) {
@@ -24,7 +24,7 @@ static void open_norm(drive *d, int64_t channels, int64_t chunk) {
 /* What is not there is NaN, in the input and in the gradient: nobody may read it. */
 static void spoil(drive *d, int64_t per_row) {
     for (int64_t i = 0; i < drive_in_elements(d, 0); i++)
-        if (!is_there(i, per_row)) d->in[0][i] = d->dout[0][i] = NAN;
+        if (!is_present(i, per_row)) d->in[0][i] = d->dout[0][i] = NAN;
 }
 
 /* y and dx of a channel by the definition, in double, over the rows that are there. */
@@ -32,14 +32,14 @@ static void check_channel(const drive *d, int64_t channels, int64_t c) {
     double n = 0, mean = 0, variance = 0, sum = 0, product = 0;
     int64_t per_row = BINS * channels, end = drive_in_elements(d, 0);
     for (int64_t i = c; i < end; i += channels)
-        if (is_there(i, per_row)) n++, mean += (double)d->in[0][i];
+        if (is_present(i, per_row)) n++, mean += (double)d->in[0][i];
     mean /= n;
     for (int64_t i = c; i < end; i += channels)
-        if (is_there(i, per_row))
+        if (is_present(i, per_row))
             variance += ((double)d->in[0][i] - mean) * ((double)d->in[0][i] - mean) / n;
     double invstd = 1 / sqrt(variance + 1e-5);
     for (int64_t i = c; i < end; i += channels)
-        if (is_there(i, per_row)) {
+        if (is_present(i, per_row)) {
             sum += (double)d->dout[0][i];
             product += (double)d->dout[0][i] * ((double)d->in[0][i] - mean) * invstd;
         }
@@ -51,10 +51,10 @@ static void check_channel(const drive *d, int64_t channels, int64_t c) {
         double y = hat * (double)d->param[0][c] + (double)d->param[1][c];
         double dx =
             (double)d->param[0][c] * invstd * ((double)d->dout[0][i] - sum / n - hat * product / n);
-        if (!is_there(i, per_row)) y = dx = 0;
+        if (!is_present(i, per_row)) y = dx = 0;
         assert_true(fabs((double)d->out[0][i] - y) <= 2e-6 * (1 + fabs(y)));
         assert_true(fabs((double)d->din[0][i] - dx) <= 2e-6 * (1 + fabs(dx)));
-        if (!is_there(i, per_row)) assert_true(d->out[0][i] == 0 && d->din[0][i] == 0);
+        if (!is_present(i, per_row)) assert_true(d->out[0][i] == 0 && d->din[0][i] == 0);
     }
 }
 
@@ -182,7 +182,7 @@ static void row_convolutions_follow_the_definition(void **unused) {
         drive_backward(&d);
         for (int64_t i = 0; i < drive_in_elements(&d, 0); i++) {
             int64_t t = i / CHANNELS % ROWS, c = i % CHANNELS,
-                    left = there[i / CHANNELS / ROWS] - t;
+                    left = valid[i / CHANNELS / ROWS] - t;
             double y = 0, dx = 0;
             for (int64_t k = 0; k < context && k < left; k++)
                 y += (double)d.param[0][k * CHANNELS + c] * (double)d.in[0][i + k * CHANNELS];
@@ -193,7 +193,7 @@ static void row_convolutions_follow_the_definition(void **unused) {
         for (int64_t j = 0; j < context * CHANNELS; j++) {
             double dw = 0;
             for (int64_t i = j % CHANNELS; i < drive_in_elements(&d, 0); i += CHANNELS)
-                if (i / CHANNELS % ROWS + j / CHANNELS < there[i / CHANNELS / ROWS])
+                if (i / CHANNELS % ROWS + j / CHANNELS < valid[i / CHANNELS / ROWS])
                     dw += (double)d.dout[0][i] * (double)d.in[0][i + j / CHANNELS * CHANNELS];
             assert_true(fabs((double)d.dparam[0][j] - dw) < 1e-5);
         }

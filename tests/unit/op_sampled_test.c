@@ -215,9 +215,9 @@ static void losses_are_those_of_the_classes_that_are_there(void **unused) {
     for (int64_t s = 0; s < BATCH; s++) {
         double sum = 0.0;
         for (int64_t r = s * ROWS; r < (s + 1) * ROWS; r++) {
-            bool is_there = target_of(r) >= 0.0f;
-            units += is_there;
-            if (is_there) sum += loss_of_row(&d, r);
+            bool is_present = target_of(r) >= 0.0f;
+            units += is_present;
+            if (is_present) sum += loss_of_row(&d, r);
             for (int64_t c = 0; c < SCORES; c++)
                 if (class_at(r, c) < 0) assert_true(d.din[0][r * SCORES + c] == 0.0f);
         }

@@ -19,7 +19,7 @@ enum { GUARD = 64, BYTE = 0x5a };
 
 typedef struct heads_case {
     hu_heads heads;
-    hu_heads_there there;
+    hu_heads_valid valid;
 } heads_case;
 
 static const heads_case cases[] = {
@@ -66,7 +66,7 @@ static void arrays_free(arrays *a) {
 }
 
 static bool sees(const heads_case *c, int64_t t, int64_t s) {
-    return t < c->there.rows && s < c->there.keys && (!c->heads.is_causal || s <= t);
+    return t < c->valid.rows && s < c->valid.keys && (!c->heads.is_causal || s <= t);
 }
 
 /* The factors of one sum in the order of its terms; gives how many these are. */
@@ -147,7 +147,7 @@ static void compute(const heads_case *c, const arrays *a, hu_heads_form form,
     hu_heads_call call = {.first = factors[form][0],
                           .second = factors[form][1],
                           .result = result,
-                          .there = c->there,
+                          .valid = c->valid,
                           .accumulator = accumulator,
                           .counts = counts,
                           .scratch = scratch};
@@ -256,7 +256,7 @@ static void pairs_are_counted(void **unused) {
         int64_t seen = 0;
         for (int64_t t = 0; t < cases[k].heads.rows; t++)
             for (int64_t s = 0; s < cases[k].heads.keys; s++) seen += sees(&cases[k], t, s);
-        assert_int_equal(hu_heads_pairs_seen(&cases[k].heads, cases[k].there), seen);
+        assert_int_equal(hu_heads_pairs_seen(&cases[k].heads, cases[k].valid), seen);
     }
 }
 

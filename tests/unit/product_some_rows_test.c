@@ -21,7 +21,7 @@ typedef struct arrays {
     float y[ROWS * OUT], dx[ROWS * IN], dw[OUT * IN];
     float some_x[ROWS * IN], some_dy[ROWS * OUT];
     float some_y[ROWS * OUT], some_dx[ROWS * IN], some_dw[OUT * IN];
-    int64_t there, place[ROWS];
+    int64_t valid, place[ROWS];
 } arrays;
 
 static void draw(float *x, int64_t count, uint64_t stream) {
@@ -44,11 +44,11 @@ static void fill(arrays *a) {
     for (int64_t r = 0; r < ROWS; r++) {
         a->ids[r] = id_of(r);
         if (a->ids[r] < FIRST || a->ids[r] >= LAST) continue;
-        memcpy(a->some_x + a->there * IN, a->x + r * IN, IN * sizeof(float));
-        memcpy(a->some_dy + a->there * OUT, a->dy + r * OUT, OUT * sizeof(float));
-        a->place[a->there++] = r;
+        memcpy(a->some_x + a->valid * IN, a->x + r * IN, IN * sizeof(float));
+        memcpy(a->some_dy + a->valid * OUT, a->dy + r * OUT, OUT * sizeof(float));
+        a->place[a->valid++] = r;
     }
-    assert_true(a->there > 2 * HU_SOME_ROWS && a->there < ROWS);
+    assert_true(a->valid > 2 * HU_SOME_ROWS && a->valid < ROWS);
 }
 
 static hu_product_facts facts_of(bool transposed, const hu_accumulation *accumulation) {
@@ -123,14 +123,14 @@ static void same_rows(const arrays *a) {
     static const float zeros[OUT > IN ? OUT : IN];
     int64_t next = 0;
     for (int64_t r = 0; r < ROWS; r++) {
-        bool is_there = next < a->there && a->place[next] == r;
-        const float *y = is_there ? a->some_y + next * OUT : zeros;
-        const float *dx = is_there ? a->some_dx + next * IN : zeros;
+        bool is_present = next < a->valid && a->place[next] == r;
+        const float *y = is_present ? a->some_y + next * OUT : zeros;
+        const float *dx = is_present ? a->some_dx + next * IN : zeros;
         assert_memory_equal(a->y + r * OUT, y, OUT * sizeof(float));
         assert_memory_equal(a->dx + r * IN, dx, IN * sizeof(float));
-        next += is_there;
+        next += is_present;
     }
-    assert_int_equal(next, a->there);
+    assert_int_equal(next, a->valid);
 }
 
 /* Forward and input gradient in calls of `step` rows; the weight gradient through all of them. */
@@ -169,7 +169,7 @@ static void in_float32(void **state) {
     for (int transposed = 0; transposed < 2; transposed++) {
         const hu_product_facts facts = facts_of(transposed, NULL);
         fill(&a);
-        expect(&a, &facts, 0, a.there);
+        expect(&a, &facts, 0, a.valid);
         run(&a, &facts, ROWS);
         same_rows(&a);
         assert_memory_equal(a.dw, a.some_dw, sizeof a.dw);
@@ -191,7 +191,7 @@ static void in_a_chosen_accumulator(void **state) {
         const hu_product_facts facts = facts_of(transposed, &chosen);
         static const int64_t steps[] = {ROWS, 150, 64, 7, 1};
         fill(&a);
-        expect(&a, &facts, 0, a.there);
+        expect(&a, &facts, 0, a.valid);
         for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
             run(&a, &facts, steps[k]);
             same_rows(&a);

@@ -28,7 +28,7 @@ static void *block(size_t bytes) {
     return made;
 }
 
-static int64_t there(int64_t s) {
+static int64_t valid(int64_t s) {
     return lengths[s] < ROWS ? (int64_t)lengths[s] : ROWS;
 }
 
@@ -38,7 +38,7 @@ static void fill(float *x, int64_t width, uint64_t stream) {
     for (int64_t r = 0; r < ALL; r++)
         for (int64_t i = 0; i < width; i++)
             x[r * width + i] =
-                r % ROWS < there(r / ROWS) ? hu_random_normal(&key, (uint64_t)(r * width + i)) : 0;
+                r % ROWS < valid(r / ROWS) ? hu_random_normal(&key, (uint64_t)(r * width + i)) : 0;
 }
 
 static void draw(arrays *a) {
@@ -53,7 +53,7 @@ static void draw(arrays *a) {
 static int64_t close_up(float *x, int64_t width) {
     int64_t count = 0;
     for (int64_t r = 0; r < ALL; r++)
-        if (r % ROWS < there(r / ROWS))
+        if (r % ROWS < valid(r / ROWS))
             memmove(x + count++ * width, x + r * width, (size_t)width * sizeof *x);
     return count;
 }
@@ -106,12 +106,12 @@ static void run(arrays *a, const hu_product_facts *facts, hu_product_role role, 
 /* Rows that are there are those of a run that has all; the others are as they were. */
 static void same_rows(const float *some, const float *all, int64_t width) {
     for (int64_t r = 0; r < ALL; r++) {
-        bool is_there = r % ROWS < there(r / ROWS);
+        bool is_present = r % ROWS < valid(r / ROWS);
         for (int64_t i = r * width; i < (r + 1) * width; i++) {
             uint32_t bits;
             memcpy(&bits, &some[i], sizeof bits);
-            if (!is_there) assert_true(bits == UINT32_MAX);
-            if (is_there) assert_memory_equal(&some[i], &all[i], sizeof some[i]);
+            if (!is_present) assert_true(bits == UINT32_MAX);
+            if (is_present) assert_memory_equal(&some[i], &all[i], sizeof some[i]);
         }
     }
 }

@@ -90,19 +90,19 @@ static void a_graph_is_read_as_it_was_written(void **state) {
     (void)state;
     for (int m = 0; m < hu_model_count; m++) {
         hu_graph *graph = build(hu_model_table[m].name), *read = write_and_read(graph);
-        hu_walk walk, again;
+        hu_tensor_order walk, again;
         assert_int_equal(graph->value_count, read->value_count);
         assert_int_equal(graph->node_count, read->node_count);
         assert_int_equal(graph->use_count, read->use_count);
         for (uint32_t v = 0; v < graph->value_count; v++)
             same_value(&graph->value[v], &read->value[v]);
         for (uint32_t n = 0; n < graph->node_count; n++) same_node(&graph->node[n], &read->node[n]);
-        assert_int_equal(hu_walk_create(graph, 0, &walk), HU_OK);
-        assert_int_equal(hu_walk_create(read, 0, &again), HU_OK);
+        assert_int_equal(hu_tensor_order_create(graph, 0, &walk), HU_OK);
+        assert_int_equal(hu_tensor_order_create(read, 0, &again), HU_OK);
         assert_int_equal(walk.count, again.count);
         assert_memory_equal(walk.tensor, again.tensor, walk.count * sizeof *walk.tensor);
-        hu_walk_free(&walk);
-        hu_walk_free(&again);
+        hu_tensor_order_free(&walk);
+        hu_tensor_order_free(&again);
         hu_graph_free(graph);
         hu_graph_free(read);
     }

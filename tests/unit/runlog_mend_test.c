@@ -44,7 +44,7 @@ static void expect(const char *name, const char *text) {
 
 static void mend(const hu_history_mark *mark, int64_t step) {
     note[0] = '\0';
-    if (hu_history_mend(folder, mark, step, note, sizeof note) != HU_OK)
+    if (hu_history_truncate(folder, mark, step, note, sizeof note) != HU_OK)
         fail_msg("%s", hu_last_error());
 }
 
@@ -190,7 +190,7 @@ static void missing_memory_is_told_and_leaks_nothing(void **state) {
     for (; st == HU_ERR_MEMORY; nth++) {
         put("numerics.jsonl", text, strlen(text));
         hu_memory_fail_at(nth);
-        st = hu_history_mend(folder, NULL, 5, note, sizeof note);
+        st = hu_history_truncate(folder, NULL, 5, note, sizeof note);
         hu_memory_fail_at(0);
         assert_int_equal(hu_memory_count().live_blocks, live);
         if (st == HU_ERR_MEMORY) continue;

@@ -20,9 +20,9 @@
 static bool recorded(const fixture *f, hu_tensor tensor, hu_histogram *x) {
     const hu_run *run = f->trainer->run;
     *x = (hu_histogram){0};
-    if (tensor.kind == HU_TENSOR_VALUE) return hu_record_value(run, tensor.value, x);
-    if (tensor.kind == HU_TENSOR_SUM) return hu_record_sum(run, tensor.value, x);
-    return hu_record_gradient(run, tensor.value, x);
+    if (tensor.kind == HU_TENSOR_VALUE) return hu_exponent_record_value(run, tensor.value, x);
+    if (tensor.kind == HU_TENSOR_SUM) return hu_exponent_record_sum(run, tensor.value, x);
+    return hu_exponent_record_gradient(run, tensor.value, x);
 }
 
 /* A histogram says the same of a rounded tensor as the counts of its rounding. */
@@ -111,12 +111,12 @@ static void float32_trainings_are_recorded(void **state) {
     for (uint32_t i = 0; i < f.trainer->walk.count; i++) {
         hu_tensor tensor = f.trainer->walk.tensor[i];
         const hu_value_info *value = &f.trainer->graph->value[tensor.value];
-        bool is_there = recorded(&f, tensor, &x);
+        bool is_present = recorded(&f, tensor, &x);
         if (tensor.kind == HU_TENSOR_SUM ||
             f.trainer->graph->value[tensor.value].role == HU_VALUE_TARGET)
             continue;
         if (value->role == HU_VALUE_BUFFER) continue;
-        if (!is_there) fail_msg("%s, kind %d: not recorded", value->name, (int)tensor.kind);
+        if (!is_present) fail_msg("%s, kind %d: not recorded", value->name, (int)tensor.kind);
         bool is_whole = value->role == HU_VALUE_PARAMETER;
         assert_int_equal(x.elements, (uint64_t)value->elements * (is_whole ? 1 : BATCH));
     }
@@ -131,10 +131,10 @@ static char folder[64];
 
 static const char *in_folder(const char *name) {
     static char path[2][128];
-    static int turn;
-    turn = !turn;
-    snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
-    return path[turn];
+    static int phase;
+    phase = !phase;
+    snprintf(path[phase], sizeof path[phase], "%s/%s", folder, name);
+    return path[phase];
 }
 
 static void touch(const char *name) {

@@ -14,7 +14,7 @@ static void *fail_at_last(size_t bytes) {
     return left > 0 && --left == 0 ? NULL : malloc(bytes);
 }
 
-static hu_graph *one_product(hu_own_net *net) {
+static hu_graph *one_product(hu_custom_net *net) {
     const hu_shape image = {3, {SIDE, SIDE, 1}};
     const hu_conv_attrs attrs = {.out_channels = CLASSES,
                                  .kernel_h = 1,
@@ -32,7 +32,7 @@ static hu_graph *one_product(hu_own_net *net) {
 static void begin_maps(fixture *f) {
     static uint8_t maps[TRAIN * PIXELS];
     double metric[HU_METRICS_MAX], loss;
-    hu_own_net net;
+    hu_custom_net net;
     hu_graph *graph = one_product(&net);
     prepare(f, "fp32");
     for (int i = 0; i < TRAIN * PIXELS; i++) maps[i] = (uint8_t)(i / 5 % 2 * 2);

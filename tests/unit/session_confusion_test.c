@@ -49,8 +49,8 @@ static size_t place_of(hu_confusion *c, int64_t truth, int64_t said) {
     for (int64_t t = 0; t < c->classes; t++)
         for (int64_t s = 0; s < c->classes; s++) {
             bool is_first = t < truth || (t == truth && s < said);
-            int64_t there = *cell(c, t, s);
-            before += s != t && (there > samples || (there == samples && is_first));
+            int64_t valid = *cell(c, t, s);
+            before += s != t && (valid > samples || (valid == samples && is_first));
         }
     return before;
 }
@@ -59,14 +59,14 @@ static void the_most_confused_come_first(void **state) {
     (void)state;
     for (int64_t classes = 2; classes <= MANY; classes++) {
         hu_confusion c = drawn(classes);
-        hu_confused_pair pair[HU_CONFUSION_SHOWN];
-        size_t pairs = hu_confused_pairs(&c, pair, HU_CONFUSION_SHOWN), wrong = 0;
+        hu_confusion_pair pair[HU_CONFUSION_SHOWN];
+        size_t pairs = hu_confusion_pairs(&c, pair, HU_CONFUSION_SHOWN), wrong = 0;
         for (int64_t t = 0; t < classes; t++)
             for (int64_t s = 0; s < classes; s++) wrong += s != t && *cell(&c, t, s) > 0;
         assert_int_equal(pairs, wrong < HU_CONFUSION_SHOWN ? wrong : HU_CONFUSION_SHOWN);
         for (size_t i = 0; i < pairs; i++) {
-            assert_int_equal(pair[i].samples, *cell(&c, pair[i].truth, pair[i].said));
-            assert_int_equal(place_of(&c, pair[i].truth, pair[i].said), i);
+            assert_int_equal(pair[i].samples, *cell(&c, pair[i].truth, pair[i].predicted));
+            assert_int_equal(place_of(&c, pair[i].truth, pair[i].predicted), i);
         }
         free(c.count);
     }

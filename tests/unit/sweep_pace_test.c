@@ -60,32 +60,32 @@ static void assert_near(double found, double expected) {
 }
 
 static void what_ended_and_what_runs_foretell(void **state) {
-    hu_pace pace = {.parallel = 1};
+    hu_job_progress pace = {.parallel = 1};
     (void)state;
-    assert_true(isnan(hu_pace_left(&pace, job, JOBS)));
+    assert_true(isnan(hu_job_progress_left(&pace, job, JOBS)));
     job[0].state = HU_JOB_RUNNING;
     job[0].started = hu_seconds_now() - 10.0;
-    assert_near(hu_pace_left(&pace, job, JOBS), 30.0 + 3 * 40.0);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), 30.0 + 3 * 40.0);
     pace.parallel = 2;
-    assert_near(hu_pace_left(&pace, job, JOBS), (30.0 + 3 * 40.0) / 2);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), (30.0 + 3 * 40.0) / 2);
     job[0].state = HU_JOB_DONE;
     pace.ended = 1;
     pace.seconds = 50.0;
-    assert_near(hu_pace_left(&pace, job, JOBS), 3 * 50.0 / 2);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), 3 * 50.0 / 2);
     job[1].state = HU_JOB_RUNNING;
     job[1].seconds = 15.0; /* of a process before */
     job[1].started = hu_seconds_now() - 5.0;
-    assert_near(hu_pace_left(&pace, job, JOBS), (60.0 + 2 * 50.0) / 2);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), (60.0 + 2 * 50.0) / 2);
     pace.rows = 10;
     pace.first = 2;
-    assert_near(hu_pace_left(&pace, job, JOBS), (60.0 + 6 * 50.0) / 2);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), (60.0 + 6 * 50.0) / 2);
     for (int i = 0; i < JOBS; i++) job[i].state = HU_JOB_DONE;
     pace.rows = 0;
-    assert_near(hu_pace_left(&pace, job, JOBS), 0.0);
+    assert_near(hu_job_progress_left(&pace, job, JOBS), 0.0);
 }
 
 /* What a call writes to stderr, which is a file here. */
-static void say(hu_pace *pace, char *text, size_t capacity) {
+static void say(hu_job_progress *pace, char *text, size_t capacity) {
     char path[1100];
     snprintf(path, sizeof path, "%s/lines", folder);
     fflush(stderr);
@@ -93,7 +93,7 @@ static void say(hu_pace *pace, char *text, size_t capacity) {
     FILE *file = fopen(path, "w+");
     assert_non_null(file);
     dup2(fileno(file), STDERR_FILENO);
-    hu_pace_step(pace, job, JOBS, 0);
+    hu_job_progress_step(pace, job, JOBS, 0);
     dup2(kept, STDERR_FILENO);
     close(kept);
     rewind(file);
@@ -103,7 +103,7 @@ static void say(hu_pace *pace, char *text, size_t capacity) {
 
 /* No line within the minute, one behind it. */
 static void a_file_gets_a_line_a_minute(void **state) {
-    hu_pace pace = {.parallel = 1, .spoke = hu_seconds_now() - 50.0};
+    hu_job_progress pace = {.parallel = 1, .spoke = hu_seconds_now() - 50.0};
     char text[512];
     (void)state;
     job[0].state = HU_JOB_RUNNING;

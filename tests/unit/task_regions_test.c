@@ -133,7 +133,7 @@ static void known_precisions(void **state) {
                            (float)((s + t) % CLASSES)};
             hu_box corners = hu_box_of_row(box);
             memcpy(truth[s][t], box, sizeof box);
-            hu_region_write(&corners, picture, at[s][3 * t]);
+            hu_roi_write(&corners, picture, at[s][3 * t]);
             said[s][3 * t][1 + (s + t) % CLASSES] = 30.0f;
         }
     hu_metric_call call = call_now();

@@ -258,7 +258,7 @@ static void a_code_has_a_loss_of_its_own(void **state) {
 }
 
 /* Two losses in the turn of the judge, one in that of the maker; metrics compare the pictures. */
-static void adversaries_have_turns(void **state) {
+static void adversaries_have_phases(void **state) {
     (void)state;
     hu_dataset data = images();
     hu_graph *graph;
@@ -282,7 +282,7 @@ static void adversaries_have_turns(void **state) {
     for (int k = 0; k < 3; k++) {
         const hu_node *node = &graph->node[graph->loss[k].node];
         assert_string_equal(node->name, losses[k]);
-        assert_int_equal(graph->loss[k].turn, k / 2);
+        assert_int_equal(graph->loss[k].phase, k / 2);
         assert_int_equal(graph->loss[k].normaliser, HU_PER_SAMPLE);
         assert_true(((const hu_toward_attrs *)node->attrs)->target == targets[k]);
     }
@@ -328,7 +328,7 @@ int main(void) {
         cmocka_unit_test(a_head_must_fit_its_task),
         cmocka_unit_test(classes_are_a_mean_over_labelled_rows),
         cmocka_unit_test(a_code_has_a_loss_of_its_own),
-        cmocka_unit_test(adversaries_have_turns),
+        cmocka_unit_test(adversaries_have_phases),
         cmocka_unit_test(a_text_gives_ids_and_targets),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };

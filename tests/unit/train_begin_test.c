@@ -20,12 +20,12 @@ static void test_same_step_again(void **state) {
     fixture ended, once;
     begin_with(&ended, "fp32", 0.9);
     for (int i = 0; i < 5; i++) step(&ended);
-    uint64_t there = hu_trainer_weights_hash(ended.trainer);
+    uint64_t valid = hu_trainer_weights_hash(ended.trainer);
     begin_with(&once, "fp32", 0.9);
     uint64_t drawn = hu_trainer_weights_hash(once.trainer);
-    assert_true(there != drawn);
+    assert_true(valid != drawn);
     begin_at(&once, &ended);
-    assert_true(hu_trainer_weights_hash(once.trainer) == there);
+    assert_true(hu_trainer_weights_hash(once.trainer) == valid);
     step(&once);
     uint64_t after = hu_trainer_weights_hash(once.trainer);
     for (int i = 0; i < 3; i++) step(&once);
@@ -40,7 +40,7 @@ static void test_same_step_again(void **state) {
            (size_t)ended.trainer->weights.elements * sizeof(float));
     step(&plain);
     assert_true(hu_trainer_weights_hash(plain.trainer) != after);
-    assert_true(hu_trainer_weights_hash(ended.trainer) == there);
+    assert_true(hu_trainer_weights_hash(ended.trainer) == valid);
     end(&plain);
     end(&once);
     end(&ended);
@@ -66,8 +66,8 @@ static void test_packed_state(void **state) {
     const char *name;
     const void *kept, *taken;
     size_t bytes;
-    assert_true(hu_optimizer_state(ended.trainer->turn[0].optimizer, 1, &name, &kept, &bytes));
-    assert_true(hu_optimizer_state(same.trainer->turn[0].optimizer, 1, &name, &taken, &bytes));
+    assert_true(hu_optimizer_state(ended.trainer->phase[0].optimizer, 1, &name, &kept, &bytes));
+    assert_true(hu_optimizer_state(same.trainer->phase[0].optimizer, 1, &name, &taken, &bytes));
     assert_memory_equal(kept, taken, bytes);
     assert_int_equal(hu_trainer_begin_at(other.trainer, ended.trainer), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "optimizer.state"));

@@ -21,13 +21,13 @@ static void with_workers(fixture *f, int32_t workers) {
 
 /* The sum of what was made, as a training adds it. */
 static void add(const fixture *f, const hu_worker_gradients *made, float *const *row) {
-    hu_team *team;
+    hu_process_group *team;
     for (int32_t w = 0; w < made->workers; w++)
         memcpy(row[w], made->gradient[w],
                (size_t)f->trainer->workers.plan->elements * sizeof **row);
-    assert_int_equal(hu_team_emulated(f->trainer->workers.plan, row, 1, &team), HU_OK);
-    assert_int_equal(hu_team_reduce(team, (uint64_t)made->step), HU_OK);
-    hu_team_free(team);
+    assert_int_equal(hu_process_group_emulated(f->trainer->workers.plan, row, 1, &team), HU_OK);
+    assert_int_equal(hu_process_group_reduce(team, (uint64_t)made->step), HU_OK);
+    hu_process_group_free(team);
 }
 
 /* 3 workers share 16 samples unevenly; 5 hfp8 steps first, so that scales and statistics moved. */
@@ -65,7 +65,7 @@ static void test_sum(void **state) {
 
 /* Numbers that error feedback keeps of worker w. */
 static const float *lost(const fixture *f, int32_t w, int32_t i) {
-    return hu_team_loss(f->trainer->workers.team, w, i);
+    return hu_process_group_loss(f->trainer->workers.team, w, i);
 }
 
 /* A sum that overflows on the wire: what was kept before the step stays, in the unit of the loss
@@ -97,7 +97,7 @@ static void test_skipped_step_keeps_losses(void **state) {
         for (int32_t i = 0; i < kinds; i++) {
             double sum = 0.0;
             memcpy(before, lost(&f, 1, i), n * sizeof *before);
-            f.trainer->turn[0].scaler.state.scale = factors[c];
+            f.trainer->phase[0].scaler.state.scale = factors[c];
             /* With scales of its own the wire overflows nowhere. */
             for (int s = 0; s < TRAIN; s++) f.train_labels[s] += c * CLASSES;
             assert_true(step(&f).skipped);
@@ -107,7 +107,7 @@ static void test_skipped_step_keeps_losses(void **state) {
                 sum += fabs((double)before[e]);
             }
             assert_true(i == 2 || sum > 0.0);
-            f.trainer->turn[0].scaler.state.scale = 1.0f;
+            f.trainer->phase[0].scaler.state.scale = 1.0f;
             assert_false(step(&f).skipped);
         }
         test_free(before);
@@ -177,8 +177,8 @@ static void test_ledger(void **state) {
 
 /* One worker in this process, the others nowhere: nothing travels before the first step. */
 static hu_status join(void *context, const hu_comm_plan *plan, float *const *gradient,
-                      hu_team **team) {
-    return hu_team_process(plan, gradient, context, false, team);
+                      hu_process_group **team) {
+    return hu_process_group_process(plan, gradient, context, false, team);
 }
 
 /* Where checkpoints are written is room for what error feedback keeps elsewhere, and only there. */
@@ -188,7 +188,7 @@ static void test_ledger_of_processes(void **state) {
     uint64_t held[WORKERS];
     mailbox *box = mailbox_create(WORKERS);
     for (int32_t rank = 0; rank < WORKERS; rank++) {
-        const hu_roll_options wait = {.timeout = 60.0};
+        const hu_failure_detector_options wait = {.timeout = 60.0};
         fixture f;
         hu_rendezvous *job;
         assert_int_equal(hu_rendezvous_create(&box->end[rank].transport, &wait, &job), HU_OK);

@@ -37,8 +37,8 @@ static void test_no_growth(void **state) {
     begin(&f);
     for (int i = 0; i < STEPS; i++) {
         /* Too large a scale now and then: these steps are diagnosed, and skipped. */
-        if (i % 400 == 5) f.trainer->turn[0].scaler.state.scale = 0x1p40f;
-        if (i % 400 == 6) f.trainer->turn[0].scaler.state.scale = 0x1p10f;
+        if (i % 400 == 5) f.trainer->phase[0].scaler.state.scale = 0x1p40f;
+        if (i % 400 == 6) f.trainer->phase[0].scaler.state.scale = 0x1p10f;
         skipped += step(&f).skipped;
         if (i == 1) allocations = hu_memory_count().allocations;
         if (i == SETTLED - 1) resident = resident_bytes();

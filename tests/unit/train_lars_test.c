@@ -127,7 +127,7 @@ static void test_reference(void **state) {
         assert_true(hu_gradient_block_count(f.trainer) > f.trainer->parameter_count + 10);
         reference r = open_reference(&f);
         for (int i = 0; i < STEPS; i++) {
-            float inverse = hu_loss_scale_inverse(&f.trainer->turn[0].scaler);
+            float inverse = hu_loss_scale_inverse(&f.trainer->phase[0].scaler);
             hu_step_report report = step(&f);
             assert_false(report.skipped);
             read_gradients(&f, &r, inverse);

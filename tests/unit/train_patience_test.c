@@ -103,7 +103,7 @@ static void the_state_is_restored(void **state) {
     for (int i = 0; i < 3; i++) hu_trainer_follow_metric(f.trainer, 0.5);
     save_trainer(&f, folder);
     load_trainer(&other, folder);
-    assert_memory_equal(&other.trainer->patience, &f.trainer->patience, sizeof(hu_patience));
+    assert_memory_equal(&other.trainer->patience, &f.trainer->patience, sizeof(hu_early_stopping));
     assert_false(hu_trainer_is_out_of_patience(other.trainer));
     hu_trainer_follow_metric(other.trainer, 0.5);
     assert_true(hu_trainer_is_out_of_patience(other.trainer));

@@ -55,13 +55,13 @@ static void test_checkpoint(void **state) {
         if (bad == 1) save_spoilt(directory, "scaler", &scaler, sizeof scaler);
         if (bad == 2) save_spoilt(directory, "optimizer.momentum", &t, sizeof t);
         if (bad == 3) save_spoilt(directory, "position", &position, sizeof position);
-        g.trainer->turn[0].scaler.state.scale = 0x1p9f;
+        g.trainer->phase[0].scaler.state.scale = 0x1p9f;
         checkpoint = open_newest(directory);
         assert_int_equal(hu_trainer_restore(g.trainer, checkpoint), HU_ERR_CORRUPT);
         hu_checkpoint_free(checkpoint);
         assert_true(hu_trainer_weights_hash(g.trainer) == hash);
         assert_true(hu_trainer_scaler(g.trainer)->scale == 0x1p9f);
-        assert_int_equal(hu_optimizer_t(g.trainer->turn[0].optimizer), 8);
+        assert_int_equal(hu_optimizer_t(g.trainer->phase[0].optimizer), 8);
         assert_int_equal(hu_trainer_progress(g.trainer)->step, 8);
     }
     assert_true(scale > 0);

@@ -66,12 +66,12 @@ static void test_skipped_step(void **state) {
     prepare(&f, "hfp8");
     begin(&f);
     step(&f);
-    f.trainer->turn[0].scaler.state.scale = 0x1p40f;
+    f.trainer->phase[0].scaler.state.scale = 0x1p40f;
     size_t trained = (size_t)f.trainer->weights.trained * sizeof(float);
     float *weights = malloc(trained), *momentum = malloc(trained);
     assert_true(weights && momentum);
     memcpy(weights, f.trainer->weights.block, trained);
-    assert_true(hu_optimizer_state(f.trainer->turn[0].optimizer, 1, &name, &data, &bytes));
+    assert_true(hu_optimizer_state(f.trainer->phase[0].optimizer, 1, &name, &data, &bytes));
     assert_int_equal(bytes, trained);
     memcpy(momentum, data, trained);
     float mean = master(&f, "bn1.running_mean")[0];
@@ -84,14 +84,14 @@ static void test_skipped_step(void **state) {
     assert_int_equal(hu_trainer_scaler(f.trainer)->skipped, 1);
     assert_memory_equal(f.trainer->weights.block, weights, trained);
     assert_memory_equal(data, momentum, trained);
-    assert_int_equal(hu_optimizer_t(f.trainer->turn[0].optimizer), 1);
+    assert_int_equal(hu_optimizer_t(f.trainer->phase[0].optimizer), 1);
     assert_true(master(&f, "bn1.running_mean")[0] != mean);
     assert_non_null(strstr(report.culprit, "log_softmax.out.grad"));
     assert_int_equal(hu_trainer_progress(f.trainer)->step, 2);
     free(weights);
     free(momentum);
     for (int i = 0; report.skipped && i < 30; i++) {
-        f.trainer->turn[0].scaler.state.consecutive = 0;
+        f.trainer->phase[0].scaler.state.consecutive = 0;
         report = step(&f);
     }
     assert_false(report.skipped);
@@ -199,7 +199,7 @@ static void spoil_weight(fixture *f) {
 
 /* Forward finite; the gradient of the head's input overflows float32. */
 static void spoil_scale(fixture *f) {
-    f->trainer->turn[0].scaler.state.scale = 0x1p100f;
+    f->trainer->phase[0].scaler.state.scale = 0x1p100f;
     for (int64_t i = 0; i < elements(f, "fc.weight"); i++) master(f, "fc.weight")[i] *= 0x1p40f;
 }
 
@@ -267,7 +267,7 @@ static void spoil_momentum(fixture *f, const char *name, int64_t index) {
     const char *block_name;
     const void *data;
     size_t bytes;
-    hu_optimizer *optimizer = f->trainer->turn[0].optimizer;
+    hu_optimizer *optimizer = f->trainer->phase[0].optimizer;
     assert_true(hu_optimizer_state(optimizer, 1, &block_name, &data, &bytes));
     float *copy = malloc(bytes);
     memcpy(copy, data, bytes);
@@ -316,7 +316,7 @@ static void test_broken_statistics(void **state) {
         prepare(&f, "fp16");
         f.options.scaler = hu_loss_scale_defaults(HU_LOSS_SCALE_DYNAMIC);
         begin(&f);
-        if (skipped) f.trainer->turn[0].scaler.state.scale = 0x1p100f;
+        if (skipped) f.trainer->phase[0].scaler.state.scale = 0x1p100f;
         master(&f, "bn1.running_mean")[0] = NAN;
         assert_int_equal(hu_trainer_step(f.trainer, &report), HU_ERR_NONFINITE);
         assert_int_equal(report.skipped, skipped);

@@ -35,8 +35,8 @@ static void done(adversaries *a) {
     free(a->pixels);
 }
 
-static float *copy_of(const hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
+static float *copy_of(const hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
     float *copy = malloc((size_t)learner->elements * sizeof *copy);
     assert_non_null(copy);
     memcpy(copy, trainer->weights.block + learner->offset,
@@ -44,37 +44,37 @@ static float *copy_of(const hu_trainer *trainer, int turn) {
     return copy;
 }
 
-static bool has_moved(const hu_trainer *trainer, int turn, float *before) {
-    const hu_learner *learner = &trainer->turn[turn];
+static bool has_moved(const hu_trainer *trainer, int phase, float *before) {
+    const hu_learner *learner = &trainer->phase[phase];
     bool moved = memcmp(before, trainer->weights.block + learner->offset,
                         (size_t)learner->elements * sizeof *before) != 0;
     free(before);
     return moved;
 }
 
-static void each_turn_has_parameters_of_its_own(void **state) {
+static void each_phase_has_parameters_of_its_own(void **state) {
     (void)state;
     adversaries a;
     open(&a, "fp32");
     const hu_trainer *trainer = a.f.trainer;
-    assert_int_equal(trainer->turns, 2);
-    assert_string_equal(trainer->graph->turn[JUDGE].name, "disc");
+    assert_int_equal(trainer->phases, 2);
+    assert_string_equal(trainer->graph->phase[JUDGE].name, "disc");
     for (int t = 0; t < 2; t++) {
-        assert_int_equal(trainer->turn[t].elements, hu_graph_turn_parameters(trainer->graph, t));
-        for (uint32_t p = 0; p < trainer->turn[t].count; p++) {
+        assert_int_equal(trainer->phase[t].elements, hu_graph_phase_parameters(trainer->graph, t));
+        for (uint32_t p = 0; p < trainer->phase[t].count; p++) {
             const char *name =
-                trainer->graph->value[trainer->name_order[trainer->turn[t].first + p]].name;
+                trainer->graph->value[trainer->name_order[trainer->phase[t].first + p]].name;
             assert_int_equal(strncmp(name, t == JUDGE ? "disc." : "gen.", t == JUDGE ? 5 : 4), 0);
         }
     }
-    assert_int_equal(trainer->turn[JUDGE].elements + trainer->turn[MAKER].elements,
+    assert_int_equal(trainer->phase[JUDGE].elements + trainer->phase[MAKER].elements,
                      trainer->weights.trained);
     hu_step_report report = step(&a.f);
-    assert_int_equal(report.turns, 2);
-    assert_true(report.loss == report.turn[JUDGE].loss + report.turn[MAKER].loss);
+    assert_int_equal(report.phases, 2);
+    assert_true(report.loss == report.phase[JUDGE].loss + report.phase[MAKER].loss);
     assert_true(report.gradient_norm ==
-                hypot(report.turn[JUDGE].gradient_norm, report.turn[MAKER].gradient_norm));
-    for (int t = 0; t < 2; t++) assert_int_equal(hu_optimizer_t(trainer->turn[t].optimizer), 1);
+                hypot(report.phase[JUDGE].gradient_norm, report.phase[MAKER].gradient_norm));
+    for (int t = 0; t < 2; t++) assert_int_equal(hu_optimizer_t(trainer->phase[t].optimizer), 1);
     done(&a);
 }
 
@@ -94,7 +94,7 @@ static void statistics_move_once_for_every_pass(void **state) {
             if (strcmp(graph->node[n].name, nodes[i]) == 0) {
                 applications++;
                 assert_true(hu_weights_of(&trainer->weights, graph->node[n].param[2]) == mean);
-                assert_int_equal(graph->node[n].turns, i < 2 ? 1 << JUDGE : 1 << MAKER);
+                assert_int_equal(graph->node[n].phases, i < 2 ? 1 << JUDGE : 1 << MAKER);
                 assert_int_equal(graph->node[n].learns_in, i < 2 ? JUDGE : MAKER);
             }
     assert_int_equal(applications, 3);
@@ -138,7 +138,7 @@ static void tensors_are_counted_once(void **state) {
 }
 
 /* The other turn goes on: with its own scale, and with the judge as it was. */
-static void a_turn_is_skipped_alone(void **state) {
+static void a_phase_is_skipped_alone(void **state) {
     (void)state;
     for (int t = 0; t < 2; t++) {
         adversaries a;
@@ -148,18 +148,18 @@ static void a_turn_is_skipped_alone(void **state) {
         begin(&a.f);
         hu_trainer *trainer = a.f.trainer;
         step(&a.f);
-        trainer->turn[t].scaler.state.scale = 0x1p120f;
+        trainer->phase[t].scaler.state.scale = 0x1p120f;
         float *judge = copy_of(trainer, JUDGE), *maker = copy_of(trainer, MAKER);
         hu_step_report report = step(&a.f);
-        assert_true(report.skipped && report.turn[t].skipped && !report.turn[1 - t].skipped);
+        assert_true(report.skipped && report.phase[t].skipped && !report.phase[1 - t].skipped);
         assert_true(isnan(report.gradient_norm) && isfinite(report.loss));
-        assert_true(isfinite(report.turn[1 - t].gradient_norm));
+        assert_true(isfinite(report.phase[1 - t].gradient_norm));
         bool moved[2] = {has_moved(trainer, JUDGE, judge), has_moved(trainer, MAKER, maker)};
         assert_true(!moved[t] && moved[1 - t]);
-        assert_true(trainer->turn[t].scaler.state.scale == 0x1p119f);
-        assert_true(trainer->turn[1 - t].scaler.state.scale == 0x1p16f);
-        assert_int_equal(hu_optimizer_t(trainer->turn[t].optimizer), 1);
-        assert_int_equal(hu_optimizer_t(trainer->turn[1 - t].optimizer), 2);
+        assert_true(trainer->phase[t].scaler.state.scale == 0x1p119f);
+        assert_true(trainer->phase[1 - t].scaler.state.scale == 0x1p16f);
+        assert_int_equal(hu_optimizer_t(trainer->phase[t].optimizer), 1);
+        assert_int_equal(hu_optimizer_t(trainer->phase[1 - t].optimizer), 2);
         assert_int_equal(hu_trainer_skipped(trainer), 1);
         /* The tensor that is told is one of the turn that was skipped. */
         const char *place = t == JUDGE ? "real." : "again.";
@@ -172,7 +172,7 @@ static void a_turn_is_skipped_alone(void **state) {
 }
 
 /* The same step without and with a skipped turn before it: the maker learns from the same judge. */
-static void the_maker_reads_the_judge_of_its_turn(void **state) {
+static void the_maker_reads_the_judge_of_its_phase(void **state) {
     (void)state;
     adversaries a, b;
     open(&a, "fp32");
@@ -181,33 +181,33 @@ static void the_maker_reads_the_judge_of_its_turn(void **state) {
     /* A judge that never moves gives another loss to the maker. */
     b.f.trainer->options.schedule = hu_schedule_constant(0.0);
     hu_step_report still = step(&b.f);
-    assert_true(first.turn[JUDGE].loss == still.turn[JUDGE].loss);
-    assert_true(first.turn[MAKER].loss != still.turn[MAKER].loss);
+    assert_true(first.phase[JUDGE].loss == still.phase[JUDGE].loss);
+    assert_true(first.phase[MAKER].loss != still.phase[MAKER].loss);
     done(&a);
     done(&b);
 }
 
 /* The first update of adam moves every weight by about the rate. */
-static void the_second_turn_may_have_another_rate(void **state) {
+static void the_second_phase_may_have_another_rate(void **state) {
     (void)state;
     adversaries a, b;
     open(&a, "fp32");
     open(&b, "fp32");
     float *before = copy_of(a.f.trainer, MAKER);
-    b.f.trainer->options.turn_2_rate = 2.0;
+    b.f.trainer->options.phase_2_rate = 2.0;
     hu_step_report one = step(&a.f), two = step(&b.f);
-    assert_true(one.turn[MAKER].lr == one.lr && two.turn[MAKER].lr == 2.0 * one.lr);
-    assert_true(two.turn[JUDGE].lr == two.lr && two.lr == one.lr);
+    assert_true(one.phase[MAKER].lr == one.lr && two.phase[MAKER].lr == 2.0 * one.lr);
+    assert_true(two.phase[JUDGE].lr == two.lr && two.lr == one.lr);
     assert_false(has_moved(b.f.trainer, JUDGE, copy_of(a.f.trainer, JUDGE)));
     float *first = copy_of(a.f.trainer, MAKER), *second = copy_of(b.f.trainer, MAKER);
     int64_t moved = 0;
-    for (int64_t i = 0; i < a.f.trainer->turn[MAKER].elements; i++) {
+    for (int64_t i = 0; i < a.f.trainer->phase[MAKER].elements; i++) {
         float by_one = first[i] - before[i], by_two = second[i] - before[i];
         if (fabsf(by_one) < 0.0005f) continue; /* a gradient near the epsilon of adam */
         assert_true(fabsf(by_two - 2.0f * by_one) < 1e-5f);
         moved++;
     }
-    assert_true(moved > a.f.trainer->turn[MAKER].elements / 2);
+    assert_true(moved > a.f.trainer->phase[MAKER].elements / 2);
     free(before);
     free(first);
     free(second);
@@ -232,14 +232,14 @@ static void the_maker_goes_on_where_the_judge_was_stopped(void **state) {
     hu_trainer *trainer = a.f.trainer;
     float *judge = copy_of(trainer, JUDGE), *maker = copy_of(trainer, MAKER);
     hu_step_report report = step(&a.f);
-    assert_true(report.turn[JUDGE].skipped && !report.turn[MAKER].skipped);
-    assert_true(isnan(report.turn[JUDGE].loss) && isnan(report.loss));
+    assert_true(report.phase[JUDGE].skipped && !report.phase[MAKER].skipped);
+    assert_true(isnan(report.phase[JUDGE].loss) && isnan(report.loss));
     assert_non_null(strstr(report.culprit, "real.conv1.out"));
     bool moved[2] = {has_moved(trainer, JUDGE, judge), has_moved(trainer, MAKER, maker)};
     assert_true(!moved[JUDGE] && moved[MAKER]);
     /* The loss of a maker whose judge did not learn, whose scale is 1 likewise. */
     sound.f.trainer->options.schedule = hu_schedule_constant(0.0);
-    assert_true(step(&sound.f).turn[MAKER].loss == report.turn[MAKER].loss);
+    assert_true(step(&sound.f).phase[MAKER].loss == report.phase[MAKER].loss);
     done(&a);
     done(&sound);
 }
@@ -258,12 +258,12 @@ static void workers_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_turn_has_parameters_of_its_own),
+        cmocka_unit_test(each_phase_has_parameters_of_its_own),
         cmocka_unit_test(statistics_move_once_for_every_pass),
         cmocka_unit_test(tensors_are_counted_once),
-        cmocka_unit_test(a_turn_is_skipped_alone),
-        cmocka_unit_test(the_maker_reads_the_judge_of_its_turn),
-        cmocka_unit_test(the_second_turn_may_have_another_rate),
+        cmocka_unit_test(a_phase_is_skipped_alone),
+        cmocka_unit_test(the_maker_reads_the_judge_of_its_phase),
+        cmocka_unit_test(the_second_phase_may_have_another_rate),
         cmocka_unit_test(the_maker_goes_on_where_the_judge_was_stopped),
         cmocka_unit_test(workers_are_refused),
     };

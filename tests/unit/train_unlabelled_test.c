@@ -9,7 +9,7 @@
 
 enum { LABELLED = 8, ALL = 16, STEPS = 5 };
 
-static hu_graph *linear_net(hu_own_net *net) {
+static hu_graph *linear_net(hu_custom_net *net) {
     const hu_shape image = {3, {SIDE, SIDE, 1}};
     const hu_linear_attrs attrs = {.out_features = CLASSES, .weight_init = {HU_INIT_NORMAL, 0.1f}};
     return own_node(net, &image, &hu_op_linear, "fc", &attrs);
@@ -23,7 +23,7 @@ static void give_samples(fixture *f, int64_t count, int64_t labelled) {
 }
 
 static void begin_linear(fixture *f, const char *loss, int64_t accumulate) {
-    hu_own_net net;
+    hu_custom_net net;
     hu_graph *graph = linear_net(&net);
     f->options.own = &net;
     f->options.task = &hu_task_classify;

@@ -43,7 +43,7 @@ static void list_names(const hu_graph *graph, const hu_weight_naming *naming, na
     list->count = 0;
     for (hu_value_id v = 0; v < graph->value_count; v++)
         if (hu_is_in_weights(&graph->value[v]) &&
-            hu_weight_name_there(naming, graph->value[v].name, list->text[list->count]))
+            hu_weight_name_in_file(naming, graph->value[v].name, list->text[list->count]))
             list->count++;
 }
 
@@ -143,9 +143,9 @@ static void the_network_may_have_the_prefix(void **state) {
             hu_graph_apply(graph, &hu_op_linear, layers[i], NULL, &linear, 1, &value, &value),
             HU_OK);
     }
-    static const char *const there[] = {"a.weight", "a.bias", "b.weight", "b.bias"};
+    static const char *const valid[] = {"a.weight", "a.bias", "b.weight", "b.bias"};
     for (; list.count < 4; list.count++)
-        snprintf(list.text[list.count], HU_NAME_BYTES, "%s", there[list.count]);
+        snprintf(list.text[list.count], HU_NAME_BYTES, "%s", valid[list.count]);
     hu_safetensors *file = file_of(&list);
     hu_weight_naming naming;
     hu_weight_naming_find(graph, file, &naming);

@@ -56,10 +56,10 @@ static hu_status find_file(const layout *version, const char *directory, const c
     snprintf(inner, sizeof inner, "%s/%s", version->folder, name);
     const char *const names[] = {name, inner};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool is_there = false;
+        bool is_present = false;
         hu_status st = hu_path_join(directory, names[i], path);
-        if (st == HU_OK) st = hu_file_find(*path, &is_there);
-        if (st == HU_OK && is_there) return st;
+        if (st == HU_OK) st = hu_file_find(*path, &is_present);
+        if (st == HU_OK && is_present) return st;
         hu_free(*path);
         *path = NULL;
         if (st != HU_OK) return st;

@@ -78,11 +78,11 @@ done:
 
 hu_status hu_class_names_read(const char *directory, int64_t classes, char **text) {
     char *path;
-    bool is_there = false;
+    bool is_present = false;
     *text = NULL;
     hu_status st = hu_path_join(directory, HU_CLASS_NAMES_FILE, &path);
-    if (st == HU_OK) st = hu_file_find(path, &is_there);
-    if (st == HU_OK && is_there) st = hu_class_names_read_file(path, classes, text);
+    if (st == HU_OK) st = hu_file_find(path, &is_present);
+    if (st == HU_OK && is_present) st = hu_class_names_read_file(path, classes, text);
     hu_free(path);
     return st;
 }
@@ -197,12 +197,12 @@ done:
 hu_status hu_class_names_recall(const char *path, char **names, int64_t *count) {
     enum { MOST = 1 << 28 };
     size_t bytes;
-    bool is_there;
+    bool is_present;
     hu_status st;
     *names = NULL;
     *count = 0;
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) return HU_OK;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) return HU_OK;
     HU_TRY(hu_text_read(path, MOST, names, &bytes));
     *count = split(*names);
     st = check_names(path, *names, *count);

@@ -465,11 +465,11 @@ static const char *where(const char *path, char text[PLACE_BYTES]) {
 static hu_status check_there(const hu_data_kind *kind, const char *spec, const char *directory,
                              const hu_image_choice *choice) {
     bool is_path = directory && kind->advice[0] && choice->known.file_count == 0;
-    bool is_there = true;
+    bool is_present = true;
     char place[PLACE_BYTES];
     if (!is_path || choice->known.prompts) return HU_OK;
-    hu_status st = hu_file_find(directory, &is_there);
-    if (st != HU_OK || is_there) return st;
+    hu_status st = hu_file_find(directory, &is_present);
+    if (st != HU_OK || is_present) return st;
     return hu_fail(HU_ERR_MISSING, "data %s: found no file or folder '%s'%s; %s", spec, directory,
                    where(directory, place), kind->advice);
 }

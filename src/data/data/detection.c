@@ -71,7 +71,7 @@ static void close_boxes(hu_reader *reader) {
 static hu_status find_picture(const boxes_reader *half, int64_t index, char **path) {
     static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp",
                                           ".JPG", ".JPEG", ".PNG", ".WEBP"};
-    bool is_there = false;
+    bool is_present = false;
     *path = NULL;
     for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
         char file[1024];
@@ -79,8 +79,8 @@ static hu_status find_picture(const boxes_reader *half, int64_t index, char **pa
         if (strlen(half->name[index]) + strlen(endings[e]) >= sizeof file) break;
         strcat(strcpy(file, half->name[index]), endings[e]);
         hu_status st = hu_path_join(half->pictures, file, path);
-        if (st == HU_OK) st = hu_file_find(*path, &is_there);
-        if (st == HU_OK && is_there) return st;
+        if (st == HU_OK) st = hu_file_find(*path, &is_present);
+        if (st == HU_OK && is_present) return st;
         hu_free(*path);
         *path = NULL;
         if (st != HU_OK) return st;
@@ -207,9 +207,9 @@ static hu_status split_names(boxes_reader *half, const char *path, size_t bytes)
         while (text < line_end && ends_name(*text)) text++;
         char *name = text;
         while (text < line_end && !ends_name(*text)) text++;
-        bool is_there = text > name;
+        bool is_present = text > name;
         *text = '\0'; /* there is one byte behind the end */
-        if (is_there) st = add_name(half, path, line, name, &capacity);
+        if (is_present) st = add_name(half, path, line, name, &capacity);
         text = line_end + 1;
     }
     return st;
@@ -244,14 +244,14 @@ static hu_status read_annotation(void *context, int64_t index) {
     char file[1024], *path = NULL;
     uint8_t *data = NULL;
     size_t bytes;
-    bool is_there = true;
+    bool is_present = true;
     hu_status st = HU_OK;
     if (strlen(half->name[index]) + sizeof ".xml" > sizeof file)
         return hu_fail(HU_ERR_CORRUPT, "%s: found a name of %zu letters", half->annotations,
                        strlen(half->name[index]));
     HU_TRY(hu_path_join(half->annotations, strcat(strcpy(file, half->name[index]), ".xml"), &path));
-    if (half->needs_no_truth) HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    if (half->needs_no_truth) HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(hu_file_read_plain(path, XML_LIMIT, &data, &bytes));
     hu_voc *voc = &half->voc[index];
     HU_TRY(hu_voc_read(path, data, bytes, voc));

@@ -19,7 +19,7 @@
 /* ---- What lies beside the files of a list and is not read, counted ---- */
 
 /* The row of an ending; NULL: there is no room for another one. */
-static int64_t *row_of(hu_left_files *left, const char *ending) {
+static int64_t *row_of(hu_skipped_files *left, const char *ending) {
     for (int k = 0; k < left->kinds; k++)
         if (strcmp(left->kind[k].ending, ending) == 0) return &left->kind[k].count;
     if (left->kinds == HU_LEFT_KINDS) return NULL;
@@ -37,13 +37,13 @@ static void take_ending(const char *name, char ending[HU_LEFT_ENDING_BYTES]) {
     ending[dot && !dot[i] ? i : 0] = '\0';
 }
 
-static void add(hu_left_files *left, const char *ending, int64_t count) {
+static void add(hu_skipped_files *left, const char *ending, int64_t count) {
     int64_t *row = row_of(left, ending);
     *(row ? row : &left->others) += count;
 }
 
 /* Counts one more. */
-static void hu_left_files_count(hu_left_files *left, const char *name, bool is_folder) {
+static void hu_skipped_files_count(hu_skipped_files *left, const char *name, bool is_folder) {
     char ending[HU_LEFT_ENDING_BYTES];
     left->folders += is_folder;
     if (is_folder) return;
@@ -51,7 +51,7 @@ static void hu_left_files_count(hu_left_files *left, const char *name, bool is_f
     add(left, ending, 1);
 }
 
-void hu_left_files_add(hu_left_files *left, const hu_left_files *more) {
+void hu_skipped_files_add(hu_skipped_files *left, const hu_skipped_files *more) {
     for (int k = 0; k < more->kinds; k++) add(left, more->kind[k].ending, more->kind[k].count);
     left->others += more->others;
     left->folders += more->folders;
@@ -87,10 +87,10 @@ static hu_status write_part(hu_byte_writer *out, int64_t count, const char *what
 
 /* "9 .heic (not supported: heif-convert makes .jpg of them), 1 .txt, 3 folders"; NULL: nothing was
  * left. Owner frees. HU_ERR_MEMORY. */
-static hu_status hu_left_files_words(const hu_left_files *left, char **words) {
+static hu_status hu_skipped_files_words(const hu_skipped_files *left, char **words) {
     hu_status st = HU_OK;
     hu_byte_writer out = {0};
-    hu_left_files sorted = *left;
+    hu_skipped_files sorted = *left;
     *words = NULL;
     qsort(sorted.kind, (size_t)sorted.kinds, sizeof *sorted.kind, by_ending);
     for (int k = 0; k < left->kinds; k++) {
@@ -190,7 +190,7 @@ bool hu_has_folder(const char *directory, const char *name) {
     return has;
 }
 
-hu_status hu_test_half(const char *directory, const char **half) {
+hu_status hu_test_split(const char *directory, const char **half) {
     char *path;
     bool has_test = false;
     hu_status st = hu_path_join(directory, "test", &path);
@@ -230,7 +230,7 @@ typedef enum entries { FOLDERS, FILES, OTHER_FILES } entries;
 typedef struct choice {
     entries wanted;
     const char *const *endings; /* of files; NULL at the end */
-    hu_left_files *left;        /* NULL: nobody */
+    hu_skipped_files *left;     /* NULL: nobody */
 } choice;
 
 /* Most file systems say in the directory what an entry is; of links, and of others, it is asked. */
@@ -255,7 +255,7 @@ static hu_status add_entry(const char *directory, const struct dirent *entry, co
                      : c->wanted == FILES ? is_such && !is_folder
                                           : !is_such && !is_folder;
     names->others += c->wanted == FILES && !is_such && !is_folder;
-    if (!is_wanted && c->left) hu_left_files_count(c->left, entry->d_name, is_folder);
+    if (!is_wanted && c->left) hu_skipped_files_count(c->left, entry->d_name, is_folder);
     return is_wanted ? add_name(names, entry->d_name) : HU_OK;
 }
 
@@ -289,7 +289,7 @@ hu_status hu_file_names_of_images(const char *directory, hu_file_names *names) {
 }
 
 hu_status hu_file_names_of_images_counted(const char *directory, hu_file_names *names,
-                                          hu_left_files *left) {
+                                          hu_skipped_files *left) {
     return list(directory, &(choice){.wanted = FILES, .endings = of_images, .left = left}, names);
 }
 
@@ -322,9 +322,9 @@ hu_status hu_note(char **note, const char *format, ...) {
     return HU_OK;
 }
 
-hu_status hu_note_left(char **note, const char *directory, const hu_left_files *left) {
+hu_status hu_note_left(char **note, const char *directory, const hu_skipped_files *left) {
     char *words;
-    hu_status st = hu_left_files_words(left, &words);
+    hu_status st = hu_skipped_files_words(left, &words);
     if (st == HU_OK && words)
         st = hu_note(note, "%s: beside the pictures, left out: %s", directory, words);
     hu_free(words);

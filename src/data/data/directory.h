@@ -13,17 +13,17 @@
 enum { HU_LEFT_ENDING_BYTES = 12, HU_LEFT_KINDS = 12 };
 
 /* All zero: nothing was left. */
-typedef struct hu_left_files {
+typedef struct hu_skipped_files {
     struct {
         char ending[HU_LEFT_ENDING_BYTES]; /* ".heic", in small letters; "": none */
         int64_t count;
     } kind[HU_LEFT_KINDS];
     int kinds;
     int64_t others, folders; /* files of still other endings; folders */
-} hu_left_files;
+} hu_skipped_files;
 
 /* Adds what another list counted. */
-void hu_left_files_add(hu_left_files *left, const hu_left_files *more);
+void hu_skipped_files_add(hu_skipped_files *left, const hu_skipped_files *more);
 
 /* Names in one block: a list of a million costs its letters and a pointer each. */
 typedef struct hu_file_names {
@@ -62,7 +62,7 @@ hu_status hu_file_names_of_sounds(const char *directory, hu_file_names *names);
 
 /* As hu_file_names_of_images; what is not hidden and no such file is counted in *left besides. */
 hu_status hu_file_names_of_images_counted(const char *directory, hu_file_names *names,
-                                          hu_left_files *left);
+                                          hu_skipped_files *left);
 
 /* Files that are not hidden and do not end as pictures do, as those above. */
 hu_status hu_file_names_of_others(const char *directory, hu_file_names *names);
@@ -76,7 +76,7 @@ bool hu_has_folder(const char *directory, const char *name);
 
 /* The name of the half that is not trained on: "test" if the directory has such a folder, else
  * "val". HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_test_half(const char *directory, const char **half);
+hu_status hu_test_split(const char *directory, const char **half);
 
 /* ---- Sentences about the files of a data set, for who opens it ---- */
 
@@ -85,6 +85,6 @@ hu_status hu_test_half(const char *directory, const char **half);
 __attribute__((format(printf, 2, 3))) hu_status hu_note(char **note, const char *format, ...);
 
 /* Adds what lies beside the pictures of a directory, where there is something. HU_ERR_MEMORY. */
-hu_status hu_note_left(char **note, const char *directory, const hu_left_files *left);
+hu_status hu_note_left(char **note, const char *directory, const hu_skipped_files *left);
 
 #endif

@@ -33,13 +33,13 @@ static const file_kind image_file = {"images", "idx3"}, label_file = {"labels", 
 
 /* Whether DIR/NAME is a file: some copies have folders of these names too. Owner frees *path where
  * it is. */
-static hu_status look_for(const char *directory, const char *name, char **path, bool *is_there) {
+static hu_status look_for(const char *directory, const char *name, char **path, bool *is_present) {
     bool is_folder = false;
     hu_status st = hu_path_join(directory, name, path);
-    if (st == HU_OK) st = hu_file_find(*path, is_there);
-    if (st == HU_OK && *is_there) st = hu_folder_find(*path, &is_folder);
-    *is_there = st == HU_OK && *is_there && !is_folder;
-    if (*is_there) return HU_OK;
+    if (st == HU_OK) st = hu_file_find(*path, is_present);
+    if (st == HU_OK && *is_present) st = hu_folder_find(*path, &is_folder);
+    *is_present = st == HU_OK && *is_present && !is_folder;
+    if (*is_present) return HU_OK;
     hu_free(*path);
     *path = NULL;
     return st;
@@ -50,15 +50,15 @@ static hu_status look_for(const char *directory, const char *name, char **path, 
 static hu_status find_file(const char *directory, const char *const *prefixes,
                            const file_kind *kind, char **path) {
     enum { FORMS = 4 };
-    bool is_there = false;
+    bool is_present = false;
     *path = NULL;
     for (const char *const *prefix = prefixes; *prefix; prefix++)
         for (int f = 0; f < FORMS; f++) {
             char name[64];
             snprintf(name, sizeof name, "%s-%s%c%s-ubyte%s", *prefix, kind->what, f / 2 ? '.' : '-',
                      kind->extents, f % 2 ? ".gz" : "");
-            hu_status st = look_for(directory, name, path, &is_there);
-            if (st != HU_OK || is_there) return st;
+            hu_status st = look_for(directory, name, path, &is_present);
+            if (st != HU_OK || is_present) return st;
         }
     return hu_fail(HU_ERR_MISSING, "%s: found no %s-%s-%s-ubyte (or .%s-ubyte), plain or .gz",
                    directory, prefixes[0], kind->what, kind->extents, kind->extents);

@@ -58,7 +58,7 @@ enum { HU_IMAGE_SEEN_BYTES = 80 };
 const char *hu_image_seen(const hu_image *image, char text[HU_IMAGE_SEEN_BYTES]);
 
 /* Whether its height is its width where it is seen upright. */
-bool hu_image_lies_across(const hu_image *image);
+bool hu_image_is_transposed(const hu_image *image);
 
 /* Frees the pixels; the image is then empty. */
 void hu_image_free(hu_image *image);

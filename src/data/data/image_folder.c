@@ -180,8 +180,8 @@ static hu_status note_left(const char *directory, const hu_image_choice *choice,
                            hu_dataset *dataset) {
     hu_status st;
     bool is_same = test->is_held || choice->known.only_test;
-    hu_left_files left = test->left;
-    if (!is_same) hu_left_files_add(&left, &train->left);
+    hu_skipped_files left = test->left;
+    if (!is_same) hu_skipped_files_add(&left, &train->left);
     const int64_t damaged[] = {is_same ? 0 : train->damaged, test->damaged};
     const char *first =
         is_same || !train->first_damaged ? test->first_damaged : train->first_damaged;

@@ -99,7 +99,7 @@ static hu_status list_images(const char *folder, const hu_image_choice *choice,
                              hu_file_names *names, hu_image_list *list) {
     int64_t damaged = 0;
     char *first = NULL;
-    hu_left_files left = {.kinds = 0};
+    hu_skipped_files left = {.kinds = 0};
     hu_status st = hu_file_names_of_images_counted(folder, names, &left);
     if (st == HU_OK && choice->skips_damaged)
         st = hu_image_names_keep_whole(folder, names, &damaged, &first);
@@ -107,7 +107,7 @@ static hu_status list_images(const char *folder, const hu_image_choice *choice,
         st = hu_fail(HU_ERR_CORRUPT, "%s: found no image (" HU_IMAGE_ENDINGS ")%s", folder,
                      damaged > 0 ? " that can be decoded" : "");
     if (st == HU_OK && list) {
-        hu_left_files_add(&list->left, &left);
+        hu_skipped_files_add(&list->left, &left);
         list->damaged += damaged;
         if (!list->first_damaged) {
             list->first_damaged = first;
@@ -354,10 +354,10 @@ done:
 
 /* DIR/NAME; NULL: it is no folder. */
 static hu_status find_half(const char *directory, const char *name, char **half) {
-    bool is_there = false;
+    bool is_present = false;
     hu_status st = hu_path_join(directory, name, half);
-    if (st == HU_OK) st = hu_folder_find(*half, &is_there);
-    if (st == HU_OK && is_there) return st;
+    if (st == HU_OK) st = hu_folder_find(*half, &is_present);
+    if (st == HU_OK && is_present) return st;
     hu_free(*half);
     *half = NULL;
     return st;
@@ -511,14 +511,14 @@ done:
 /* The images of a folder without a test half that are drawn to test with, as
  * a text by which the same folder is known again. */
 
-const char *hu_image_held_directory(const char *spec) {
+const char *hu_image_held_out_directory(const char *spec) {
     static const char *const kinds[] = {"folder:", "sounds:"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(spec, kinds[i], strlen(kinds[i])) == 0) return spec + strlen(kinds[i]);
     return NULL;
 }
 
-hu_status hu_image_held_is_flat(const char *directory, bool *is_flat) {
+hu_status hu_image_held_out_is_flat(const char *directory, bool *is_flat) {
     hu_status st = hu_folder_find(directory, is_flat);
     if (st == HU_OK && *is_flat)
         *is_flat = !hu_has_folder(directory, "val") && !hu_has_folder(directory, "test");
@@ -545,7 +545,8 @@ done:
     return st;
 }
 
-hu_status hu_image_held_list(const char *directory, const hu_image_choice *choice, char **text) {
+hu_status hu_image_held_out_list(const char *directory, const hu_image_choice *choice,
+                                 char **text) {
     hu_status st;
     static const hu_data_limits everything = {0, 0};
     hu_image_list train = {0}, test = {0};
@@ -555,7 +556,7 @@ hu_status hu_image_held_list(const char *directory, const hu_image_choice *choic
     int64_t classes;
     bool is_flat;
     *text = NULL;
-    HU_TRY(hu_image_held_is_flat(directory, &is_flat));
+    HU_TRY(hu_image_held_out_is_flat(directory, &is_flat));
     if (!is_flat || choice->held <= 0.0) goto done;
     HU_TRY(hu_image_list_make(directory, &everything, choice, &train, &test, &names, &classes));
     for (int64_t i = 0; i < test.count; i++) HU_TRY(write_image(&test, i, &room, &out));

@@ -20,11 +20,11 @@ typedef struct hu_image_list {
     uint32_t *name; /* [count] where each name begins in names */
     int32_t *label; /* [count] */
     int64_t count;
-    bool is_held;        /* drawn out of those of training */
-    hu_left_files left;  /* what lies in the folders beside pictures */
-    int64_t damaged;     /* files that choice->skips_damaged left out, ... */
-    char *first_damaged; /* ... and the path of the first; NULL */
-    int64_t others;      /* of sounds, what left tells of pictures */
+    bool is_held;          /* drawn out of those of training */
+    hu_skipped_files left; /* what lies in the folders beside pictures */
+    int64_t damaged;       /* files that choice->skips_damaged left out, ... */
+    char *first_damaged;   /* ... and the path of the first; NULL */
+    int64_t others;        /* of sounds, what left tells of pictures */
 } hu_image_list;
 
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
@@ -56,15 +56,15 @@ void hu_image_list_free(hu_image_list *list);
 
 /* The directory of a spec folder:DIR or sounds:DIR; NULL: of another kind. Borrowed: valid as spec
  * is. */
-const char *hu_image_held_directory(const char *spec);
+const char *hu_image_held_out_directory(const char *spec);
 
 /* A line "BYTES CLASS/FILE" for each image that choice->held draws by choice->seed, in the order of
  * the test half: a folder is the same one, whatever its path, if and only if the same images of the
  * same sizes are drawn from it. NULL: it has a test half of its own, or nothing is to be drawn.
  * Owner frees. Fails as hu_image_list_make does. */
-hu_status hu_image_held_list(const char *directory, const hu_image_choice *choice, char **text);
+hu_status hu_image_held_out_list(const char *directory, const hu_image_choice *choice, char **text);
 
 /* Whether the folder is there and has neither a folder val nor test. HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_image_held_is_flat(const char *directory, bool *is_flat);
+hu_status hu_image_held_out_is_flat(const char *directory, bool *is_flat);
 
 #endif

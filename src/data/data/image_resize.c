@@ -140,13 +140,13 @@ hu_image_cut hu_image_random_cut(const hu_reading_change *change, int64_t index,
 
 /* ---- The eight ways in which a picture can lie ---- */
 
-bool hu_image_lies_across(const hu_image *image) {
+bool hu_image_is_transposed(const hu_image *image) {
     return image->orientation >= HU_IMAGE_FIRST_ACROSS;
 }
 
 const char *hu_image_seen(const hu_image *image, char text[HU_IMAGE_SEEN_BYTES]) {
     text[0] = '\0';
-    if (hu_image_lies_across(image))
+    if (hu_image_is_transposed(image))
         snprintf(text, HU_IMAGE_SEEN_BYTES, " (EXIF turns it: %lldx%lld as seen)",
                  (long long)image->height, (long long)image->width);
     return text;
@@ -156,7 +156,7 @@ hu_status hu_image_turn(const char *name, hu_image *image) {
     int o = image->orientation;
     hu_image made = {0};
     if (o <= HU_IMAGE_UPRIGHT) return HU_OK;
-    bool is_across = hu_image_lies_across(image);
+    bool is_across = hu_image_is_transposed(image);
     bool from_bottom = o == 3 || o == 4 || o == 6 || o == 7;
     bool from_right = o == 2 || o == 3 || o == 7 || o == 8;
     int64_t height = image->height, width = image->width, row = width * HU_IMAGE_CHANNELS;

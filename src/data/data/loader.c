@@ -21,10 +21,10 @@ struct hu_loader {
     hu_loader_settings settings;
     bool trains;
     hu_random_key augment_key;
-    hu_order order;
-    hu_ahead *ahead;                          /* NULL: all fields are in memory, or a source's */
+    hu_sampler order;
+    hu_prefetch *ahead;                       /* NULL: all fields are in memory, or a source's */
     const hu_field *moving;                   /* a spatial field, NULL: there is none */
-    hu_changer *changer;                      /* NULL: pictures are moved, mirrored and cut alone */
+    hu_augmenter *changer;                    /* NULL: pictures are moved, mirrored and cut alone */
     hu_byte_table normalised[HU_FIELDS_MAX];  /* of spatial fields of bytes */
     hu_byte_table unit, both, plain, classes; /* both: of HU_READ_SIGNED */
     _Atomic int64_t failure;                  /* of a source: 256 x index + status; 0: none */
@@ -157,23 +157,23 @@ const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
 
 /* Training, whose windows are larger and come more often, takes half of the memory; the others a
  * quarter each. */
-static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_order_settings *order) {
+static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_sampler_settings *order) {
     enum { TRAINING = 2, OTHERS = 4 };
     const hu_loader_settings *s = &loader->settings;
     const hu_reader *reader = loader->split->reader;
     int64_t window = s->window > 0 ? s->window : 1, count = loader->split->count;
     if (hu_mixes(&s->augment)) window += 2; /* with the partners of the first and the last one */
     if (!reader) return HU_OK;
-    hu_ahead_settings settings = {.split = loader->split,
-                                  .order = *order,
-                                  .augment = s->augment,
-                                  .window = window < count ? window : count,
-                                  .threads = s->threads > 0 ? s->threads : 1,
-                                  .goes_on = s->goes_on,
-                                  .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS,
-                                  /* Held-out samples share the reader of training. */
-                                  .kept = half == HU_HALF_VALIDATION ? 0 : reader->kept_bytes};
-    return hu_ahead_create(&settings, &loader->ahead);
+    hu_prefetch_settings settings = {.split = loader->split,
+                                     .order = *order,
+                                     .augment = s->augment,
+                                     .window = window < count ? window : count,
+                                     .threads = s->threads > 0 ? s->threads : 1,
+                                     .goes_on = s->goes_on,
+                                     .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS,
+                                     /* Held-out samples share the reader of training. */
+                                     .kept = half == HU_HALF_VALIDATION ? 0 : reader->kept_bytes};
+    return hu_prefetch_create(&settings, &loader->ahead);
 }
 
 /* Whether samples of a field are changed by the changer. */
@@ -188,7 +188,7 @@ static hu_status make_changer(hu_loader *loader) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "randaugment, erase, mixup, cutmix: found data %s without pictures of bytes",
                        loader->dataset->name);
-    return hu_changer_create(loader->moving, &s->augment, s->seed, s->fillers, &loader->changer);
+    return hu_augmenter_create(loader->moving, &s->augment, s->seed, s->fillers, &loader->changer);
 }
 
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
@@ -218,13 +218,13 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     HU_TRY(make_changer(made));
     made->failing = &made->failure;
     /* Streams are an order. */
-    const hu_order_settings order = {.seed = settings->seed,
-                                     .shuffle = settings->shuffle && dataset->streams == 0,
-                                     .sorted_epochs = settings->sorted_epochs,
-                                     .buckets = settings->buckets,
-                                     .bucket_count = settings->bucket_count,
-                                     .batch = settings->batch};
-    HU_TRY(hu_order_create(split, &order, &made->order));
+    const hu_sampler_settings order = {.seed = settings->seed,
+                                       .shuffle = settings->shuffle && dataset->streams == 0,
+                                       .sorted_epochs = settings->sorted_epochs,
+                                       .buckets = settings->buckets,
+                                       .bucket_count = settings->bucket_count,
+                                       .batch = settings->batch};
+    HU_TRY(hu_sampler_create(split, &order, &made->order));
     HU_TRY(read_ahead(made, half, &order));
     fill_tables(made);
     HU_TRY(hu_loader_begin_epoch(made, 0));
@@ -237,9 +237,9 @@ done:
 
 void hu_loader_close(hu_loader *loader) {
     if (!loader) return;
-    hu_ahead_free(loader->ahead);
-    hu_changer_free(loader->changer);
-    hu_order_free(&loader->order);
+    hu_prefetch_free(loader->ahead);
+    hu_augmenter_free(loader->changer);
+    hu_sampler_free(&loader->order);
     hu_free(loader);
 }
 
@@ -254,7 +254,7 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
         return hu_fail(HU_ERR_ARGUMENT, "epoch: found %lld, expected 0 or more", (long long)epoch);
     uint64_t seed = loader->settings.seed;
     loader->augment_key = (hu_random_key){seed, hu_stream_id("augment", ""), (uint64_t)epoch};
-    hu_order_begin(&loader->order, epoch);
+    hu_sampler_begin(&loader->order, epoch);
     return HU_OK;
 }
 
@@ -275,17 +275,17 @@ hu_status hu_loader_want(hu_loader *loader, int64_t first, int64_t count) {
         first -= first % 2;
         count = (end < loader->split->count ? end : loader->split->count) - first;
     }
-    return hu_ahead_want(loader->ahead, loader->order.epoch, first, count);
+    return hu_prefetch_want(loader->ahead, loader->order.epoch, first, count);
 }
 
 double hu_loader_waited(const hu_loader *loader) {
     if (!loader) return 0.0;
-    return loader->ahead ? hu_ahead_waited(loader->ahead) : 0.0;
+    return loader->ahead ? hu_prefetch_waited(loader->ahead) : 0.0;
 }
 
 int64_t hu_loader_index(const hu_loader *loader, int64_t position) {
     if (!loader || position < 0 || position >= loader->split->count) return -1;
-    return hu_order_index(&loader->order, position);
+    return hu_sampler_index(&loader->order, position);
 }
 
 /* The change of a sample: the same for all its fields. */
@@ -320,7 +320,7 @@ static const hu_byte_table *table_of(const hu_loader *loader, int f, hu_reading 
 static const uint8_t *bytes_of(const hu_loader *loader, int f, int64_t position) {
     const hu_reader *reader = loader->split->reader;
     if (reader && reader->reads[f])
-        return hu_ahead_sample(loader->ahead, position) + reader->start[f];
+        return hu_prefetch_sample(loader->ahead, position) + reader->start[f];
     return hu_spatial_sample(&loader->field[f], loader->split->rows[f],
                              hu_loader_index(loader, position));
 }
@@ -328,8 +328,8 @@ static const uint8_t *bytes_of(const hu_loader *loader, int f, int64_t position)
 /* Positions are partners in pairs; -1: the last one of an odd number has none. */
 static int64_t partner_of(const hu_loader *loader, int64_t position) {
     int64_t partner = position % 2 ? position - 1 : position + 1;
-    bool is_there = partner < loader->split->count && hu_mixes(&loader->settings.augment);
-    return is_there ? partner : -1;
+    bool is_present = partner < loader->split->count && hu_mixes(&loader->settings.augment);
+    return is_present ? partner : -1;
 }
 
 static void fill_changed(const hu_loader *loader, int f, const hu_change *change, int64_t position,
@@ -343,8 +343,8 @@ static void fill_changed(const hu_loader *loader, int f, const hu_change *change
         other.change.cut = change->cut;
         other.bytes = bytes_of(loader, f, partner);
     }
-    hu_changer_fill(loader->changer, table_of(loader, f, HU_READ_NORMALISED), loader->order.epoch,
-                    &own, partner >= 0 ? &other : NULL, sample);
+    hu_augmenter_fill(loader->changer, table_of(loader, f, HU_READ_NORMALISED), loader->order.epoch,
+                      &own, partner >= 0 ? &other : NULL, sample);
 }
 
 static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t position,
@@ -405,7 +405,7 @@ static void fill_mix(const hu_loader *loader, int64_t position, float *sample) {
     int64_t other = partner < 0 ? index : hu_loader_index(loader, partner);
     sample[0] = number_at(loader, HU_FIELD_LABEL, HU_READ_PLAIN, other);
     sample[1] =
-        partner < 0 ? 0.0f : hu_changer_mix(loader->changer, loader->order.epoch, index).weight;
+        partner < 0 ? 0.0f : hu_augmenter_mix(loader->changer, loader->order.epoch, index).weight;
 }
 
 /* Of a window of the picture: moved into it, then as the window is. */
@@ -419,9 +419,9 @@ static void fill_seen(const hu_loader *loader, int f, const hu_change *change, i
     reader->move_boxes(reader, &reading, index, count, sample);
     for (int64_t i = 0; i < extent[0]; i++) {
         float *box = sample + i * extent[1], moved[HU_BOX_NUMBERS];
-        bool is_there = i < count && box[HU_BOX_CLASS] != (float)HU_UNLABELLED;
+        bool is_present = i < count && box[HU_BOX_CLASS] != (float)HU_UNLABELLED;
         memcpy(moved, box, sizeof moved);
-        hu_boxes_fill(moved, is_there, 1, seen[0], seen[1], change, box);
+        hu_boxes_fill(moved, is_present, 1, seen[0], seen[1], change, box);
     }
 }
 

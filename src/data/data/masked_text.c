@@ -110,7 +110,7 @@ static hu_status add_word(cutter *c, const hu_tokens *tokens, const char *token,
     int64_t count = 1;
     hu_status st = HU_OK;
     if (c->has_pieces)
-        hu_pieces_of(&c->texts->vocabulary, token, length, word, &count);
+        hu_subwords_of(&c->texts->vocabulary, token, length, word, &count);
     else
         st = hu_texts_number(c->texts, tokens, token, length, word);
     c->words += count;

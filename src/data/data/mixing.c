@@ -125,7 +125,7 @@ typedef struct slot {
     float *other;    /* [elements] */
 } slot;
 
-struct hu_changer {
+struct hu_augmenter {
     const hu_field *field;
     hu_augment augment;
     hu_randaugment operations;
@@ -139,7 +139,7 @@ bool hu_changes(const hu_augment *augment) {
     return augment->randaugment > 0.0 || augment->erase > 0.0 || hu_mixes(augment);
 }
 
-static hu_status make_slot(const hu_changer *c, slot *s) {
+static hu_status make_slot(const hu_augmenter *c, slot *s) {
     hu_status st = HU_OK;
     size_t elements = (size_t)c->elements;
     atomic_flag_clear(&s->is_taken);
@@ -149,10 +149,10 @@ done:
     return st;
 }
 
-hu_status hu_changer_create(const hu_field *field, const hu_augment *augment, uint64_t seed,
-                            int fillers, hu_changer **changer) {
+hu_status hu_augmenter_create(const hu_field *field, const hu_augment *augment, uint64_t seed,
+                              int fillers, hu_augmenter **changer) {
     hu_status st = HU_OK;
-    hu_changer *c = NULL;
+    hu_augmenter *c = NULL;
     *changer = NULL;
     HU_TRY(HU_NEW(&c));
     c->field = field;
@@ -177,11 +177,11 @@ hu_status hu_changer_create(const hu_field *field, const hu_augment *augment, ui
     *changer = c;
     c = NULL;
 done:
-    hu_changer_free(c);
+    hu_augmenter_free(c);
     return st;
 }
 
-void hu_changer_free(hu_changer *c) {
+void hu_augmenter_free(hu_augmenter *c) {
     if (!c) return;
     for (int i = 0; c->slot && i < c->slots; i++) {
         hu_free(c->slot[i].pixels);
@@ -192,13 +192,13 @@ void hu_changer_free(hu_changer *c) {
 }
 
 /* One that nobody has; where there are more threads than slots the others are waited for. */
-static slot *take(hu_changer *c) {
+static slot *take(hu_augmenter *c) {
     for (;; sched_yield())
         for (int i = 0; i < c->slots; i++)
             if (!atomic_flag_test_and_set(&c->slot[i].is_taken)) return &c->slot[i];
 }
 
-static void make(const hu_changer *c, const slot *s, const hu_byte_table *table, int64_t epoch,
+static void make(const hu_augmenter *c, const slot *s, const hu_byte_table *table, int64_t epoch,
                  const hu_stored *stored, float *sample) {
     const hu_augment *a = &c->augment;
     if (a->randaugment > 0.0) {
@@ -212,17 +212,17 @@ static void make(const hu_changer *c, const slot *s, const hu_byte_table *table,
         hu_erase(a->erase, c->seed, epoch, stored->index, c->height, c->width, c->channels, sample);
 }
 
-hu_mix hu_changer_mix(const hu_changer *c, int64_t epoch, int64_t index) {
+hu_mix hu_augmenter_mix(const hu_augmenter *c, int64_t epoch, int64_t index) {
     const hu_random_key key = {c->seed, hu_stream_id("mix", ""), (uint64_t)epoch};
     if (!hu_mixes(&c->augment)) return (hu_mix){0};
     return hu_mix_draw(&c->augment, &key, index, c->height, c->width);
 }
 
-void hu_changer_fill(hu_changer *c, const hu_byte_table *table, int64_t epoch, const hu_stored *own,
-                     const hu_stored *partner, float *sample) {
+void hu_augmenter_fill(hu_augmenter *c, const hu_byte_table *table, int64_t epoch,
+                       const hu_stored *own, const hu_stored *partner, float *sample) {
     slot *s = take(c);
     make(c, s, table, epoch, own, sample);
-    hu_mix mix = partner ? hu_changer_mix(c, epoch, own->index) : (hu_mix){0};
+    hu_mix mix = partner ? hu_augmenter_mix(c, epoch, own->index) : (hu_mix){0};
     if (mix.weight > 0.0f) {
         make(c, s, table, epoch, partner, s->other);
         hu_mix_apply(&mix, c->height, c->width, c->channels, s->other, sample);

@@ -13,10 +13,10 @@
 /* A window is used while the next one is read; each thread may be one sample further. */
 enum { WINDOWS = 2, MESSAGE_BYTES = 1024 };
 
-struct hu_ahead {
-    hu_ahead_settings settings;
+struct hu_prefetch {
+    hu_prefetch_settings settings;
     const hu_reader *reader;
-    hu_order order; /* of the epoch that `next` belongs to */
+    hu_sampler order; /* of the epoch that `next` belongs to */
     int64_t slots;
     uint8_t *samples; /* [slots, sample_bytes] */
     bool *is_read;    /* [slots] */
@@ -40,18 +40,18 @@ struct hu_ahead {
 /* ---- the threads ---- */
 
 /* Whether there is a ticket to take: room for it, no failure before it, and a sample. */
-static bool may_take(const hu_ahead *a) {
+static bool may_take(const hu_prefetch *a) {
     return !a->is_held && a->next < a->first + a->slots && a->next < a->failed &&
            (a->position < a->settings.split->count || a->settings.goes_on);
 }
 
 /* Takes the next ticket; index and change say what to read. */
-static int64_t take(hu_ahead *a, int64_t *index, hu_reading_change *change) {
+static int64_t take(hu_prefetch *a, int64_t *index, hu_reading_change *change) {
     if (a->position == a->settings.split->count) {
-        hu_order_begin(&a->order, a->order.epoch + 1);
+        hu_sampler_begin(&a->order, a->order.epoch + 1);
         a->position = 0;
     }
-    *index = hu_order_index(&a->order, a->position++);
+    *index = hu_sampler_index(&a->order, a->position++);
     const hu_augment *augment = &a->settings.augment;
     *change =
         (hu_reading_change){a->settings.order.seed, a->order.epoch,      augment->area,
@@ -61,7 +61,7 @@ static int64_t take(hu_ahead *a, int64_t *index, hu_reading_change *change) {
 }
 
 /* The failure of the lowest ticket is kept, so that it does not depend on the threads. */
-static void note(hu_ahead *a, int64_t ticket, hu_status st) {
+static void note(hu_prefetch *a, int64_t ticket, hu_status st) {
     a->busy--;
     if (st == HU_OK) {
         a->is_read[ticket % a->slots] = true;
@@ -77,7 +77,7 @@ static void note(hu_ahead *a, int64_t ticket, hu_status st) {
 }
 
 static void *run(void *context) {
-    hu_ahead *a = context;
+    hu_prefetch *a = context;
     hu_image_room room = {0};
     pthread_mutex_lock(&a->lock);
     while (!a->is_ended) {
@@ -101,7 +101,7 @@ static void *run(void *context) {
 }
 
 /* Signals are for the threads of the program. One thread is enough to go on. */
-static hu_status start(hu_ahead *a) {
+static hu_status start(hu_prefetch *a) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -116,9 +116,9 @@ static hu_status start(hu_ahead *a) {
 /* ---- making and freeing ---- */
 
 /* What is named is enough: what the reader keeps gives way. */
-static hu_status refuse_room(const hu_ahead *a) {
+static hu_status refuse_room(const hu_prefetch *a) {
     enum { MIB = 1 << 20 };
-    const hu_ahead_settings *s = &a->settings;
+    const hu_prefetch_settings *s = &a->settings;
     size_t need = (size_t)s->window * a->reader->sample_bytes * (size_t)s->memory_parts;
     return hu_fail(HU_ERR_ARGUMENT,
                    "data memory: found %zu MiB, expected at least %zu: %lld samples of %zu bytes "
@@ -127,14 +127,14 @@ static hu_status refuse_room(const hu_ahead *a) {
                    a->reader->sample_bytes, s->memory_parts);
 }
 
-static int64_t fitting(const hu_ahead *a, size_t kept) {
+static int64_t fitting(const hu_prefetch *a, size_t kept) {
     size_t part = a->reader->memory_bytes / (size_t)a->settings.memory_parts;
     return part > kept ? (int64_t)((part - kept) / a->reader->sample_bytes) : 0;
 }
 
 /* As many samples as a training can use, or as there is memory for. */
-static hu_status count_slots(hu_ahead *a) {
-    const hu_ahead_settings *s = &a->settings;
+static hu_status count_slots(hu_prefetch *a) {
+    const hu_prefetch_settings *s = &a->settings;
     size_t kept = s->kept;
     if (fitting(a, 0) < s->window) return refuse_room(a);
     if (fitting(a, kept) < s->window) {
@@ -146,11 +146,11 @@ static hu_status count_slots(hu_ahead *a) {
     return HU_OK;
 }
 
-static hu_status make_room(hu_ahead *a) {
-    const hu_ahead_settings *s = &a->settings;
+static hu_status make_room(hu_prefetch *a) {
+    const hu_prefetch_settings *s = &a->settings;
     hu_status st;
     HU_TRY(count_slots(a));
-    HU_TRY(hu_order_create(s->split, &s->order, &a->order));
+    HU_TRY(hu_sampler_create(s->split, &s->order, &a->order));
     HU_TRY(HU_NEW_ARRAY(&a->samples, (size_t)a->slots * a->reader->sample_bytes));
     hu_memory_assign(a->samples, HU_MEMORY_DATA);
     HU_TRY(HU_NEW_ARRAY(&a->is_read, (size_t)a->slots));
@@ -159,9 +159,9 @@ done:
     return st;
 }
 
-hu_status hu_ahead_create(const hu_ahead_settings *settings, hu_ahead **ahead) {
+hu_status hu_prefetch_create(const hu_prefetch_settings *settings, hu_prefetch **ahead) {
     hu_status st;
-    hu_ahead *made = NULL;
+    hu_prefetch *made = NULL;
     *ahead = NULL;
     HU_TRY(HU_NEW(&made));
     made->settings = *settings;
@@ -174,11 +174,11 @@ hu_status hu_ahead_create(const hu_ahead_settings *settings, hu_ahead **ahead) {
     *ahead = made;
     made = NULL;
 done:
-    hu_ahead_free(made);
+    hu_prefetch_free(made);
     return st;
 }
 
-void hu_ahead_free(hu_ahead *a) {
+void hu_prefetch_free(hu_prefetch *a) {
     if (!a) return;
     pthread_mutex_lock(&a->lock);
     a->is_ended = true;
@@ -188,7 +188,7 @@ void hu_ahead_free(hu_ahead *a) {
     pthread_cond_destroy(&a->may_read);
     pthread_cond_destroy(&a->has_read);
     pthread_mutex_destroy(&a->lock);
-    hu_order_free(&a->order);
+    hu_sampler_free(&a->order);
     hu_free(a->samples);
     hu_free(a->is_read);
     hu_free(a->thread);
@@ -198,7 +198,7 @@ void hu_ahead_free(hu_ahead *a) {
 /* ---- who wants the samples ---- */
 
 /* The ticket of a position, if it is at hand or the next to be read; else -1. */
-static int64_t find_ticket(const hu_ahead *a, int64_t epoch, int64_t position) {
+static int64_t find_ticket(const hu_prefetch *a, int64_t epoch, int64_t position) {
     int64_t ahead = position - a->window_position;
     if (epoch == a->window_epoch + 1 && a->settings.goes_on)
         ahead += a->settings.split->count;
@@ -208,25 +208,25 @@ static int64_t find_ticket(const hu_ahead *a, int64_t epoch, int64_t position) {
 }
 
 /* Begins again elsewhere, when the threads have put down what they hold. */
-static void begin_at(hu_ahead *a, int64_t epoch, int64_t position) {
+static void begin_at(hu_prefetch *a, int64_t epoch, int64_t position) {
     a->is_held = true;
     while (a->busy > 0) pthread_cond_wait(&a->has_read, &a->lock);
     a->is_held = false;
     a->next = a->first = a->ready = 0;
     a->failed = INT64_MAX;
     a->position = position;
-    hu_order_begin(&a->order, epoch);
+    hu_sampler_begin(&a->order, epoch);
     memset(a->is_read, 0, (size_t)a->slots * sizeof *a->is_read);
 }
 
 /* Gives the slots before a ticket, all of them read, to those who read. */
-static void advance(hu_ahead *a, int64_t ticket) {
+static void advance(hu_prefetch *a, int64_t ticket) {
     for (int64_t t = a->first; t < ticket; t++) a->is_read[t % a->slots] = false;
     a->first = ticket;
     pthread_cond_broadcast(&a->may_read);
 }
 
-hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count) {
+hu_status hu_prefetch_want(hu_prefetch *a, int64_t epoch, int64_t first, int64_t count) {
     if (count > a->settings.window)
         return hu_fail(HU_ERR_ARGUMENT, "samples wanted at once: found %lld, expected at most %lld",
                        (long long)count, (long long)a->settings.window);
@@ -255,12 +255,12 @@ hu_status hu_ahead_want(hu_ahead *a, int64_t epoch, int64_t first, int64_t count
     return st;
 }
 
-const uint8_t *hu_ahead_sample(const hu_ahead *a, int64_t position) {
+const uint8_t *hu_prefetch_sample(const hu_prefetch *a, int64_t position) {
     int64_t ticket = a->first + (position - a->window_position);
     assert(position >= a->window_position && position < a->window_position + a->window_count);
     return a->samples + (size_t)(ticket % a->slots) * a->reader->sample_bytes;
 }
 
-double hu_ahead_waited(const hu_ahead *ahead) {
+double hu_prefetch_waited(const hu_prefetch *ahead) {
     return ahead->waited;
 }

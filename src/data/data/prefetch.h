@@ -4,9 +4,9 @@
 #include "data/reader.h"
 #include "data/sampler.h"
 
-typedef struct hu_ahead_settings {
+typedef struct hu_prefetch_settings {
     const hu_split *split; /* with a reader */
-    hu_order_settings order;
+    hu_sampler_settings order;
     hu_augment augment; /* area and scales are read */
     int64_t window;     /* most samples that are wanted at once, at least 1 */
     int threads;        /* at least 1 */
@@ -14,27 +14,27 @@ typedef struct hu_ahead_settings {
     int memory_parts;   /* the room is at most this part of what the reader allows */
     size_t kept;        /* bytes of that part that the reader keeps: where a window does not fit
                            beside them it drops them */
-} hu_ahead_settings;
+} hu_prefetch_settings;
 
-typedef struct hu_ahead hu_ahead;
+typedef struct hu_prefetch hu_prefetch;
 
 /* Threads are started by the first sample that is wanted. HU_ERR_ARGUMENT where a window does not
- * fit into the memory; HU_ERR_MEMORY. Owner frees with hu_ahead_free. */
-hu_status hu_ahead_create(const hu_ahead_settings *settings, hu_ahead **ahead);
+ * fit into the memory; HU_ERR_MEMORY. Owner frees with hu_prefetch_free. */
+hu_status hu_prefetch_create(const hu_prefetch_settings *settings, hu_prefetch **ahead);
 
 /* Ends the threads; NULL is allowed. */
-void hu_ahead_free(hu_ahead *ahead);
+void hu_prefetch_free(hu_prefetch *ahead);
 
 /* Waits until positions first .. first+count-1 of an epoch are there; those before them are given
  * up, those behind are read meanwhile. Any order of calls is right, an ascending one is fast.
  * The failure of the first sample that could not be read; HU_ERR_ARGUMENT for more than a window;
  * HU_ERR_MEMORY where no thread can be started. Called by one thread. */
-hu_status hu_ahead_want(hu_ahead *ahead, int64_t epoch, int64_t first, int64_t count);
+hu_status hu_prefetch_want(hu_prefetch *ahead, int64_t epoch, int64_t first, int64_t count);
 
 /* Bytes of a sample among those that were wanted last. Borrowed: valid until others are. */
-const uint8_t *hu_ahead_sample(const hu_ahead *ahead, int64_t position);
+const uint8_t *hu_prefetch_sample(const hu_prefetch *ahead, int64_t position);
 
-/* Seconds that hu_ahead_want has waited so far. */
-double hu_ahead_waited(const hu_ahead *ahead);
+/* Seconds that hu_prefetch_want has waited so far. */
+double hu_prefetch_waited(const hu_prefetch *ahead);
 
 #endif

@@ -113,7 +113,7 @@ static int compare(const void *left, const void *right) {
 }
 
 /* order->by_length: the places in ascending order of length, then of place. */
-static hu_status sort(hu_order *order) {
+static hu_status sort(hu_sampler *order) {
     const hu_split *split = order->split;
     const int32_t *length = lengths_of(split);
     size_t count = (size_t)split->count;
@@ -134,8 +134,8 @@ done:
     return st;
 }
 
-static hu_status fill_buckets(hu_order *order) {
-    const hu_order_settings *s = &order->settings;
+static hu_status fill_buckets(hu_sampler *order) {
+    const hu_sampler_settings *s = &order->settings;
     const int32_t *of_index = lengths_of(order->split);
     int32_t *length = NULL; /* by place */
     hu_status st;
@@ -153,10 +153,10 @@ done:
     return st;
 }
 
-hu_status hu_order_create(const hu_split *split, const hu_order_settings *settings,
-                          hu_order *order) {
+hu_status hu_sampler_create(const hu_split *split, const hu_sampler_settings *settings,
+                            hu_sampler *order) {
     hu_status st = HU_OK;
-    *order = (hu_order){.split = split, .settings = *settings, .epoch = -1};
+    *order = (hu_sampler){.split = split, .settings = *settings, .epoch = -1};
     if (settings->shuffle) HU_TRY(HU_NEW_ARRAY(&order->place, (size_t)split->count));
     if (settings->sorted_epochs > 0) HU_TRY(sort(order));
     if (settings->bucket_count > 0) HU_TRY(fill_buckets(order));
@@ -164,14 +164,14 @@ done:
     return st;
 }
 
-void hu_order_free(hu_order *order) {
+void hu_sampler_free(hu_sampler *order) {
     hu_free(order->place);
     hu_free(order->by_length);
     order->place = order->by_length = NULL;
     hu_buckets_free(&order->buckets);
 }
 
-void hu_order_begin(hu_order *order, int64_t epoch) {
+void hu_sampler_begin(hu_sampler *order, int64_t epoch) {
     hu_random_key key = {order->settings.seed, hu_stream_id("shuffle", ""), (uint64_t)epoch};
     bool is_new = order->epoch != epoch;
     if (order->place && is_new)
@@ -181,7 +181,7 @@ void hu_order_begin(hu_order *order, int64_t epoch) {
     order->epoch = epoch;
 }
 
-int64_t hu_order_index(const hu_order *order, int64_t position) {
+int64_t hu_sampler_index(const hu_sampler *order, int64_t position) {
     bool is_sorted = order->epoch < order->settings.sorted_epochs;
     if (!is_sorted && order->buckets.samples > 0)
         return index_of(order->split, hu_buckets_at(&order->buckets, position));

@@ -30,7 +30,7 @@ typedef struct dense_reader {
     hu_reader reader;
     char *pictures, *maps;      /* folders */
     hu_file_names names;        /* of pictures */
-    hu_left_files left;         /* what lies beside them */
+    hu_skipped_files left;      /* what lies beside them */
     hu_scene_size size, window; /* of a picture, and what of it is seen */
     uint8_t meaning[BYTES];     /* of the numbers in maps: class, or HU_UNLABELLED_BYTE */
     bool is_known[BYTES];       /* numbers that may stand there */
@@ -256,7 +256,7 @@ done:
 static hu_status open_test(const char *directory, const hu_image_choice *choice,
                            dense_reader **made) {
     const char *half;
-    hu_status st = hu_test_half(directory, &half);
+    hu_status st = hu_test_split(directory, &half);
     return st == HU_OK ? open_half(directory, half, choice, made) : st;
 }
 
@@ -377,7 +377,7 @@ hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
     else
         HU_TRY(open_half(directory, "train", choice, &train));
     HU_TRY(open_test(directory, choice, &test));
-    if (!known->only_test) hu_left_files_add(&test->left, &train->left);
+    if (!known->only_test) hu_skipped_files_add(&test->left, &train->left);
     HU_TRY(hu_note_left(&dataset->note, directory, &test->left));
     HU_TRY(set_size(choice, train, test, dataset));
     HU_TRY(name_classes(directory, known, train, test, dataset));

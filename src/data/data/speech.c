@@ -189,7 +189,7 @@ static hu_status open_test(const char *directory, int64_t limit, const hu_image_
     const hu_data_known *known = &choice->known;
     const char *name;
     if (known->files) return open_sounds(known, half);
-    hu_status st = hu_test_half(directory, &name);
+    hu_status st = hu_test_split(directory, &name);
     return st == HU_OK
                ? open_half(directory, name, limit, choice->seed, known->needs_no_truth, half)
                : st;

@@ -42,7 +42,7 @@ typedef struct pairs_reader {
     hu_reader reader;
     char *folder;
     hu_file_names names;
-    hu_left_files left; /* what lies beside the pictures */
+    hu_skipped_files left; /* what lies beside the pictures */
     int64_t scale;
     int64_t crop;          /* side of small crops; 0: whole pictures */
     int64_t height, width; /* of small samples */
@@ -244,7 +244,7 @@ static hu_status open_test(const char *directory, int64_t limit, const hu_image_
     hu_status st;
     const char *half;
     pair first = {0};
-    HU_TRY(hu_test_half(directory, &half));
+    HU_TRY(hu_test_split(directory, &half));
     HU_TRY(open_half(directory, half, limit, choice, made));
     HU_TRY(read_pair(*made, 0, &first));
     (*made)->height = first.height;
@@ -340,7 +340,7 @@ hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
     HU_TRY(open_half(directory, "train", limits->train, choice, &train));
     train->crop = train->height = train->width = choice->crop ? choice->crop : USUAL_CROP;
     HU_TRY(open_test(directory, limits->test, choice, &test));
-    hu_left_files_add(&test->left, &train->left);
+    hu_skipped_files_add(&test->left, &train->left);
     HU_TRY(hu_note_left(&dataset->note, directory, &test->left));
     uint64_t memory = hu_keeping_decide(choice->memory, -1, 0, 1).memory;
     HU_TRY(keep_all(train, memory / OF_TRAIN));

@@ -28,7 +28,7 @@ static void skip_mark(hu_tokens *tokens) {
 /* Words of which pieces are made. */
 static hu_status part_words(bool is_cased, char **file, hu_tokens *tokens) {
     char *words = NULL;
-    hu_status st = hu_piece_words(tokens->text, tokens->bytes, is_cased, &words, &tokens->bytes);
+    hu_status st = hu_subword_words(tokens->text, tokens->bytes, is_cased, &words, &tokens->bytes);
     if (st != HU_OK) return st;
     hu_free(*file);
     tokens->text = *file = words;
@@ -70,7 +70,7 @@ static void split_file(const hu_tokens *whole, hu_tokens half[HU_TEXT_HALVES]) {
 static hu_status read_halves(const char *path, const hu_text_choice *choice, hu_texts *t) {
     hu_status st;
     hu_tokens whole;
-    bool is_cased = choice->unit == HU_TEXT_PIECES && hu_pieces_are_cased(&t->vocabulary);
+    bool is_cased = choice->unit == HU_TEXT_PIECES && hu_subwords_are_cased(&t->vocabulary);
     HU_TRY(read_file(path, choice->unit, is_cased, &t->file[0], &whole));
     if (choice->valid) {
         t->half[0] = whole;
@@ -252,10 +252,10 @@ static hu_status cut_windows(int32_t *id, int64_t count, int64_t length, hu_spli
 
 /* What stream i reads in update u, which is sample number u streams + i: `there` of length tokens,
  * and none behind them. */
-static void read_stream(const int32_t *id, int64_t there, int64_t length, int32_t none,
+static void read_stream(const int32_t *id, int64_t valid, int64_t length, int32_t none,
                         int32_t *row) {
-    memcpy(row, id, (size_t)there * sizeof *row);
-    for (int64_t t = there; t < length; t++) row[t] = none;
+    memcpy(row, id, (size_t)valid * sizeof *row);
+    for (int64_t t = valid; t < length; t++) row[t] = none;
 }
 
 /* Updates of the streams: whole ones to train with; what is left of a test text counts too. */

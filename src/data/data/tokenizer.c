@@ -30,8 +30,8 @@ static int64_t longest(const hu_vocabulary *vocabulary, const char *rest, size_t
     return -1;
 }
 
-void hu_pieces_of(const hu_vocabulary *vocabulary, const char *word, size_t length, int32_t *number,
-                  int64_t *count) {
+void hu_subwords_of(const hu_vocabulary *vocabulary, const char *word, size_t length,
+                    int32_t *number, int64_t *count) {
     *count = 0;
     for (size_t at = 0, bytes; at < length; at += bytes) {
         int64_t piece = longest(vocabulary, word + at, length - at, at == 0, &bytes);
@@ -133,8 +133,8 @@ done:
     return st;
 }
 
-hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **words,
-                         size_t *word_bytes) {
+hu_status hu_subword_words(const char *text, size_t bytes, bool is_cased, char **words,
+                           size_t *word_bytes) {
     return walk(text, bytes, put_character, is_cased, words, word_bytes);
 }
 
@@ -151,7 +151,7 @@ static bool has_capital(const hu_word *word) {
     return false;
 }
 
-bool hu_pieces_are_cased(const hu_vocabulary *vocabulary) {
+bool hu_subwords_are_cased(const hu_vocabulary *vocabulary) {
     for (size_t i = 0; i < vocabulary->count; i++) {
         const hu_word *word = &vocabulary->word[i];
         bool is_special =

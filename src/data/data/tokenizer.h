@@ -10,14 +10,14 @@
  * unknown as a whole: one number, vocabulary->unknown. number: [length] at most, of which *count
  * are written. Source: Devlin et al. 2019, WordPiece (Wu et al. 2016). Proof:
  * tests/unit/data_segments_test.c. */
-void hu_pieces_of(const hu_vocabulary *vocabulary, const char *word, size_t length, int32_t *number,
-                  int64_t *count);
+void hu_subwords_of(const hu_vocabulary *vocabulary, const char *word, size_t length,
+                    int32_t *number, int64_t *count);
 
 /* ---- Texts as the words that pieces are made of ---- */
 
 /* Whether a vocabulary of pieces has one with a capital letter, [UNK] and its kin excepted: its
  * words keep their capitals and their accents. */
-bool hu_pieces_are_cased(const hu_vocabulary *vocabulary);
+bool hu_subwords_are_cased(const hu_vocabulary *vocabulary);
 
 /* Words of a text in UTF-8 [bytes] as BERT's basic tokenizer has them: control characters are
  * dropped; every sign (ASCII's, and what Unicode calls punctuation) and every Chinese character
@@ -26,8 +26,8 @@ bool hu_pieces_are_cased(const hu_vocabulary *vocabulary);
  * dropped. Lines end with \n. words: with a blank behind each; owner frees with hu_free.
  * HU_ERR_MEMORY. Source: Devlin et al. 2019, and their tokenization.py for what it leaves open.
  * Proof: tests/unit/data_segments_test.c. */
-hu_status hu_piece_words(const char *text, size_t bytes, bool is_cased, char **words,
-                         size_t *word_bytes);
+hu_status hu_subword_words(const char *text, size_t bytes, bool is_cased, char **words,
+                           size_t *word_bytes);
 
 /* ---- sentences ---- */
 

@@ -144,12 +144,12 @@ hu_status hu_alphabet_write(const char *path, const char *names, int64_t count) 
 hu_status hu_alphabet_read(const char *path, char **names, int64_t *count) {
     hu_vocabulary words = {.unknown = -1};
     hu_alphabet alphabet = {0};
-    bool is_there;
+    bool is_present;
     hu_status st = HU_OK;
     *names = NULL;
     *count = 0;
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) return HU_OK;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) return HU_OK;
     HU_TRY(hu_vocabulary_read(path, HU_TEXT_CHARACTERS, &words));
     const hu_word *last = &words.word[words.count - 1];
     size_t bytes = (size_t)(last->at + last->length + 1 - words.text);
@@ -291,13 +291,13 @@ static hu_status read_digits(const char *folder, const hu_file_names *names, hu_
 hu_status hu_transcripts_read(const char *folder, const hu_file_names *sounds, bool may_lack,
                               hu_transcripts *transcripts) {
     char *path = NULL;
-    bool is_there;
+    bool is_present;
     hu_status st;
     *transcripts = (hu_transcripts){0};
     HU_TRY(HU_NEW_ARRAY(&transcripts->text, sounds->count));
     HU_TRY(hu_path_join(folder, file_name, &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (is_there)
+    HU_TRY(hu_file_find(path, &is_present));
+    if (is_present)
         st = read_file(path, sounds, transcripts);
     else if (!may_lack || are_digits(sounds))
         st = read_digits(folder, sounds, transcripts);

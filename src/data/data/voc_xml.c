@@ -240,12 +240,12 @@ void hu_voc_fit(hu_voc *voc, int64_t width, int64_t height, hu_boxes_told *told)
         bool is_cut = false, is_turned = box.x1 > box.x2 || box.y1 > box.y2;
         bool has_width = cut_side((double)width, &box.x1, &box.x2, &is_cut);
         bool has_height = cut_side((double)height, &box.y1, &box.y2, &is_cut);
-        bool is_there = has_width && has_height && !is_turned;
+        bool is_present = has_width && has_height && !is_turned;
         told->boxes++;
         told->turned += is_turned;
-        told->empty += !is_there && !is_turned;
-        told->cut += is_there && is_cut;
-        if (is_there) voc->box[kept++] = box;
+        told->empty += !is_present && !is_turned;
+        told->cut += is_present && is_cut;
+        if (is_present) voc->box[kept++] = box;
     }
     voc->count = kept;
 }

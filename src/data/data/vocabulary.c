@@ -61,10 +61,10 @@ static bool next_character(hu_tokens *tokens, const char **token, size_t *length
 
 bool hu_tokens_next(hu_tokens *tokens, const char **token, size_t *length) {
     if (tokens->left == 0) return false;
-    bool is_there = tokens->unit == HU_TEXT_WORDS ? next_word(tokens, token, length)
-                                                  : next_character(tokens, token, length);
-    tokens->left -= is_there;
-    return is_there;
+    bool is_present = tokens->unit == HU_TEXT_WORDS ? next_word(tokens, token, length)
+                                                    : next_character(tokens, token, length);
+    tokens->left -= is_present;
+    return is_present;
 }
 
 int64_t hu_tokens_count(const hu_tokens *tokens) {
@@ -282,8 +282,8 @@ static hu_status sort(hu_vocabulary *v, int (*order)(const void *, const void *)
 }
 
 static hu_status add_missing(hu_vocabulary *v, const char *word) {
-    bool is_there = hu_vocabulary_find(v, word, strlen(word)) >= 0;
-    return is_there ? HU_OK : add(v, word, strlen(word), 0);
+    bool is_present = hu_vocabulary_find(v, word, strlen(word)) >= 0;
+    return is_present ? HU_OK : add(v, word, strlen(word), 0);
 }
 
 static hu_status finish(hu_vocabulary *v) {

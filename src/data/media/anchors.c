@@ -62,8 +62,8 @@ hu_centred hu_anchor_at(const hu_anchors *anchors, int64_t index) {
                        ((double)(place / map->width) + 0.5) * map->step_y, map->w[shape],
                        map->h[shape]};
     if (!anchors->is_clipped) return made;
-    return (hu_centred){hu_share_inside(made.cx), hu_share_inside(made.cy), hu_share_inside(made.w),
-                        hu_share_inside(made.h)};
+    return (hu_centred){hu_box_share_inside(made.cx), hu_box_share_inside(made.cy),
+                        hu_box_share_inside(made.w), hu_box_share_inside(made.h)};
 }
 
 static bool is_sound(const hu_anchor_map *map) {
@@ -114,7 +114,7 @@ void hu_truths_read(const float *rows, int64_t most, hu_truths *truths) {
     truths->count = 0;
     assert(most <= HU_TRUTHS_MAX);
     for (int64_t i = 0; i < most; i++, rows += HU_BOX_NUMBERS) {
-        if (!hu_box_is_there(rows)) continue;
+        if (!hu_box_is_valid(rows)) continue;
         truths->box[truths->count] = hu_box_of_row(rows);
         truths->row[truths->count++] = (int16_t)i;
     }
@@ -225,7 +225,7 @@ int64_t hu_match_box(const hu_truths *truths, const hu_box *box, double *overlap
 /* Hard negative mining: the anchors without a box that a network takes for one. */
 
 /* Bits of floats from +0 on are in the order of the floats, with NaN behind infinity. */
-uint64_t hu_mine_key(float loss, uint32_t index) {
+uint64_t hu_hard_negative_key(float loss, uint32_t index) {
     uint32_t bits = loss == 0.0f ? 0 : hu_f32_bits(loss) & 0x7fffffffu;
     return (uint64_t)~bits << 32 | index;
 }
@@ -260,7 +260,7 @@ int64_t hu_first_keys(uint64_t *keys, int64_t count, int64_t wanted) {
     return wanted > 0 ? wanted : 0;
 }
 
-void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match) {
+void hu_hard_negatives(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match) {
     int64_t found = hu_first_keys(keys, count, wanted);
     for (int64_t i = count - found; i < count; i++) match[(uint32_t)keys[i]] = HU_MINED;
 }
@@ -270,13 +270,13 @@ void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match) {
 /* Regions of a picture that a network proposes: rows of four corners in pixels, as
  * roi_pool reads them. A row without an area is no region. */
 
-hu_box hu_region_box(const float *region, hu_picture picture) {
+hu_box hu_roi_box(const float *region, hu_picture picture) {
     double width = (double)picture.width, height = (double)picture.height;
     return (hu_box){(double)region[0] / width, (double)region[1] / height,
                     (double)region[2] / width, (double)region[3] / height};
 }
 
-void hu_region_write(const hu_box *box, hu_picture picture, float *region) {
+void hu_roi_write(const hu_box *box, hu_picture picture, float *region) {
     double width = (double)picture.width, height = (double)picture.height;
     region[0] = (float)(box->x1 * width);
     region[1] = (float)(box->y1 * height);
@@ -284,14 +284,14 @@ void hu_region_write(const hu_box *box, hu_picture picture, float *region) {
     region[3] = (float)(box->y2 * height);
 }
 
-bool hu_region_is_there(const float *region) {
+bool hu_roi_is_valid(const float *region) {
     return region[2] > region[0] && region[3] > region[1];
 }
 
-int64_t hu_region_match(const float *region, hu_picture picture, const hu_truths *truths) {
+int64_t hu_roi_match(const float *region, hu_picture picture, const hu_truths *truths) {
     const double enough = 0.5;
     double overlap;
-    hu_box box = hu_region_box(region, picture);
+    hu_box box = hu_roi_box(region, picture);
     int64_t best = hu_match_box(truths, &box, &overlap);
     return overlap >= enough ? best : HU_UNMATCHED;
 }

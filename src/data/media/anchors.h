@@ -108,11 +108,11 @@ enum { HU_MINED_PER_MATCH = 3 };
 
 /* A key that sorts first what has the larger loss, then what has the smaller index. loss >= 0 or
  * NaN, which comes before all numbers. */
-uint64_t hu_mine_key(float loss, uint32_t index);
+uint64_t hu_hard_negative_key(float loss, uint32_t index);
 
 /* Of the keys [count], which it reorders, the anchors of the `wanted` smallest become HU_MINED in
  * match. They are the same whatever the order of the keys. */
-void hu_mine(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match);
+void hu_hard_negatives(uint64_t *keys, int64_t count, int64_t wanted, int16_t *match);
 
 /* A key that sorts first what has the smaller random word, then what has the smaller index: lots
  * that are drawn. hu_first_keys leaves the `wanted` smallest of keys [count] at its end, the very
@@ -128,16 +128,16 @@ int64_t hu_first_keys(uint64_t *keys, int64_t count, int64_t wanted);
 enum { HU_REGION_NUMBERS = 4 };
 
 /* A region as shares of the picture; and a box as the nearest float32 pixels. */
-hu_box hu_region_box(const float *region, hu_picture picture);
-void hu_region_write(const hu_box *box, hu_picture picture, float *region);
+hu_box hu_roi_box(const float *region, hu_picture picture);
+void hu_roi_write(const hu_box *box, hu_picture picture, float *region);
 
 /* Whether a row is a region. */
-bool hu_region_is_there(const float *region);
+bool hu_roi_is_valid(const float *region);
 
 /* The row of the box that the region overlaps most (intersection over union; equal ones,
  * HU_OVERLAP_EQUAL: the first), if that is at least 0.5: the region shows a thing. Else
  * HU_UNMATCHED. Source: Ren et al., "Faster R-CNN" (Girshick, "Fast R-CNN", 2.3).
  * Proof: tests/unit/box_region_test.c. */
-int64_t hu_region_match(const float *region, hu_picture picture, const hu_truths *truths);
+int64_t hu_roi_match(const float *region, hu_picture picture, const hu_truths *truths);
 
 #endif

@@ -320,11 +320,11 @@ static hu_status convert(const char *name, SRC_DATA *job) {
 }
 
 /* The converter may give a moment less or more than the ratio says. */
-static hu_status take(const float *made, int64_t there, int64_t count, hu_sound *sound) {
+static hu_status take(const float *made, int64_t valid, int64_t count, hu_sound *sound) {
     double *sample;
     hu_status st = HU_NEW_ARRAY(&sample, (size_t)count);
     if (st != HU_OK) return st;
-    for (int64_t i = 0; i < count && i < there; i++) sample[i] = (double)made[i];
+    for (int64_t i = 0; i < count && i < valid; i++) sample[i] = (double)made[i];
     hu_free(sound->sample);
     sound->sample = sample;
     sound->count = count;
@@ -421,9 +421,9 @@ int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples) {
 
 /* x [bins] of one window of there samples, behind which zeros follow; imaginary [bins] is scratch.
  * The inner loop runs over the bins: each sum keeps the order of the samples. */
-static void window_row(const hu_spectrum *s, const double *sample, int64_t there, double *imaginary,
+static void window_row(const hu_spectrum *s, const double *sample, int64_t valid, double *imaginary,
                        double *x) {
-    int64_t bins = s->bins, count = there < s->window ? there : s->window;
+    int64_t bins = s->bins, count = valid < s->window ? valid : s->window;
     memset(x, 0, (size_t)bins * sizeof *x);
     memset(imaginary, 0, (size_t)bins * sizeof *imaginary);
     for (int64_t n = 0; n < count; n++) {

@@ -24,8 +24,8 @@ hu_box hu_box_of_row(const float *row) {
 }
 
 hu_box hu_box_clip(const hu_box *b) {
-    return (hu_box){hu_share_inside(b->x1), hu_share_inside(b->y1), hu_share_inside(b->x2),
-                    hu_share_inside(b->y2)};
+    return (hu_box){hu_box_share_inside(b->x1), hu_box_share_inside(b->y1),
+                    hu_box_share_inside(b->x2), hu_box_share_inside(b->y2)};
 }
 
 double hu_box_area(const hu_box *b) {
@@ -43,7 +43,7 @@ double hu_box_iou(const hu_box *a, const hu_box *b) {
     return common / (hu_box_area(a) + hu_box_area(b) - common);
 }
 
-bool hu_box_is_there(const float *row) {
+bool hu_box_is_valid(const float *row) {
     return !(row[HU_BOX_CLASS] < 0.0f);
 }
 
@@ -131,7 +131,7 @@ void hu_candidates_sort(hu_nms_candidates *c) {
     }
 }
 
-int64_t hu_candidates_suppress(hu_nms_candidates *c, double threshold) {
+int64_t hu_candidates_nms(hu_nms_candidates *c, double threshold) {
     int64_t kept = 0;
     for (int64_t i = 0; i < c->count; i++) {
         bool is_kept = true;

@@ -35,7 +35,7 @@ hu_centred hu_box_centred(const hu_box *box);
 hu_box hu_box_of_row(const float *row);
 
 /* The nearest share of a picture, 0..1. */
-static inline double hu_share_inside(double x) {
+static inline double hu_box_share_inside(double x) {
     if (x < 0.0) return 0.0;
     return x > 1.0 ? 1.0 : x;
 }
@@ -51,7 +51,7 @@ double hu_box_iou(const hu_box *a, const hu_box *b);
 
 /* Whether a row says that there is a box: classes are numbers from 0; and whether that box can be
  * learned: a whole class below `classes`, finite corners, an area. */
-bool hu_box_is_there(const float *row);
+bool hu_box_is_valid(const float *row);
 
 /* Whether it says that there is one that is difficult, of what class. */
 bool hu_box_is_difficult(const float *row, int64_t *class_number);
@@ -101,7 +101,7 @@ void hu_candidates_sort(hu_nms_candidates *c);
 
 /* Non-maximum suppression: of sorted candidates with their boxes keeps, in their order, those whose
  * overlap with all kept before is at most the threshold; returns how many. */
-int64_t hu_candidates_suppress(hu_nms_candidates *c, double threshold);
+int64_t hu_candidates_nms(hu_nms_candidates *c, double threshold);
 
 /* ---- Boxes as outlines in a picture, for people ---- */
 

@@ -87,7 +87,7 @@ static void remove_file(const char *directory, const char *name) {
 
 /* What saves and trials left that were interrupted. */
 static void remove_left_overs(const char *directory) {
-    hu_replacement_sweep(directory);
+    hu_atomic_file_sweep(directory);
     remove_file(directory, probe_name);
 }
 

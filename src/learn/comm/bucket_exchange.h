@@ -7,7 +7,7 @@
 #include "comm/transport.h"
 #include "comm/worker.h"
 
-typedef struct hu_flight {
+typedef struct hu_bucket_exchange {
     hu_transport *transport; /* Borrowed, as the plan and the worker */
     const hu_comm_plan *plan;
     hu_comm_worker *worker;
@@ -20,26 +20,27 @@ typedef struct hu_flight {
     uint8_t *out, *in;             /* messages: room of the transport */
     int64_t room_bytes;            /* of both */
     hu_transfer sending, receiving;
-} hu_flight;
+} hu_bucket_exchange;
 
 enum { HU_FLIGHT_NONE = -1 };
 
 /* HU_ERR_MEMORY. */
-hu_status hu_flight_create(const hu_comm_plan *plan, hu_comm_worker *worker,
-                           hu_transport *transport, int32_t tag, hu_flight **flight);
+hu_status hu_bucket_exchange_create(const hu_comm_plan *plan, hu_comm_worker *worker,
+                                    hu_transport *transport, int32_t tag,
+                                    hu_bucket_exchange **exchange);
 
 /* Receives that are on their way are given up. NULL is allowed. */
-void hu_flight_free(hu_flight *flight);
+void hu_bucket_exchange_free(hu_bucket_exchange *exchange);
 
-/* Begins with a bucket; there is none on its way. Errors as hu_flight_go_on. */
-hu_status hu_flight_begin(hu_flight *flight, int32_t bucket);
+/* Begins with a bucket; there is none on its way. Errors as hu_bucket_exchange_go_on. */
+hu_status hu_bucket_exchange_begin(hu_bucket_exchange *exchange, int32_t bucket);
 
 /* After something of sending or receiving was done: does all that needs no wait. The flight is over
  * when its bucket is HU_FLIGHT_NONE: the gradients of the layers are sums. HU_ERR_PEER,
  * HU_ERR_CORRUPT, HU_ERR_LIMIT. */
-hu_status hu_flight_go_on(hu_flight *flight);
+hu_status hu_bucket_exchange_go_on(hu_bucket_exchange *exchange);
 
 /* Where it is: "layer conv1.weight, reduction step 3 of 14"; capacity bytes of text. */
-void hu_flight_where(const hu_flight *flight, char *text, size_t capacity);
+void hu_bucket_exchange_where(const hu_bucket_exchange *exchange, char *text, size_t capacity);
 
 #endif

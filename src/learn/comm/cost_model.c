@@ -268,11 +268,11 @@ enum { LINKS_OF_A_MESSAGE = 2 };
 static const double overhead = 1.05;
 
 /* A bucket on its way: its message takes its share of the link, then the way. */
-typedef struct flight {
+typedef struct exchange {
     int32_t bucket;
     int64_t step;       /* agreements first */
     double bits, delay; /* that are left of the message, and of the seconds behind its bits */
-} flight;
+} exchange;
 
 /* What is sent between all. */
 typedef struct network {
@@ -280,14 +280,14 @@ typedef struct network {
     const hu_comm_link *link;
     const size_t *largest; /* [buckets][steps] */
     int64_t steps, agreement_steps;
-    flight flight[HU_COMM_FLIGHTS];
+    exchange exchange[HU_COMM_FLIGHTS];
 } network;
 
-static bool is_over(const network *n, const flight *f) {
+static bool is_over(const network *n, const exchange *f) {
     return f->bucket >= n->plan->buckets;
 }
 
-static size_t message_of(const network *n, const flight *f) {
+static size_t message_of(const network *n, const exchange *f) {
     if (f->step < n->agreement_steps)
         return (size_t)n->plan->bucket[f->bucket].count * hu_comm_agreed_bytes(n->plan);
     return n->largest[f->bucket * n->steps + f->step - n->agreement_steps];
@@ -295,7 +295,7 @@ static size_t message_of(const network *n, const flight *f) {
 
 /* The next message of a flight, in this bucket or the next one; steps in which nobody sends take no
  * time. */
-static void begin_message(network *n, flight *f) {
+static void begin_message(network *n, exchange *f) {
     for (size_t bytes = 0; bytes == 0 && !is_over(n, f);) {
         if (++f->step >= n->steps + n->agreement_steps) {
             f->step = 0;
@@ -312,7 +312,7 @@ static void begin_message(network *n, flight *f) {
 static double share_of(const network *n) {
     int sharing = 0;
     for (int i = 0; i < HU_COMM_FLIGHTS; i++)
-        sharing += !is_over(n, &n->flight[i]) && n->flight[i].bits > 0.0;
+        sharing += !is_over(n, &n->exchange[i]) && n->exchange[i].bits > 0.0;
     return n->link->bits_per_second / (sharing > 0 ? sharing : 1);
 }
 
@@ -320,7 +320,7 @@ static double share_of(const network *n) {
 static double next_event(const network *n, double rate) {
     double next = 0.0;
     for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
-        const flight *f = &n->flight[i];
+        const exchange *f = &n->exchange[i];
         if (is_over(n, f)) continue;
         double wait = f->bits > 0.0 ? f->bits / rate : f->delay;
         if (next == 0.0 || wait < next) next = wait;
@@ -331,7 +331,7 @@ static double next_event(const network *n, double rate) {
 /* Lets time pass, up to the next event. What is left after it may be a rounding error of time. */
 static void pass(network *n, double seconds, double rate) {
     for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
-        flight *f = &n->flight[i];
+        exchange *f = &n->exchange[i];
         if (is_over(n, f)) continue;
         double least = 1e-9 * seconds;
         if (f->bits > 0.0)
@@ -346,9 +346,9 @@ static double run(network n, int64_t agreement_steps) {
     double now = 0.0, next;
     n.agreement_steps = agreement_steps;
     for (int i = 0; i < HU_COMM_FLIGHTS; i++) {
-        n.flight[i] = (flight){.bucket = i, .step = -1};
-        if (n.steps == 0) n.flight[i].bucket = n.plan->buckets; /* one worker sends nothing */
-        begin_message(&n, &n.flight[i]);
+        n.exchange[i] = (exchange){.bucket = i, .step = -1};
+        if (n.steps == 0) n.exchange[i].bucket = n.plan->buckets; /* one worker sends nothing */
+        begin_message(&n, &n.exchange[i]);
     }
     for (;;) {
         double rate = share_of(&n);

@@ -171,50 +171,50 @@ hu_status hu_comm_emulated_run(hu_comm_emulated *emulated, uint64_t step) {
 /* ---- All workers in this process: nothing to gather, nothing to wait for ---- */
 
 typedef struct emulated_team {
-    hu_team team;
+    hu_process_group team;
     hu_comm_emulated *emulated;
 } emulated_team;
 
-static const hu_comm_emulated *inside(const hu_team *team) {
+static const hu_comm_emulated *inside(const hu_process_group *team) {
     return ((const emulated_team *)team)->emulated;
 }
 
-static void end(hu_team *team) {
+static void end(hu_process_group *team) {
     hu_comm_emulated_free(((emulated_team *)team)->emulated);
     hu_free(team);
 }
 
-static hu_status reduce(hu_team *team, uint64_t step) {
+static hu_status reduce(hu_process_group *team, uint64_t step) {
     return hu_comm_emulated_run(((emulated_team *)team)->emulated, step);
 }
 
-static hu_status gather(hu_team *team, size_t bytes, void *all) {
+static hu_status gather(hu_process_group *team, size_t bytes, void *all) {
     (void)team, (void)bytes, (void)all;
     return HU_OK;
 }
 
-static const hu_comm_counts *counts(const hu_team *team, int32_t worker) {
+static const hu_comm_counts *counts(const hu_process_group *team, int32_t worker) {
     return hu_comm_worker_counts(hu_comm_emulated_worker(inside(team), worker));
 }
 
-static float *loss(const hu_team *team, int32_t worker, int32_t i) {
+static float *loss(const hu_process_group *team, int32_t worker, int32_t i) {
     return hu_comm_worker_loss(hu_comm_emulated_worker(inside(team), worker), i);
 }
 
-static const hu_team_kind kind = {.name = "emulated",
-                                  .free = end,
-                                  .reduce = reduce,
-                                  .gather = gather,
-                                  .counts = counts,
-                                  .loss = loss};
+static const hu_process_group_kind kind = {.name = "emulated",
+                                           .free = end,
+                                           .reduce = reduce,
+                                           .gather = gather,
+                                           .counts = counts,
+                                           .loss = loss};
 
-hu_status hu_team_emulated(const hu_comm_plan *plan, float *const *gradient, int threads,
-                           hu_team **result) {
+hu_status hu_process_group_emulated(const hu_comm_plan *plan, float *const *gradient, int threads,
+                                    hu_process_group **result) {
     hu_status st = HU_OK;
     emulated_team *team = NULL;
     *result = NULL;
     HU_TRY(HU_NEW(&team));
-    team->team = (hu_team){&kind, plan, gradient, 0, plan->options.workers};
+    team->team = (hu_process_group){&kind, plan, gradient, 0, plan->options.workers};
     HU_TRY(hu_comm_emulated_create(plan, gradient, threads, &team->emulated));
     *result = &team->team;
     team = NULL;
@@ -225,7 +225,7 @@ done:
 
 /* ---- What teams hold, worked out before they are made ---- */
 
-hu_status hu_team_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes) {
+hu_status hu_process_group_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes) {
     hu_status st = HU_OK;
     *bytes = 0;
     for (int32_t w = 0; w < plan->options.workers && st == HU_OK; w++) {
@@ -238,7 +238,7 @@ hu_status hu_team_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes) {
     return st;
 }
 
-hu_status hu_team_process_bytes(const hu_comm_plan *plan, int32_t rank, uint64_t *bytes) {
+hu_status hu_process_group_process_bytes(const hu_comm_plan *plan, int32_t rank, uint64_t *bytes) {
     hu_comm_list list;
     *bytes = 0;
     hu_status st = hu_comm_list_make(plan->options.schedule, &plan->shape, rank, &list);

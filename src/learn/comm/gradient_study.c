@@ -25,12 +25,12 @@
  * depend on the model alone, not on machine or thread.
  */
 
-static void draw(const hu_comm_synthetic *model, const char *what, uint64_t worker, float *x) {
+static void draw(const hu_synthetic_gradient *model, const char *what, uint64_t worker, float *x) {
     hu_random_key key = {model->seed, hu_stream_id("gradient", what), worker};
     hu_draw_normals(&key, 0, (size_t)model->elements, x);
 }
 
-void hu_comm_synthetic_shared(const hu_comm_synthetic *model, float *size, float *mean) {
+void hu_synthetic_gradient_shared(const hu_synthetic_gradient *model, float *size, float *mean) {
     draw(model, "size", 0, size);
     draw(model, "mean", 0, mean);
     for (int64_t i = 0; i < model->elements; i++) {
@@ -39,8 +39,8 @@ void hu_comm_synthetic_shared(const hu_comm_synthetic *model, float *size, float
     }
 }
 
-void hu_comm_synthetic_worker(const hu_comm_synthetic *model, const float *size, const float *mean,
-                              int32_t worker, float *gradient) {
+void hu_synthetic_gradient_worker(const hu_synthetic_gradient *model, const float *size,
+                                  const float *mean, int32_t worker, float *gradient) {
     draw(model, "noise", (uint64_t)worker, gradient);
     /* In double, so that a gradient is rounded once. */
     for (int64_t i = 0; i < model->elements; i++) {
@@ -64,11 +64,11 @@ double hu_comm_median(int64_t n, double *x) {
     return low == high ? low : low / 2.0 + high / 2.0;
 }
 
-hu_status hu_comm_error_of(int64_t n, const double *exact, const double *sum,
-                           hu_comm_error *error) {
+hu_status hu_gradient_error_of(int64_t n, const double *exact, const double *sum,
+                               hu_gradient_error *error) {
     double *quotient, lost = 0.0, whole = 0.0, total = 0.0;
     int64_t used = 0, zeros = 0;
-    *error = (hu_comm_error){0};
+    *error = (hu_gradient_error){0};
     hu_status st = HU_NEW_ARRAY(&quotient, (size_t)n);
     if (st != HU_OK) return st;
     for (int64_t i = 0; i < n; i++) {
@@ -102,7 +102,7 @@ hu_status hu_comm_error_of(int64_t n, const double *exact, const double *sum,
 
 /* Arrays of one seed. */
 typedef struct bench {
-    const hu_comm_study *study;
+    const hu_gradient_study *study;
     size_t n, workers;
     size_t first, here; /* workers of this process */
     float *size, *mean; /* [n] of the model */
@@ -124,7 +124,7 @@ done:
     return st;
 }
 
-static hu_status open_bench(const hu_comm_study *study, bench *b) {
+static hu_status open_bench(const hu_gradient_study *study, bench *b) {
     hu_status st = HU_OK;
     *b = (bench){.study = study,
                  .n = (size_t)study->gradient.elements,
@@ -156,12 +156,12 @@ static void close_bench(bench *b) {
 }
 
 static void draw_gradients(bench *b, int32_t seed) {
-    hu_comm_synthetic model = b->study->gradient;
+    hu_synthetic_gradient model = b->study->gradient;
     model.seed += (uint64_t)seed;
-    hu_comm_synthetic_shared(&model, b->size, b->mean);
+    hu_synthetic_gradient_shared(&model, b->size, b->mean);
 #pragma omp parallel for num_threads(b->study->threads) schedule(static)
     for (size_t w = 0; w < b->workers; w++)
-        hu_comm_synthetic_worker(&model, b->size, b->mean, (int32_t)w, b->drawn + w * b->n);
+        hu_synthetic_gradient_worker(&model, b->size, b->mean, (int32_t)w, b->drawn + w * b->n);
 }
 
 /* The gradients of a seed, and what their sum is. Given ones are the same for all seeds, which then
@@ -175,33 +175,33 @@ static void begin_seed(bench *b, int32_t seed) {
     }
 }
 
-static hu_status meet(bench *b, const hu_comm_plan *plan, hu_team **team) {
-    const hu_comm_study *study = b->study;
+static hu_status meet(bench *b, const hu_comm_plan *plan, hu_process_group **team) {
+    const hu_gradient_study *study = b->study;
     if (study->join) return study->join(study->context, plan, b->row, team);
-    return hu_team_emulated(plan, b->row, study->threads, team);
+    return hu_process_group_emulated(plan, b->row, study->threads, team);
 }
 
 /* All reductions of one case with one seed. */
-static hu_status reduce(bench *b, const hu_comm_plan *plan, hu_comm_outcome *outcome) {
-    hu_team *team = NULL;
+static hu_status reduce(bench *b, const hu_comm_plan *plan, hu_gradient_study_outcome *outcome) {
+    hu_process_group *team = NULL;
     hu_status st = HU_OK;
     memset(b->sum, 0, b->n * sizeof *b->sum);
     HU_TRY(meet(b, plan, &team));
     for (int32_t step = 0; step < b->study->reductions; step++) {
         for (size_t w = 0; w < b->here; w++)
             memcpy(b->row[w], b->own[b->first + w], b->n * sizeof *b->reduced);
-        HU_TRY(hu_team_reduce(team, (uint64_t)step));
+        HU_TRY(hu_process_group_reduce(team, (uint64_t)step));
         for (size_t i = 0; i < b->n; i++) b->sum[i] += (double)b->reduced[i];
         outcome->hash = XXH64(b->reduced, b->n * sizeof *b->reduced, outcome->hash);
     }
 done:
-    hu_team_free(team);
+    hu_process_group_free(team);
     return st;
 }
 
 /* The layers of given gradients, or the one that stands for a drawn one, and their plan. */
-static hu_status make_plan(const hu_comm_study *study, const hu_comm_case *c, int32_t seed,
-                           hu_comm_plan **plan) {
+static hu_status make_plan(const hu_gradient_study *study, const hu_gradient_study_case *c,
+                           int32_t seed, hu_comm_plan **plan) {
     const hu_comm_layer layer = {.name = "gradient", .elements = study->gradient.elements};
     hu_comm_options options = c->options;
     options.workers = study->gradient.workers;
@@ -223,15 +223,15 @@ void hu_comm_pair_print(const hu_comm_options *options, char *text) {
 }
 
 /* Keeps why options do not fit: the message without its head, which names one of them only. */
-static void keep_misfit(hu_comm_case *c) {
+static void keep_misfit(hu_gradient_study_case *c) {
     const char *text = hu_last_error(), *behind_head = strstr(text, ": ");
     snprintf(c->misfit, sizeof c->misfit, "%s", behind_head ? behind_head + 2 : text);
 }
 
 /* What does not depend on numbers, or that the options do not fit each other. */
-static hu_status foresee(const hu_comm_study *study, hu_comm_case *c) {
+static hu_status foresee(const hu_gradient_study *study, hu_gradient_study_case *c) {
     hu_comm_plan *plan = NULL;
-    c->outcome = (hu_comm_outcome){.flush_workers = hu_comm_flush_workers(&c->options)};
+    c->outcome = (hu_gradient_study_outcome){.flush_workers = hu_comm_flush_workers(&c->options)};
     c->misfit[0] = '\0';
     hu_status st = make_plan(study, c, 0, &plan);
     if (st == HU_ERR_ARGUMENT) {
@@ -244,7 +244,7 @@ static hu_status foresee(const hu_comm_study *study, hu_comm_case *c) {
 }
 
 /* Whether the pair of a case is among those that are skipped. */
-static bool is_skipped(const hu_comm_study *study, const hu_comm_case *c) {
+static bool is_skipped(const hu_gradient_study *study, const hu_gradient_study_case *c) {
     const hu_comm_options *a = &c->options;
     for (int32_t i = 0; i < study->skipped; i++) {
         const hu_comm_options *b = &study->cases[study->count + i].options;
@@ -257,11 +257,11 @@ static bool is_skipped(const hu_comm_study *study, const hu_comm_case *c) {
 
 /* Foresees all cases before the first is run, and sorts them: those that fit, in their order, then
  * the pairs that do not. */
-static hu_status foresee_all(hu_comm_study *study) {
+static hu_status foresee_all(hu_gradient_study *study) {
     int32_t asked = study->count;
     study->count = study->skipped = 0;
     for (int32_t i = 0; i < asked; i++) {
-        hu_comm_case c = study->cases[i], *behind_fit = &study->cases[study->count];
+        hu_gradient_study_case c = study->cases[i], *behind_fit = &study->cases[study->count];
         hu_status st = foresee(study, &c);
         if (st != HU_OK) return st;
         if (!c.misfit[0]) {
@@ -278,26 +278,27 @@ static hu_status foresee_all(hu_comm_study *study) {
 }
 
 /* Errors of each layer of given gradients. */
-static hu_status judge_layers(const bench *b, hu_comm_outcome *outcome) {
+static hu_status judge_layers(const bench *b, hu_gradient_study_outcome *outcome) {
     hu_status st = HU_OK;
-    const hu_comm_given *given = &b->study->given;
+    const hu_gradient_study_given *given = &b->study->given;
     HU_TRY(HU_NEW_ARRAY(&outcome->layer, (size_t)given->layers));
     for (int32_t l = 0; l < given->layers; l++) {
         const hu_comm_layer *layer = &given->layer[l];
-        HU_TRY(hu_comm_error_of(layer->elements, b->exact + layer->offset, b->sum + layer->offset,
-                                &outcome->layer[l]));
+        HU_TRY(hu_gradient_error_of(layer->elements, b->exact + layer->offset,
+                                    b->sum + layer->offset, &outcome->layer[l]));
     }
 done:
     return st;
 }
 
-static hu_status run_seed(bench *b, hu_comm_case *c, int32_t seed, hu_comm_error *error) {
+static hu_status run_seed(bench *b, hu_gradient_study_case *c, int32_t seed,
+                          hu_gradient_error *error) {
     hu_status st = HU_OK;
     hu_comm_plan *plan = NULL;
     if (b->study->stop && *b->study->stop) return hu_fail(HU_ERR_INTERRUPTED, "interrupted");
     HU_TRY(make_plan(b->study, c, seed, &plan));
     HU_TRY(reduce(b, plan, &c->outcome));
-    HU_TRY(hu_comm_error_of((int64_t)b->n, b->exact, b->sum, error));
+    HU_TRY(hu_gradient_error_of((int64_t)b->n, b->exact, b->sum, error));
     if (seed == 0 && b->study->given.gradient) HU_TRY(judge_layers(b, &c->outcome));
     c->outcome.error.excluded += error->excluded;
     c->outcome.error.nonfinite += error->nonfinite;
@@ -307,8 +308,8 @@ done:
 }
 
 /* error[seeds] of one case -> medians; x[seeds]: scratch. */
-static void summarise(const hu_comm_error *error, int32_t seeds, double *x,
-                      hu_comm_outcome *outcome) {
+static void summarise(const hu_gradient_error *error, int32_t seeds, double *x,
+                      hu_gradient_study_outcome *outcome) {
     for (int32_t i = 0; i < seeds; i++) x[i] = error[i].eq5_mean;
     outcome->error.eq5_mean = hu_comm_median(seeds, x);
     outcome->eq5_least = x[0]; /* the median put them in order */
@@ -321,10 +322,10 @@ static void summarise(const hu_comm_error *error, int32_t seeds, double *x,
     outcome->error.zeros = hu_comm_median(seeds, x);
 }
 
-hu_status hu_comm_study_run(hu_comm_study *study) {
+hu_status hu_gradient_study_run(hu_gradient_study *study) {
     hu_status st = HU_OK;
     bench b = {0};
-    hu_comm_error *error = NULL; /* [count][seeds] */
+    hu_gradient_error *error = NULL; /* [count][seeds] */
     double *x = NULL;
     /* Memory first: to foresee what has no room would take long. */
     HU_TRY(open_bench(study, &b));
@@ -345,7 +346,7 @@ done:
     return st;
 }
 
-void hu_comm_study_free(hu_comm_study *study) {
+void hu_gradient_study_free(hu_gradient_study *study) {
     for (int32_t i = 0; i < study->count; i++) hu_free(study->cases[i].outcome.layer);
     hu_free(study->cases);
     study->cases = NULL;

@@ -28,7 +28,7 @@ static atomic_int present;
 /* Whoever notes a place; the handler of a signal only reads, and so waits for nobody. */
 static atomic_flag is_written = ATOMIC_FLAG_INIT;
 
-void hu_comm_place_set(const char *format, ...) {
+void hu_comm_status_line_set(const char *format, ...) {
     va_list arguments;
     while (atomic_flag_test_and_set(&is_written)) sched_yield();
     int next = 1 - atomic_load(&present);
@@ -39,7 +39,7 @@ void hu_comm_place_set(const char *format, ...) {
     atomic_flag_clear(&is_written);
 }
 
-const char *hu_comm_place(void) {
+const char *hu_comm_status_line(void) {
     return places[atomic_load(&present)];
 }
 
@@ -54,36 +54,37 @@ const char *hu_comm_place(void) {
  * The result of a reduction is the same bits for all kinds.
  */
 
-void hu_team_free(hu_team *team) {
+void hu_process_group_free(hu_process_group *team) {
     if (team) team->kind->free(team);
 }
 
-hu_status hu_team_reduce(hu_team *team, uint64_t step) {
+hu_status hu_process_group_reduce(hu_process_group *team, uint64_t step) {
     return team->kind->reduce(team, step);
 }
 
-hu_status hu_team_gather(hu_team *team, size_t bytes, void *all) {
+hu_status hu_process_group_gather(hu_process_group *team, size_t bytes, void *all) {
     return team->kind->gather(team, bytes, all);
 }
 
-hu_status hu_team_collect(hu_team *team, size_t bytes, const void *own, void *others) {
+hu_status hu_process_group_collect(hu_process_group *team, size_t bytes, const void *own,
+                                   void *others) {
     return team->kind->collect ? team->kind->collect(team, bytes, own, others) : HU_OK;
 }
 
-void hu_team_ready(hu_team *team, uint64_t step, int32_t layer) {
+void hu_process_group_ready(hu_process_group *team, uint64_t step, int32_t layer) {
     if (team->kind->ready) team->kind->ready(team, step, layer);
 }
 
-const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker) {
+const hu_comm_counts *hu_process_group_counts(const hu_process_group *team, int32_t worker) {
     return team->kind->counts(team, worker);
 }
 
-float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i) {
+float *hu_process_group_loss(const hu_process_group *team, int32_t worker, int32_t i) {
     return team->kind->loss(team, worker, i);
 }
 
-hu_team_seconds hu_team_spent(const hu_team *team) {
-    return team->kind->seconds ? team->kind->seconds(team) : (hu_team_seconds){0};
+hu_process_group_seconds hu_process_group_spent(const hu_process_group *team) {
+    return team->kind->seconds ? team->kind->seconds(team) : (hu_process_group_seconds){0};
 }
 
 /* ---- team process ---- */
@@ -96,18 +97,19 @@ enum { FLIGHTS = HU_COMM_FLIGHTS, TRANSFERS = 2 * FLIGHTS, WHERE_BYTES = 512 };
 /* Seconds between looks for buckets that became ready, and where there is nothing to look for. */
 static const double short_wait = 100e-6, long_wait = 3600.0;
 
-/* Of a reduction: ENDED until hu_team_reduce has asked for its result. */
+/* Of a reduction: ENDED until hu_process_group_reduce has asked for its result. */
 typedef enum phase { IDLE, RUNNING, ENDED } phase;
 
 /* Fields in the last part are shared with the thread, under the mutex. */
 typedef struct process_team {
-    hu_team team;
+    hu_process_group team;
     hu_rendezvous *job;
     hu_comm_worker *worker;
-    hu_flight *flight[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
-    int32_t next;               /* bucket to begin next */
-    uint64_t step;              /* of the reduction that runs or ran last */
-    hu_team_seconds seconds;    /* busy: of who runs reductions; exposed: of who asks for them */
+    hu_bucket_exchange *exchange[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
+    int32_t next;                          /* bucket to begin next */
+    uint64_t step;                         /* of the reduction that runs or ran last */
+    hu_process_group_seconds
+        seconds; /* busy: of who runs reductions; exposed: of who asks for them */
 
     bool has_thread;
     pthread_t thread;
@@ -128,59 +130,61 @@ static int32_t rank_of(const process_team *team) {
 /* ---- a reduction, by whichever thread runs it ---- */
 
 /* Puts where it happened in front of the message of a failure. */
-static hu_status at_flight(const process_team *team, const hu_flight *flight, hu_status status) {
+static hu_status at_exchange(const process_team *team, const hu_bucket_exchange *exchange,
+                             hu_status status) {
     char where[WHERE_BYTES];
-    hu_flight_where(flight, where, sizeof where);
+    hu_bucket_exchange_where(exchange, where, sizeof where);
     return hu_fail_within(status, "rank %d, training step %llu, %s: ", rank_of(team),
                           (unsigned long long)team->step, where);
 }
 
-static bool is_busy(const hu_flight *flight) {
-    return flight->bucket != HU_FLIGHT_NONE;
+static bool is_busy(const hu_bucket_exchange *exchange) {
+    return exchange->bucket != HU_FLIGHT_NONE;
 }
 
 static bool any_is_busy(const process_team *team) {
     for (int32_t f = 0; f < FLIGHTS; f++)
-        if (is_busy(team->flight[f])) return true;
+        if (is_busy(team->exchange[f])) return true;
     return false;
 }
 
 /* Begins buckets while there are ready ones and free flights. */
 static hu_status begin_buckets(process_team *team, int32_t announced) {
     hu_status st = HU_OK;
-    while (st == HU_OK && team->next < announced && !is_busy(team->flight[team->next % FLIGHTS])) {
-        hu_flight *flight = team->flight[team->next % FLIGHTS];
-        st = hu_flight_begin(flight, team->next++);
-        if (st != HU_OK) return at_flight(team, flight, st);
+    while (st == HU_OK && team->next < announced &&
+           !is_busy(team->exchange[team->next % FLIGHTS])) {
+        hu_bucket_exchange *exchange = team->exchange[team->next % FLIGHTS];
+        st = hu_bucket_exchange_begin(exchange, team->next++);
+        if (st != HU_OK) return at_exchange(team, exchange, st);
     }
     return st;
 }
 
 /* For whoever ends this process while it waits. */
-static void note_place(const process_team *team, const hu_flight *flight) {
+static void note_place(const process_team *team, const hu_bucket_exchange *exchange) {
     char where[WHERE_BYTES];
-    hu_flight_where(flight, where, sizeof where);
-    hu_comm_place_set("rank %d, training step %llu, %s", rank_of(team),
-                      (unsigned long long)team->step, where);
+    hu_bucket_exchange_where(exchange, where, sizeof where);
+    hu_comm_status_line_set("rank %d, training step %llu, %s", rank_of(team),
+                            (unsigned long long)team->step, where);
 }
 
 /* Waits for a message of any flight, and goes on with that. */
 static hu_status go_on(process_team *team, double seconds) {
     hu_transfer *open[TRANSFERS];
     int32_t count = 0, which;
-    hu_flight *of[TRANSFERS];
+    hu_bucket_exchange *of[TRANSFERS];
     for (int32_t f = 0; f < FLIGHTS; f++) {
-        if (!is_busy(team->flight[f])) continue;
-        of[count] = of[count + 1] = team->flight[f];
-        open[count++] = &team->flight[f]->receiving;
-        open[count++] = &team->flight[f]->sending;
+        if (!is_busy(team->exchange[f])) continue;
+        of[count] = of[count + 1] = team->exchange[f];
+        open[count++] = &team->exchange[f]->receiving;
+        open[count++] = &team->exchange[f]->sending;
     }
     note_place(team, of[0]);
-    hu_status st = hu_roll_wait(team->job->roll, open, count, seconds, &which);
-    if (st != HU_OK) return at_flight(team, of[which < 0 ? 0 : which], st);
+    hu_status st = hu_failure_detector_wait(team->job->detector, open, count, seconds, &which);
+    if (st != HU_OK) return at_exchange(team, of[which < 0 ? 0 : which], st);
     if (which < 0) return HU_OK;
-    st = hu_flight_go_on(of[which]);
-    return st == HU_OK ? st : at_flight(team, of[which], st);
+    st = hu_bucket_exchange_go_on(of[which]);
+    return st == HU_OK ? st : at_exchange(team, of[which], st);
 }
 
 /* Buckets that may begin. Where none is on its way, waits for more: -1 if the team is to end. */
@@ -209,9 +213,9 @@ static hu_status run(process_team *team) {
             st = go_on(team, announced == buckets ? long_wait : short_wait);
         team->seconds.busy += hu_seconds_now() - begin;
     }
-    hu_comm_place_set("rank %d, behind the reduction of training step %llu, layer %s",
-                      rank_of(team), (unsigned long long)team->step,
-                      team->team.plan->layer[0].name);
+    hu_comm_status_line_set("rank %d, behind the reduction of training step %llu, layer %s",
+                            rank_of(team), (unsigned long long)team->step,
+                            team->team.plan->layer[0].name);
     return st;
 }
 
@@ -278,11 +282,11 @@ static void announce(process_team *team) {
 
 /* ---- the team ---- */
 
-static process_team *inside(const hu_team *team) {
+static process_team *inside(const hu_process_group *team) {
     return (process_team *)(uintptr_t)team;
 }
 
-static void ready(hu_team *base, uint64_t step, int32_t layer) {
+static void ready(hu_process_group *base, uint64_t step, int32_t layer) {
     process_team *team = inside(base);
     if (!team->has_thread) return;
     pthread_mutex_lock(&team->mutex);
@@ -305,7 +309,7 @@ static hu_status reduce_by_thread(process_team *team, uint64_t step) {
     return st == HU_OK ? st : hu_fail(st, "%s", team->message);
 }
 
-static hu_status reduce(hu_team *base, uint64_t step) {
+static hu_status reduce(hu_process_group *base, uint64_t step) {
     process_team *team = inside(base);
     double begin = hu_seconds_now();
     if (!team->has_thread) team->step = step;
@@ -315,11 +319,11 @@ static hu_status reduce(hu_team *base, uint64_t step) {
 }
 
 /* The thread rests while its caller asks: the end of a reduction passed a mutex. */
-static hu_team_seconds seconds(const hu_team *team) {
+static hu_process_group_seconds seconds(const hu_process_group *team) {
     return inside(team)->seconds;
 }
 
-static hu_status gather(hu_team *base, size_t bytes, void *all) {
+static hu_status gather(hu_process_group *base, size_t bytes, void *all) {
     process_team *team = inside(base);
     hu_status st = hu_rendezvous_gather(team->job, bytes, all);
     return st == HU_OK
@@ -328,7 +332,7 @@ static hu_status gather(hu_team *base, size_t bytes, void *all) {
                                 (unsigned long long)team->step);
 }
 
-static hu_status collect(hu_team *base, size_t bytes, const void *own, void *others) {
+static hu_status collect(hu_process_group *base, size_t bytes, const void *own, void *others) {
     process_team *team = inside(base);
     hu_status st = hu_rendezvous_collect(team->job, bytes, own, others);
     return st == HU_OK
@@ -337,20 +341,20 @@ static hu_status collect(hu_team *base, size_t bytes, const void *own, void *oth
                                 (unsigned long long)team->step);
 }
 
-static const hu_comm_counts *counts(const hu_team *team, int32_t worker) {
+static const hu_comm_counts *counts(const hu_process_group *team, int32_t worker) {
     (void)worker; /* there is but one here */
     return hu_comm_worker_counts(inside(team)->worker);
 }
 
-static float *loss(const hu_team *team, int32_t worker, int32_t i) {
+static float *loss(const hu_process_group *team, int32_t worker, int32_t i) {
     (void)worker;
     return hu_comm_worker_loss(inside(team)->worker, i);
 }
 
-static void end(hu_team *base) {
+static void end(hu_process_group *base) {
     process_team *team = inside(base);
     end_thread(team);
-    for (int32_t f = 0; f < FLIGHTS; f++) hu_flight_free(team->flight[f]);
+    for (int32_t f = 0; f < FLIGHTS; f++) hu_bucket_exchange_free(team->exchange[f]);
     hu_comm_worker_free(team->worker);
     hu_free(team->is_ready);
     pthread_mutex_destroy(&team->mutex);
@@ -359,15 +363,15 @@ static void end(hu_team *base) {
     hu_free(team);
 }
 
-static const hu_team_kind kind = {.name = "process",
-                                  .free = end,
-                                  .reduce = reduce,
-                                  .gather = gather,
-                                  .collect = collect,
-                                  .ready = ready,
-                                  .counts = counts,
-                                  .loss = loss,
-                                  .seconds = seconds};
+static const hu_process_group_kind kind = {.name = "process",
+                                           .free = end,
+                                           .reduce = reduce,
+                                           .gather = gather,
+                                           .collect = collect,
+                                           .ready = ready,
+                                           .counts = counts,
+                                           .loss = loss,
+                                           .seconds = seconds};
 
 static hu_status make(process_team *team, bool overlap) {
     const hu_comm_plan *plan = team->team.plan;
@@ -376,14 +380,14 @@ static hu_status make(process_team *team, bool overlap) {
     HU_TRY(hu_comm_worker_create(plan, transport->rank, team->team.gradient[0], &team->worker));
     HU_TRY(HU_NEW_ARRAY(&team->is_ready, (size_t)plan->layers));
     for (int32_t f = 0; f < FLIGHTS; f++)
-        HU_TRY(hu_flight_create(plan, team->worker, transport, f, &team->flight[f]));
+        HU_TRY(hu_bucket_exchange_create(plan, team->worker, transport, f, &team->exchange[f]));
     if (overlap && transport->any_thread && transport->size > 1) st = start_thread(team);
 done:
     return st;
 }
 
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_rendezvous *job,
-                          bool overlap, hu_team **result) {
+hu_status hu_process_group_process(const hu_comm_plan *plan, float *const *gradient,
+                                   hu_rendezvous *job, bool overlap, hu_process_group **result) {
     process_team *team;
     *result = NULL;
     if (job->transport->size != plan->options.workers)
@@ -391,7 +395,7 @@ hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_r
                        plan->options.workers, job->transport->size);
     hu_status st = HU_NEW(&team);
     if (st != HU_OK) return st;
-    team->team = (hu_team){&kind, plan, gradient, job->transport->rank, 1};
+    team->team = (hu_process_group){&kind, plan, gradient, job->transport->rank, 1};
     team->job = job;
     pthread_mutex_init(&team->mutex, NULL);
     pthread_cond_init(&team->work, NULL);

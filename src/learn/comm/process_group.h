@@ -12,11 +12,11 @@
  */
 
 /* Notes the place (printf form; 255 bytes kept). Thread-safe: the last one stays. */
-void hu_comm_place_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hu_comm_status_line_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The place noted last, "" before the first. May be called in a signal handler. Borrowed: whole as
  * long as not two more are noted meanwhile. */
-const char *hu_comm_place(void);
+const char *hu_comm_status_line(void);
 
 /* ---- team ---- */
 
@@ -29,58 +29,59 @@ const char *hu_comm_place(void);
  * The result of a reduction is the same bits for all kinds.
  */
 
-typedef struct hu_team hu_team;
+typedef struct hu_process_group hu_process_group;
 
 /* Where the time of reductions goes, of all steps so far. */
-typedef struct hu_team_seconds {
+typedef struct hu_process_group_seconds {
     double busy;    /* messages were on their way, or numbers worked on for them */
     double exposed; /* the training waited for it: the rest was hidden behind computing */
-} hu_team_seconds;
+} hu_process_group_seconds;
 
 /* What a kind of team does. */
-typedef struct hu_team_kind {
+typedef struct hu_process_group_kind {
     const char *name;
-    void (*free)(hu_team *team);
-    hu_status (*reduce)(hu_team *team, uint64_t step);
-    hu_status (*gather)(hu_team *team, size_t bytes, void *all);
+    void (*free)(hu_process_group *team);
+    hu_status (*reduce)(hu_process_group *team, uint64_t step);
+    hu_status (*gather)(hu_process_group *team, size_t bytes, void *all);
     /* NULL: nobody is elsewhere */
-    hu_status (*collect)(hu_team *team, size_t bytes, const void *own, void *others);
-    void (*ready)(hu_team *team, uint64_t step, int32_t layer); /* NULL: nothing to do */
-    const hu_comm_counts *(*counts)(const hu_team *team, int32_t worker);
-    float *(*loss)(const hu_team *team, int32_t worker, int32_t i);
-    hu_team_seconds (*seconds)(const hu_team *team); /* NULL: nobody waits for anybody */
-} hu_team_kind;
+    hu_status (*collect)(hu_process_group *team, size_t bytes, const void *own, void *others);
+    void (*ready)(hu_process_group *team, uint64_t step, int32_t layer); /* NULL: nothing to do */
+    const hu_comm_counts *(*counts)(const hu_process_group *team, int32_t worker);
+    float *(*loss)(const hu_process_group *team, int32_t worker, int32_t i);
+    hu_process_group_seconds (*seconds)(
+        const hu_process_group *team); /* NULL: nobody waits for anybody */
+} hu_process_group_kind;
 
 /* Workers first .. first + here - 1 of the plan's are in this process. */
-struct hu_team {
-    const hu_team_kind *kind;
+struct hu_process_group {
+    const hu_process_group_kind *kind;
     const hu_comm_plan *plan; /* Borrowed */
     float *const *gradient;   /* [here] arrays of plan->elements. Borrowed */
     int32_t first, here;
 };
 
 /* All workers in this process; gradient [workers]. HU_ERR_MEMORY. */
-hu_status hu_team_emulated(const hu_comm_plan *plan, float *const *gradient, int threads,
-                           hu_team **team);
+hu_status hu_process_group_emulated(const hu_comm_plan *plan, float *const *gradient, int threads,
+                                    hu_process_group **team);
 
 /* Bytes that a team holds beside the gradients: codes, slots, scales, messages, and what error
  * feedback keeps. Worked out from the plan; the allocator counts just these for
  * HU_MEMORY_WORKERS once the team is made. emulated: all workers here; process: worker `rank`
- * alone (hu_team_process). HU_ERR_MEMORY. */
-hu_status hu_team_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes);
-hu_status hu_team_process_bytes(const hu_comm_plan *plan, int32_t rank, uint64_t *bytes);
+ * alone (hu_process_group_process). HU_ERR_MEMORY. */
+hu_status hu_process_group_emulated_bytes(const hu_comm_plan *plan, uint64_t *bytes);
+hu_status hu_process_group_process_bytes(const hu_comm_plan *plan, int32_t rank, uint64_t *bytes);
 
 /* NULL is allowed. */
-void hu_team_free(hu_team *team);
+void hu_process_group_free(hu_process_group *team);
 
 /* The gradients of the workers here become the sum over all workers of the plan. All processes
  * must call it for the same step. HU_ERR_CORRUPT: a message is not the expected one;
  * HU_ERR_PEER: a worker did not answer in time, or is gone. */
-hu_status hu_team_reduce(hu_team *team, uint64_t step);
+hu_status hu_process_group_reduce(hu_process_group *team, uint64_t step);
 
 /* all[workers][bytes]: rows of the workers here are given, those of the others are filled in. All
- * processes must call it with equal bytes. Errors as hu_team_reduce. */
-hu_status hu_team_gather(hu_team *team, size_t bytes, void *all);
+ * processes must call it with equal bytes. Errors as hu_process_group_reduce. */
+hu_status hu_process_group_gather(hu_process_group *team, size_t bytes, void *all);
 
 /* Rows of the workers of other processes reach that of worker 0, and it alone.
  *
@@ -88,22 +89,24 @@ hu_status hu_team_gather(hu_team *team, size_t bytes, void *all);
  *   others  [workers - 1][bytes] where worker 0 is: rows of workers 1, 2, ... are filled in; else
  *           NULL, as where all workers are here
  *
- * All processes must call it with equal bytes. Errors as hu_team_reduce. */
-hu_status hu_team_collect(hu_team *team, size_t bytes, const void *own, void *others);
+ * All processes must call it with equal bytes. Errors as hu_process_group_reduce. */
+hu_status hu_process_group_collect(hu_process_group *team, size_t bytes, const void *own,
+                                   void *others);
 
 /* The gradient of a layer is final in the worker here: its bucket may travel while others are still
- * made. Only a hint: hu_team_reduce of that step, which must follow, sends what was not announced.
+ * made. Only a hint: hu_process_group_reduce of that step, which must follow, sends what was not
+ * announced.
  */
-void hu_team_ready(hu_team *team, uint64_t step, int32_t layer);
+void hu_process_group_ready(hu_process_group *team, uint64_t step, int32_t layer);
 
 /* Counts of the latest reduction, [layers], of a worker here. Borrowed: until the next one. */
-const hu_comm_counts *hu_team_counts(const hu_team *team, int32_t worker);
+const hu_comm_counts *hu_process_group_counts(const hu_process_group *team, int32_t worker);
 
 /* Zero where all workers are in this process. */
-hu_team_seconds hu_team_spent(const hu_team *team);
+hu_process_group_seconds hu_process_group_spent(const hu_process_group *team);
 
 /* As hu_comm_worker_loss, of a worker here. */
-float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i);
+float *hu_process_group_loss(const hu_process_group *team, int32_t worker, int32_t i);
 
 /* ---- process ---- */
 
@@ -111,15 +114,17 @@ float *hu_team_loss(const hu_team *team, int32_t worker, int32_t i);
  * that a transport reaches. Rank of the process and number of the worker are the same.
  */
 
-/* gradient [1] array of plan->elements. plan, gradient and job are borrowed; between hu_team_ready
- * and the end of hu_team_reduce the team alone calls the job's transport.
+/* gradient [1] array of plan->elements. plan, gradient and job are borrowed; between
+ * hu_process_group_ready and the end of hu_process_group_reduce the team alone calls the job's
+ * transport.
  *
  *   overlap  buckets that are ready travel at once, in a thread of their own; changes no bit. Off
  *            where the transport cannot be called from another thread
  *
  * HU_ERR_ARGUMENT: not as many processes as workers; HU_ERR_MEMORY, HU_ERR_PEER. After HU_ERR_PEER
- * the team is good for nothing but hu_team_free, and the transport for nothing but its end_job. */
-hu_status hu_team_process(const hu_comm_plan *plan, float *const *gradient, hu_rendezvous *job,
-                          bool overlap, hu_team **team);
+ * the team is good for nothing but hu_process_group_free, and the transport for nothing but its
+ * end_job. */
+hu_status hu_process_group_process(const hu_comm_plan *plan, float *const *gradient,
+                                   hu_rendezvous *job, bool overlap, hu_process_group **team);
 
 #endif

@@ -9,14 +9,14 @@ enum { GATHER_TAG = HU_COMM_FLIGHTS }; /* those below are the flights' */
 /* Seconds of one look: the roll knows when it is too long. */
 static const double long_wait = 3600.0;
 
-hu_status hu_rendezvous_create(hu_transport *transport, const hu_roll_options *options,
+hu_status hu_rendezvous_create(hu_transport *transport, const hu_failure_detector_options *options,
                                hu_rendezvous **result) {
     hu_status st = HU_OK;
     hu_rendezvous *job = NULL;
     *result = NULL;
     HU_TRY(HU_NEW(&job));
     job->transport = transport;
-    HU_TRY(hu_roll_create(transport, options, &job->roll));
+    HU_TRY(hu_failure_detector_create(transport, options, &job->detector));
     *result = job;
     job = NULL;
 done:
@@ -26,7 +26,7 @@ done:
 
 void hu_rendezvous_free(hu_rendezvous *job) {
     if (!job) return;
-    hu_roll_free(job->roll);
+    hu_failure_detector_free(job->detector);
     hu_free(job);
 }
 
@@ -67,7 +67,7 @@ static hu_status gather_round(hu_rendezvous *job, int32_t far, size_t bytes, uin
     HU_TRY(move_rows(job, &own, (rank - far + workers) % workers, true, transfer, &count));
     for (int32_t i = 0; i < count; i++)
         while (hu_transfer_is_open(open[i]))
-            HU_TRY(hu_roll_wait(job->roll, open, count, long_wait, &which));
+            HU_TRY(hu_failure_detector_wait(job->detector, open, count, long_wait, &which));
 done:
     for (int32_t i = 0; i < count && st != HU_OK; i++)
         if (transfer[i].is_receive) hu_transfer_cancel(job->transport, &transfer[i]);
@@ -86,7 +86,7 @@ static hu_status finish(hu_rendezvous *job, hu_transfer *transfer) {
     hu_status st = HU_OK;
     int32_t which;
     while (hu_transfer_is_open(transfer) && st == HU_OK)
-        st = hu_roll_wait(job->roll, &transfer, 1, long_wait, &which);
+        st = hu_failure_detector_wait(job->detector, &transfer, 1, long_wait, &which);
     if (st != HU_OK && transfer->is_receive) hu_transfer_cancel(job->transport, transfer);
     return st;
 }

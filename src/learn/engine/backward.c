@@ -68,8 +68,8 @@ static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_
                            const float *x) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
-    hu_record_whole(run, tally, slot->elements, x);
-    hu_scale_set_from_row(slot, x, hu_is_step(run));
+    hu_exponent_record_whole(run, tally, slot->elements, x);
+    hu_dynamic_scale_set_from_row(slot, x, hu_is_step(run));
     hu_slot_store_row(slot, &run->context, x, &counts);
     hu_tally_add(run, slot->edge, &counts, param, HU_NONE);
 }
@@ -139,10 +139,10 @@ static void backward_span(hu_run *run, uint32_t n, int64_t partial, int64_t plac
     int64_t span = run->exec[n].span, end = (partial + 1) * span;
     if (end > run->chunks) end = run->chunks;
     for (int64_t c = partial * span; c < end; c++) {
-        hu_visit visit = hu_visit_begin(run, thread, n, HU_BACKWARD, c);
+        hu_chunk visit = hu_chunk_begin(run, thread, n, HU_BACKWARD, c);
         visit.partial = place;
         visit.adds = c > partial * span;
-        hu_visit_backward(&visit);
+        hu_chunk_backward(&visit);
     }
 }
 
@@ -257,9 +257,9 @@ static void backward_in_batch_order(hu_run *run, uint32_t n) {
         int64_t left = run->chunks - first, count = left < threads ? left : threads;
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (count > 1)
         for (int64_t i = 0; i < count; i++) {
-            hu_visit visit = hu_visit_begin(run, &run->thread[i], n, HU_BACKWARD, first + i);
+            hu_chunk visit = hu_chunk_begin(run, &run->thread[i], n, HU_BACKWARD, first + i);
             visit.partial = first + i;
-            hu_visit_backward(&visit);
+            hu_chunk_backward(&visit);
         }
         for (int64_t i = 0; i < count; i++)
             accumulate(run, n, &run->thread[i], &before, first + i == run->chunks - 1);
@@ -307,7 +307,7 @@ static void store_pulled(hu_run *run, uint32_t n) {
 
 /* The batch norms whose partial results this region has left: their parameter gradients. */
 static void finish_reduced(hu_run *run, uint32_t n) {
-    hu_region_finish_guests(run, n, HU_BACKWARD);
+    hu_region_finish_fused(run, n, HU_BACKWARD);
     for (uint32_t m = run->exec[n].first[HU_BACKWARD]; m != HU_NONE && !run->overflowed;
          m = run->exec[m].next[HU_BACKWARD])
         store_dparams(run, m);
@@ -342,5 +342,5 @@ static void backward_node(hu_run *run, uint32_t n) {
 void hu_backward_run(hu_run *run) {
     memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
     for (uint32_t n = run->graph->node_count; n-- > 0 && !run->overflowed;)
-        if (hu_node_learns(&run->graph->node[n], run->pass.turn)) backward_node(run, n);
+        if (hu_node_learns(&run->graph->node[n], run->pass.phase)) backward_node(run, n);
 }

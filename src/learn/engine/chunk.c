@@ -43,7 +43,7 @@ static void hu_rehearse_member(hu_run *run, uint32_t n, hu_pass pass) {
  */
 
 /* Elements of part k that are there, of n. */
-static inline int64_t hu_parts_there(const hu_parts *parts, int64_t n, int64_t k) {
+static inline int64_t hu_parts_valid(const hu_parts *parts, int64_t n, int64_t k) {
     if (!parts->lengths) return n;
     float length = parts->lengths[parts->first + parts->sample[k]];
     return hu_rows_of_length(length, n / parts->row) * parts->row;
@@ -77,7 +77,7 @@ static void hu_parts_round(const hu_slot *slot, const hu_slot_context *context,
     are_apart = are_apart || parts->lengths;
     int64_t runs = are_apart ? parts->count : 1;
     for (int64_t k = 0; k < runs; k++) {
-        int64_t length = are_apart ? hu_parts_there(parts, n, k) : n * parts->count;
+        int64_t length = are_apart ? hu_parts_valid(parts, n, k) : n * parts->count;
         if (length == 0) continue;
         hu_slot_round_part(slot, context, parts->first + parts->sample[k], parts->step * n, length,
                            x + k * n, counts);
@@ -120,7 +120,7 @@ static inline hu_value_id hu_padding_lengths(const hu_run *run, hu_value_id v, b
 }
 
 /* Numbers of sample s of the pass that are there, the first ones of its row. */
-static int64_t there(const hu_run *run, const hu_value_info *value, int64_t s) {
+static int64_t valid(const hu_run *run, const hu_value_info *value, int64_t s) {
     const float *lengths = (const void *)run->value[value->ends.lengths].data;
     return hu_rows_of_length(lengths[s], value->elements / value->ends.row) * value->ends.row;
 }
@@ -143,7 +143,7 @@ static void hu_padding_clear(const hu_run *run, hu_value_id v, int64_t first, in
     bool has_inner = value->inner.lengths != HU_NONE;
     int64_t step = value->elements / value->steps;
     for (int64_t s = first; s < first + count; s++, x += value->elements) {
-        clear_from(x, there(run, value, s), value->elements);
+        clear_from(x, valid(run, value, s), value->elements);
         for (int64_t t = 0; has_inner && t < value->steps; t++)
             clear_from(x + t * step, there_in_step(run, value, s), step);
     }
@@ -160,7 +160,7 @@ static void hu_padding_clear_parts(const hu_run *run, hu_value_id v, const hu_pa
 
 /* The parts with the lengths of the value's rows in each of them. */
 static hu_parts hu_padding_parts(const hu_run *run, hu_value_id v, hu_parts parts) {
-    const hu_ends *inner = &run->graph->value[v].inner;
+    const hu_row_lengths *inner = &run->graph->value[v].inner;
     if (inner->lengths == HU_NONE) return parts;
     parts.lengths = (const void *)run->value[inner->lengths].data;
     parts.row = inner->row;
@@ -171,14 +171,15 @@ void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id
                              int64_t count, const float *x, hu_tally *tally) {
     const hu_value_info *value = &run->graph->value[v];
     for (int64_t s = 0; s < count; s++)
-        hu_scale_add_maximum(slot, tally, there(run, value, first + s), x + s * value->elements);
+        hu_dynamic_scale_add_maximum(slot, tally, valid(run, value, first + s),
+                                     x + s * value->elements);
 }
 
 uint64_t hu_padding_elements(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     int64_t padding = 0, step = value->elements / value->steps;
     for (int64_t s = 0; s < run->pass.samples; s++) {
-        int64_t n = there(run, value, s);
+        int64_t n = valid(run, value, s);
         padding += value->elements - n;
         if (value->inner.lengths != HU_NONE)
             padding += n / step * (step - there_in_step(run, value, s));
@@ -212,7 +213,7 @@ void hu_padding_uncount(const hu_run *run, const hu_slot *slot, hu_value_id v,
     hu_round_counts_clear(&of_zeros);
     of_zeros.elements = of_zeros.zero = slot->uniformer ? 0 : hu_padding_elements(run, v);
     for (int64_t s = 0; slot->uniformer && s < run->pass.samples; s++)
-        count_zeros(run, slot, s, there(run, &run->graph->value[v], s), &of_zeros);
+        count_zeros(run, slot, s, valid(run, &run->graph->value[v], s), &of_zeros);
     counts->elements = less(counts->elements, of_zeros.elements);
     counts->zero = less(counts->zero, of_zeros.zero);
     counts->nan = less(counts->nan, of_zeros.nan);
@@ -233,8 +234,8 @@ int hu_thread_number(void) {
     return omp_get_thread_num();
 }
 
-hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c) {
-    hu_visit visit = {.run = run,
+hu_chunk hu_chunk_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c) {
+    hu_chunk visit = {.run = run,
                       .thread = thread,
                       .region = region,
                       .pass = pass,
@@ -248,11 +249,11 @@ hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass
 
 /* ---- time ---- */
 
-void hu_work_start(hu_visit *visit) {
+void hu_work_start(hu_chunk *visit) {
     if (visit->run->pass.timed) visit->since = hu_seconds_now();
 }
 
-void hu_work_stop(hu_visit *visit, int work) {
+void hu_work_stop(hu_chunk *visit, int work) {
     if (visit->run->pass.timed) visit->thread->seconds[work] += hu_seconds_now() - visit->since;
 }
 
@@ -264,27 +265,27 @@ void *hu_bump_take(hu_bump *bump, size_t bytes) {
     return part;
 }
 
-void *hu_visit_take(hu_visit *visit, size_t bytes) {
+void *hu_chunk_take(hu_chunk *visit, size_t bytes) {
     void *part = hu_bump_take(&visit->bump, bytes);
     if (visit->run->rehearsal.is_on) hu_rehearse_scratch(visit->run, visit->bump.used);
     assert(visit->bump.used <= visit->run->scratch_bytes); /* a rehearsal takes no less */
     return part;
 }
 
-float *hu_visit_take_rows(hu_visit *visit, const hu_slot *slot) {
-    int64_t elements = hu_visit_elements(visit, slot) * visit->count;
-    return hu_visit_take(visit, (size_t)elements * sizeof(float));
+float *hu_chunk_take_rows(hu_chunk *visit, const hu_slot *slot) {
+    int64_t elements = hu_chunk_elements(visit, slot) * visit->count;
+    return hu_chunk_take(visit, (size_t)elements * sizeof(float));
 }
 
-void hu_visit_touch(hu_visit *visit, uint32_t buffer) {
+void hu_chunk_touch(hu_chunk *visit, uint32_t buffer) {
     if (visit->run->rehearsal.is_on) hu_rehearse_buffer(visit->run, buffer);
 }
 
-const float *hu_visit_read_step(hu_visit *visit, const hu_slot *slot, int64_t step) {
+const float *hu_chunk_read_step(hu_chunk *visit, const hu_slot *slot, int64_t step) {
     hu_parts parts = visit->parts;
     parts.step = step;
-    hu_visit_touch(visit, slot->buffer);
-    float *rows = hu_visit_take_rows(visit, slot);
+    hu_chunk_touch(visit, slot->buffer);
+    float *rows = hu_chunk_take_rows(visit, slot);
     if (visit->run->rehearsal.is_on) return NULL;
     hu_work_start(visit);
     hu_parts_read(slot, &parts, rows);
@@ -292,10 +293,10 @@ const float *hu_visit_read_step(hu_visit *visit, const hu_slot *slot, int64_t st
     return rows;
 }
 
-const float *hu_visit_read(hu_visit *visit, const hu_slot *slot) {
-    if (visit->loop) return hu_visit_read_step(visit, slot, visit->parts.step);
-    hu_visit_touch(visit, slot->buffer);
-    float *scratch = slot->storage.trait->is_float32 ? NULL : hu_visit_take_rows(visit, slot);
+const float *hu_chunk_read(hu_chunk *visit, const hu_slot *slot) {
+    if (visit->loop) return hu_chunk_read_step(visit, slot, visit->parts.step);
+    hu_chunk_touch(visit, slot->buffer);
+    float *scratch = slot->storage.trait->is_float32 ? NULL : hu_chunk_take_rows(visit, slot);
     if (visit->run->rehearsal.is_on) return NULL;
     hu_work_start(visit);
     const float *x =
@@ -304,22 +305,22 @@ const float *hu_visit_read(hu_visit *visit, const hu_slot *slot) {
     return x;
 }
 
-float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored) {
-    if (!is_stored) return hu_visit_take_rows(visit, slot);
-    hu_visit_touch(visit, slot->buffer);
-    hu_visit_touch(visit, slot->staging);
-    if (visit->loop) return hu_visit_take_rows(visit, slot);
+float *hu_chunk_place(hu_chunk *visit, const hu_slot *slot, bool is_stored) {
+    if (!is_stored) return hu_chunk_take_rows(visit, slot);
+    hu_chunk_touch(visit, slot->buffer);
+    hu_chunk_touch(visit, slot->staging);
+    if (visit->loop) return hu_chunk_take_rows(visit, slot);
     if (slot->storage.trait->is_float32)
         return slot->data ? hu_storage_in_place(&slot->storage, slot->data, visit->first) : NULL;
-    if (slot->staging != HU_NONE) return hu_scale_staged_rows(slot, visit->first);
-    return hu_visit_take_rows(visit, slot);
+    if (slot->staging != HU_NONE) return hu_dynamic_scale_staged_rows(slot, visit->first);
+    return hu_chunk_take_rows(visit, slot);
 }
 
-void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x) {
+void hu_chunk_clear_padding(hu_chunk *visit, hu_value_id v, float *x) {
     const hu_run *run = visit->run;
     hu_value_id lengths = hu_padding_lengths(run, v, visit->loop);
     if (lengths == HU_NONE) return;
-    hu_visit_touch(visit, run->value[lengths].buffer);
+    hu_chunk_touch(visit, run->value[lengths].buffer);
     if (!x || run->rehearsal.is_on) return;
     if (visit->loop)
         hu_padding_clear_parts(run, v, &visit->parts, x);
@@ -327,51 +328,51 @@ void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x) {
         hu_padding_clear(run, v, visit->first, visit->count, x);
 }
 
-void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x) {
-    hu_visit_clear_padding(visit, v, slot->uniformer ? (float *)x : NULL);
+void hu_chunk_clear_rounded(hu_chunk *visit, const hu_slot *slot, hu_value_id v, const float *x) {
+    hu_chunk_clear_padding(visit, v, slot->uniformer ? (float *)x : NULL);
 }
 
 /* Of rows that the tally counts, before they are rounded. */
-static void add_extremes(const hu_visit *visit, const hu_slot *slot, hu_tally *tally,
+static void add_extremes(const hu_chunk *visit, const hu_slot *slot, hu_tally *tally,
                          const float *x) {
     const hu_run *run = visit->run;
     hu_value_id v = hu_tallied(run, (uint32_t)(tally - visit->thread->tally)).value;
     if (!visit->loop && hu_has_padding(run, v))
         hu_padding_add_extremes(run, slot, v, visit->first, visit->count, x, tally);
     else
-        hu_scale_add_maximum(slot, tally, visit->count * hu_visit_elements(visit, slot), x);
+        hu_dynamic_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
 }
 
 /* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is there. */
-typedef void run_fn(hu_visit *visit, uint32_t tally, int64_t n, const float *x);
+typedef void run_fn(hu_chunk *visit, uint32_t tally, int64_t n, const float *x);
 
-static void each_run(hu_visit *visit, uint32_t tally, const float *x, run_fn *each) {
+static void each_run(hu_chunk *visit, uint32_t tally, const float *x, run_fn *each) {
     const hu_tallied_numbers of = hu_tallied(visit->run, tally);
-    int64_t n = hu_visit_elements(visit, of.slot);
+    int64_t n = hu_chunk_elements(visit, of.slot);
     const hu_parts parts = hu_padding_parts(visit->run, of.value, visit->parts);
     bool are_apart = visit->loop && parts.lengths;
     if (!are_apart) each(visit, tally, visit->count * n, x);
     for (int64_t k = 0; are_apart && k < visit->count; k++)
-        each(visit, tally, hu_parts_there(&parts, n, k), x + k * n);
+        each(visit, tally, hu_parts_valid(&parts, n, k), x + k * n);
 }
 
-static void record(hu_visit *visit, uint32_t tally, int64_t n, const float *x) {
-    hu_record_rows(visit->run, tally, n, x);
+static void record(hu_chunk *visit, uint32_t tally, int64_t n, const float *x) {
+    hu_exponent_record_rows(visit->run, tally, n, x);
 }
 
-static void scan(hu_visit *visit, uint32_t tally, int64_t n, const float *x) {
+static void scan(hu_chunk *visit, uint32_t tally, int64_t n, const float *x) {
     hu_scan_f32((size_t)n, x, &visit->thread->tally[tally].counts);
 }
 
-void hu_visit_record(hu_visit *visit, uint32_t tally, const float *x) {
+void hu_chunk_record(hu_chunk *visit, uint32_t tally, const float *x) {
     if (visit->run->records) each_run(visit, tally, x, record);
 }
 
-void hu_visit_scan(hu_visit *visit, uint32_t tally, const float *x) {
+void hu_chunk_scan(hu_chunk *visit, uint32_t tally, const float *x) {
     each_run(visit, tally, x, scan);
 }
 
-void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, hu_value_id v, float *x,
+void hu_chunk_round_rows(const hu_chunk *visit, const hu_slot *slot, hu_value_id v, float *x,
                          hu_round_counts *counts) {
     const hu_slot_context *context = &visit->run->context;
     const hu_parts parts = hu_padding_parts(visit->run, v, visit->parts);
@@ -381,7 +382,7 @@ void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, hu_value_id
         hu_slot_round(slot, context, visit->first, visit->count, x, counts);
 }
 
-bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
+bool hu_chunk_round(hu_chunk *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
                     float *x) {
     hu_run *run = visit->run;
     bool is_stored = flags & HU_ROWS_STORED;
@@ -390,13 +391,13 @@ bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tal
     bool is_readable = !is_staged && !(is_stored && hu_slot_packs_rows(slot));
     if (run->rehearsal.is_on) return is_readable;
     /* Exponents and maxima are of the numbers before they are rounded. */
-    if (tally) hu_visit_record(visit, index, x);
+    if (tally) hu_chunk_record(visit, index, x);
     if (tally && (is_staged || slot->history != HU_NONE)) add_extremes(visit, slot, tally, x);
     if (is_staged) return is_readable;
     hu_work_start(visit);
     hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (visit->loop) { /* all of its steps are counted */
-        hu_visit_round_rows(visit, slot, hu_tallied(run, index).value, x, counts);
+        hu_chunk_round_rows(visit, slot, hu_tallied(run, index).value, x, counts);
         if (is_stored) hu_parts_store(slot, &visit->parts, x);
     } else if (flags & HU_ROWS_ON_GRID) {
         hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,
@@ -424,7 +425,7 @@ static const float *lengths_of(const hu_run *run, uint32_t n) {
     return has_same ? (const void *)run->value[in->ends.lengths].data : NULL;
 }
 
-hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n) {
+hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n) {
     hu_op_call *call = &visit->thread->call[n];
     if (visit->run->rehearsal.is_on) hu_rehearse_member(visit->run, n, visit->pass);
     call->first = visit->first;
@@ -433,14 +434,14 @@ hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n) {
     return call;
 }
 
-void hu_visit_run_op(hu_visit *visit, uint32_t n, hu_visit_fn *run, const hu_op_call *call) {
+void hu_chunk_run_op(hu_chunk *visit, uint32_t n, hu_chunk_fn *run, const hu_op_call *call) {
     if (visit->run->rehearsal.is_on) return;
     hu_work_start(visit);
     run(call);
     hu_work_stop(visit, visit->run->exec[n].kind);
 }
 
-void hu_visit_lend_scratch(hu_visit *visit, uint32_t n, hu_op_call *call) {
+void hu_chunk_lend_scratch(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     hu_run *run = visit->run;
     const hu_op *op = run->graph->node[n].op;
     call->scratch = run->rehearsal.is_on ? NULL : visit->thread->scratch + visit->bump.used;
@@ -450,19 +451,19 @@ void hu_visit_lend_scratch(hu_visit *visit, uint32_t n, hu_op_call *call) {
                                                                  run->exec[n].state, visit->pass));
 }
 
-void hu_visit_point_mask(hu_visit *visit, uint32_t n, hu_op_call *call) {
+void hu_chunk_point_mask(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     hu_run *run = visit->run;
     const hu_exec *exec = &run->exec[n];
     call->mask = NULL;
     if (exec->mask_bytes == 0) return;
     if (!hu_remakes_mask(run, n)) {
         unsigned char *mask = hu_buffer_data(run, exec->mask);
-        hu_visit_touch(visit, exec->mask);
+        hu_chunk_touch(visit, exec->mask);
         if (mask) call->mask = mask + (size_t)visit->first * exec->mask_bytes;
         return;
     }
     hu_seen *seen = &visit->thread->mask[n];
     if (!hu_is_seen(visit, seen))
-        hu_see(visit, seen, hu_visit_take(visit, exec->mask_bytes * (size_t)visit->count));
+        hu_see(visit, seen, hu_chunk_take(visit, exec->mask_bytes * (size_t)visit->count));
     call->mask = seen->rows;
 }

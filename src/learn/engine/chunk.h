@@ -61,7 +61,7 @@ static inline bool hu_has_padding(const hu_run *run, hu_value_id v) {
     return run->graph->value[v].ends.lengths != HU_NONE;
 }
 
-/* As hu_scale_add_maximum, of all rows of x [count, elements of v] but the padding. */
+/* As hu_dynamic_scale_add_maximum, of all rows of x [count, elements of v] but the padding. */
 void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id v, int64_t first,
                              int64_t count, const float *x, hu_tally *tally);
 
@@ -88,7 +88,7 @@ typedef struct hu_bump {
 } hu_bump;
 void *hu_bump_take(hu_bump *bump, size_t bytes);
 
-typedef struct hu_visit {
+typedef struct hu_chunk {
     hu_run *run;
     hu_thread *thread;
     uint32_t region;
@@ -102,10 +102,10 @@ typedef struct hu_visit {
     const int64_t *row;  /* of the loop: [samples of the chunk] steps of the samples before each */
     uint64_t number;
     double since; /* start of the work that is timed */
-} hu_visit;
+} hu_chunk;
 
 /* Elements of one row of a slot in this visit: of a sample, or of one of its steps. */
-static inline int64_t hu_visit_elements(const hu_visit *visit, const hu_slot *slot) {
+static inline int64_t hu_chunk_elements(const hu_chunk *visit, const hu_slot *slot) {
     return visit->loop ? hu_part_elements(slot) : slot->elements;
 }
 
@@ -113,30 +113,30 @@ static inline int64_t hu_visit_elements(const hu_visit *visit, const hu_slot *sl
 int hu_thread_number(void);
 
 /* Begins the visit of chunk c by a thread. */
-hu_visit hu_visit_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c);
+hu_chunk hu_chunk_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c);
 
 /* Adds the time between two calls to a kind of work, where the pass is timed. */
-void hu_work_start(hu_visit *visit);
-void hu_work_stop(hu_visit *visit, int work);
+void hu_work_start(hu_chunk *visit);
+void hu_work_stop(hu_chunk *visit, int work);
 
 /* Scratch of the visit; rows of a slot in it. Borrowed: valid during the visit. NULL in a
  * rehearsal. */
-void *hu_visit_take(hu_visit *visit, size_t bytes);
-float *hu_visit_take_rows(hu_visit *visit, const hu_slot *slot);
+void *hu_chunk_take(hu_chunk *visit, size_t bytes);
+float *hu_chunk_take_rows(hu_chunk *visit, const hu_slot *slot);
 
 /* A buffer (HU_NONE: none) is used now. */
-void hu_visit_touch(hu_visit *visit, uint32_t buffer);
+void hu_chunk_touch(hu_chunk *visit, uint32_t buffer);
 
 /* The stored rows of a slot, in place or unpacked. Borrowed: valid during the visit. */
-const float *hu_visit_read(hu_visit *visit, const hu_slot *slot);
+const float *hu_chunk_read(hu_chunk *visit, const hu_slot *slot);
 
 /* The same of another step of the visit's loop. */
-const float *hu_visit_read_step(hu_visit *visit, const hu_slot *slot, int64_t step);
+const float *hu_chunk_read_step(hu_chunk *visit, const hu_slot *slot, int64_t step);
 
 /* Where an op writes rows of a slot: in place, in the staging buffer, or in scratch. */
-float *hu_visit_place(hu_visit *visit, const hu_slot *slot, bool is_stored);
+float *hu_chunk_place(hu_chunk *visit, const hu_slot *slot, bool is_stored);
 
-/* What hu_visit_round does with rows. */
+/* What hu_chunk_round does with rows. */
 enum {
     HU_ROWS_STORED = 1u << 0, /* the rows outlive the visit */
     HU_ROWS_ON_GRID = 1u << 1 /* the numbers are values of the format already: they are counted,
@@ -147,43 +147,43 @@ enum {
  * visit. flags: HU_ROWS_*. tally: NULL if the rows were counted in an earlier visit. Returns
  * whether x may be read in this visit; if not, readers use the stored copy (packed blocks), or wait
  * for the tensor's maximum. */
-bool hu_visit_round(hu_visit *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
+bool hu_chunk_round(hu_chunk *visit, const hu_slot *slot, unsigned flags, hu_tally *tally,
                     float *x);
 
 /* Zeroes rows of x, numbers of a value or of its gradient, that are padding (engine/chunk.h); x
  * NULL: there are none. */
-void hu_visit_clear_padding(hu_visit *visit, hu_value_id v, float *x);
+void hu_chunk_clear_padding(hu_chunk *visit, hu_value_id v, float *x);
 
 /* The same of what the slot has rounded, where that may have made something of zeros. */
-void hu_visit_clear_rounded(hu_visit *visit, const hu_slot *slot, hu_value_id v, const float *x);
+void hu_chunk_clear_rounded(hu_chunk *visit, const hu_slot *slot, hu_value_id v, const float *x);
 
 /* Only rounds the visit's rows x, of a value or of its gradient, and counts (NULL: not counted). */
-void hu_visit_round_rows(const hu_visit *visit, const hu_slot *slot, hu_value_id v, float *x,
+void hu_chunk_round_rows(const hu_chunk *visit, const hu_slot *slot, hu_value_id v, float *x,
                          hu_round_counts *counts);
 
 /* Notes the exponents of the visit's rows x of a tally, where the pass records; and looks at them
  * as a pass does that rounds nothing. Of all but padding in the steps of a loop. */
-void hu_visit_record(hu_visit *visit, uint32_t tally, const float *x);
-void hu_visit_scan(hu_visit *visit, uint32_t tally, const float *x);
+void hu_chunk_record(hu_chunk *visit, uint32_t tally, const float *x);
+void hu_chunk_scan(hu_chunk *visit, uint32_t tally, const float *x);
 
 /* The call of a node of this region. */
-hu_op_call *hu_visit_call(hu_visit *visit, uint32_t n);
+hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n);
 
 /* Runs one of a node's functions, outside rehearsals. */
-typedef void hu_visit_fn(const hu_op_call *call);
-void hu_visit_run_op(hu_visit *visit, uint32_t n, hu_visit_fn *run, const hu_op_call *call);
+typedef void hu_chunk_fn(const hu_op_call *call);
+void hu_chunk_run_op(hu_chunk *visit, uint32_t n, hu_chunk_fn *run, const hu_op_call *call);
 
 /* Gives the op its own scratch, behind all that was taken. */
-void hu_visit_lend_scratch(hu_visit *visit, uint32_t n, hu_op_call *call);
+void hu_chunk_lend_scratch(hu_chunk *visit, uint32_t n, hu_op_call *call);
 
 /* Points the call at the mask of its samples: stored, or computed again in this visit. */
-void hu_visit_point_mask(hu_visit *visit, uint32_t n, hu_op_call *call);
+void hu_chunk_point_mask(hu_chunk *visit, uint32_t n, hu_op_call *call);
 
 /* What this visit has read or made already. */
-static inline bool hu_is_seen(const hu_visit *visit, const hu_seen *seen) {
+static inline bool hu_is_seen(const hu_chunk *visit, const hu_seen *seen) {
     return seen->visit == visit->number;
 }
-static inline void hu_see(const hu_visit *visit, hu_seen *seen, const void *rows) {
+static inline void hu_see(const hu_chunk *visit, hu_seen *seen, const void *rows) {
     seen->visit = visit->number;
     seen->rows = (void *)rows;
 }

@@ -209,11 +209,11 @@ static size_t product_bytes(const hu_run *run) {
     return sizeof run->edges->products->counts * (size_t)run->graph->node_count;
 }
 
-size_t hu_findings_bytes(const hu_run *run) {
+size_t hu_counters_bytes(const hu_run *run) {
     size_t records = 0;
     each_counts(run, count_one, &records);
     return records * sizeof(hu_round_counts) + product_bytes(run) +
-           hu_scale_tops(run) * sizeof(uint32_t) + hu_learn_bytes(run);
+           hu_dynamic_scale_tops(run) * sizeof(uint32_t) + hu_learn_bytes(run);
 }
 
 static void write_one(hu_round_counts *counts, void *context) {
@@ -222,15 +222,15 @@ static void write_one(hu_round_counts *counts, void *context) {
     *at += sizeof *counts;
 }
 
-void hu_findings_write(const hu_run *run, void *bytes) {
+void hu_counters_write(const hu_run *run, void *bytes) {
     char *at = bytes;
     each_counts(run, write_one, &at);
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         memcpy(at, run->edges->products[n].counts, sizeof run->edges->products[n].counts);
         at += sizeof run->edges->products[n].counts;
     }
-    hu_scale_read_tops(run, at);
-    hu_learn_write(run, at + hu_scale_tops(run) * sizeof(uint32_t));
+    hu_dynamic_scale_read_tops(run, at);
+    hu_learn_write(run, at + hu_dynamic_scale_tops(run) * sizeof(uint32_t));
 }
 
 static void clear_one(hu_round_counts *counts, void *context) {
@@ -257,8 +257,8 @@ static const char *add_products(hu_run *run, const char *at) {
     return at;
 }
 
-void hu_findings_merge(hu_run *run, const void *all, int32_t rows) {
-    size_t bytes = hu_findings_bytes(run);
+void hu_counters_merge(hu_run *run, const void *all, int32_t rows) {
+    size_t bytes = hu_counters_bytes(run);
     each_counts(run, clear_one, NULL);
     hu_learn_clear(run);
     for (uint32_t n = 0; n < run->graph->node_count; n++)
@@ -267,7 +267,7 @@ void hu_findings_merge(hu_run *run, const void *all, int32_t rows) {
         const char *at = (const char *)all + (size_t)row * bytes;
         each_counts(run, add_one, &at);
         at = add_products(run, at);
-        hu_scale_raise_tops(run, at);
-        hu_learn_add(run, at + hu_scale_tops(run) * sizeof(uint32_t));
+        hu_dynamic_scale_raise_tops(run, at);
+        hu_learn_add(run, at + hu_dynamic_scale_tops(run) * sizeof(uint32_t));
     }
 }

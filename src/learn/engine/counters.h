@@ -47,14 +47,14 @@ void hu_products_collect(hu_run *run, uint32_t region);
  */
 
 /* Bytes of the findings of a run: the same in all processes of one plan. 0: nothing is counted. */
-size_t hu_findings_bytes(const hu_run *run);
+size_t hu_counters_bytes(const hu_run *run);
 
 /* Writes the counts of the edge table, the maxima for delayed scales, and what learned roundings
  * found (engine/learn.h), of the present step. */
-void hu_findings_write(const hu_run *run, void *bytes);
+void hu_counters_write(const hu_run *run, void *bytes);
 
-/* all[rows][hu_findings_bytes]: all these become those of all rows together,
+/* all[rows][hu_counters_bytes]: all these become those of all rows together,
  * added in the order of the rows. */
-void hu_findings_merge(hu_run *run, const void *all, int32_t rows);
+void hu_counters_merge(hu_run *run, const void *all, int32_t rows);
 
 #endif

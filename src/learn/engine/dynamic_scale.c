@@ -59,7 +59,7 @@ static void place_slot(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index
     layout->words += words;
 }
 
-uint32_t hu_scale_place_history(hu_run *run, uint64_t *fingerprint) {
+uint32_t hu_dynamic_scale_place_history(hu_run *run, uint64_t *fingerprint) {
     history_layout layout = {.words = HEAD};
     XXH64_reset(&layout.hash, 0);
     each_slot(run, place_slot, &layout);
@@ -67,12 +67,12 @@ uint32_t hu_scale_place_history(hu_run *run, uint64_t *fingerprint) {
     return layout.words == HEAD ? 0 : layout.words;
 }
 
-void hu_scale_clear_history(hu_run *run, uint64_t fingerprint) {
+void hu_dynamic_scale_clear_history(hu_run *run, uint64_t fingerprint) {
     memset(run->history, 0, run->history_words * sizeof *run->history);
     memcpy(run->history, &fingerprint, sizeof fingerprint);
 }
 
-float *hu_scale_staged_rows(const hu_slot *slot, int64_t first) {
+float *hu_dynamic_scale_staged_rows(const hu_slot *slot, int64_t first) {
     if (!hu_slot_waits(slot)) return NULL;
     if (slot->staged) return slot->staged + first * slot->elements;
     return slot->data ? hu_storage_in_place(&slot->storage, slot->data, first) : NULL;
@@ -82,14 +82,14 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-void hu_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x) {
+void hu_dynamic_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x) {
     if (slot->uniformer)
         hu_uniform_range((size_t)n, x, &tally->low, &tally->high);
     else
         tally->top = larger(tally->top, hu_top_f32((size_t)n, x));
 }
 
-void hu_scale_note_maximum(hu_slot *slot, uint32_t top) {
+void hu_dynamic_scale_note_maximum(hu_slot *slot, uint32_t top) {
     if (slot->history == HU_NONE) return;
     slot->top = slot->top == HU_NONE ? top : larger(slot->top, top);
 }
@@ -100,7 +100,7 @@ static void count_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
 }
 
 /* Neither counting nor reading changes the run. */
-size_t hu_scale_tops(const hu_run *run) {
+size_t hu_dynamic_scale_tops(const hu_run *run) {
     size_t count = 0;
     if (run->history) each_slot((hu_run *)run, count_top, &count);
     return count;
@@ -114,7 +114,7 @@ static void read_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, 
     *at += sizeof slot->top;
 }
 
-void hu_scale_read_tops(const hu_run *run, void *bytes) {
+void hu_dynamic_scale_read_tops(const hu_run *run, void *bytes) {
     char *at = bytes;
     if (run->history) each_slot((hu_run *)run, read_top, &at);
 }
@@ -125,21 +125,21 @@ static void raise_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
     (void)run, (void)kind, (void)index;
     if (slot->history == HU_NONE) return;
     memcpy(&top, *at, sizeof top);
-    if (top != HU_NONE) hu_scale_note_maximum(slot, top);
+    if (top != HU_NONE) hu_dynamic_scale_note_maximum(slot, top);
     *at += sizeof top;
 }
 
-void hu_scale_raise_tops(hu_run *run, const void *bytes) {
+void hu_dynamic_scale_raise_tops(hu_run *run, const void *bytes) {
     const char *at = bytes;
     if (run->history) each_slot(run, raise_top, &at);
 }
 
-void hu_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
+void hu_dynamic_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
     bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     if (slot->uniformer) hu_slot_set_ranges(slot, x);
     if (!needs && slot->history == HU_NONE) return;
     uint32_t top = hu_top_f32((size_t)slot->elements, x);
-    if (is_noted) hu_scale_note_maximum(slot, top);
+    if (is_noted) hu_dynamic_scale_note_maximum(slot, top);
     if (needs) hu_slot_set_scale(slot, top);
 }
 
@@ -175,16 +175,16 @@ static void end_step(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, 
     apply_history(run, slot, kind, index, context);
 }
 
-void hu_scale_end_step(hu_run *run) {
+void hu_dynamic_scale_end_step(hu_run *run) {
     if (run->history) each_slot(run, end_step, NULL);
 }
 
-void hu_scale_history(const hu_run *run, const void **data, size_t *bytes) {
+void hu_dynamic_scale_history(const hu_run *run, const void **data, size_t *bytes) {
     *data = run->history;
     *bytes = run->history_words * sizeof *run->history;
 }
 
-hu_status hu_scale_restore(hu_run *run, const void *data, size_t bytes) {
+hu_status hu_dynamic_scale_restore(hu_run *run, const void *data, size_t bytes) {
     const size_t head = HEAD * sizeof *run->history;
     size_t own = run->history_words * sizeof *run->history;
     if (!run->history) return HU_OK;
@@ -210,7 +210,7 @@ static void carry(hu_run *run, const hu_slot *slots, uint32_t count, const hu_sl
     }
 }
 
-void hu_scale_carry(hu_run *run, const hu_run *from) {
+void hu_dynamic_scale_carry(hu_run *run, const hu_run *from) {
     const hu_graph *graph = run->graph;
     if (!run->history || !from->history) return;
     carry(run, run->value, graph->value_count, from->value, from->history);
@@ -251,7 +251,7 @@ static void note(float *kept, float low, float high) {
     kept[SEEN] = 1.0f;
 }
 
-void hu_range_set(hu_run *run, hu_slot *slot, float low, float high) {
+void hu_dynamic_range_set(hu_run *run, hu_slot *slot, float low, float high) {
     float *kept = fields_of(run, slot);
     bool is_kept = kept && !run->pass.training && kept[SEEN] != 0.0f;
     if (kept && hu_is_step(run) && !run->pass.keeps_statistics) note(kept, low, high);
@@ -276,7 +276,7 @@ static void place(hu_slot *slot, uint32_t kind, uint32_t index, places *p) {
     p->floats += FIELDS;
 }
 
-uint32_t hu_range_place(hu_run *run, uint64_t *fingerprint) {
+uint32_t hu_dynamic_range_place(hu_run *run, uint64_t *fingerprint) {
     places p = {.floats = RANGE_HEAD};
     XXH64_reset(&p.hash, 0);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) place(&run->value[v], 0, v, &p);

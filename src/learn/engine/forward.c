@@ -27,10 +27,10 @@ static void collect_forward(hu_run *run, uint32_t n) {
 static void forward_region(hu_run *run, uint32_t n) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
-        hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], n, HU_FORWARD, c);
-        hu_visit_forward(&visit);
+        hu_chunk visit = hu_chunk_begin(run, &run->thread[hu_thread_number()], n, HU_FORWARD, c);
+        hu_chunk_forward(&visit);
     }
-    hu_region_finish_guests(run, n, HU_FORWARD);
+    hu_region_finish_fused(run, n, HU_FORWARD);
     collect_forward(run, n);
     hu_products_collect(run, n);
 }
@@ -38,7 +38,7 @@ static void forward_region(hu_run *run, uint32_t n) {
 static void forward_node(hu_run *run, uint32_t n) {
     bool alone = hu_reduces_alone(run, n, HU_FORWARD);
     if (!hu_is_region(run, n) && !alone) return;
-    run->repeats = !run->pass.scan && hu_node_repeats(&run->graph->node[n], run->pass.turn);
+    run->repeats = !run->pass.scan && hu_node_repeats(&run->graph->node[n], run->pass.phase);
     hu_region_begin(run, n, HU_FORWARD);
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
         hu_rescale_inputs(run, m);
@@ -74,14 +74,14 @@ static void check_ids(hu_run *run, hu_value_id v, int64_t first, int64_t count, 
 }
 
 /* Targets and ids are stored as they come; inputs are rounded. */
-static void load_field(hu_visit *visit, const hu_source *source, uint32_t field) {
+static void load_field(hu_chunk *visit, const hu_source *source, uint32_t field) {
     hu_run *run = visit->run;
     hu_value_id v = run->graph->loaded[field];
     const hu_slot *slot = &run->value[v];
     if (run->graph->value[v].role == HU_VALUE_INPUT) {
-        float *x = hu_visit_room(visit, v);
+        float *x = hu_chunk_room(visit, v);
         source->fill(source->context, field, visit->first, visit->count, x);
-        hu_visit_store(visit, v, x);
+        hu_chunk_store(visit, v, x);
         return;
     }
     float *y = hu_bump_take(&visit->bump, (size_t)(visit->count * slot->elements) * sizeof(float));
@@ -94,12 +94,12 @@ static void load_field(hu_visit *visit, const hu_source *source, uint32_t field)
 }
 
 /* Inputs may end by lengths, which are there before them. */
-static void load_fields(hu_visit *visit, const hu_source *source, bool are_inputs) {
+static void load_fields(hu_chunk *visit, const hu_source *source, bool are_inputs) {
     const hu_run *run = visit->run;
     for (uint32_t field = 0; field < run->graph->loaded_count; field++) {
         hu_value_id v = run->graph->loaded[field];
         bool is_input = run->graph->value[v].role == HU_VALUE_INPUT;
-        if (is_input == are_inputs && hu_value_is_read(run->graph, v, run->pass.turn))
+        if (is_input == are_inputs && hu_value_is_read(run->graph, v, run->pass.phase))
             load_field(visit, source, field);
     }
 }
@@ -109,14 +109,14 @@ static void load_batch(hu_run *run, const hu_source *source) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_thread *thread = &run->thread[hu_thread_number()];
-        hu_visit visit = hu_visit_begin(run, thread, HU_NONE, HU_FORWARD, c);
+        hu_chunk visit = hu_chunk_begin(run, thread, HU_NONE, HU_FORWARD, c);
         load_fields(&visit, source, false);
         load_fields(&visit, source, true);
     }
     for (uint32_t field = 0; field < graph->loaded_count; field++) {
         hu_value_id v = graph->loaded[field];
-        if (!hu_value_is_read(graph, v, run->pass.turn)) continue;
-        run->repeats = !run->pass.scan && hu_value_repeats(graph, v, run->pass.turn);
+        if (!hu_value_is_read(graph, v, run->pass.phase)) continue;
+        run->repeats = !run->pass.scan && hu_value_repeats(graph, v, run->pass.phase);
         bool is_input = graph->value[v].role == HU_VALUE_INPUT;
         if (is_input || !run->pass.scan)
             hu_tally_collect(run, hu_tally_of_value(run, v), &run->value[v], v, false);
@@ -129,7 +129,7 @@ static void commit_nodes(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
         bool is_first =
-            hu_node_runs(node, run->pass.turn) && !hu_node_repeats(node, run->pass.turn);
+            hu_node_runs(node, run->pass.phase) && !hu_node_repeats(node, run->pass.phase);
         if (!node->op->commit || !is_first) continue;
         hu_op_call *call = &run->thread[0].call[n];
         hu_call_prepare(run, n, HU_FORWARD, call);
@@ -161,7 +161,7 @@ static void read_losses(const hu_run *run, hu_pass_result *result) {
     bool is_first = true;
     for (int k = 0; k < graph->loss_count; k++) {
         const hu_loss *loss = &graph->loss[k];
-        if (!hu_node_runs(&graph->node[loss->node], run->pass.turn)) continue;
+        if (!hu_node_runs(&graph->node[loss->node], run->pass.phase)) continue;
         /* A mean over samples has them all, also those whose target is ignored. */
         bool has_rows = loss->normaliser == HU_PER_ROW && hu_graph_loss_target(graph, k) != HU_NONE;
         memcpy(result->stats[k], hu_buffer_data(run, run->exec[loss->node].stats),
@@ -188,7 +188,7 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
     load_batch(run, source);
     if (run->bad_id.value != HU_NONE) return; /* there is no row for it */
     for (uint32_t n = 0; n < forward_end(run); n++)
-        if (hu_node_runs(&run->graph->node[n], run->pass.turn)) forward_node(run, n);
+        if (hu_node_runs(&run->graph->node[n], run->pass.phase)) forward_node(run, n);
     run->repeats = false;
     if (run->overflowed) return;
     read_losses(run, result);

@@ -12,16 +12,16 @@ typedef struct hu_gradient_rows {
 
 /* Sum of the contributions to the gradient of a value, not rounded. Borrowed: valid during the
  * visit. */
-const float *hu_visit_gradient_sum(hu_visit *visit, hu_value_id v);
+const float *hu_chunk_gradient_sum(hu_chunk *visit, hu_value_id v);
 
 /* The gradient of output v of node n, rounded. tally: of the sum, NULL if its rounding is counted
  * elsewhere. */
-hu_gradient_rows hu_visit_gradient(hu_visit *visit, uint32_t n, hu_value_id v, hu_tally *tally);
+hu_gradient_rows hu_chunk_gradient(hu_chunk *visit, uint32_t n, hu_value_id v, hu_tally *tally);
 
 /* Points a node's call at the partial gradients of its parameters that the visit writes. */
-void hu_visit_point_dparams(hu_visit *visit, uint32_t n, hu_op_call *call);
+void hu_chunk_point_dparams(hu_chunk *visit, uint32_t n, hu_op_call *call);
 
 /* Runs a node of this region backward. */
-void hu_visit_run_backward(hu_visit *visit, uint32_t n);
+void hu_chunk_run_backward(hu_chunk *visit, uint32_t n);
 
 #endif

@@ -22,26 +22,26 @@ bool hu_learns_input(const hu_run *run, uint32_t n, int i) {
     return run->edges->use[use].learns && hu_quantizer_rounds(&run->edges->use[use].quantizer);
 }
 
-void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq) {
+void hu_learn_input(hu_chunk *visit, uint32_t n, int i, const float *dq) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + (uint32_t)i;
     if (!hu_learns_input(run, n, i)) return;
     const hu_slot *slot = &run->use[use];
     bool is_kept = slot->residual != HU_NONE;
-    const float *x = is_kept ? NULL : hu_visit_value(visit, node->in[i]);
-    const float *q = hu_visit_input(visit, n, i, false);
-    hu_visit_touch(visit, slot->residual);
+    const float *x = is_kept ? NULL : hu_chunk_value(visit, node->in[i]);
+    const float *q = hu_chunk_input(visit, n, i, false);
+    hu_chunk_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return;
     double *learned = &run->learned[(int64_t)use * most_chunks(run) + visit->chunk];
     if (visit->loop)
         *learned +=
-            hu_residual_weigh_exact(visit->count * hu_visit_elements(visit, slot), dq, q, x);
+            hu_residual_weigh_exact(visit->count * hu_chunk_elements(visit, slot), dq, q, x);
     else
         *learned = hu_residual_weigh(slot, visit->first, visit->count, dq, q, x);
 }
 
-void hu_learn_begin_loop(const hu_visit *visit, uint32_t n) {
+void hu_learn_begin_loop(const hu_chunk *visit, uint32_t n) {
     const hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; run->learned && !run->rehearsal.is_on && i < node->n_in; i++)

@@ -20,8 +20,8 @@ bool hu_learns_input(const hu_run *run, uint32_t n, int i);
 
 /* dq: the gradient that node n has brought for its rounded input i. Steps of a loop, in which
  * residuals are Q - x as they are, add to one sum of the chunk, which begin_loop sets to 0. */
-void hu_learn_begin_loop(const hu_visit *visit, uint32_t n);
-void hu_learn_input(hu_visit *visit, uint32_t n, int i, const float *dq);
+void hu_learn_begin_loop(const hu_chunk *visit, uint32_t n);
+void hu_learn_input(hu_chunk *visit, uint32_t n, int i, const float *dq);
 
 /* The chunks of a backward region are done: the sensitivities of node n's inputs. */
 void hu_learn_collect(hu_run *run, uint32_t n);

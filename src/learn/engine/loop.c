@@ -12,7 +12,7 @@
 
 /* The samples of a chunk on their way through the steps. */
 typedef struct walk {
-    hu_visit *whole; /* the visit of whole samples */
+    hu_chunk *whole; /* the visit of whole samples */
     const hu_loop *loop;
     int64_t *length; /* [count] steps of each sample */
     int64_t *row;    /* [count] steps of the samples before it */
@@ -20,15 +20,15 @@ typedef struct walk {
     int64_t rows;    /* steps of all samples */
 } walk;
 
-static walk begin(hu_visit *visit) {
+static walk begin(hu_chunk *visit) {
     hu_run *run = visit->run;
     walk w = {.whole = visit, .loop = hu_loop_at(run, visit->region)};
     size_t count = (size_t)visit->count;
     const float *lengths = NULL;
-    if (w.loop->lengths != HU_NONE) lengths = hu_visit_read(visit, &run->value[w.loop->lengths]);
-    w.length = hu_visit_take(visit, count * sizeof *w.length);
-    w.row = hu_visit_take(visit, count * sizeof *w.row);
-    w.sample = hu_visit_take(visit, count * sizeof *w.sample);
+    if (w.loop->lengths != HU_NONE) lengths = hu_chunk_read(visit, &run->value[w.loop->lengths]);
+    w.length = hu_chunk_take(visit, count * sizeof *w.length);
+    w.row = hu_chunk_take(visit, count * sizeof *w.row);
+    w.sample = hu_chunk_take(visit, count * sizeof *w.sample);
     for (size_t s = 0; !run->rehearsal.is_on && s < count; s++) {
         w.length[s] = lengths ? hu_rows_of_length(lengths[s], w.loop->steps) : w.loop->steps;
         w.row[s] = w.rows;
@@ -39,8 +39,8 @@ static walk begin(hu_visit *visit) {
 
 /* Begins step t in scratch behind what all steps share; false: no sample takes part. A rehearsal
  * has one step, in which all do. */
-static bool begin_step(const walk *w, int64_t t, hu_visit *step) {
-    const hu_visit *whole = w->whole;
+static bool begin_step(const walk *w, int64_t t, hu_chunk *step) {
+    const hu_chunk *whole = w->whole;
     *step = *whole;
     step->loop = w->loop;
     step->parts = (hu_parts){.step = t, .first = whole->first, .sample = w->sample};
@@ -60,19 +60,19 @@ static const hu_node *node_at(const walk *w, uint32_t n) {
 
 /* What all steps of a node read as wholes. */
 static void load_held(const walk *w, uint32_t n, bool is_counted) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     const hu_node *node = node_at(w, n);
     for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++)
         if (hu_is_held(node, i) && (visit->pass == HU_FORWARD || hu_node_saves(node, i)))
-            visit->thread->loop[n].held[i] = hu_visit_input(visit, n, i, is_counted);
+            visit->thread->loop[n].held[i] = hu_chunk_input(visit, n, i, is_counted);
 }
 
 /* That, and what the states are in step 0. */
 static void load_wholes(const walk *w, bool is_counted) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
         if (node_at(w, n)->op->is_previous)
-            visit->thread->loop[n].initial = hu_visit_input(visit, n, HU_STATE_INITIAL, is_counted);
+            visit->thread->loop[n].initial = hu_chunk_input(visit, n, HU_STATE_INITIAL, is_counted);
         load_held(w, n, is_counted);
     }
 }
@@ -91,30 +91,30 @@ static void clear_values(const walk *w) {
                 hu_step_clear_rest(w->whole, &run->value[node_at(w, n)->out[i]], w->length);
 }
 
-static void forward_node(const walk *w, hu_visit *step, uint32_t n) {
+static void forward_node(const walk *w, hu_chunk *step, uint32_t n) {
     hu_run *run = step->run;
     const hu_node *node = node_at(w, n);
-    hu_op_call *call = hu_visit_call(step, n);
+    hu_op_call *call = hu_chunk_call(step, n);
     if (node->op->is_previous) return; /* its readers ask for it */
-    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_visit_input(step, n, i, true);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_chunk_input(step, n, i, true);
     for (int i = 0; i < node->n_out; i++)
-        call->out[i] = hu_visit_place(step, &run->value[node->out[i]], is_stored(w, node, i));
+        call->out[i] = hu_chunk_place(step, &run->value[node->out[i]], is_stored(w, node, i));
     call->mask = NULL;
-    hu_visit_lend_scratch(step, n, call);
-    hu_visit_run_op(step, n, node->op->forward, call);
+    hu_chunk_lend_scratch(step, n, call);
+    hu_chunk_run_op(step, n, node->op->forward, call);
     for (int i = 0; i < node->n_out; i++) {
         hu_value_id v = node->out[i];
         hu_tally *tally = &step->thread->tally[hu_tally_of_value(run, v)];
         unsigned flags = is_stored(w, node, i) ? HU_ROWS_STORED : 0;
-        hu_visit_clear_padding(step, v, call->out[i]);
-        hu_visit_round(step, &run->value[v], flags, tally, call->out[i]);
+        hu_chunk_clear_padding(step, v, call->out[i]);
+        hu_chunk_round(step, &run->value[v], flags, tally, call->out[i]);
         hu_see(step, &step->thread->value[v], call->out[i]);
     }
 }
 
-void hu_loop_forward(hu_visit *visit) {
+void hu_loop_forward(hu_chunk *visit) {
     walk w = begin(visit);
-    hu_visit step;
+    hu_chunk step;
     load_wholes(&w, true);
     clear_values(&w);
     for (int64_t t = 0; t < w.loop->steps && begin_step(&w, t, &step); t++)
@@ -147,8 +147,8 @@ static bool has_gradients(const hu_node *node) {
     return any;
 }
 
-static float *take_floats(hu_visit *visit, int64_t count) {
-    return hu_visit_take(visit, (size_t)count * sizeof(float));
+static float *take_floats(hu_chunk *visit, int64_t count) {
+    return hu_chunk_take(visit, (size_t)count * sizeof(float));
 }
 
 static int64_t held_elements(const walk *w, uint32_t n, int i) {
@@ -157,7 +157,7 @@ static int64_t held_elements(const walk *w, uint32_t n, int i) {
 
 /* Room for the gradients of wholes, step by step. */
 static void take_held(const walk *w, uint32_t n) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     const hu_node *node = node_at(w, n);
     for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++)
         if (hu_is_held(node, i) && makes_gradient(w, node, i))
@@ -167,7 +167,7 @@ static void take_held(const walk *w, uint32_t n) {
 
 /* Room for what goes from step to step. */
 static void take_rows(const walk *w) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     for (uint32_t n = w->loop->first; n <= w->loop->last; n++) {
         const hu_node_info *info = &visit->run->exec[n].info;
         hu_loop_rows *rows = &visit->thread->loop[n];
@@ -186,35 +186,35 @@ static void take_rows(const walk *w) {
 
 /* What the state was in this step gets its gradient; it is a contribution to that of what the step
  * before has made. The gradient of the initial row is rounded behind the last step. */
-static void state_backward(hu_visit *step, uint32_t n) {
+static void state_backward(hu_chunk *step, uint32_t n) {
     hu_run *run = step->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + HU_STATE_NEXT;
     hu_value_id state = node->out[0];
-    (void)hu_visit_call(step, n);
+    (void)hu_chunk_call(step, n);
     hu_tally *tally = &step->thread->tally[hu_tally_of_sum(run, state)];
-    const float *from = hu_visit_gradient(step, n, state, tally).rows;
-    float *x = hu_visit_take_rows(step, &run->grad[use]);
+    const float *from = hu_chunk_gradient(step, n, state, tally).rows;
+    float *x = hu_chunk_take_rows(step, &run->grad[use]);
     if (!run->rehearsal.is_on)
         memcpy(x, from,
-               (size_t)(step->count * hu_visit_elements(step, &run->grad[use])) * sizeof *x);
+               (size_t)(step->count * hu_chunk_elements(step, &run->grad[use])) * sizeof *x);
     if (step->parts.step > 0 && node->need_din[HU_STATE_NEXT])
-        hu_visit_round(step, &run->grad[use], 0, &step->thread->tally[hu_tally_of_use(run, use)],
+        hu_chunk_round(step, &run->grad[use], 0, &step->thread->tally[hu_tally_of_use(run, use)],
                        x);
     hu_step_carry(step, n, x);
 }
 
-static void initial_gradient(hu_visit *visit, uint32_t n) {
+static void initial_gradient(hu_chunk *visit, uint32_t n) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
     uint32_t use = node->first_use + HU_STATE_INITIAL;
     const hu_slot *slot = &run->grad[use];
     if (!node->op->is_previous || !node->need_din[HU_STATE_INITIAL]) return;
-    float *x = hu_visit_place(visit, slot, true);
+    float *x = hu_chunk_place(visit, slot, true);
     if (!run->rehearsal.is_on)
         memcpy(x, visit->thread->loop[n].carried,
                (size_t)(visit->count * slot->elements) * sizeof *x);
-    hu_visit_round(visit, slot, HU_ROWS_STORED, &visit->thread->tally[hu_tally_of_use(run, use)],
+    hu_chunk_round(visit, slot, HU_ROWS_STORED, &visit->thread->tally[hu_tally_of_use(run, use)],
                    x);
 }
 
@@ -231,20 +231,20 @@ static void sum_steps(const walk *w, int64_t elements, const float *gathered, do
 
 /* Gradients of what all steps have read. */
 static void held_gradients(const walk *w, uint32_t n) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     hu_run *run = visit->run;
     const hu_node *node = node_at(w, n);
     for (int i = 0; i < node->n_in && i < HU_MAX_HELD; i++) {
         uint32_t use = node->first_use + (uint32_t)i;
         const hu_slot *slot = &run->grad[use];
         if (!hu_is_held(node, i) || !makes_gradient(w, node, i)) continue;
-        float *x = hu_visit_place(visit, slot, true);
-        double *sum = hu_visit_take(visit, (size_t)slot->elements * sizeof *sum);
+        float *x = hu_chunk_place(visit, slot, true);
+        double *sum = hu_chunk_take(visit, (size_t)slot->elements * sizeof *sum);
         if (!run->rehearsal.is_on)
             sum_steps(w, slot->elements, visit->thread->loop[n].gathered[i], sum, x);
-        hu_visit_clear_padding(visit, node->in[i], x);
+        hu_chunk_clear_padding(visit, node->in[i], x);
         hu_learn_input(visit, n, i, x);
-        hu_visit_round(visit, slot, HU_ROWS_STORED,
+        hu_chunk_round(visit, slot, HU_ROWS_STORED,
                        &visit->thread->tally[hu_tally_of_use(run, use)], x);
     }
 }
@@ -252,12 +252,12 @@ static void held_gradients(const walk *w, uint32_t n) {
 /* The call with all rows of the chunk, for the gradients of a node's parameters. A chunk without
  * any has one of zeros: it adds nothing. */
 static void parameter_gradients(const walk *w, uint32_t n) {
-    hu_visit *visit = w->whole;
+    hu_chunk *visit = w->whole;
     hu_run *run = visit->run;
     const hu_node *node = node_at(w, n);
     const hu_loop_rows *rows = &visit->thread->loop[n];
     if (node->op->is_previous || !has_gradients(node)) return;
-    hu_op_call *call = hu_visit_call(visit, n);
+    hu_op_call *call = hu_chunk_call(visit, n);
     call->in[0] = rows->in;
     call->dout[0] = rows->dout;
     call->din[0] = NULL;
@@ -267,17 +267,17 @@ static void parameter_gradients(const walk *w, uint32_t n) {
         memset(rows->dout, 0, (size_t)hu_shape_elements(&call->info->out[0]) * sizeof(float));
         call->count = 1;
     }
-    hu_visit_point_dparams(visit, n, call);
-    hu_visit_lend_scratch(visit, n, call);
+    hu_chunk_point_dparams(visit, n, call);
+    hu_chunk_lend_scratch(visit, n, call);
     if (!run->exec[n].sums_in_batch_order)
-        hu_visit_run_op(visit, n, node->op->backward, call);
+        hu_chunk_run_op(visit, n, node->op->backward, call);
     else
         call->count = w->rows;
 }
 
-void hu_loop_backward(hu_visit *visit) {
+void hu_loop_backward(hu_chunk *visit) {
     walk w = begin(visit);
-    hu_visit step;
+    hu_chunk step;
     load_wholes(&w, false);
     take_rows(&w);
     clear_gradients(&w);
@@ -289,7 +289,7 @@ void hu_loop_backward(hu_visit *visit) {
             if (node_at(&w, n)->op->is_previous)
                 state_backward(&step, n);
             else
-                hu_visit_run_backward(&step, n);
+                hu_chunk_run_backward(&step, n);
         }
     }
     for (uint32_t n = w.loop->first; n <= w.loop->last; n++) {

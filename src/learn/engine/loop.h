@@ -5,7 +5,7 @@
 #define HU_ENGINE_LOOP_H
 #include "engine/chunk.h"
 
-void hu_loop_forward(hu_visit *visit);
-void hu_loop_backward(hu_visit *visit);
+void hu_loop_forward(hu_chunk *visit);
+void hu_loop_backward(hu_chunk *visit);
 
 #endif

@@ -50,7 +50,7 @@ typedef struct hu_pass_options {
                   counts nothing else and leaves running statistics alone */
     bool keeps_statistics; /* training: running statistics stay as they are; those of one worker
                               count */
-    int turn; /* of a graph with turns, from 1 on: its nodes alone run, in both directions. What an
+    int phase; /* of a graph with turns, from 1 on: its nodes alone run, in both directions. What an
                  earlier turn of the step has made is made again, the same bits, and neither counted
                  nor noted twice. 0: all nodes run, forward only if there are turns */
     int64_t samples;      /* 1 .. batch */

@@ -30,7 +30,7 @@ static void round_parameter(hu_run *run, hu_value_id v, bool counted) {
     if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER) return;
     hu_round_counts_clear(&counts);
     const float *master = hu_weights_of(run->weights, v);
-    hu_scale_set_from_row(slot, master, counted);
+    hu_dynamic_scale_set_from_row(slot, master, counted);
     hu_slot_store_row(slot, &run->context, master, &counts);
     if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
     if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
@@ -46,14 +46,14 @@ static void begin_rounding(hu_run *run, uint64_t step) {
 void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
     begin_rounding(run, step);
     run->unencodable_parameter = NULL;
-    if (counted) hu_record_parameters(run);
+    if (counted) hu_exponent_record_parameters(run);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) round_parameter(run, v, counted);
 }
 
-void hu_run_round_turn(hu_run *run, uint64_t step, int turn) {
+void hu_run_round_phase(hu_run *run, uint64_t step, int phase) {
     begin_rounding(run, step);
     for (hu_value_id v = 0; v < run->graph->value_count; v++)
-        if (run->graph->value[v].turn == turn) round_parameter(run, v, false);
+        if (run->graph->value[v].phase == phase) round_parameter(run, v, false);
 }
 
 void hu_run_round_master(hu_run *run, hu_value_id v) {
@@ -61,7 +61,7 @@ void hu_run_round_master(hu_run *run, hu_value_id v) {
     float *master = hu_weights_of(run->weights, v);
     context.first_row = 0;
     context.scan = context.counts_all = false;
-    hu_scale_set_from_row(&run->value[v], master, false);
+    hu_dynamic_scale_set_from_row(&run->value[v], master, false);
     hu_slot_round(&run->value[v], &context, 0, 1, master, NULL);
 }
 
@@ -88,7 +88,7 @@ hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_sour
 }
 
 hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass) {
-    if (pass->turn == 0 && hu_graph_courses(run->graph) > 0)
+    if (pass->phase == 0 && hu_graph_courses(run->graph) > 0)
         return hu_fail(HU_ERR_INTERNAL, "a backward pass of all turns, planned for one at a time");
     hu_status st = start_pass(run, pass);
     if (st == HU_OK) hu_backward_run(run);

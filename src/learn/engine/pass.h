@@ -10,7 +10,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted);
 
 /* Rounds those of the parameters that an update in the midst of the step has changed: of one turn,
  * counted from 0. The next step counts them. */
-void hu_run_round_turn(hu_run *run, uint64_t step, int turn);
+void hu_run_round_phase(hu_run *run, uint64_t step, int phase);
 
 /* Rounds a master in place, uncounted: weights that live in their format. */
 void hu_run_round_master(hu_run *run, hu_value_id v);

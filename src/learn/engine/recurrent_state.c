@@ -35,7 +35,7 @@ static void write_row(const hu_run *run, const hu_carried *c, int bank, int64_t 
 /* ---- passes ---- */
 
 /* The stream of sample 0 of the visit; the others follow. */
-static int64_t first_stream(const hu_visit *visit) {
+static int64_t first_stream(const hu_chunk *visit) {
     return (visit->run->pass.first_sample + visit->first) % visit->run->streams;
 }
 
@@ -45,24 +45,24 @@ static const hu_carried *state_of(const hu_run *run, uint32_t node) {
     return NULL;
 }
 
-const float *hu_carried_read(hu_visit *visit, hu_value_id start) {
+const float *hu_carried_read(hu_chunk *visit, hu_value_id start) {
     const hu_run *run = visit->run;
     const hu_value_info *value = &run->graph->value[start];
-    float *rows = hu_visit_take(visit, (size_t)(visit->count * value->elements) * sizeof *rows);
+    float *rows = hu_chunk_take(visit, (size_t)(visit->count * value->elements) * sizeof *rows);
     if (run->rehearsal.is_on) return rows;
     const hu_carried *c = state_of(run, run->graph->use[value->uses[0]].node);
     return read_rows(run, c, run->carried_from, first_stream(visit), visit->count, rows);
 }
 
-void hu_carried_write(hu_visit *visit, uint32_t node, const int64_t *length) {
+void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length) {
     const hu_run *run = visit->run;
     const hu_node *state = &run->graph->node[node];
     if (!hu_is_carried_start(run, state->in[HU_STATE_INITIAL])) return;
     const hu_carried *carried = state_of(run, node);
     const hu_slot *slot = &run->value[state->in[HU_STATE_NEXT]];
     int64_t n = hu_part_elements(slot);
-    float *row = hu_visit_take(visit, (size_t)n * sizeof *row);
-    hu_visit_touch(visit, slot->buffer);
+    float *row = hu_chunk_take(visit, (size_t)n * sizeof *row);
+    hu_chunk_touch(visit, slot->buffer);
     if (run->rehearsal.is_on || run->pass.scan) return;
     for (int64_t s = 0; s < visit->count; s++) {
         const float *x = visit->thread->loop[node].initial + s * n;

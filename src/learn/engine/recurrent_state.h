@@ -24,11 +24,11 @@ hu_storage hu_carried_storage(const hu_slot *slot);
 
 /* What a state starts as, for the samples of the visit: [count, elements]. Borrowed: valid during
  * the visit. */
-const float *hu_carried_read(hu_visit *visit, hu_value_id start);
+const float *hu_carried_read(hu_chunk *visit, hu_value_id start);
 
 /* Behind the last step of a loop: what the state of a node has become. length: [count] steps of the
  * samples; one that has none keeps its state. Does nothing for other states, and in a scan. */
-void hu_carried_write(hu_visit *visit, uint32_t node, const int64_t *length);
+void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length);
 
 /* ---- between passes ---- */
 

@@ -15,34 +15,34 @@
 /* What a region does in one visit: the node's own call, and those of the nodes
  * that run with it (planner/fusion.h). */
 
-static void point_partial(hu_visit *visit, uint32_t n, hu_op_call *call) {
+static void point_partial(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     const hu_exec *exec = &visit->run->exec[n];
     double *all = hu_buffer_data(visit->run, exec->partial[visit->pass]);
-    hu_visit_touch(visit, exec->partial[visit->pass]);
+    hu_chunk_touch(visit, exec->partial[visit->pass]);
     call->partial = all ? all + (size_t)visit->chunk * exec->partial_count[visit->pass] : NULL;
 }
 
 /* The partial result of a node. */
-static void reduce(hu_visit *visit, uint32_t n) {
+static void reduce(hu_chunk *visit, uint32_t n) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[n];
-    hu_op_call *call = hu_visit_call(visit, n);
+    hu_op_call *call = hu_chunk_call(visit, n);
     /* Forward, reduce sees all inputs; backward, the saved ones and the outputs' gradients. */
     for (int i = 0; i < node->n_in; i++)
-        call->in[i] = visit->pass == HU_FORWARD ? hu_visit_input(visit, n, i, false)
-                                                : hu_visit_saved(visit, n, i);
+        call->in[i] = visit->pass == HU_FORWARD ? hu_chunk_input(visit, n, i, false)
+                                                : hu_chunk_saved(visit, n, i);
     for (int i = 0; i < node->n_out && visit->pass == HU_BACKWARD; i++)
-        call->dout[i] = hu_visit_gradient(visit, n, node->out[i], NULL).rows;
+        call->dout[i] = hu_chunk_gradient(visit, n, node->out[i], NULL).rows;
     point_partial(visit, n, call);
-    hu_visit_point_mask(visit, n, call);
-    hu_visit_lend_scratch(visit, n, call);
+    hu_chunk_point_mask(visit, n, call);
+    hu_chunk_lend_scratch(visit, n, call);
     if (run->rehearsal.is_on) return;
     hu_work_start(visit);
     node->op->reduce(call, visit->pass);
     hu_work_stop(visit, run->exec[n].kind);
 }
 
-static void reduce_guests(hu_visit *visit) {
+static void reduce_guests(hu_chunk *visit) {
     const hu_exec *exec = visit->run->exec;
     for (uint32_t n = exec[visit->region].first[visit->pass]; n != HU_NONE;
          n = exec[n].next[visit->pass])
@@ -50,22 +50,22 @@ static void reduce_guests(hu_visit *visit) {
 }
 
 /* A region that is one node. */
-static void forward_alone(hu_visit *visit) {
+static void forward_alone(hu_chunk *visit) {
     hu_run *run = visit->run;
     const hu_node *node = &run->graph->node[visit->region];
-    hu_op_call *call = hu_visit_call(visit, visit->region);
+    hu_op_call *call = hu_chunk_call(visit, visit->region);
     for (int i = 0; i < node->n_in; i++)
-        call->in[i] = hu_visit_input(visit, visit->region, i, true);
-    hu_visit_point_mask(visit, visit->region, call);
-    for (int i = 0; i < node->n_out; i++) call->out[i] = hu_visit_room(visit, node->out[i]);
-    hu_visit_lend_scratch(visit, visit->region, call);
-    hu_visit_run_op(visit, visit->region, node->op->forward, call);
-    for (int i = 0; i < node->n_out; i++) hu_visit_store(visit, node->out[i], call->out[i]);
+        call->in[i] = hu_chunk_input(visit, visit->region, i, true);
+    hu_chunk_point_mask(visit, visit->region, call);
+    for (int i = 0; i < node->n_out; i++) call->out[i] = hu_chunk_room(visit, node->out[i]);
+    hu_chunk_lend_scratch(visit, visit->region, call);
+    hu_chunk_run_op(visit, visit->region, node->op->forward, call);
+    for (int i = 0; i < node->n_out; i++) hu_chunk_store(visit, node->out[i], call->out[i]);
     uint32_t taker = hu_taker(run, visit->region);
-    if (taker != HU_NONE) (void)hu_visit_value(visit, run->graph->node[taker].out[0]);
+    if (taker != HU_NONE) (void)hu_chunk_value(visit, run->graph->node[taker].out[0]);
 }
 
-void hu_visit_forward(hu_visit *visit) {
+void hu_chunk_forward(hu_chunk *visit) {
     if (hu_loop_at(visit->run, visit->region))
         hu_loop_forward(visit);
     else
@@ -73,19 +73,19 @@ void hu_visit_forward(hu_visit *visit) {
     reduce_guests(visit);
 }
 
-void hu_visit_backward(hu_visit *visit) {
+void hu_chunk_backward(hu_chunk *visit) {
     const hu_exec *exec = visit->run->exec;
     if (hu_loop_at(visit->run, visit->region))
         hu_loop_backward(visit);
     else
-        hu_visit_run_backward(visit, visit->region);
+        hu_chunk_run_backward(visit, visit->region);
     for (uint32_t n = exec[visit->region].first[HU_GUESTS_PUSHED]; n != HU_NONE;
          n = exec[n].next[HU_GUESTS_PUSHED])
-        hu_visit_run_backward(visit, n);
+        hu_chunk_run_backward(visit, n);
     reduce_guests(visit);
 }
 
-void hu_visit_reduce(hu_visit *visit) {
+void hu_chunk_reduce(hu_chunk *visit) {
     reduce(visit, visit->region);
 }
 
@@ -121,8 +121,8 @@ static void round_param(hu_run *run, uint32_t n, uint32_t use, const float *x, f
     hu_round_counts_clear(&counts);
     context.first_row = 0; /* all parts of a batch read the same copy */
     if (copy != x) memcpy(copy, x, (size_t)slot->elements * sizeof *copy);
-    if (is_counted) hu_record_whole(run, hu_tally_of_input(run, use), slot->elements, x);
-    hu_scale_set_from_row(slot, x, is_counted && hu_is_step(run));
+    if (is_counted) hu_exponent_record_whole(run, hu_tally_of_input(run, use), slot->elements, x);
+    hu_dynamic_scale_set_from_row(slot, x, is_counted && hu_is_step(run));
     hu_slot_round(slot, &context, 0, 1, copy, &counts);
     if (is_counted) hu_tally_add(run, slot->edge, &counts, run->graph->use[use].value, n);
 }
@@ -208,13 +208,13 @@ static void finish_node(hu_run *run, uint32_t n, hu_pass pass) {
 void hu_region_reduce(hu_run *run, uint32_t n, hu_pass pass) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
-        hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], n, pass, c);
-        hu_visit_reduce(&visit);
+        hu_chunk visit = hu_chunk_begin(run, &run->thread[hu_thread_number()], n, pass, c);
+        hu_chunk_reduce(&visit);
     }
     finish_node(run, n, pass);
 }
 
-void hu_region_finish_guests(hu_run *run, uint32_t n, hu_pass pass) {
+void hu_region_finish_fused(hu_run *run, uint32_t n, hu_pass pass) {
     for (uint32_t m = run->exec[n].first[pass]; m != HU_NONE; m = run->exec[m].next[pass])
         finish_node(run, m, pass);
 }

@@ -10,13 +10,13 @@
  * that run with it (planner/fusion.h). */
 
 /* The region's node forward, and the partial results of its guests. */
-void hu_visit_forward(hu_visit *visit);
+void hu_chunk_forward(hu_chunk *visit);
 
 /* The region's node backward, and the nodes that are pulled, pushed and reduced with it. */
-void hu_visit_backward(hu_visit *visit);
+void hu_chunk_backward(hu_chunk *visit);
 
 /* Only the partial result of the region's own node. */
-void hu_visit_reduce(hu_visit *visit);
+void hu_chunk_reduce(hu_chunk *visit);
 
 /* ---- call ---- */
 
@@ -33,6 +33,6 @@ void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass);
 void hu_region_reduce(hu_run *run, uint32_t n, hu_pass pass);
 
 /* Finishes the guests whose partial results this region has left. */
-void hu_region_finish_guests(hu_run *run, uint32_t n, hu_pass pass);
+void hu_region_finish_fused(hu_run *run, uint32_t n, hu_pass pass);
 
 #endif

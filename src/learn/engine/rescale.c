@@ -30,13 +30,13 @@ static hu_tally extremes_of_threads(const hu_run *run, uint32_t index) {
 }
 
 void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index) {
-    if (hu_is_step(run)) hu_scale_note_maximum(slot, extremes_of_threads(run, index).top);
+    if (hu_is_step(run)) hu_dynamic_scale_note_maximum(slot, extremes_of_threads(run, index).top);
 }
 
 /* The scale that the extremes of a whole tensor give it. */
 static void set_scale(hu_run *run, hu_slot *slot, const hu_tally *all) {
     if (slot->uniformer)
-        hu_range_set(run, slot, all->low, all->high);
+        hu_dynamic_range_set(run, slot, all->low, all->high);
     else
         hu_slot_set_scale(slot, all->top);
 }
@@ -51,11 +51,11 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         int64_t first = c * run->options.chunk;
         hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
-                      hu_scale_staged_rows(slot, first), &thread->tally[index].counts);
+                      hu_dynamic_scale_staged_rows(slot, first), &thread->tally[index].counts);
     }
 }
 
-typedef const float *rows_fn(hu_visit *visit, hu_value_id v);
+typedef const float *rows_fn(hu_chunk *visit, hu_value_id v);
 
 /* What the slot's scale needs to know of all rows of v: of the value, or of its gradient sum. */
 static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, hu_pass pass,
@@ -66,12 +66,12 @@ static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, h
         hu_tally own = no_rows();
 #pragma omp for schedule(dynamic, 1) nowait
         for (int64_t c = 0; c < run->chunks; c++) {
-            hu_visit visit = hu_visit_begin(run, &run->thread[hu_thread_number()], region, pass, c);
+            hu_chunk visit = hu_chunk_begin(run, &run->thread[hu_thread_number()], region, pass, c);
             const float *x = rows(&visit, v);
             if (hu_has_padding(run, v))
                 hu_padding_add_extremes(run, slot, v, visit.first, visit.count, x, &own);
             else
-                hu_scale_add_maximum(slot, &own, visit.count * slot->elements, x);
+                hu_dynamic_scale_add_maximum(slot, &own, visit.count * slot->elements, x);
         }
 #pragma omp critical(hu_extremes)
         join(&own, &all);
@@ -84,7 +84,7 @@ void hu_rescale_inputs(hu_run *run, uint32_t n) {
     for (int i = 0; run->use && i < node->n_in; i++) {
         hu_slot *slot = &run->use[node->first_use + (uint32_t)i];
         if (!hu_slot_waits(slot)) continue;
-        hu_tally all = extremes_of(run, slot, n, HU_FORWARD, hu_visit_value, node->in[i]);
+        hu_tally all = extremes_of(run, slot, n, HU_FORWARD, hu_chunk_value, node->in[i]);
         set_scale(run, slot, &all);
     }
 }
@@ -95,7 +95,7 @@ static bool wants_extremes(const hu_slot *slot) {
 }
 
 static void take_extremes(hu_run *run, hu_slot *slot, const hu_tally *all) {
-    if (hu_is_step(run)) hu_scale_note_maximum(slot, all->top);
+    if (hu_is_step(run)) hu_dynamic_scale_note_maximum(slot, all->top);
     if (hu_slot_waits(slot)) set_scale(run, slot, all);
 }
 
@@ -107,12 +107,12 @@ static void rescale_sum(hu_run *run, uint32_t node, hu_value_id v) {
     bool has_view = view && wants_extremes(view);
     hu_tally all = no_rows();
     if (has_sum) {
-        all = extremes_of(run, sum, node, HU_BACKWARD, hu_visit_gradient_sum, v);
+        all = extremes_of(run, sum, node, HU_BACKWARD, hu_chunk_gradient_sum, v);
         take_extremes(run, sum, &all);
     }
     if (!has_view) return;
     if (!has_sum || (sum->uniformer == NULL) != (view->uniformer == NULL))
-        all = extremes_of(run, view, node, HU_BACKWARD, hu_visit_gradient_sum, v);
+        all = extremes_of(run, view, node, HU_BACKWARD, hu_chunk_gradient_sum, v);
     take_extremes(run, view, &all);
 }
 

@@ -84,28 +84,28 @@ static int64_t piece_at(int64_t first, int64_t end) {
 /* ---- rows ---- */
 
 /* Rows whose codes end at a byte follow one another as one long row. */
-static int64_t elements_of_turn(const hu_slot *slot, int64_t rows) {
+static int64_t elements_of_phase(const hu_slot *slot, int64_t rows) {
     enum { BYTE_BITS = 8 };
     bool is_seamless = slot->elements * hu_residual_bits(slot) % BYTE_BITS == 0;
     return is_seamless ? rows * slot->elements : slot->elements;
 }
 
 /* Where the codes of element `at` behind row `first` begin; at: of a piece. */
-static unsigned char *codes_at(const hu_slot *slot, int64_t first, int64_t turn, int64_t at) {
-    int64_t row = first + at / turn * turn / slot->elements;
+static unsigned char *codes_at(const hu_slot *slot, int64_t first, int64_t phase, int64_t at) {
+    int64_t row = first + at / phase * phase / slot->elements;
     return slot->residuals + hu_residual_bytes(slot, row) +
-           hu_uniform_residual_bytes(hu_residual_bits(slot), (size_t)(at % turn));
+           hu_uniform_residual_bytes(hu_residual_bits(slot), (size_t)(at % phase));
 }
 
 void hu_residual_keep(const hu_slot *slot, int64_t first, int64_t rows, const float *x,
                       const float *q) {
     float c[PIECE];
     uint32_t r = hu_residual_bits(slot);
-    int64_t all = rows * slot->elements, turn = elements_of_turn(slot, rows);
+    int64_t all = rows * slot->elements, phase = elements_of_phase(slot, rows);
     for (int64_t at = 0, n; at < all; at += n) {
-        n = piece_at(at % turn, turn);
+        n = piece_at(at % phase, phase);
         measure(slot, n, x + at, q + at, c);
-        hu_uniform_residual_pack(r, (size_t)n, c, codes_at(slot, first, turn, at));
+        hu_uniform_residual_pack(r, (size_t)n, c, codes_at(slot, first, phase, at));
     }
 }
 
@@ -123,14 +123,14 @@ double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const
     float c[PIECE];
     hu_lanes lanes = {{0.0}};
     uint32_t r = hu_residual_bits(slot);
-    int64_t all = rows * slot->elements, turn = elements_of_turn(slot, rows);
+    int64_t all = rows * slot->elements, phase = elements_of_phase(slot, rows);
     if (r == 0) return hu_residual_weigh_exact(all, dq, q, x);
     for (int64_t at = 0, n; at < all; at += n) {
-        n = piece_at(at % turn, turn);
+        n = piece_at(at % phase, phase);
         if (x)
             round_piece(slot, n, x + at, q + at, c);
         else
-            hu_uniform_residual_unpack(r, (size_t)n, codes_at(slot, first, turn, at), c);
+            hu_uniform_residual_unpack(r, (size_t)n, codes_at(slot, first, phase, at), c);
         weigh_piece(slot, at, n, dq + at, q + at, c, &lanes);
     }
     return hu_lanes_total(&lanes) * (slot->uniformer ? (double)slot->scale[0].step : 1.0);

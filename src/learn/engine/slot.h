@@ -32,7 +32,7 @@ const char *hu_buffer_role_name(hu_buffer_role role);
 
 /* Passes that follow each other: of a step without turns, or of an evaluation and each turn.
  * Nothing but parameters and their gradients outlives one of them. */
-enum { HU_COURSES = 1 + HU_TURNS_MOST };
+enum { HU_COURSES = 1 + HU_PHASES_MOST };
 
 typedef struct hu_life {
     int32_t first, last; /* alive from time first to time last, both included (planner/memory.h) */

@@ -20,12 +20,12 @@ typedef struct hu_members {
 
 /* Lists of nodes that run as guests in another node's region; each list is linked through
  * hu_exec.next. */
-typedef enum hu_guest_list {
+typedef enum hu_fused_list {
     HU_GUESTS_REDUCED_FORWARD, /* ascending; indexed by hu_pass, like the next one */
     HU_GUESTS_REDUCED_BACKWARD,
     HU_GUESTS_PUSHED, /* descending */
-    HU_GUEST_LISTS
-} hu_guest_list;
+    HU_FUSED_LISTS
+} hu_fused_list;
 
 /* Most partial results that the chunks leave of a node's parameter gradients. */
 enum { HU_PARTIALS_MOST = 16 };
@@ -51,7 +51,7 @@ typedef struct hu_exec {
     uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
     /* first: of the region that this node is, its first guest, or HU_NONE; next: the guest behind
      * this one in the same region, or HU_NONE. */
-    uint32_t first[HU_GUEST_LISTS], next[HU_GUEST_LISTS];
+    uint32_t first[HU_FUSED_LISTS], next[HU_FUSED_LISTS];
     hu_members members[2];
 } hu_exec;
 

@@ -4,18 +4,18 @@
 #include "engine/chunk.h"
 
 /* The rounded rows of a forward value. Borrowed: valid during the visit. */
-const float *hu_visit_value(hu_visit *visit, hu_value_id v);
+const float *hu_chunk_value(hu_chunk *visit, hu_value_id v);
 
 /* Input i of node n: the value, or a copy that is rounded for this use. is_counted: the rounding is
  * counted here, where the node makes its output first. Borrowed: valid during the visit. */
-const float *hu_visit_input(hu_visit *visit, uint32_t n, int i, bool is_counted);
+const float *hu_chunk_input(hu_chunk *visit, uint32_t n, int i, bool is_counted);
 
 /* Input i as a node's backward part sees it: NULL if it is not saved. */
-const float *hu_visit_saved(hu_visit *visit, uint32_t n, int i);
+const float *hu_chunk_saved(hu_chunk *visit, uint32_t n, int i);
 
 /* Room for the rows of a value that is loaded or made by the region's own node; then their rounding
  * and storing. */
-float *hu_visit_room(hu_visit *visit, hu_value_id v);
-void hu_visit_store(hu_visit *visit, hu_value_id v, float *x);
+float *hu_chunk_room(hu_chunk *visit, hu_value_id v);
+void hu_chunk_store(hu_chunk *visit, hu_value_id v, float *x);
 
 #endif

@@ -237,7 +237,7 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     memcpy(made->shapes, in_shapes, (size_t)n_in * sizeof(hu_shape));
     memcpy(made->shapes + n_in, out, (size_t)made->n_out * sizeof(hu_shape));
     for (int j = 0; j < made->n_params; j++) made->shapes[n_in + made->n_out + j] = list[j].shape;
-    hu_ends_infer(graph, made);
+    hu_row_lengths_infer(graph, made);
     memcpy(outputs, made->out, (size_t)made->n_out * sizeof *outputs);
 done:
     hu_free(in_shapes);

@@ -48,23 +48,23 @@ hu_status hu_graph_end_rows(hu_graph *graph, hu_value_id value, hu_value_id leng
     if (is_read(graph, value)) return refuse(graph, value, "a node has read it already");
     if (of->shape.rank < 1)
         return hu_fail(HU_ERR_SHAPE, "'%s' has no rows, expected a first extent", of->name);
-    graph->value[value].ends = (hu_ends){lengths, of->elements / of->shape.extent[0]};
+    graph->value[value].ends = (hu_row_lengths){lengths, of->elements / of->shape.extent[0]};
     graph->value[lengths].tells_ends = true;
     return HU_OK;
 }
 
 /* What ends the rows of an input as a node reads it: of a step, of a whole. */
-static hu_ends ends_of_input(const hu_graph *graph, const hu_node *node, int i) {
+static hu_row_lengths ends_of_input(const hu_graph *graph, const hu_node *node, int i) {
     const hu_value_info *in = &graph->value[node->in[i]];
     return node->loop == HU_NONE || hu_is_held(node, i) ? in->ends : in->inner;
 }
 
 /* What ends the rows of all inputs that have padding, by the same lengths; rows: how many. */
-static hu_ends ends_of_inputs(const hu_graph *graph, const hu_node *node, int64_t *rows) {
-    const hu_ends none = {.lengths = HU_NONE};
-    hu_ends found = none;
+static hu_row_lengths ends_of_inputs(const hu_graph *graph, const hu_node *node, int64_t *rows) {
+    const hu_row_lengths none = {.lengths = HU_NONE};
+    hu_row_lengths found = none;
     for (int i = 0; i < node->n_in; i++) {
-        const hu_ends of = ends_of_input(graph, node, i);
+        const hu_row_lengths of = ends_of_input(graph, node, i);
         if (of.lengths == HU_NONE) continue;
         int64_t has = hu_shape_elements(&node->shapes[i]) / of.row;
         if (found.lengths != HU_NONE && (found.lengths != of.lengths || *rows != has)) return none;
@@ -75,45 +75,46 @@ static hu_ends ends_of_inputs(const hu_graph *graph, const hu_node *node, int64_
 }
 
 /* Where an input of the node says it. */
-static hu_ends ends_told(const hu_graph *graph, const hu_node *node, const hu_shape *out) {
+static hu_row_lengths ends_told(const hu_graph *graph, const hu_node *node, const hu_shape *out) {
     int by = node->op->ends_by;
     bool has = by > 0 && by < node->n_in && node->loop == HU_NONE && out->rank > 0;
-    if (!has || !hu_is_given(&graph->value[node->in[by]])) return (hu_ends){.lengths = HU_NONE};
-    return (hu_ends){node->in[by], hu_shape_elements(out) / out->extent[0]};
+    if (!has || !hu_is_given(&graph->value[node->in[by]]))
+        return (hu_row_lengths){.lengths = HU_NONE};
+    return (hu_row_lengths){node->in[by], hu_shape_elements(out) / out->extent[0]};
 }
 
 /* Of an output, or of one step of it. A view has the numbers of its input in their order, whatever
  * its extents are called. */
-static hu_ends ends_of_output(const hu_graph *graph, const hu_node *node, int i, hu_ends in,
-                              int64_t rows) {
+static hu_row_lengths ends_of_output(const hu_graph *graph, const hu_node *node, int i,
+                                     hu_row_lengths in, int64_t rows) {
     const hu_shape *shape = &node->shapes[node->n_in + i];
     bool has_rows = shape->rank > 1 && shape->extent[0] == rows;
     if (node->op->ends_by > 0) return ends_told(graph, node, shape);
     if (in.lengths == HU_NONE || (!node->op->is_view && !has_rows))
-        return (hu_ends){.lengths = HU_NONE};
-    return (hu_ends){in.lengths, hu_shape_elements(shape) / rows};
+        return (hu_row_lengths){.lengths = HU_NONE};
+    return (hu_row_lengths){in.lengths, hu_shape_elements(shape) / rows};
 }
 
-void hu_ends_infer(hu_graph *graph, const hu_node *node) {
+void hu_row_lengths_infer(hu_graph *graph, const hu_node *node) {
     const hu_loop *loop = hu_loop_of(graph, node);
     int64_t rows = 0;
-    hu_ends in = {.lengths = HU_NONE};
+    hu_row_lengths in = {.lengths = HU_NONE};
     if (node->op->keeps_rows) in = ends_of_inputs(graph, node, &rows);
     for (int i = 0; i < node->n_out; i++) {
         hu_value_info *value = &graph->value[node->out[i]];
-        const hu_ends out = ends_of_output(graph, node, i, in, rows);
+        const hu_row_lengths out = ends_of_output(graph, node, i, in, rows);
         if (loop)
             value->inner = out;
         else
             value->ends = out;
         if (loop && loop->lengths != HU_NONE)
-            value->ends = (hu_ends){loop->lengths, value->elements / loop->steps};
+            value->ends = (hu_row_lengths){loop->lengths, value->elements / loop->steps};
         if (value->ends.lengths != HU_NONE) graph->value[value->ends.lengths].tells_ends = true;
     }
 }
 
 /* The node that makes the lengths of a value; HU_NONE: they are loaded, or there are none. */
-static uint32_t hu_ends_teller(const hu_graph *graph, hu_value_id value) {
+static uint32_t hu_row_lengths_teller(const hu_graph *graph, hu_value_id value) {
     hu_value_id lengths = graph->value[value].ends.lengths;
     return lengths == HU_NONE ? HU_NONE : graph->value[lengths].producer;
 }
@@ -122,19 +123,19 @@ static uint32_t hu_ends_teller(const hu_graph *graph, hu_value_id value) {
 
 /* Networks that learn in turns: their declaration, what a pass of a turn reads, and their sizes. */
 
-hu_status hu_graph_turn(hu_graph *graph, const char *name) {
+hu_status hu_graph_phase(hu_graph *graph, const char *name) {
     size_t length = strlen(name);
     if (length == 0 || length >= HU_TURN_BYTES)
         return hu_fail(HU_ERR_ARGUMENT, "turn '%.40s': found %zu characters, expected 1 to %d",
                        name, length, HU_TURN_BYTES - 1);
-    if (graph->turn_count == HU_TURNS_MOST)
-        return hu_fail(HU_ERR_LIMIT, "turn '%s': more than %d turns", name, HU_TURNS_MOST);
-    if (graph->turn_count == 0 && graph->loss_count > 0)
+    if (graph->phase_count == HU_PHASES_MOST)
+        return hu_fail(HU_ERR_LIMIT, "turn '%s': more than %d turns", name, HU_PHASES_MOST);
+    if (graph->phase_count == 0 && graph->loss_count > 0)
         return hu_fail(HU_ERR_ARGUMENT, "turn '%s': found a loss that belongs to no turn", name);
-    for (int t = 0; t < graph->turn_count; t++)
-        if (strcmp(graph->turn[t].name, name) == 0)
+    for (int t = 0; t < graph->phase_count; t++)
+        if (strcmp(graph->phase[t].name, name) == 0)
             return hu_fail(HU_ERR_ARGUMENT, "two turns are called '%s'", name);
-    memcpy(graph->turn[graph->turn_count++].name, name, length + 1);
+    memcpy(graph->phase[graph->phase_count++].name, name, length + 1);
     return HU_OK;
 }
 
@@ -160,26 +161,26 @@ bool hu_graph_is_compared(const hu_graph *graph, hu_value_id v) {
     return v == graph->made || v == graph->wanted;
 }
 
-bool hu_value_is_read(const hu_graph *graph, hu_value_id v, int turn) {
+bool hu_value_is_read(const hu_graph *graph, hu_value_id v, int phase) {
     const hu_value_info *value = &graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (hu_node_runs(&graph->node[graph->use[value->uses[k]].node], turn)) return true;
-    return turn == 0 || value->tells_ends;
+        if (hu_node_runs(&graph->node[graph->use[value->uses[k]].node], phase)) return true;
+    return phase == 0 || value->tells_ends;
 }
 
-bool hu_value_repeats(const hu_graph *graph, hu_value_id v, int turn) {
-    for (int earlier = 1; earlier < turn; earlier++)
+bool hu_value_repeats(const hu_graph *graph, hu_value_id v, int phase) {
+    for (int earlier = 1; earlier < phase; earlier++)
         if (hu_value_is_read(graph, v, earlier)) return true;
     return false;
 }
 
 /* ---- sizes ---- */
 
-int64_t hu_graph_turn_parameters(const hu_graph *graph, int turn) {
+int64_t hu_graph_phase_parameters(const hu_graph *graph, int phase) {
     int64_t total = 0;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
-        if (value->role == HU_VALUE_PARAMETER && value->turn == turn) total += value->elements;
+        if (value->role == HU_VALUE_PARAMETER && value->phase == phase) total += value->elements;
     }
     return total;
 }
@@ -193,12 +194,12 @@ int64_t hu_node_macs(const hu_graph *graph, const hu_node *node) {
 
 /* Products of a network belong to it by their weights, and to its first application by being the
  * first that use them. */
-int64_t hu_graph_turn_macs(const hu_graph *graph, int turn) {
+int64_t hu_graph_phase_macs(const hu_graph *graph, int phase) {
     int64_t total = 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         const hu_value_info *weight = node->n_params > 0 ? &graph->value[node->param[0]] : NULL;
-        if (weight && weight->turn == turn && graph->use[weight->uses[0]].node == n)
+        if (weight && weight->phase == phase && graph->use[weight->uses[0]].node == n)
             total += hu_node_macs(graph, node);
     }
     return total;
@@ -213,8 +214,8 @@ int64_t hu_graph_parameters(const hu_graph *graph) {
 
 int64_t hu_graph_macs(const hu_graph *graph) {
     int64_t total = 0;
-    for (int t = 0; t < graph->turn_count; t++) total += hu_graph_turn_macs(graph, t);
-    for (uint32_t n = 0; n < graph->node_count && graph->turn_count == 0; n++)
+    for (int t = 0; t < graph->phase_count; t++) total += hu_graph_phase_macs(graph, t);
+    for (uint32_t n = 0; n < graph->node_count && graph->phase_count == 0; n++)
         if (!graph->is_split || hu_node_runs(&graph->node[n], 1))
             total += hu_node_macs(graph, &graph->node[n]);
     return total;
@@ -225,7 +226,7 @@ int64_t hu_graph_macs(const hu_graph *graph) {
 /* What is minimised, and the end of the declaration: consumers and gradients. */
 
 /* The bit of evaluations in hu_node.turns, where it says who is left out in the end. */
-static const unsigned EVALUATIONS = 1u << HU_TURNS_MOST;
+static const unsigned EVALUATIONS = 1u << HU_PHASES_MOST;
 
 hu_status hu_graph_loss(hu_graph *graph, hu_value_id value, float weight,
                         hu_normaliser normaliser) {
@@ -250,8 +251,8 @@ hu_status hu_graph_loss_when(hu_graph *graph, hu_value_id value, float weight,
     if (graph->loss_count == HU_LOSSES_MOST)
         return hu_fail(HU_ERR_LIMIT, "more than %d losses", HU_LOSSES_MOST);
     node->loss = graph->loss_count;
-    int turn = graph->turn_count > 0 ? graph->turn_count - 1 : 0;
-    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser, turn, when};
+    int phase = graph->phase_count > 0 ? graph->phase_count - 1 : 0;
+    graph->loss[graph->loss_count++] = (hu_loss){n, weight, normaliser, phase, when};
     graph->is_split = graph->is_split || when != HU_LOSS_ALWAYS;
     return HU_OK;
 }
@@ -300,59 +301,60 @@ static hu_status link_uses(hu_graph *graph) {
 }
 
 /* True if NAME.* of a turn is the value's name. */
-static bool is_of_turn(const hu_turn *turn, const char *name) {
-    size_t length = strlen(turn->name);
-    return strncmp(turn->name, name, length) == 0 && name[length] == '.';
+static bool is_of_phase(const hu_phase *phase, const char *name) {
+    size_t length = strlen(phase->name);
+    return strncmp(phase->name, name, length) == 0 && name[length] == '.';
 }
 
 /* The turn in which every trained parameter learns. */
-static hu_status find_turns(hu_graph *graph) {
-    for (hu_value_id v = 0; v < graph->value_count && graph->turn_count > 0; v++) {
+static hu_status find_phases(hu_graph *graph) {
+    for (hu_value_id v = 0; v < graph->value_count && graph->phase_count > 0; v++) {
         hu_value_info *value = &graph->value[v];
-        int turn = 0;
+        int phase = 0;
         if (value->role != HU_VALUE_PARAMETER) continue;
-        while (turn < graph->turn_count && !is_of_turn(&graph->turn[turn], value->name)) turn++;
-        if (turn == graph->turn_count)
+        while (phase < graph->phase_count && !is_of_phase(&graph->phase[phase], value->name))
+            phase++;
+        if (phase == graph->phase_count)
             return hu_fail(HU_ERR_ARGUMENT, "'%s' belongs to none of the turns, expected '%s.*'",
-                           value->name, graph->turn[0].name);
-        value->turn = turn;
+                           value->name, graph->phase[0].name);
+        value->phase = phase;
     }
     return HU_OK;
 }
 
 /* Turns and evaluations that have a loss, as bits. */
-static unsigned turns_of(const hu_loss *loss) {
-    unsigned turn = 1u << loss->turn;
-    if (loss->when == HU_LOSS_IN_TRAINING) return turn;
-    return loss->when == HU_LOSS_IN_EVALUATION ? EVALUATIONS : turn | EVALUATIONS;
+static unsigned phases_of(const hu_loss *loss) {
+    unsigned phase = 1u << loss->phase;
+    if (loss->when == HU_LOSS_IN_TRAINING) return phase;
+    return loss->when == HU_LOSS_IN_EVALUATION ? EVALUATIONS : phase | EVALUATIONS;
 }
 
 /* Which turns need a node: those with a loss behind it. Where nothing says otherwise all nodes run
  * in all passes. */
-static void mark_turns(hu_graph *graph) {
+static void mark_phases(hu_graph *graph) {
     unsigned evaluated = graph->is_split ? 0 : EVALUATIONS;
     for (uint32_t n = 0; n < graph->node_count; n++)
-        graph->node[n].turns = evaluated | (hu_graph_courses(graph) == 0);
+        graph->node[n].phases = evaluated | (hu_graph_courses(graph) == 0);
     for (int k = 0; k < graph->loss_count; k++)
-        graph->node[graph->loss[k].node].turns |= turns_of(&graph->loss[k]);
+        graph->node[graph->loss[k].node].phases |= phases_of(&graph->loss[k]);
     for (uint32_t n = graph->node_count; n-- > 0;) {
-        hu_loop_share_turns(graph, n);
+        hu_loop_share_phases(graph, n);
         for (int i = 0; i < graph->node[n].n_in; i++) {
             uint32_t producer = graph->value[graph->node[n].in[i]].producer;
-            if (producer != HU_NONE) graph->node[producer].turns |= graph->node[n].turns;
+            if (producer != HU_NONE) graph->node[producer].phases |= graph->node[n].phases;
         }
         for (int i = 0; i < graph->node[n].n_out; i++) {
-            uint32_t teller = hu_ends_teller(graph, graph->node[n].out[i]);
-            if (teller != HU_NONE) graph->node[teller].turns |= graph->node[n].turns;
+            uint32_t teller = hu_row_lengths_teller(graph, graph->node[n].out[i]);
+            if (teller != HU_NONE) graph->node[teller].phases |= graph->node[n].phases;
         }
     }
-    for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].turns ^= EVALUATIONS;
+    for (uint32_t n = 0; n < graph->node_count; n++) graph->node[n].phases ^= EVALUATIONS;
 }
 
 /* Who has a gradient in a turn. */
-static hu_status mark_gradients_of(hu_graph *graph, uint32_t n, int turn) {
+static hu_status mark_gradients_of(hu_graph *graph, uint32_t n, int phase) {
     hu_node *node = &graph->node[n];
-    const unsigned bit = 1u << turn;
+    const unsigned bit = 1u << phase;
     bool learns = node->op->is_previous && hu_loop_learns(graph, node->loop, bit);
     if (node->op->makes_facts) return HU_OK;
     for (int i = 0; i < node->n_in; i++) learns |= graph->value[node->in[i]].grad_in & bit;
@@ -362,9 +364,9 @@ static hu_status mark_gradients_of(hu_graph *graph, uint32_t n, int turn) {
         return hu_fail(HU_ERR_ARGUMENT,
                        "node '%s': found gradients of the turns '%s' and '%s', expected one of "
                        "them: apply the network once for each",
-                       node->name, graph->turn[node->learns_in].name, graph->turn[turn].name);
+                       node->name, graph->phase[node->learns_in].name, graph->phase[phase].name);
     node->needs_backward = true;
-    node->learns_in = turn;
+    node->learns_in = phase;
     for (int i = 0; i < node->n_in; i++)
         node->need_din[i] = graph->value[node->in[i]].grad_in & bit;
     for (int j = 0; j < node->n_params; j++)
@@ -377,20 +379,20 @@ static hu_status mark_gradients(hu_graph *graph) {
     hu_status st = HU_OK;
     for (hu_value_id v = 0; v < graph->value_count; v++)
         graph->value[v].grad_in =
-            graph->value[v].role == HU_VALUE_PARAMETER ? 1u << graph->value[v].turn : 0u;
-    for (int turn = 0; turn < hu_graph_turns(graph); turn++)
+            graph->value[v].role == HU_VALUE_PARAMETER ? 1u << graph->value[v].phase : 0u;
+    for (int phase = 0; phase < hu_graph_phases(graph); phase++)
         for (uint32_t n = 0; n < graph->node_count; n++) {
-            if (!hu_node_runs(&graph->node[n], turn + 1)) continue;
-            HU_TRY(mark_gradients_of(graph, n, turn));
-            hu_loop_close_gradients(graph, n, 1u << turn);
+            if (!hu_node_runs(&graph->node[n], phase + 1)) continue;
+            HU_TRY(mark_gradients_of(graph, n, phase));
+            hu_loop_close_gradients(graph, n, 1u << phase);
         }
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         hu_value_info *value = &graph->value[v];
         value->needs_grad = value->grad_in != 0;
-        if (value->role == HU_VALUE_PARAMETER && graph->turn_count > 0 &&
+        if (value->role == HU_VALUE_PARAMETER && graph->phase_count > 0 &&
             hu_contribution_count(graph, v) == 0)
             return hu_fail(HU_ERR_ARGUMENT, "'%s': no loss of the turn '%s' has a gradient by it",
-                           value->name, graph->turn[value->turn].name);
+                           value->name, graph->phase[value->phase].name);
     }
 done:
     return st;
@@ -407,8 +409,8 @@ hu_status hu_graph_finish(hu_graph *graph) {
     HU_TRY(find_loss(graph));
     HU_TRY(link_uses(graph));
     HU_TRY(check_losses(graph));
-    HU_TRY(find_turns(graph));
-    mark_turns(graph);
+    HU_TRY(find_phases(graph));
+    mark_phases(graph);
     HU_TRY(mark_gradients(graph));
     graph->is_finished = true;
 done:

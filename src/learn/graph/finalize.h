@@ -15,6 +15,6 @@ hu_status hu_graph_end_rows(hu_graph *graph, hu_value_id value, hu_value_id leng
 /* ---- for the declaration ---- */
 
 /* Finds out what the rows of a new node's outputs are. */
-void hu_ends_infer(hu_graph *graph, const hu_node *node);
+void hu_row_lengths_infer(hu_graph *graph, const hu_node *node);
 
 #endif

@@ -46,17 +46,17 @@ typedef struct hu_loss {
     uint32_t node;
     float weight;
     hu_normaliser normaliser;
-    int turn; /* in which it is minimised; 0 in graphs without turns */
+    int phase; /* in which it is minimised; 0 in graphs without turns */
     hu_loss_when when;
 } hu_loss;
 
-enum { HU_LOSSES_MOST = 8, HU_TURNS_MOST = 2, HU_TURN_BYTES = 16 };
+enum { HU_LOSSES_MOST = 8, HU_PHASES_MOST = 2, HU_TURN_BYTES = 16 };
 
 /* Networks that learn against each other do so in turns: each has losses of its own, which train
  * the parameters NAME.* and no others. */
-typedef struct hu_turn {
+typedef struct hu_phase {
     char name[HU_TURN_BYTES];
-} hu_turn;
+} hu_phase;
 
 /* Nodes first .. last run step by step (graph/loop.h): each reads and writes row t of values with
  * `steps` rows per sample, for t = 0, 1, ... */
@@ -69,10 +69,10 @@ typedef struct hu_loop {
 
 /* Of some values a sample has the first rows only; those behind its length are padding: exact zeros
  * in values and gradients, in no counter and of no scale (engine/chunk.h). */
-typedef struct hu_ends {
+typedef struct hu_row_lengths {
     hu_value_id lengths; /* how many rows are there, of one element; HU_NONE: all */
     int64_t row;         /* elements of a row */
-} hu_ends;
+} hu_row_lengths;
 
 typedef struct hu_value_info {
     char *name;     /* "layer2.0.conv1.out", "layer2.0.conv1.weight" */
@@ -80,7 +80,7 @@ typedef struct hu_value_info {
     int64_t elements;
     hu_value_role role;
     int64_t ids;        /* of HU_VALUE_IDS: how many numbers there are, 0 to ids - 1 */
-    int turn;           /* parameters: in which they learn */
+    int phase;          /* parameters: in which they learn */
     unsigned grad_in;   /* bit t: losses of turn t have a gradient by it */
     hu_init init;       /* parameters and buffers */
     uint32_t producer;  /* node, HU_NONE for inputs and parameters */
@@ -89,8 +89,9 @@ typedef struct hu_value_info {
     uint32_t *uses;     /* [use_count] in consumer order */
     bool needs_grad;
     int64_t steps; /* of a value whose rows a loop makes or reads one by one; else 1 */
-    hu_ends ends;
-    hu_ends inner;   /* of each step of a value that a loop makes: rows of what its nodes hold */
+    hu_row_lengths ends;
+    hu_row_lengths
+        inner;       /* of each step of a value that a loop makes: rows of what its nodes hold */
     bool tells_ends; /* it is the lengths of another value, and so read where that is made */
 } hu_value_info;
 
@@ -103,9 +104,9 @@ typedef struct hu_node {
     bool *need_din;    /* [n_in] is the gradient of this input wanted */
     bool *need_dparam; /* [n_params] is that of this parameter */
     bool needs_backward;
-    unsigned turns; /* bit t: the losses of turn t need what the node makes; bit HU_TURNS_MOST:
+    unsigned phases; /* bit t: the losses of turn t need what the node makes; bit HU_PHASES_MOST:
                        evaluations do not */
-    int learns_in;  /* the one turn in which gradients go through it */
+    int learns_in;   /* the one turn in which gradients go through it */
     uint32_t first_use;
     int loss;         /* its index among the graph's losses, -1: it is none */
     uint32_t loop;    /* its index among the graph's loops, HU_NONE: it is in none */
@@ -129,10 +130,10 @@ typedef struct hu_graph {
     uint32_t loaded_count, loaded_capacity;
     hu_loss loss[HU_LOSSES_MOST]; /* [loss_count] in the order of their declaration */
     int loss_count;
-    hu_turn turn[HU_TURNS_MOST]; /* [turn_count] in the order in which a step has them */
-    int turn_count;              /* 0: all losses are minimised together */
-    bool is_split;               /* evaluations have other losses than trainings */
-    hu_loop *loop;               /* [loop_count] in the order of their declaration */
+    hu_phase phase[HU_PHASES_MOST]; /* [turn_count] in the order in which a step has them */
+    int phase_count;                /* 0: all losses are minimised together */
+    bool is_split;                  /* evaluations have other losses than trainings */
+    hu_loop *loop;                  /* [loop_count] in the order of their declaration */
     uint32_t loop_count, loop_capacity;
     hu_value_id made, wanted; /* what metrics compare; HU_NONE: the inputs of the first loss */
     bool is_finished;
@@ -211,8 +212,8 @@ hu_status hu_graph_loss_when(hu_graph *graph, hu_value_id value, float weight,
  * parameters whose names begin with NAME and a dot. Every trained parameter belongs to one turn,
  * and gradients go through a node in one turn alone: a network that two of them need is applied
  * twice. HU_ERR_ARGUMENT for an empty, long or known name, and where losses were declared before
- * the first turn; HU_ERR_LIMIT beyond HU_TURNS_MOST. */
-hu_status hu_graph_turn(hu_graph *graph, const char *name);
+ * the first turn; HU_ERR_LIMIT beyond HU_PHASES_MOST. */
+hu_status hu_graph_phase(hu_graph *graph, const char *name);
 
 /* Declares what metrics compare, where that is not what the first loss does. */
 void hu_graph_answer(hu_graph *graph, hu_value_id made, hu_value_id wanted);
@@ -280,21 +281,21 @@ hu_value_id hu_graph_find(const hu_graph *graph, const char *name);
 /* Kinds of passes beside evaluations, the number of the last: those of the turns. Of graphs that
  * run the same nodes in trainings as in evaluations there is none. */
 static inline int hu_graph_courses(const hu_graph *graph) {
-    return graph->turn_count > 0 ? graph->turn_count : (int)graph->is_split;
+    return graph->phase_count > 0 ? graph->phase_count : (int)graph->is_split;
 }
 
 /* Questions about a pass. turn: number of the turn from 1 on, 0: of evaluations, and of the one
  * kind of passes of graphs without courses. Whether the forward pass runs a node, the backward pass
  * does, and whether an earlier turn of the step has run the node before. */
-static inline bool hu_node_runs(const hu_node *node, int turn) {
-    if (turn == 0) return !(node->turns >> HU_TURNS_MOST & 1u);
-    return node->turns >> (turn - 1) & 1u;
+static inline bool hu_node_runs(const hu_node *node, int phase) {
+    if (phase == 0) return !(node->phases >> HU_PHASES_MOST & 1u);
+    return node->phases >> (phase - 1) & 1u;
 }
-static inline bool hu_node_learns(const hu_node *node, int turn) {
-    return node->needs_backward && (turn == 0 || node->learns_in == turn - 1);
+static inline bool hu_node_learns(const hu_node *node, int phase) {
+    return node->needs_backward && (phase == 0 || node->learns_in == phase - 1);
 }
-static inline bool hu_node_repeats(const hu_node *node, int turn) {
-    return turn > 1 && (node->turns & ((1u << (turn - 1)) - 1u));
+static inline bool hu_node_repeats(const hu_node *node, int phase) {
+    return phase > 1 && (node->phases & ((1u << (phase - 1)) - 1u));
 }
 
 /* True if the backward part of a node reads its input i. A product reads it for the gradients of
@@ -311,12 +312,12 @@ static inline hu_value_id hu_node_second_factor(const hu_node *node) {
 }
 
 /* Likewise whether a loaded value is read, and was before. */
-bool hu_value_is_read(const hu_graph *graph, hu_value_id value, int turn);
-bool hu_value_repeats(const hu_graph *graph, hu_value_id value, int turn);
+bool hu_value_is_read(const hu_graph *graph, hu_value_id value, int phase);
+bool hu_value_repeats(const hu_graph *graph, hu_value_id value, int phase);
 
 /* Turns of a step: 1 without declared ones. */
-static inline int hu_graph_turns(const hu_graph *graph) {
-    return graph->turn_count > 0 ? graph->turn_count : 1;
+static inline int hu_graph_phases(const hu_graph *graph) {
+    return graph->phase_count > 0 ? graph->phase_count : 1;
 }
 
 /* True if this use brings a gradient contribution. */
@@ -344,8 +345,8 @@ int64_t hu_graph_parameters(const hu_graph *graph);
 int64_t hu_graph_macs(const hu_graph *graph);
 
 /* The same of the network of a turn. */
-int64_t hu_graph_turn_parameters(const hu_graph *graph, int turn);
-int64_t hu_graph_turn_macs(const hu_graph *graph, int turn);
+int64_t hu_graph_phase_parameters(const hu_graph *graph, int phase);
+int64_t hu_graph_phase_macs(const hu_graph *graph, int phase);
 
 /* The fixed facts of a node as ops see them. Borrowed: valid as long as the graph. */
 hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads);

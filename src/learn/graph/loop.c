@@ -218,11 +218,11 @@ bool hu_is_read_by_step(const hu_graph *graph, hu_value_id v) {
     return false;
 }
 
-void hu_loop_share_turns(hu_graph *graph, uint32_t n) {
+void hu_loop_share_phases(hu_graph *graph, uint32_t n) {
     const hu_loop *loop = hu_loop_of(graph, &graph->node[n]);
     if (!loop || n != loop->last) return;
-    for (uint32_t m = loop->first; m < n; m++) graph->node[n].turns |= graph->node[m].turns;
-    for (uint32_t m = loop->first; m < n; m++) graph->node[m].turns = graph->node[n].turns;
+    for (uint32_t m = loop->first; m < n; m++) graph->node[n].phases |= graph->node[m].phases;
+    for (uint32_t m = loop->first; m < n; m++) graph->node[m].phases = graph->node[n].phases;
 }
 
 bool hu_loop_learns(const hu_graph *graph, uint32_t index, unsigned bit) {

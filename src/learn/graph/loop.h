@@ -67,7 +67,7 @@ hu_status hu_loops_check(const hu_graph *graph);
 
 /* All nodes of a loop run in the same turns: called for the nodes in descending order, with the
  * turns of those behind them known. */
-void hu_loop_share_turns(hu_graph *graph, uint32_t node);
+void hu_loop_share_phases(hu_graph *graph, uint32_t node);
 
 /* True if a parameter in the loop, or what it reads from outside, has a gradient in a turn. */
 bool hu_loop_learns(const hu_graph *graph, uint32_t loop, unsigned bit);

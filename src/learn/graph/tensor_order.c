@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "graph/loop.h"
 
-static void put(hu_walk *walk, hu_tensor_kind kind, hu_value_id v) {
+static void put(hu_tensor_order *walk, hu_tensor_kind kind, hu_value_id v) {
     if (walk->place[kind][v] != HU_NONE) return;
     walk->place[kind][v] = walk->count;
     walk->tensor[walk->count++] = (hu_tensor){kind, v};
@@ -40,7 +40,7 @@ static bool is_made(const hu_graph *graph, hu_value_id v, uint32_t node) {
     return true;
 }
 
-static void walk_forward(hu_walk *walk) {
+static void walk_forward(hu_tensor_order *walk) {
     const hu_graph *graph = walk->graph;
     for (uint32_t i = 0; i < graph->loaded_count; i++) put(walk, HU_TENSOR_VALUE, graph->loaded[i]);
     for (uint32_t n = 0; n < graph->node_count; n++) {
@@ -52,7 +52,7 @@ static void walk_forward(hu_walk *walk) {
 }
 
 /* A product's sum is read apart where its parameters have gradients. */
-static void put_sums(hu_walk *walk, const hu_node *node, unsigned more) {
+static void put_sums(hu_tensor_order *walk, const hu_node *node, unsigned more) {
     bool is_apart = (more & HU_WALK_WEIGHTS) && node->op->is_product && node->n_params > 0;
     for (int i = 0; i < node->n_out && node->loss < 0; i++) {
         put(walk, HU_TENSOR_SUM, node->out[i]);
@@ -60,7 +60,7 @@ static void put_sums(hu_walk *walk, const hu_node *node, unsigned more) {
     }
 }
 
-static void walk_backward(hu_walk *walk, unsigned more) {
+static void walk_backward(hu_tensor_order *walk, unsigned more) {
     const hu_graph *graph = walk->graph;
     for (uint32_t n = graph->node_count; n-- > 0;) {
         const hu_node *node = &graph->node[n];
@@ -76,7 +76,7 @@ static void walk_backward(hu_walk *walk, unsigned more) {
 }
 
 /* Gradients travel in the order in which they are made. */
-static void walk_wire(hu_walk *walk) {
+static void walk_wire(hu_tensor_order *walk) {
     uint32_t made = walk->count;
     for (uint32_t i = 0; i < made; i++) {
         hu_tensor tensor = walk->tensor[i];
@@ -88,7 +88,7 @@ static void walk_wire(hu_walk *walk) {
 }
 
 /* The optimizer comes last, parameter by parameter in the order of their gradients. */
-static void walk_state(hu_walk *walk, hu_tensor_kind kind) {
+static void walk_state(hu_tensor_order *walk, hu_tensor_kind kind) {
     uint32_t made = walk->count;
     for (uint32_t i = 0; i < made; i++) {
         hu_tensor tensor = walk->tensor[i];
@@ -97,10 +97,10 @@ static void walk_state(hu_walk *walk, hu_tensor_kind kind) {
     }
 }
 
-hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
+hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor_order *walk) {
     hu_status st = HU_OK;
     void *block;
-    *walk = (hu_walk){.graph = graph};
+    *walk = (hu_tensor_order){.graph = graph};
     HU_TRY(
         hu_alloc_array(HU_TENSOR_KINDS * (size_t)graph->value_count, sizeof *walk->tensor, &block));
     walk->tensor = block;
@@ -115,14 +115,14 @@ hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk) {
     if (more & HU_WALK_MOMENTUM) walk_state(walk, HU_TENSOR_MOMENTUM);
     if (more & HU_WALK_SQUARES) walk_state(walk, HU_TENSOR_SQUARES);
 done:
-    if (st != HU_OK) hu_walk_free(walk);
+    if (st != HU_OK) hu_tensor_order_free(walk);
     return st;
 }
 
-void hu_walk_free(hu_walk *walk) {
+void hu_tensor_order_free(hu_tensor_order *walk) {
     hu_free(walk->tensor);
     for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) hu_free(walk->place[kind]);
-    *walk = (hu_walk){0};
+    *walk = (hu_tensor_order){0};
 }
 
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
@@ -170,7 +170,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
 /* ---- what a tensor is made of ---- */
 
 typedef struct list {
-    const hu_walk *walk;
+    const hu_tensor_order *walk;
     uint32_t *source;
     uint32_t room, count;
 } list;
@@ -217,7 +217,8 @@ static void add_update(list *sources, hu_value_id v) {
         add(sources, read[i], v);
 }
 
-uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *source) {
+uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, uint32_t room,
+                                 uint32_t *source) {
     const hu_graph *graph = walk->graph;
     hu_tensor tensor = walk->tensor[place];
     const hu_value_info *value = &graph->value[tensor.value];
@@ -233,13 +234,13 @@ uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uin
         add_reads(&sources, &graph->node[value->producer]);
     if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)
         add_statistics(&sources, value);
-    for (int turn = 0; tensor.kind == HU_TENSOR_GRADIENT && turn < 2; turn++)
+    for (int phase = 0; tensor.kind == HU_TENSOR_GRADIENT && phase < 2; phase++)
         for (uint32_t k = 0; k < value->use_count; k++) {
             const hu_node *node = &graph->node[graph->use[value->uses[k]].node];
             if (!hu_use_has_gradient(graph, value->uses[k])) continue;
-            if (turn == 0 && !is_handed_on(node, graph->use[value->uses[k]].index))
+            if (phase == 0 && !is_handed_on(node, graph->use[value->uses[k]].index))
                 add_gradients(&sources, node);
-            else if (turn == 1)
+            else if (phase == 1)
                 add_reads(&sources, node);
         }
     return sources.count;

@@ -26,24 +26,24 @@ typedef struct hu_tensor {
     hu_value_id value;
 } hu_tensor;
 
-typedef struct hu_walk {
+typedef struct hu_tensor_order {
     const hu_graph *graph; /* borrowed */
     hu_tensor *tensor;     /* [count] */
     uint32_t count;
     uint32_t *place[HU_TENSOR_KINDS]; /* [kind][value_count] where a tensor stands, HU_NONE if it is
                                          not made */
-} hu_walk;
+} hu_tensor_order;
 
 /* What not every training has: gradients of parameters that travel between workers, behind the
  * backward pass; sums that products read apart for their parameters; state of the optimizer in a
  * format of its own, behind all gradients. */
 enum { HU_WALK_WIRE = 1, HU_WALK_WEIGHTS = 2, HU_WALK_MOMENTUM = 4, HU_WALK_SQUARES = 8 };
 
-/* more: of these. Owner frees with hu_walk_free. */
-hu_status hu_walk_create(const hu_graph *graph, unsigned more, hu_walk *walk);
+/* more: of these. Owner frees with hu_tensor_order_free. */
+hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor_order *walk);
 
 /* Those of a table. */
-static inline unsigned hu_walk_more(const hu_edge_table *edges) {
+static inline unsigned hu_tensor_order_more(const hu_edge_table *edges) {
     return (edges->has_wire ? HU_WALK_WIRE : 0) | (edges->has_apart ? HU_WALK_WEIGHTS : 0) |
            (edges->has_state[HU_STATE_MOMENTUM] ? HU_WALK_MOMENTUM : 0) |
            (edges->has_state[HU_STATE_SQUARES] ? HU_WALK_SQUARES : 0);
@@ -53,7 +53,7 @@ static inline unsigned hu_walk_more(const hu_edge_table *edges) {
 static inline bool hu_tensor_is_state(hu_tensor tensor) {
     return tensor.kind == HU_TENSOR_MOMENTUM || tensor.kind == HU_TENSOR_SQUARES;
 }
-void hu_walk_free(hu_walk *walk);
+void hu_tensor_order_free(hu_tensor_order *walk);
 
 enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
 
@@ -79,6 +79,7 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
  * its consumers' backward parts read, then the forward values that they read; of a sum, and of one
  * that is read apart: its gradient; of what travels: its sum, or its gradient; of sums on the way:
  * what travels; of state of the optimizer: the last of these that there is. */
-uint32_t hu_walk_sources(const hu_walk *walk, uint32_t place, uint32_t room, uint32_t *sources);
+uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, uint32_t room,
+                                 uint32_t *sources);
 
 #endif

@@ -50,7 +50,7 @@ static hu_value_id words_of(hu_builder *b, hu_value_id rows, int64_t width) {
     hu_value_id in[] = {rows, b->value[HU_PRETRAIN_PLACES]};
     hu_value_id count = hu_build_node(b, &hu_op_length, "hidden.count", NULL, &listed, 1, &in[1]);
     hu_value_id value = hu_build_node(b, &hu_op_pick_rows, "hidden", NULL, NULL, 2, in);
-    hu_build_ends(b, value, count);
+    hu_build_row_lengths(b, value, count);
     value = hu_build_linear_rows(b, "mlm", value, width, start, zero);
     value = hu_build_gelu(b, "mlm.act", value);
     value = hu_build_layer_norm(b, "mlm_ln", value, epsilon);

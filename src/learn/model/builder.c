@@ -343,7 +343,7 @@ int64_t hu_build_outputs(const hu_builder *b) {
     return b->choice.shapes.outputs;
 }
 
-hu_value_id hu_build_ends(hu_builder *b, hu_value_id value, hu_value_id lengths) {
+hu_value_id hu_build_row_lengths(hu_builder *b, hu_value_id value, hu_value_id lengths) {
     if (b->status == HU_OK) b->status = hu_graph_end_rows(b->graph, value, lengths);
     return value;
 }

@@ -17,7 +17,7 @@ static bool may_read(const hu_value_info *value) {
 }
 
 /* The task's value of the same name and shape. */
-static hu_status find_input(const hu_own_net *net, hu_value_id v, const hu_task_choice *choice,
+static hu_status find_input(const hu_custom_net *net, hu_value_id v, const hu_task_choice *choice,
                             const hu_graph *graph, hu_value_id *found) {
     const hu_value_info *given = &net->graph->value[v];
     char has[SHAPE_BYTES], needs[SHAPE_BYTES];
@@ -53,8 +53,8 @@ done:
     return st;
 }
 
-hu_status hu_own_net_build(const hu_own_net *net, const hu_task_choice *choice, bool splits_bias,
-                           hu_graph *graph) {
+hu_status hu_custom_net_build(const hu_custom_net *net, const hu_task_choice *choice,
+                              bool splits_bias, hu_graph *graph) {
     hu_status st = HU_OK;
     hu_value_id values[HU_TASK_FIELDS_MAX];
     void *block = NULL;

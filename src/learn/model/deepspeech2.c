@@ -55,7 +55,7 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
     char name[NAME_BYTES];
     snprintf(name, sizeof name, "conv%d", number);
     hu_value_id in[2] = {hu_build_node(b, &hu_op_conv2d, name, NULL, &conv, 1, &value), s->lengths};
-    if (!b->norms_all_rows) hu_build_ends(b, in[0], s->lengths);
+    if (!b->norms_all_rows) hu_build_row_lengths(b, in[0], s->lengths);
     snprintf(name, sizeof name, "bn%d", number);
     value = hu_build_node(b, &hu_op_batch_norm, name, NULL, &norm, b->norms_all_rows ? 1 : 2, in);
     snprintf(name, sizeof name, "clamp%d", number);
@@ -95,7 +95,7 @@ static hu_value_id flat_rows(hu_builder *b, hu_value_id value, hu_value_id lengt
     hu_shape maps = hu_build_shape(b, value);
     const hu_shape rows = {2, {maps.extent[0], maps.extent[1] * maps.extent[2]}};
     value = hu_build_node(b, &hu_op_transpose, "transpose", NULL, NULL, 1, &value);
-    hu_build_ends(b, value, lengths);
+    hu_build_row_lengths(b, value, lengths);
     return hu_build_reshape(b, "rows", value, &rows);
 }
 

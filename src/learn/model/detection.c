@@ -15,13 +15,13 @@
 /* What networks that look for boxes share. As builder.h: the first error sticks. */
 
 /* Height (0) or width (1) of a map; 1 after an error. */
-static int64_t hu_look_extent(const hu_builder *b, hu_value_id value, int axis) {
+static int64_t hu_detector_extent(const hu_builder *b, hu_value_id value, int axis) {
     hu_shape shape = hu_build_shape(b, value);
     return shape.rank == 3 ? shape.extent[axis] : 1;
 }
 
-void hu_look_expect_size(hu_builder *b, hu_value_id picture, int64_t least) {
-    int64_t height = hu_look_extent(b, picture, 0), width = hu_look_extent(b, picture, 1);
+void hu_detector_expect_size(hu_builder *b, hu_value_id picture, int64_t least) {
+    int64_t height = hu_detector_extent(b, picture, 0), width = hu_detector_extent(b, picture, 1);
     if (b->status != HU_OK || (height >= least && width >= least)) return;
     b->status = hu_fail(HU_ERR_SHAPE,
                         "found pictures of %" PRId64 " x %" PRId64
@@ -31,8 +31,8 @@ void hu_look_expect_size(hu_builder *b, hu_value_id picture, int64_t least) {
 
 /* The outputs at a place as rows NAME.rows, one for each anchor: [H, W, shapes numbers] ->
  * [anchors, numbers]. */
-static hu_value_id hu_look_rows(hu_builder *b, const char *name, hu_value_id value,
-                                int64_t numbers) {
+static hu_value_id hu_detector_rows(hu_builder *b, const char *name, hu_value_id value,
+                                    int64_t numbers) {
     char text[HU_LOOK_NAME_BYTES];
     hu_shape shape = hu_build_shape(b, value);
     int64_t elements = b->status == HU_OK ? hu_shape_elements(&shape) : numbers;
@@ -50,8 +50,8 @@ static hu_value_id halve(hu_builder *b, int stage, hu_value_id value, bool ceils
 
 /* The first stages of ssd-s, each but the first behind a halving: layers stageI.J of 8, 16, 32, 64
  * and 64 channels. map [5]: what each leaves; the last is returned. */
-static hu_value_id hu_look_stages(hu_builder *b, double width, hu_value_id value, int stages,
-                                  hu_value_id *map) {
+static hu_value_id hu_detector_stages(hu_builder *b, double width, hu_value_id value, int stages,
+                                      hu_value_id *map) {
     enum { STAGES = 5, FIRST_ODD = 4 };
     static const int layers[STAGES] = {2, 2, 3, 3, 3};
     static const int64_t channels[STAGES] = {8, 16, 32, 64, 64};
@@ -72,8 +72,8 @@ static hu_value_id hu_look_stages(hu_builder *b, double width, hu_value_id value
 
 /* VGG-16's convolutions: stages convI_J with relus, each but the last behind a halving; stage 3 is
  * halved with its odd sides rounded up where `ceils` says so. map [5] as above. */
-static hu_value_id hu_look_vgg(hu_builder *b, double width, hu_value_id value, bool ceils,
-                               hu_value_id *map) {
+static hu_value_id hu_detector_vgg(hu_builder *b, double width, hu_value_id value, bool ceils,
+                                   hu_value_id *map) {
     enum { STAGES = 5, THIRD = 3 };
     static const int64_t channels[STAGES] = {64, 128, 256, 512, 512};
     static const int layers[STAGES] = {2, 2, 3, 3, 3};
@@ -110,10 +110,10 @@ typedef struct looks {
 
 static hu_anchors anchors_of(const hu_builder *b, const looks *l, hu_value_id picture) {
     hu_anchors anchors = {.maps = l->count, .is_clipped = l->is_clipped, .most = l->most};
-    hu_picture size = {hu_look_extent(b, picture, 0), hu_look_extent(b, picture, 1)};
+    hu_picture size = {hu_detector_extent(b, picture, 0), hu_detector_extent(b, picture, 1)};
     for (int m = 0; m < l->count; m++)
-        anchors.map[m] = hu_anchor_map_ssd(&l->form[m], size, hu_look_extent(b, l->map[m], 0),
-                                           hu_look_extent(b, l->map[m], 1));
+        anchors.map[m] = hu_anchor_map_ssd(&l->form[m], size, hu_detector_extent(b, l->map[m], 0),
+                                           hu_detector_extent(b, l->map[m], 1));
     return anchors;
 }
 
@@ -124,7 +124,7 @@ static hu_value_id rows(hu_builder *b, const char *name, int number, hu_value_id
     snprintf(text, sizeof text, "%s.%d", name, number);
     hu_value_id value =
         hu_layer_conv(b, text, map, form->shapes * numbers, hu_window_same(3, 1), true);
-    return hu_look_rows(b, text, value, numbers);
+    return hu_detector_rows(b, text, value, numbers);
 }
 
 /* The rows of all maps behind each other: [anchors, classes and offsets], and the loss on them. */
@@ -163,8 +163,8 @@ hu_status hu_model_ssd_s(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
     hu_value_id picture = hu_build_input(&b), map[STAGES];
     looks l = {.form = forms};
-    hu_look_expect_size(&b, picture, LEAST);
-    hu_value_id value = hu_look_stages(&b, options->width, picture, STAGES, map);
+    hu_detector_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_detector_stages(&b, options->width, picture, STAGES, map);
     for (int s = FIRST_MAP; s < STAGES; s++) l.map[l.count++] = map[s];
     value = hu_layer_conv_bn_relu(&b, "extra.0", value, hu_build_scaled(32, options->width),
                                   hu_window_same(1, 1), norm);
@@ -205,8 +205,8 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
     hu_builder b = hu_build_begin(options, graph);
     looks l = {.form = forms, .is_clipped = true, .most = 200};
     hu_value_id picture = hu_build_input(&b), map[STAGES];
-    hu_look_expect_size(&b, picture, LEAST);
-    hu_value_id value = hu_look_vgg(&b, width, picture, true, map);
+    hu_detector_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_detector_vgg(&b, width, picture, true, map);
     value = hu_layer_max_pool(&b, "pool5", value, hu_window_same(3, 1), false);
     l.map[l.count++] = hu_build_node(&b, &hu_op_l2_norm, "norm4", NULL, &length, 1, &map[3]);
     value = dilated(&b, "conv6", value, hu_build_scaled(1024, width), 6);
@@ -266,8 +266,8 @@ static hu_value_id propose(hu_builder *b, const regions_form *f, hu_value_id map
     hu_value_id seen = hu_layer_conv_relu(b, "rpn.conv", map, channels, hu_window_same(3, 1));
     hu_value_id scores = last(b, "rpn.cls", seen, shapes * SCORES, deviation);
     hu_value_id offsets = last(b, "rpn.box", seen, shapes * HU_OFFSETS, deviation);
-    hu_value_id both[] = {hu_look_rows(b, "rpn.cls", scores, SCORES),
-                          hu_look_rows(b, "rpn.box", offsets, HU_OFFSETS)};
+    hu_value_id both[] = {hu_detector_rows(b, "rpn.cls", scores, SCORES),
+                          hu_detector_rows(b, "rpn.box", offsets, HU_OFFSETS)};
     return hu_build_concat(b, "rpn", 2, both);
 }
 
@@ -298,11 +298,11 @@ static hu_value_id say(hu_builder *b, const regions_form *f, hu_value_id value, 
 /* Everything behind the map. */
 static void close(hu_builder *b, const regions_form *f, double width, hu_value_id picture,
                   hu_value_id map) {
-    const hu_picture size = {hu_look_extent(b, picture, 0), hu_look_extent(b, picture, 1)};
+    const hu_picture size = {hu_detector_extent(b, picture, 0), hu_detector_extent(b, picture, 1)};
     const hu_anchors anchors = {
         .maps = 1,
-        .map = {hu_anchor_map_proposals(&f->anchors, size, hu_look_extent(b, map, 0),
-                                        hu_look_extent(b, map, 1))}};
+        .map = {hu_anchor_map_proposals(&f->anchors, size, hu_detector_extent(b, map, 0),
+                                        hu_detector_extent(b, map, 1))}};
     const hu_proposal_attrs attrs = {.anchors = anchors,
                                      .picture = size,
                                      .before = f->before,
@@ -334,8 +334,8 @@ hu_status hu_model_faster_rcnn(const hu_model_options *options, hu_graph *graph)
     };
     hu_builder b = hu_build_begin(options, graph);
     hu_value_id map[FASTER_RCNN_STAGES], picture = hu_build_region_input(&b);
-    hu_look_expect_size(&b, picture, LEAST);
-    hu_value_id value = hu_look_vgg(&b, options->width, picture, false, map);
+    hu_detector_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_detector_vgg(&b, options->width, picture, false, map);
     close(&b, &form, options->width, picture, value);
     return b.status;
 }
@@ -355,8 +355,8 @@ hu_status hu_model_faster_rcnn_s(const hu_model_options *options, hu_graph *grap
     };
     hu_builder b = hu_build_begin(options, graph);
     hu_value_id map[FASTER_RCNN_STAGES], picture = hu_build_region_input(&b);
-    hu_look_expect_size(&b, picture, LEAST);
-    hu_value_id value = hu_look_stages(&b, options->width, picture, USED, map);
+    hu_detector_expect_size(&b, picture, LEAST);
+    hu_value_id value = hu_detector_stages(&b, options->width, picture, USED, map);
     close(&b, &form, options->width, picture, value);
     return b.status;
 }

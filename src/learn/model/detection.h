@@ -6,6 +6,6 @@
 enum { HU_LOOK_NAME_BYTES = 64 };
 
 /* HU_ERR_SHAPE for smaller pictures, which have no place left on the last map. */
-void hu_look_expect_size(hu_builder *b, hu_value_id picture, int64_t least);
+void hu_detector_expect_size(hu_builder *b, hu_value_id picture, int64_t least);
 
 #endif

@@ -159,7 +159,7 @@ static hu_value_id add_head(net *n, hu_value_id in) {
 static hu_status build_fcn(const hu_model_options *options, hu_graph *graph, const form *as) {
     net n = {.b = hu_build_begin(options, graph), .form = as, .width = options->width};
     hu_value_id picture = hu_build_input(&n.b), third = HU_NONE;
-    hu_look_expect_size(&n.b, picture, as->least);
+    hu_detector_expect_size(&n.b, picture, as->least);
     hu_value_id value = add_stem(&n, picture);
     for (int s = 0; s < STAGES; s++) {
         value = stage(&n, s, value);

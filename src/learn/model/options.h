@@ -41,10 +41,10 @@ typedef struct hu_model_sizes {
 
 typedef struct hu_model_options {
     const char *name;
-    const hu_own_net *own; /* NULL: the row of the name. Needs a choice */
-    double width;          /* multiplier of the channel numbers, > 0 */
-    hu_model_norm norm;    /* of models by name; networks of programs say it themselves */
-    bool norms_all_rows;   /* of models of sequences: rows that are not there take part */
+    const hu_custom_net *own; /* NULL: the row of the name. Needs a choice */
+    double width;             /* multiplier of the channel numbers, > 0 */
+    hu_model_norm norm;       /* of models by name; networks of programs say it themselves */
+    bool norms_all_rows;      /* of models of sequences: rows that are not there take part */
     hu_model_sizes sizes;
     unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read,
                              and of bands bit HU_SIZES */

@@ -299,7 +299,7 @@ hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));
     st = options->own
-             ? hu_own_net_build(options->own, options->choice, options->splits_bias, *graph)
+             ? hu_custom_net_build(options->own, options->choice, options->splits_bias, *graph)
              : model->build(options, *graph);
     if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);

@@ -87,7 +87,7 @@ static hu_value_id decode(hu_builder *b, const translation *t, hu_value_id rows)
 static hu_value_id attend(hu_builder *b, const translation *t, hu_value_id rows,
                           hu_value_id words) {
     static const hu_scores_attrs scores = {.heads = 1, .factor = 1.0f};
-    static const hu_sight_attrs sight;
+    static const hu_attention_mask_attrs sight;
     hu_value_id pair[] = {rows, words, t->words, t->written};
     hu_value_id seen[] = {
         hu_build_node(b, &hu_op_attention_scores, "attn.scores", NULL, &scores, 4, pair), t->words,
@@ -158,7 +158,7 @@ static hu_value_id state(hu_builder *b, const char *name, hu_value_id start) {
  * width]. */
 static hu_value_id look(hu_builder *b, const translation *t, hu_value_id keys, hu_value_id source,
                         hu_value_id row) {
-    static const hu_sight_attrs sight;
+    static const hu_attention_mask_attrs sight;
     const hu_shape scores = {3, {1, 1, b->status == HU_OK ? hu_build_shape(b, keys).extent[0] : 1}};
     const hu_linear_attrs v = {
         .out_features = 1, .rows = true, .weight_init = hu_init_usual(t->width)};

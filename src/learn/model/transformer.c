@@ -78,7 +78,7 @@ hu_value_id hu_build_attention(hu_builder *b, const char *name, hu_value_id rows
     int64_t width = hu_build_channels(b, rows);
     hu_scores_attrs scores = {.heads = form->heads,
                               .sight = {.is_causal = form->is_causal, .lengths_too = true}};
-    const hu_sight_attrs *sight = &scores.sight;
+    const hu_attention_mask_attrs *sight = &scores.sight;
     hu_value_id q = linear(b, name, "q", rows, width, form);
     hu_value_id k = linear(b, name, "k", rows, width, form);
     hu_value_id v = linear(b, name, "v", rows, width, form);
@@ -88,7 +88,7 @@ hu_value_id hu_build_attention(hu_builder *b, const char *name, hu_value_id rows
     pairs = dropout(b, name, "drop", pairs, form->attention_dropout);
     hu_value_id context =
         attend(b, &hu_op_attention_context, name, "context", sight, form, 2, pairs, v);
-    if (form->lengths) context = hu_build_ends(b, context, *form->lengths);
+    if (form->lengths) context = hu_build_row_lengths(b, context, *form->lengths);
     return linear(b, name, "out", context, width, form);
 }
 

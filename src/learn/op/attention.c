@@ -14,49 +14,53 @@
 
 /* Which keys the rows of a sample see: what the operations of attention share. */
 
-/* hu_sight_attrs in texts. */
-extern const hu_attribute hu_sight_attributes[];
+/* hu_attention_mask_attrs in texts. */
+extern const hu_attribute hu_attention_mask_attributes[];
 
 /* How many keys and rows of each sample are there: [count], NULL: all. */
-typedef struct hu_sight_lengths {
+typedef struct hu_attention_mask_lengths {
     const float *keys, *rows;
-} hu_sight_lengths;
+} hu_attention_mask_lengths;
 
-const hu_attribute hu_sight_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_sight_attrs, is_causal), 0},
-    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_sight_attrs, lengths_too), 0},
+const hu_attribute hu_attention_mask_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_attention_mask_attrs, is_causal), 0},
+    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_attention_mask_attrs, lengths_too), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
 /* The inputs from number `first` on, of which there may be two, one or none. in: arrays. */
-static hu_sight_lengths hu_sight_lengths_of(int n_in, const float *const *in, int first) {
-    return (hu_sight_lengths){.keys = n_in > first ? in[first] : NULL,
-                              .rows = n_in > first + 1 ? in[first + 1] : NULL};
+static hu_attention_mask_lengths hu_attention_mask_lengths_of(int n_in, const float *const *in,
+                                                              int first) {
+    return (hu_attention_mask_lengths){.keys = n_in > first ? in[first] : NULL,
+                                       .rows = n_in > first + 1 ? in[first + 1] : NULL};
 }
 
 /* HU_ERR_SHAPE unless each of them is one number. */
-static hu_status hu_sight_expect_lengths(const char *op, int first, int n_in, const hu_shape *in) {
+static hu_status hu_attention_mask_expect_lengths(const char *op, int first, int n_in,
+                                                  const hu_shape *in) {
     hu_status st = hu_expect_lengths(op, first, n_in, in);
     return st == HU_OK ? hu_expect_lengths(op, first + 1, n_in, in) : st;
 }
 
 /* Rows and keys of sample i that are there. A length beyond the keys means all of them, one that is
  * no number none. */
-static hu_heads_there hu_sight_there(const hu_sight_attrs *attrs, const hu_heads *heads,
-                                     hu_sight_lengths lengths, int64_t i) {
-    hu_heads_there there = {heads->rows, heads->keys};
+static hu_heads_valid hu_attention_mask_valid(const hu_attention_mask_attrs *attrs,
+                                              const hu_heads *heads,
+                                              hu_attention_mask_lengths lengths, int64_t i) {
+    hu_heads_valid valid = {heads->rows, heads->keys};
     const float *rows = attrs->lengths_too && !lengths.rows ? lengths.keys : lengths.rows;
-    if (lengths.keys) there.keys = hu_rows_of_length(lengths.keys[i], heads->keys);
-    if (rows) there.rows = hu_rows_of_length(rows[i], heads->rows);
-    return there;
+    if (lengths.keys) valid.keys = hu_rows_of_length(lengths.keys[i], heads->keys);
+    if (rows) valid.rows = hu_rows_of_length(rows[i], heads->rows);
+    return valid;
 }
 
 /* Numbers of pairs [heads, rows, keys] of count samples that are not there. */
-static int64_t hu_sight_absent_pairs(const hu_sight_attrs *attrs, const hu_heads *heads,
-                                     int64_t count, hu_sight_lengths lengths) {
+static int64_t hu_attention_mask_absent_pairs(const hu_attention_mask_attrs *attrs,
+                                              const hu_heads *heads, int64_t count,
+                                              hu_attention_mask_lengths lengths) {
     int64_t seen = 0;
     for (int64_t i = 0; i < count; i++)
-        seen += hu_heads_pairs_seen(heads, hu_sight_there(attrs, heads, lengths, i));
+        seen += hu_heads_pairs_seen(heads, hu_attention_mask_valid(attrs, heads, lengths, i));
     return heads->heads * (count * heads->rows * heads->keys - seen);
 }
 
@@ -71,7 +75,7 @@ enum { LENGTHS = 2, ALIGNMENT = 64, SHAPE_TEXT = 176 };
 /* What a node needs to know at every call. */
 typedef struct attention {
     hu_heads heads;
-    hu_sight_attrs sight;
+    hu_attention_mask_attrs sight;
     float factor;
     hu_heads_form form[HU_PRODUCT_ROLES];
     size_t scratch_bytes[HU_PRODUCT_ROLES];
@@ -97,7 +101,7 @@ static hu_heads scores_heads(const hu_scores_attrs *a, const hu_shape *in) {
                       .is_causal = a->sight.is_causal};
 }
 
-static hu_heads context_heads(const hu_sight_attrs *a, const hu_shape *in) {
+static hu_heads context_heads(const hu_attention_mask_attrs *a, const hu_shape *in) {
     return (hu_heads){.heads = in[0].extent[0],
                       .rows = in[0].extent[1],
                       .keys = in[0].extent[2],
@@ -114,7 +118,7 @@ static attention scores_of(const hu_node_info *info) {
 }
 
 static attention context_of(const hu_node_info *info) {
-    const hu_sight_attrs *a = info->attrs;
+    const hu_attention_mask_attrs *a = info->attrs;
     return (attention){.heads = context_heads(a, info->in),
                        .sight = *a,
                        .factor = 1.0f,
@@ -154,7 +158,7 @@ static hu_status scores_shape(const void *attrs, int n_in, const hu_shape *in, i
                        a->heads, in[0].extent[1]);
     *n_out = 1;
     out[0] = (hu_shape){3, {a->heads, in[0].extent[0], in[1].extent[0]}};
-    return hu_sight_expect_lengths("attention_scores", LENGTHS, n_in, in);
+    return hu_attention_mask_expect_lengths("attention_scores", LENGTHS, n_in, in);
 }
 
 /* weights [heads, T, S], v [S, d] -> [T, d] */
@@ -167,7 +171,7 @@ static hu_status context_shape(const void *attrs, int n_in, const hu_shape *in, 
                           "weights [heads, T, S] and values [S, d], d a multiple of heads");
     *n_out = 1;
     out[0] = (hu_shape){2, {in[0].extent[1], in[1].extent[1]}};
-    return hu_sight_expect_lengths("attention_context", LENGTHS, n_in, in);
+    return hu_attention_mask_expect_lengths("attention_context", LENGTHS, n_in, in);
 }
 
 /* ---- planning ---- */
@@ -242,8 +246,8 @@ static int64_t scores_absent(const hu_node_info *info, bool training, int64_t co
                              const float *const *given) {
     (void)training;
     attention a = scores_of(info);
-    return hu_sight_absent_pairs(&a.sight, &a.heads, count,
-                                 hu_sight_lengths_of(info->n_in, given, LENGTHS));
+    return hu_attention_mask_absent_pairs(&a.sight, &a.heads, count,
+                                          hu_attention_mask_lengths_of(info->n_in, given, LENGTHS));
 }
 
 /* Rows behind the lengths. */
@@ -251,10 +255,11 @@ static int64_t context_absent(const hu_node_info *info, bool training, int64_t c
                               const float *const *given) {
     (void)training;
     attention a = context_of(info);
-    const hu_sight_lengths lengths = hu_sight_lengths_of(info->n_in, given, LENGTHS);
+    const hu_attention_mask_lengths lengths =
+        hu_attention_mask_lengths_of(info->n_in, given, LENGTHS);
     int64_t rows = 0;
     for (int64_t i = 0; i < count; i++)
-        rows += a.heads.rows - hu_sight_there(&a.sight, &a.heads, lengths, i).rows;
+        rows += a.heads.rows - hu_attention_mask_valid(&a.sight, &a.heads, lengths, i).rows;
     return rows * a.heads.heads * a.heads.depth;
 }
 
@@ -264,11 +269,12 @@ static int64_t context_absent(const hu_node_info *info, bool training, int64_t c
 static void run(const hu_op_call *call, hu_product_role role, int64_t i, const float *first,
                 const float *second, float *result) {
     const attention *a = call->state;
-    const hu_sight_lengths lengths = hu_sight_lengths_of(call->info->n_in, call->in, LENGTHS);
+    const hu_attention_mask_lengths lengths =
+        hu_attention_mask_lengths_of(call->info->n_in, call->in, LENGTHS);
     hu_heads_call product = {.first = first,
                              .second = second,
                              .result = result,
-                             .there = hu_sight_there(&a->sight, &a->heads, lengths, i),
+                             .valid = hu_attention_mask_valid(&a->sight, &a->heads, lengths, i),
                              .accumulator = accumulator_of(call->info, role),
                              .counts = call->product_counts ? &call->product_counts[role] : NULL,
                              .scratch = (char *)call->scratch + scaled_bytes(a)};
@@ -359,8 +365,8 @@ const hu_op hu_op_attention_scores = {.name = "attention_scores",
                                       .macs = scores_macs};
 
 const hu_op hu_op_attention_context = {.name = "attention_context",
-                                       .attrs_bytes = sizeof(hu_sight_attrs),
-                                       .attributes = hu_sight_attributes,
+                                       .attrs_bytes = sizeof(hu_attention_mask_attrs),
+                                       .attributes = hu_attention_mask_attributes,
                                        ATTENTION_RECORD,
                                        .ends_by = LENGTHS + 1,
                                        .shape = context_shape,
@@ -378,7 +384,7 @@ const hu_op hu_op_attention_context = {.name = "attention_context",
 enum { ATTENTION_WEIGHTS_LENGTHS = 1 };
 
 static hu_heads heads_of(const hu_node_info *info) {
-    const hu_sight_attrs *a = info->attrs;
+    const hu_attention_mask_attrs *a = info->attrs;
     return (hu_heads){.heads = info->in[0].extent[0],
                       .rows = info->in[0].extent[1],
                       .keys = info->in[0].extent[2],
@@ -393,7 +399,8 @@ static hu_status weights_shape(const void *attrs, int n_in, const hu_shape *in, 
     if (st != HU_OK) return st;
     *n_out = 1;
     out[0] = in[0];
-    return hu_sight_expect_lengths("attention_weights", ATTENTION_WEIGHTS_LENGTHS, n_in, in);
+    return hu_attention_mask_expect_lengths("attention_weights", ATTENTION_WEIGHTS_LENGTHS, n_in,
+                                            in);
 }
 
 /* Scratch: how many keys each row sees, then the rows' powers. */
@@ -412,17 +419,18 @@ static int64_t weights_absent(const hu_node_info *info, bool training, int64_t c
                               const float *const *given) {
     (void)training;
     hu_heads h = heads_of(info);
-    return hu_sight_absent_pairs(info->attrs, &h, count,
-                                 hu_sight_lengths_of(info->n_in, given, ATTENTION_WEIGHTS_LENGTHS));
+    return hu_attention_mask_absent_pairs(
+        info->attrs, &h, count,
+        hu_attention_mask_lengths_of(info->n_in, given, ATTENTION_WEIGHTS_LENGTHS));
 }
 
 /* Keys that the rows of sample i see, into scratch. */
 static const int64_t *find_seen(const hu_op_call *call, const hu_heads *h, int64_t i) {
-    const hu_sight_lengths lengths =
-        hu_sight_lengths_of(call->info->n_in, call->in, ATTENTION_WEIGHTS_LENGTHS);
-    hu_heads_there there = hu_sight_there(call->info->attrs, h, lengths, i);
+    const hu_attention_mask_lengths lengths =
+        hu_attention_mask_lengths_of(call->info->n_in, call->in, ATTENTION_WEIGHTS_LENGTHS);
+    hu_heads_valid valid = hu_attention_mask_valid(call->info->attrs, h, lengths, i);
     int64_t *seen = call->scratch;
-    for (int64_t t = 0; t < h->rows; t++) seen[t] = hu_heads_seen(h, there, t);
+    for (int64_t t = 0; t < h->rows; t++) seen[t] = hu_heads_seen(h, valid, t);
     return seen;
 }
 
@@ -454,8 +462,8 @@ static void weights_backward(const hu_op_call *call) {
 }
 
 const hu_op hu_op_attention_weights = {.name = "attention_weights",
-                                       .attrs_bytes = sizeof(hu_sight_attrs),
-                                       .attributes = hu_sight_attributes,
+                                       .attrs_bytes = sizeof(hu_attention_mask_attrs),
+                                       .attributes = hu_attention_mask_attributes,
                                        .min_in = 1,
                                        .max_in = 3,
                                        .held = 3u << ATTENTION_WEIGHTS_LENGTHS,

@@ -18,7 +18,7 @@
 /* Pixels that lie behind each other: those of the whole chunk, or of a norm whose input 1 says how
  * many rows of a sample are there, those of one sample. */
 typedef struct hu_norm_run {
-    int64_t first, there, all; /* in pixels of the chunk; there: of all that are */
+    int64_t first, valid, all; /* in pixels of the chunk; there: of all that are */
 } hu_norm_run;
 
 int64_t hu_norm_pixels(const hu_op_call *call) {
@@ -70,20 +70,20 @@ size_t hu_norm_scratch_bytes(int64_t channels) {
 static void apply_run(const hu_op_call *call, const hu_norm_run *run, uint8_t *bits) {
     enum { BITS = 8 };
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
-    int64_t there = run->there * channels, all = run->all * channels, at = run->first * channels;
+    int64_t valid = run->valid * channels, all = run->all * channels, at = run->first * channels;
     const float *center = call->scratch, *scale = center + width, *offset = scale + width;
     const float *x = call->in[0] + at;
     float *y = call->out[0] + at;
     if (bits) {
         /* A sample has a multiple of 8 elements; bits behind the last element are 0. */
         uint8_t *of_run = bits + at / BITS;
-        int64_t written = (there + BITS - 1) / BITS;
-        hu_fused()->normalise_relu(there, width, x, center, scale, offset, y, of_run);
-        if (there < all) memset(of_run + written, 0, (size_t)(all / BITS - written));
+        int64_t written = (valid + BITS - 1) / BITS;
+        hu_fused()->normalise_relu(valid, width, x, center, scale, offset, y, of_run);
+        if (valid < all) memset(of_run + written, 0, (size_t)(all / BITS - written));
     } else {
-        hu_fused()->normalise(there, width, x, center, scale, offset, y);
+        hu_fused()->normalise(valid, width, x, center, scale, offset, y);
     }
-    memset(y + there, 0, (size_t)(all - there) * sizeof *y);
+    memset(y + valid, 0, (size_t)(all - valid) * sizeof *y);
 }
 
 /* Each narrow vector is widened before the next is computed: they share one [C]. */
@@ -211,13 +211,13 @@ static void reduce_forward(const hu_op_call *call) {
         const hu_norm_run run = hu_norm_run_at(call, i);
         bool is_first = n[0] <= 0.0;
         double *to = is_first ? mean : own;
-        if (run.there == 0) continue;
-        hu_channel_moments(run.there, channels, call->in[0] + run.first * channels, call->scratch,
+        if (run.valid == 0) continue;
+        hu_channel_moments(run.valid, channels, call->in[0] + run.first * channels, call->scratch,
                            to, to + channels);
         if (!is_first)
-            hu_moments_merge(channels, n[0], mean, mean + channels, (double)run.there, own,
+            hu_moments_merge(channels, n[0], mean, mean + channels, (double)run.valid, own,
                              own + channels);
-        n[0] += (double)run.there;
+        n[0] += (double)run.valid;
     }
 }
 
@@ -235,8 +235,8 @@ static void reduce_backward(const hu_op_call *call) {
         const hu_norm_run run = hu_norm_run_at(call, i);
         int64_t at = run.first * channels;
         double *to = is_first ? sums : own;
-        if (run.there == 0) continue;
-        hu_channel_products(run.there, channels, call->dout[0] + at, call->in[0] + at, center,
+        if (run.valid == 0) continue;
+        hu_channel_products(run.valid, channels, call->dout[0] + at, call->in[0] + at, center,
                             call->scratch, to, to + channels);
         for (int64_t c = 0; c < 2 * channels && !is_first; c++) sums[c] += own[c];
         is_first = false;
@@ -340,11 +340,11 @@ static void norm_backward(const hu_op_call *call) {
     hu_channel_widen(channels, narrow, slope);
     for (int64_t i = 0; i < hu_norm_runs(call); i++) {
         const hu_norm_run run = hu_norm_run_at(call, i);
-        int64_t at = run.first * channels, there = run.there * channels;
+        int64_t at = run.first * channels, valid = run.valid * channels;
         float *dx = call->din[0] + at;
-        hu_fused()->normalise_backward(there, width, call->dout[0] + at, call->in[0] + at, center,
+        hu_fused()->normalise_backward(valid, width, call->dout[0] + at, call->in[0] + at, center,
                                        scale, mean, slope, dx);
-        memset(dx + there, 0, (size_t)(run.all * channels - there) * sizeof *dx);
+        memset(dx + valid, 0, (size_t)(run.all * channels - valid) * sizeof *dx);
     }
 }
 

@@ -80,7 +80,7 @@ hu_status hu_expect_boxes(const char *op, const hu_shape *boxes) {
  * hu_op.check_target counts. */
 static bool hu_boxes_are_sound(const float *rows, int64_t most, int64_t classes) {
     for (int64_t i = 0; i < most; i++, rows += HU_BOX_NUMBERS)
-        if (hu_box_is_there(rows) && !hu_box_is_sound(rows, classes)) return false;
+        if (hu_box_is_valid(rows) && !hu_box_is_sound(rows, classes)) return false;
     return true;
 }
 
@@ -233,9 +233,9 @@ static void mine(const boxes_picture *p, int64_t matched, uint64_t *keys, int16_
     for (int64_t a = 0; a < anchors; a++) {
         if (match[a] != HU_UNMATCHED) continue;
         hu_box_row row = boxes_row_of(p, a, HU_UNMATCHED);
-        keys[free++] = hu_mine_key((float)hu_box_row_class_loss(&row), (uint32_t)a);
+        keys[free++] = hu_hard_negative_key((float)hu_box_row_class_loss(&row), (uint32_t)a);
     }
-    hu_mine(keys, free, HU_MINED_PER_MATCH * matched, match);
+    hu_hard_negatives(keys, free, HU_MINED_PER_MATCH * matched, match);
 }
 
 /* Keys of the anchors of one kind: those with a box by falling words, or those without by rising
@@ -260,7 +260,7 @@ static void sample(const boxes_picture *p, int64_t matched, uint64_t *keys, int1
         int64_t out = hu_first_keys(keys, draw_lots(p, true, match, keys), matched - most);
         for (int64_t i = matched - out; i < matched; i++) match[(uint32_t)keys[i]] = HU_IGNORED;
     }
-    hu_mine(keys, draw_lots(p, false, match, keys), left, match);
+    hu_hard_negatives(keys, draw_lots(p, false, match, keys), left, match);
 }
 
 /* match [anchors]: row of the box, HU_MINED, others that take no part, or NO_BOXES everywhere. */
@@ -426,7 +426,7 @@ static void look_at(const hu_op_call *call, int64_t s, regions_picture *p) {
     p->rows = call->in[1] + s * hu_shape_elements(&info->in[1]);
     p->regions = call->in[2] + s * hu_shape_elements(&info->in[2]);
     for (int64_t r = 0; r < info->in[2].extent[0]; r++)
-        count += hu_region_is_there(p->regions + r * HU_REGION_NUMBERS);
+        count += hu_roi_is_valid(p->regions + r * HU_REGION_NUMBERS);
     hu_truths_read(p->rows, most, &p->truths);
     p->is_sound = hu_boxes_are_sound(p->rows, most, regions_classes_of(info) - 1);
     p->divisor = count > 0 ? (double)count : 1.0;
@@ -439,11 +439,11 @@ static bool regions_row_of(const regions_picture *p, int64_t r, hu_box_row *row)
     *row = (hu_box_row){.classes = regions_classes_of(p->info),
                         .scores = p->x + r * hu_channels(&p->info->in[0]),
                         .beta = 1.0};
-    if (!hu_region_is_there(region)) return false;
-    int64_t found = hu_region_match(region, attrs->picture, &p->truths);
+    if (!hu_roi_is_valid(region)) return false;
+    int64_t found = hu_roi_match(region, attrs->picture, &p->truths);
     if (found < 0) return true;
     const float *box = p->rows + found * HU_BOX_NUMBERS;
-    hu_box corners = hu_region_box(region, attrs->picture);
+    hu_box corners = hu_roi_box(region, attrs->picture);
     hu_centred beside = hu_box_centred(&corners);
     row->class_number = (int64_t)box[HU_BOX_CLASS] + 1;
     row->offsets = row->scores + row->classes + row->class_number * HU_OFFSETS;

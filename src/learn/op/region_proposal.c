@@ -92,10 +92,10 @@ static int64_t propose(const hu_proposal_attrs *a, const float *x, hu_candidate 
     for (int64_t i = 0; i < c.count; i++)
         if (decode(a, x, &list[i])) list[sized++] = list[i];
     c.count = sized;
-    int64_t kept = hu_candidates_suppress(&c, most_overlap);
+    int64_t kept = hu_candidates_nms(&c, most_overlap);
     if (kept > a->after) kept = a->after;
     for (int64_t i = 0; i < kept; i++)
-        hu_region_write(&list[i].box, a->picture, rows + i * HU_REGION_NUMBERS);
+        hu_roi_write(&list[i].box, a->picture, rows + i * HU_REGION_NUMBERS);
     return kept;
 }
 
@@ -112,8 +112,8 @@ typedef struct draw {
 
 static bool is_candidate(const draw *d, int64_t i) {
     const hu_proposal_attrs *a = d->call->info->attrs;
-    bool is_box = i >= a->after && hu_box_is_there(d->boxes + (i - a->after) * HU_BOX_NUMBERS);
-    return (i < d->kept || is_box) && hu_region_is_there(d->rows + i * HU_REGION_NUMBERS);
+    bool is_box = i >= a->after && hu_box_is_valid(d->boxes + (i - a->after) * HU_BOX_NUMBERS);
+    return (i < d->kept || is_box) && hu_roi_is_valid(d->rows + i * HU_REGION_NUMBERS);
 }
 
 /* Keys of the candidates that show things at the front of d->keys, those of the others at its end.
@@ -133,7 +133,7 @@ static lots draw_lots(const draw *d) {
     for (int64_t i = 0; i < candidates; i++) {
         const float *row = d->rows + i * HU_REGION_NUMBERS;
         if (!is_candidate(d, i)) continue;
-        bool shows_thing = hu_region_match(row, a->picture, &truths) >= 0;
+        bool shows_thing = hu_roi_match(row, a->picture, &truths) >= 0;
         int64_t place = shows_thing ? count.things++ : candidates - ++count.others;
         uint32_t word = hu_noise_word(&noise, d->s * candidates + i);
         d->keys[place] = hu_lot_key(word, (uint32_t)i);
@@ -158,7 +158,7 @@ static void draw_regions(const draw *d, float *out) {
     const hu_proposal_attrs *a = d->call->info->attrs;
     for (int64_t i = 0; i < d->call->info->in[1].extent[0]; i++) {
         hu_box box = hu_box_of_row(d->boxes + i * HU_BOX_NUMBERS);
-        hu_region_write(&box, a->picture, d->rows + (a->after + i) * HU_REGION_NUMBERS);
+        hu_roi_write(&box, a->picture, d->rows + (a->after + i) * HU_REGION_NUMBERS);
     }
     lots count = draw_lots(d);
     uint64_t *others = d->keys + most_candidates(d->call->info) - count.others;

@@ -260,9 +260,9 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
     const hu_sampled_attrs *a = info->attrs;
     int64_t units = 0, n = count * hu_shape_elements(&info->in[TARGETS]);
     for (int64_t r = 0; r < n; r++) {
-        bool is_there = !is_ignored(a, target[r]);
-        units += is_there;
-        counts->nan += is_there && hu_whole_below(target[r], a->classes) < 0;
+        bool is_present = !is_ignored(a, target[r]);
+        units += is_present;
+        counts->nan += is_present && hu_whole_below(target[r], a->classes) < 0;
     }
     counts->elements += (uint64_t)n;
     return units;

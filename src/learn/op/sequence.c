@@ -249,9 +249,9 @@ static void take(int64_t channels, const double *sum, float *to) {
 }
 
 /* Rows of a sample from where it begins in x; those that are not there become 0 in to. */
-static void clear_behind(const hu_op_call *call, int64_t there, float *to) {
+static void clear_behind(const hu_op_call *call, int64_t valid, float *to) {
     const int64_t *extent = call->info->in[0].extent;
-    memset(to + there * extent[1], 0, (size_t)((extent[0] - there) * extent[1]) * sizeof *to);
+    memset(to + valid * extent[1], 0, (size_t)((extent[0] - valid) * extent[1]) * sizeof *to);
 }
 
 /* x [count, T, C], weight [context, C] -> y, the shape of x */
@@ -263,38 +263,38 @@ static void row_conv_forward(const hu_op_call *call) {
     for (int64_t s = 0; s < call->count; s++) {
         const float *x = call->in[0] + s * numbers;
         float *y = call->out[0] + s * numbers;
-        int64_t there = hu_row_count(call, ROW_CONV_LENGTHS, s);
-        for (int64_t t = 0; t < there; t++) {
+        int64_t valid = hu_row_count(call, ROW_CONV_LENGTHS, s);
+        for (int64_t t = 0; t < valid; t++) {
             clear(channels, sum);
-            for (int64_t k = 0; k < a->context && t + k < there; k++)
+            for (int64_t k = 0; k < a->context && t + k < valid; k++)
                 add_product(channels, call->param[0] + k * channels, x + (t + k) * channels, sum);
             take(channels, sum, y + t * channels);
         }
-        clear_behind(call, there, y);
+        clear_behind(call, valid, y);
     }
 }
 
 /* dx_s = sum over k of w_k dy_(s-k), of one sample. */
-static void input_gradient(const hu_op_call *call, int64_t there, const float *dy, float *dx) {
+static void input_gradient(const hu_op_call *call, int64_t valid, const float *dy, float *dx) {
     const hu_row_conv_attrs *a = call->info->attrs;
     int64_t channels = hu_channels(&call->info->in[0]);
     double *sum = call->scratch;
-    for (int64_t t = 0; t < there; t++) {
+    for (int64_t t = 0; t < valid; t++) {
         clear(channels, sum);
         for (int64_t k = 0; k < a->context && k <= t; k++)
             add_product(channels, call->param[0] + k * channels, dy + (t - k) * channels, sum);
         take(channels, sum, dx + t * channels);
     }
-    clear_behind(call, there, dx);
+    clear_behind(call, valid, dx);
 }
 
 /* dw_k += sum over the rows of a sample of dy_t x_(t+k). */
-static void add_weight_gradient(const hu_op_call *call, int64_t there, const float *x,
+static void add_weight_gradient(const hu_op_call *call, int64_t valid, const float *x,
                                 const float *dy, double *sum) {
     const hu_row_conv_attrs *a = call->info->attrs;
     int64_t channels = hu_channels(&call->info->in[0]);
     for (int64_t k = 0; k < a->context; k++)
-        for (int64_t t = 0; t + k < there; t++)
+        for (int64_t t = 0; t + k < valid; t++)
             add_product(channels, dy + t * channels, x + (t + k) * channels, sum + k * channels);
 }
 
@@ -308,9 +308,9 @@ static void row_conv_backward(const hu_op_call *call) {
     clear(a->context * channels, sum);
     for (int64_t s = 0; s < call->count; s++) {
         const float *x = call->in[0] + s * numbers, *dy = call->dout[0] + s * numbers;
-        int64_t there = hu_row_count(call, ROW_CONV_LENGTHS, s);
-        if (to) add_weight_gradient(call, there, x, dy, sum);
-        if (call->din[0]) input_gradient(call, there, dy, call->din[0] + s * numbers);
+        int64_t valid = hu_row_count(call, ROW_CONV_LENGTHS, s);
+        if (to) add_weight_gradient(call, valid, x, dy, sum);
+        if (call->din[0]) input_gradient(call, valid, dy, call->din[0] + s * numbers);
     }
     for (int64_t i = 0; i < a->context * channels && to; i++)
         to[i] = call->adds_dparam ? to[i] + (float)sum[i] : (float)sum[i];

@@ -197,8 +197,8 @@ static hu_status pick_shape(const void *attrs, int n_in, const hu_shape *in, int
 /* The row that is picked of sample s of the call; negative: none. */
 static int64_t picked(const hu_op_call *call, int64_t s) {
     const hu_pick_attrs *a = call->info->attrs;
-    int64_t there = hu_row_count(call, 1, s);
-    return there == 0 ? -1 : a && a->last ? there - 1 : 0;
+    int64_t valid = hu_row_count(call, 1, s);
+    return valid == 0 ? -1 : a && a->last ? valid - 1 : 0;
 }
 
 static void pick_forward(const hu_op_call *call) {

@@ -53,11 +53,11 @@ static bool a_reader_waits(const hu_run *run, hu_value_id v) {
 }
 
 /* True if all readers of a value run in the turns of the node that makes it, and so can make it. */
-static bool is_read_in_turn(const hu_run *run, uint32_t n) {
+static bool is_read_in_phase(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     const hu_value_info *value = &run->graph->value[node->out[0]];
     for (uint32_t k = 0; k < value->use_count; k++)
-        if (run->graph->node[run->graph->use[value->uses[k]].node].turns != node->turns)
+        if (run->graph->node[run->graph->use[value->uses[k]].node].phases != node->phases)
             return false;
     return true;
 }
@@ -69,7 +69,7 @@ static bool can_be_lazy(const hu_run *run, uint32_t n) {
         return false;
     if (hu_loop_at(run, n) || hu_is_read_by_step(run->graph, out)) return false;
     return !waits(&run->value[out]) && !is_reduced_by_reader(run, out) && !an_input_waits(run, n) &&
-           !a_reader_waits(run, out) && is_read_in_turn(run, n);
+           !a_reader_waits(run, out) && is_read_in_phase(run, n);
 }
 
 static int making_cost(const hu_run *run, hu_value_id v) {
@@ -124,7 +124,7 @@ static bool takes_over(const hu_run *run, uint32_t n) {
     if (p == HU_NONE || !run->graph->node[p].op->is_product || hu_loop_at(run, p)) return false;
     return node->n_in == 1 && node->op->in_place && node->op->copies_gradient &&
            run->graph->value[in].use_count == 1 && !waits(&run->value[in]) &&
-           !hu_graph_is_compared(run->graph, in) && is_read_in_turn(run, p) &&
+           !hu_graph_is_compared(run->graph, in) && is_read_in_phase(run, p) &&
            hu_storage_bytes(&run->value[node->out[0]].storage, 1) <=
                hu_storage_bytes(&run->value[in].storage, 1);
 }
@@ -159,9 +159,10 @@ static bool can_be_made_again(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     for (int i = 0; i < node->n_in; i++) {
         hu_value_id in = node->in[i];
-        bool is_there = run->is_virtual[in] ? can_be_made_again(run, run->graph->value[in].producer)
-                                            : lives_anyway(run, in);
-        if (!is_there) return false;
+        bool is_present = run->is_virtual[in]
+                              ? can_be_made_again(run, run->graph->value[in].producer)
+                              : lives_anyway(run, in);
+        if (!is_present) return false;
     }
     return true;
 }
@@ -229,7 +230,7 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     if (!node->op->is_cheap || !node->op->reduce) return HU_NONE;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = p != HU_NONE && !run->exec[p].is_lazy && !hu_loop_at(run, p) &&
-               run->graph->node[p].turns == node->turns && has_others_before(run, node, p);
+               run->graph->node[p].phases == node->phases && has_others_before(run, node, p);
     return can && !waits(&run->value[node->in[0]]) && !an_input_waits(run, n) ? p : HU_NONE;
 }
 
@@ -323,7 +324,7 @@ static void place_backward(hu_run *run, uint32_t n) {
 }
 
 /* Appends node n to a list of the guests of a region. */
-static void append(hu_exec *exec, uint32_t region, hu_guest_list list, uint32_t n) {
+static void append(hu_exec *exec, uint32_t region, hu_fused_list list, uint32_t n) {
     uint32_t *place = &exec[region].first[list];
     while (*place != HU_NONE) place = &exec[*place].next[list];
     *place = n;
@@ -338,8 +339,8 @@ static void list_guests(hu_run *run) {
             append(exec, exec[n].reduce_in[HU_FORWARD], HU_GUESTS_REDUCED_FORWARD, n);
     for (uint32_t n = count; n-- > 0;) {
         uint32_t in = exec[n].backward_in;
-        bool is_guest = in != HU_NONE && in != n && !exec[n].is_pulled && !hu_loop_at(run, n);
-        if (is_guest) append(exec, in, HU_GUESTS_PUSHED, n);
+        bool is_fused_node = in != HU_NONE && in != n && !exec[n].is_pulled && !hu_loop_at(run, n);
+        if (is_fused_node) append(exec, in, HU_GUESTS_PUSHED, n);
         if (exec[n].reduce_in[HU_BACKWARD] != HU_NONE)
             append(exec, exec[n].reduce_in[HU_BACKWARD], HU_GUESTS_REDUCED_BACKWARD, n);
     }
@@ -371,7 +372,7 @@ void hu_fuse_plan(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         hu_exec *exec = &run->exec[n];
         for (int pass = 0; pass < 2; pass++) exec->reduce_in[pass] = HU_NONE;
-        for (int list = 0; list < HU_GUEST_LISTS; list++)
+        for (int list = 0; list < HU_FUSED_LISTS; list++)
             exec->first[list] = exec->next[list] = HU_NONE;
     }
     plan_forward(run);

@@ -105,7 +105,7 @@ hu_status hu_ledger_check(const hu_ledger *ledger, const hu_ledger *before) {
 
 /* What a plan makes of a node's output, and what the formats force on it. */
 
-const char *hu_fate_name(hu_output_fate fate) {
+const char *hu_placement_name(hu_output_placement fate) {
     static const char *const names[] = {[HU_OUTPUT_SAVED] = "saved",
                                         [HU_OUTPUT_TRANSIENT] = "transient",
                                         [HU_OUTPUT_RECOMPUTED] = "recomputed",
@@ -118,7 +118,7 @@ static int32_t forward_end(const hu_run *run) {
     return hu_time_forward(run->graph->node_count - 1);
 }
 
-hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value) {
+hu_output_placement hu_run_placement(const hu_run *run, hu_value_id value) {
     uint32_t index = run->value[value].buffer;
     uint32_t maker = run->graph->value[value].producer;
     if (maker != HU_NONE && hu_taker(run, maker) != HU_NONE) return HU_OUTPUT_FUSED;

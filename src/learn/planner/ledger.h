@@ -31,18 +31,18 @@ hu_ledger hu_ledger_now(void);
 
 /* What a plan makes of a node's output, and what the formats force on it. */
 
-typedef enum hu_output_fate {
+typedef enum hu_output_placement {
     HU_OUTPUT_SAVED,      /* stored, and there for the backward pass */
     HU_OUTPUT_TRANSIENT,  /* stored, dead before the backward pass needs it */
     HU_OUTPUT_RECOMPUTED, /* never stored: its readers compute it anew, backward too */
     HU_OUTPUT_FUSED       /* never stored: computed inside its one reader's loop */
-} hu_output_fate;
+} hu_output_placement;
 
 /* "saved", "transient", "recomputed", "fused". Borrowed: valid for ever. */
-const char *hu_fate_name(hu_output_fate fate);
+const char *hu_placement_name(hu_output_placement fate);
 
 /* Of a forward value. */
-hu_output_fate hu_run_fate(const hu_run *run, hu_value_id value);
+hu_output_placement hu_run_placement(const hu_run *run, hu_value_id value);
 
 /* Name of the storage that the plan has chosen for a value, whether or not it is stored. */
 const char *hu_run_storage_name(const hu_run *run, hu_value_id value);

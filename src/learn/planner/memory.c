@@ -393,7 +393,7 @@ done:
     return st;
 }
 
-hu_status hu_kept_declare(hu_run *run) {
+hu_status hu_saved_input_declare(hu_run *run) {
     for (hu_value_id v = 0; run->use && v < run->graph->value_count; v++) {
         uint32_t buffer = run->value[v].buffer;
         bool is_parameter = run->graph->value[v].role == HU_VALUE_PARAMETER;
@@ -405,7 +405,7 @@ hu_status hu_kept_declare(hu_run *run) {
     return HU_OK;
 }
 
-bool hu_kept_drop(hu_run *run) {
+bool hu_saved_input_drop(hu_run *run) {
     int32_t forward_end = hu_time_forward(run->graph->node_count - 1);
     bool any = false;
     for (uint32_t u = 0; run->use && u < run->graph->use_count; u++) {

@@ -55,11 +55,11 @@ hu_status hu_buffers_place(hu_run *run);
 
 /* Declares buffers for all uses of a stored value that could be kept, if they take fewer bytes
  * together than the value: with float32 storage none do. */
-hu_status hu_kept_declare(hu_run *run);
+hu_status hu_saved_input_declare(hu_run *run);
 
 /* After a rehearsal: keeps no copies of values that live into the backward pass all the same,
  * because somebody else wants them there. True if there were any: what lives how long has changed.
  */
-bool hu_kept_drop(hu_run *run);
+bool hu_saved_input_drop(hu_run *run);
 
 #endif

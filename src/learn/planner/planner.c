@@ -218,13 +218,13 @@ static hu_status check_options(const hu_graph *graph, const hu_run_options *opti
 static hu_status create_history(hu_run *run) {
     uint64_t fingerprint;
     void *block;
-    uint32_t words = hu_scale_place_history(run, &fingerprint);
+    uint32_t words = hu_dynamic_scale_place_history(run, &fingerprint);
     if (words == 0) return HU_OK;
     hu_status st = hu_alloc_array(words, sizeof *run->history, &block);
     if (st != HU_OK) return st;
     run->history = block;
     run->history_words = words;
-    hu_scale_clear_history(run, fingerprint);
+    hu_dynamic_scale_clear_history(run, fingerprint);
     return HU_OK;
 }
 
@@ -232,7 +232,7 @@ static hu_status create_history(hu_run *run) {
 static hu_status create_ranges(hu_run *run) {
     uint64_t fingerprint;
     void *block;
-    uint32_t count = hu_range_place(run, &fingerprint);
+    uint32_t count = hu_dynamic_range_place(run, &fingerprint);
     if (count == 0) return HU_OK;
     hu_status st = hu_alloc_array(count, sizeof *run->ranges, &block);
     if (st != HU_OK) return st;
@@ -296,7 +296,7 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     HU_TRY(create_threads(run));
     hu_fuse_plan(run);
     HU_TRY(hu_buffers_declare(run));
-    HU_TRY(hu_kept_declare(run));
+    HU_TRY(hu_saved_input_declare(run));
     HU_TRY(each_with_capacity(run, hu_slot_rehearse_storage));
     HU_TRY(hu_rehearse(run));
     HU_TRY(each_with_capacity(run, hu_slot_prepare));
@@ -380,7 +380,7 @@ hu_status hu_run_replan(hu_run **run) {
     if (st == HU_OK) {
         /* Formats become wider, or an epoch begins: then zeros follow. */
         if (carried) (void)hu_run_restore_carried(*run, carried);
-        hu_scale_carry(*run, &state);
+        hu_dynamic_scale_carry(*run, &state);
         (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
         st = take_histograms(*run, &state);
     }

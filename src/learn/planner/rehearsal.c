@@ -27,8 +27,8 @@ static hu_status keep_members(hu_run *run, uint32_t region, hu_pass pass) {
 }
 
 /* One visit of a region, to a chunk of full length. */
-static void rehearse_visit(hu_run *run, uint32_t n, hu_pass pass, void (*step)(hu_visit *)) {
-    hu_visit visit = hu_visit_begin(run, &run->thread[0], n, pass, 0);
+static void rehearse_visit(hu_run *run, uint32_t n, hu_pass pass, void (*step)(hu_chunk *)) {
+    hu_chunk visit = hu_chunk_begin(run, &run->thread[0], n, pass, 0);
     step(&visit);
 }
 
@@ -70,10 +70,10 @@ static void keep_predictions(hu_run *run) {
     const hu_graph *graph = run->graph;
     for (int k = 0; k < graph->loss_count; k++) {
         const hu_node *loss = &graph->node[graph->loss[k].node];
-        for (int i = 0; i < loss->n_in && hu_node_runs(loss, run->pass.turn); i++)
+        for (int i = 0; i < loss->n_in && hu_node_runs(loss, run->pass.phase); i++)
             hu_rehearse_buffer(run, run->value[loss->in[i]].buffer);
     }
-    if (run->pass.turn > 0) return;
+    if (run->pass.phase > 0) return;
     hu_rehearse_buffer(run, run->value[hu_graph_made(graph)].buffer);
     hu_rehearse_buffer(run, run->value[hu_graph_wanted(graph)].buffer);
 }
@@ -81,9 +81,9 @@ static void keep_predictions(hu_run *run) {
 /* Statistics of a turn's batch are taken over when its last node has run, also where no backward
  * pass of the turn wants them. */
 static void keep_statistics(hu_run *run) {
-    for (uint32_t n = 0; n < run->graph->node_count && run->pass.turn > 0; n++) {
+    for (uint32_t n = 0; n < run->graph->node_count && run->pass.phase > 0; n++) {
         const hu_node *node = &run->graph->node[n];
-        if (node->op->commit && hu_node_runs(node, run->pass.turn))
+        if (node->op->commit && hu_node_runs(node, run->pass.phase))
             hu_rehearse_buffer(run, run->exec[n].stats);
     }
 }
@@ -93,26 +93,26 @@ static hu_status rehearse_forward(hu_run *run) {
     const hu_graph *graph = run->graph;
     run->rehearsal.time = 0;
     for (uint32_t i = 0; i < graph->loaded_count; i++) {
-        if (!hu_value_is_read(graph, graph->loaded[i], run->pass.turn)) continue;
+        if (!hu_value_is_read(graph, graph->loaded[i], run->pass.phase)) continue;
         hu_rehearse_buffer(run, run->value[graph->loaded[i]].buffer);
         hu_rehearse_buffer(run, run->value[graph->loaded[i]].staging);
     }
     for (uint32_t n = 0; n < graph->node_count; n++) {
-        if (!hu_node_runs(&graph->node[n], run->pass.turn)) continue;
+        if (!hu_node_runs(&graph->node[n], run->pass.phase)) continue;
         run->rehearsal.time = hu_time_forward(n);
         if (hu_reduces_alone(run, n, HU_FORWARD)) {
-            rehearse_visit(run, n, HU_FORWARD, hu_visit_reduce);
+            rehearse_visit(run, n, HU_FORWARD, hu_chunk_reduce);
             rehearse_finish(run, n, HU_FORWARD);
         }
         if (hu_is_region(run, n)) {
-            rehearse_visit(run, n, HU_FORWARD, hu_visit_forward);
+            rehearse_visit(run, n, HU_FORWARD, hu_chunk_forward);
             rehearse_guests(run, n, HU_FORWARD);
         }
         HU_TRY(keep_members(run, n, HU_FORWARD));
     }
     /* The sums of the losses are read when the last node has run. */
     for (int k = 0; k < graph->loss_count; k++)
-        if (hu_node_runs(&graph->node[graph->loss[k].node], run->pass.turn))
+        if (hu_node_runs(&graph->node[graph->loss[k].node], run->pass.phase))
             hu_rehearse_buffer(run, run->exec[graph->loss[k].node].stats);
     keep_predictions(run);
     keep_statistics(run);
@@ -124,14 +124,14 @@ static hu_status rehearse_backward(hu_run *run) {
     hu_status st = HU_OK;
     const hu_graph *graph = run->graph;
     for (uint32_t n = graph->node_count; n-- > 0;) {
-        if (!hu_node_learns(&graph->node[n], run->pass.turn)) continue;
+        if (!hu_node_learns(&graph->node[n], run->pass.phase)) continue;
         run->rehearsal.time = hu_time_backward(graph, n);
         if (hu_reduces_alone(run, n, HU_BACKWARD)) {
-            rehearse_visit(run, n, HU_BACKWARD, hu_visit_reduce);
+            rehearse_visit(run, n, HU_BACKWARD, hu_chunk_reduce);
             rehearse_finish(run, n, HU_BACKWARD);
         }
         if (run->exec[n].backward_in == n) {
-            rehearse_visit(run, n, HU_BACKWARD, hu_visit_backward);
+            rehearse_visit(run, n, HU_BACKWARD, hu_chunk_backward);
             rehearse_region(run, n, HU_BACKWARD);
             rehearse_guests(run, n, HU_BACKWARD);
         }
@@ -153,13 +153,13 @@ static void keep_from(hu_run *run, int32_t time, uint32_t buffer) {
  * until then; gradients of an earlier turn until the end of the step. */
 static void keep_until_update(hu_run *run) {
     const hu_graph *graph = run->graph;
-    int turn = run->rehearsal.course;
+    int phase = run->rehearsal.course;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         if (value->role != HU_VALUE_PARAMETER) continue;
         keep_from(run, 0, run->value[v].buffer);
         if (value->use_count == 0 || run->options.only_forward) continue;
-        bool is_later = turn > value->turn + 1, is_own = turn == value->turn + 1;
+        bool is_later = phase > value->phase + 1, is_own = phase == value->phase + 1;
         run->rehearsal.time = hu_time_update(graph);
         if (is_later)
             keep_from(run, 0, hu_param_gradient(run, v)->buffer);
@@ -183,7 +183,7 @@ static void forget(hu_run *run) {
 static hu_status rehearse_course(hu_run *run, int course) {
     hu_status st = HU_OK;
     bool learns = !run->options.only_forward && (course > 0 || hu_graph_courses(run->graph) == 0);
-    run->rehearsal.course = run->pass.turn = course;
+    run->rehearsal.course = run->pass.phase = course;
     memset(run->has_contributed, 0, run->graph->use_count * sizeof *run->has_contributed);
     HU_TRY(rehearse_forward(run));
     if (learns) HU_TRY(rehearse_backward(run));
@@ -213,7 +213,7 @@ hu_status hu_rehearse(hu_run *run) {
         forget(run);
         for (int course = 0; course <= hu_graph_courses(run->graph); course++)
             HU_TRY(rehearse_course(run, course));
-    } while (hu_kept_drop(run));
+    } while (hu_saved_input_drop(run));
     drop_unused(run);
 done:
     hu_free(run->rehearsal.has_met);

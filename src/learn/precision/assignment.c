@@ -111,11 +111,11 @@ static uint32_t mark(const hu_assignment_task *task, const char *item, hu_low_se
         bool in_group = is_group && task->groups->of_value[v] == group;
         snprintf(gradient, sizeof gradient, "%s.grad", value->name);
         bool here = in_group || matches(item, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name);
-        bool there =
+        bool valid =
             in_group || matches(item, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, gradient);
         low->value[v] |= here;
-        low->gradient[v] |= there;
-        matched += here || there;
+        low->gradient[v] |= valid;
+        matched += here || valid;
     }
     return matched;
 }

@@ -31,11 +31,11 @@ int64_t hu_bits_macs(const hu_bits_layers *layers, bool is_quantised) {
  * times, and in one of them perhaps for the sake of another network. */
 static void count_passes(const hu_graph *graph, uint32_t index, hu_bits_layer *layer) {
     const hu_node *node = &graph->node[index];
-    for (int turn = 1; turn <= hu_graph_turns(graph); turn++)
+    for (int turn = 1; turn <= hu_graph_phases(graph); turn++)
         layer->forwards += hu_node_runs(node, turn);
     layer->has_errors = node->needs_backward;
     layer->has_updates = layer->has_weights ? node->need_dparam[0] : node->need_din[1];
-    if (!layer->has_weights || graph->turn_count == 0) return;
+    if (!layer->has_weights || graph->phase_count == 0) return;
     const hu_value_info *weight = &graph->value[node->param[0]];
     layer->is_repeated = graph->use[weight->uses[0]].node != index;
 }

@@ -17,9 +17,9 @@ int64_t hu_detection_classes(const hu_metric_call *call) {
 }
 
 /* Row number a of sample s says something: of regions some may be none. */
-static bool is_there(const hu_metric_call *part, int64_t s, int64_t a) {
+static bool is_present(const hu_metric_call *part, int64_t s, int64_t a) {
     if (part->anchors) return true;
-    return hu_region_is_there(part->regions + (s * part->rows + a) * HU_REGION_NUMBERS);
+    return hu_roi_is_valid(part->regions + (s * part->rows + a) * HU_REGION_NUMBERS);
 }
 
 /* What a row of sample s says of a class, inside the picture. */
@@ -31,7 +31,7 @@ static hu_box decode(const hu_metric_call *part, int64_t s, int64_t a, int64_t c
         beside = hu_anchor_at(part->anchors, a);
     } else {
         const float *region = part->regions + (s * part->rows + a) * HU_REGION_NUMBERS;
-        hu_box box = hu_region_box(region, part->picture);
+        hu_box box = hu_roi_box(region, part->picture);
         beside = hu_box_centred(&box);
     }
     hu_centred said =
@@ -77,13 +77,13 @@ static void collect(const hu_metric_call *part, int64_t s, class_list *of) {
     int64_t classes = hu_detection_classes(part);
     for (int64_t k = 0; k < classes; k++) of[k].count = 0;
     for (int64_t a = 0; a < part->rows; a++)
-        if (is_there(part, s, a)) add_row(part, s, a, of);
+        if (is_present(part, s, a)) add_row(part, s, a, of);
     for (int64_t k = 0; k < classes; k++) {
         hu_nms_candidates c = candidates_of(&of[k]);
         hu_candidates_sort(&c);
         for (int64_t i = 0; i < c.count; i++)
             c.list[i].box = decode(part, s, c.list[i].index, k + 1);
-        of[k].count = hu_candidates_suppress(&c, most_overlap);
+        of[k].count = hu_candidates_nms(&c, most_overlap);
     }
 }
 
@@ -219,7 +219,7 @@ static void describe(const hu_metric_call *sample, double *cells) {
     cells[BOXES] = 0.0;
     cells[DETECTED] = cells[FOUND] = sample->prediction ? 0.0 : -1.0;
     for (int64_t i = 0; i < of.finder.most; i++)
-        cells[BOXES] += hu_box_is_there(of.finder.rows + i * HU_BOX_NUMBERS);
+        cells[BOXES] += hu_box_is_valid(of.finder.rows + i * HU_BOX_NUMBERS);
     hu_detections_visit(sample, 0, count, &of);
 }
 
@@ -252,7 +252,7 @@ static void draw(const hu_metric_call *sample, const hu_shape *picture, float *r
     for (int64_t i = 0; i < sample->targets; i += HU_BOX_NUMBERS) {
         const float *row = sample->target + i;
         hu_box box = hu_box_of_row(row);
-        if (hu_box_is_there(row)) hu_paint_box(&is, &box, (int64_t)row[HU_BOX_CLASS]);
+        if (hu_box_is_valid(row)) hu_paint_box(&is, &box, (int64_t)row[HU_BOX_CLASS]);
     }
     hu_detections_visit(sample, 0, paint, &said);
 }

@@ -64,7 +64,7 @@ static void moments(const double *sums, double n, double *mean, double *covarian
 }
 
 /* One turn of the plane (p, q) that makes a[p, q] zero; the columns of v follow. */
-static void turn(double *a, double *v, int p, int q) {
+static void phase(double *a, double *v, int p, int q) {
     double off = a[FEATURES * p + q];
     if (off == 0.0) return;
     double theta = (a[FEATURES * q + q] - a[FEATURES * p + p]) / (2.0 * off);
@@ -92,7 +92,7 @@ static void diagonalise(double *a, double *v) {
     for (int i = 0; i < SQUARE; i++) v[i] = i % (FEATURES + 1) == 0;
     for (int sweep = 0; sweep < SWEEPS; sweep++)
         for (int p = 0; p < FEATURES; p++)
-            for (int q = p + 1; q < FEATURES; q++) turn(a, v, p, q);
+            for (int q = p + 1; q < FEATURES; q++) phase(a, v, p, q);
 }
 
 /* Negative eigenvalues are errors of rounding. */

@@ -36,10 +36,10 @@ hu_status hu_task_close_adversaries(const hu_task_choice *choice, hu_graph *grap
     hu_status st = HU_OK;
     HU_TRY(hu_task_expect_adversaries(choice));
     HU_TRY(hu_task_check_head(choice, &graph->value[networks->made]));
-    HU_TRY(hu_graph_turn(graph, HU_JUDGE));
+    HU_TRY(hu_graph_phase(graph, HU_JUDGE));
     HU_TRY(want(choice, graph, "real.loss", networks->real, choice->real));
     HU_TRY(want(choice, graph, "fake.loss", networks->fake, 0.0f));
-    HU_TRY(hu_graph_turn(graph, HU_MAKER));
+    HU_TRY(hu_graph_phase(graph, HU_MAKER));
     HU_TRY(want(choice, graph, "again.loss", networks->again, 1.0f));
     hu_graph_answer(graph, networks->made, values[hu_task_target(choice->task)]);
 done:

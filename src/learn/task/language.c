@@ -14,7 +14,7 @@
 enum { TOKENS, PERPLEXITY, CORRECT };
 
 /* Minus the logarithms of what is said of the true tokens, added up. */
-static double surprise(const hu_metric_call *sample, double *counted) {
+static double token_loss(const hu_metric_call *sample, double *counted) {
     double sum = 0.0;
     *counted = 0.0;
     for (int64_t r = 0; r < sample->rows; r++) {
@@ -27,9 +27,9 @@ static double surprise(const hu_metric_call *sample, double *counted) {
     return sum;
 }
 
-void hu_describe_surprise(const hu_metric_call *sample, double *cells) {
+void hu_describe_token_loss(const hu_metric_call *sample, double *cells) {
     double counted = 0.0, sum = (double)NAN;
-    if (sample->prediction) sum = surprise(sample, &counted);
+    if (sample->prediction) sum = token_loss(sample, &counted);
     cells[TOKENS] = counted;
     cells[PERPLEXITY] = hu_exp(sum / counted);
     cells[CORRECT] = hu_metric_of_sample(&hu_metric_accuracy, sample);
@@ -37,7 +37,7 @@ void hu_describe_surprise(const hu_metric_call *sample, double *cells) {
 
 /* The true tokens of a sample, or the likeliest one of each place that counts, -1 where a score is
  * NaN; number [rows]. Returns how many. */
-static int64_t hu_spell_surprise(const hu_metric_call *sample, bool is_truth, int32_t *number) {
+static int64_t hu_spell_token_loss(const hu_metric_call *sample, bool is_truth, int32_t *number) {
     int64_t count = 0;
     for (int64_t r = 0; r < sample->rows; r++) {
         const float *row = sample->prediction ? sample->prediction + r * sample->outputs : NULL;
@@ -91,8 +91,8 @@ const hu_task hu_task_language = {
     .count_outputs = count_outputs,
     .head = head,
     .column = {HU_SURPRISE_COLUMNS},
-    .describe = hu_describe_surprise,
-    .spell = hu_spell_surprise,
+    .describe = hu_describe_token_loss,
+    .spell = hu_spell_token_loss,
 };
 
 /* ---- pretrain ---- */
@@ -191,5 +191,5 @@ const hu_task hu_task_pretrain = {
                {"predicted", true, 0, false}},
     .describe = describe,
     .find = find,
-    .spell = hu_spell_surprise,
+    .spell = hu_spell_token_loss,
 };

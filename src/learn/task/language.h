@@ -7,14 +7,15 @@
 
 /* What `predict` says of rows of words: how surprising the true ones are. */
 
-/* Columns of hu_describe_surprise: tokens that count, their perplexity, the share that is right. */
+/* Columns of hu_describe_token_loss: tokens that count, their perplexity, the share that is right.
+ */
 #define HU_SURPRISE_COLUMNS                                                                        \
     {"tokens", true, 0, false}, {"perplexity", false, 2, false}, {                                 \
         "accuracy", false, 4, false                                                                \
     }
 
 /* Of one sample of class scores, which is one text. NaN where a format stopped the pass. */
-void hu_describe_surprise(const hu_metric_call *sample, double *cells);
+void hu_describe_token_loss(const hu_metric_call *sample, double *cells);
 
 /* ---- pretrain ---- */
 

@@ -25,7 +25,7 @@ static double reconstruction(const hu_metric_call *part, int64_t s) {
     double sum = 0.0;
     if (!part->prediction) return NAN;
     for (int64_t i = s * numbers; i < (s + 1) * numbers; i++)
-        sum += part->loss->surprise((double)part->prediction[i], (double)part->target[i]);
+        sum += part->loss->token_loss((double)part->prediction[i], (double)part->target[i]);
     return sum;
 }
 

@@ -119,7 +119,7 @@ const hu_loss_form hu_loss_bce_sum = {.name = "bce_sum",
                                           "binary cross entropy on logits, summed over a sample",
                                       .kind = HU_LOSS_LIKELIHOOD,
                                       .predicted = predicted,
-                                      .surprise = hu_cross_entropy,
+                                      .token_loss = hu_cross_entropy,
                                       .op = &hu_op_bce,
                                       .attrs = &summed};
 

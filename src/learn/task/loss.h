@@ -30,7 +30,7 @@ typedef struct hu_loss_form {
 
     /* Minus the log-likelihood of a true number where the head says output; of HU_LOSS_LIKELIHOOD.
      */
-    double (*surprise)(double output, double target);
+    double (*token_loss)(double output, double target);
 
     /* The nodes of the loss: before (NULL: none) turns the head into what op compares with the
      * target. op has is_loss; attrs are their own, NULL: zeros. Those of a loss of boxes are the

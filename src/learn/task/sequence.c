@@ -88,7 +88,7 @@ const hu_task hu_task_translate = {
     .count_outputs = count_outputs,
     .head = head,
     .column = {HU_SURPRISE_COLUMNS},
-    .describe = hu_describe_surprise,
+    .describe = hu_describe_token_loss,
     .spell = spell,
 };
 

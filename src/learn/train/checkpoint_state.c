@@ -35,19 +35,19 @@ static uint64_t graph_fingerprint(const hu_graph *graph) {
 _Static_assert(sizeof(hu_train_position) == 112, "the saved position has no padding");
 
 /* Loss scale and state of the optimizer. */
-static hu_status save_turn(const hu_trainer *trainer, int turn, hu_checkpoint_writer *writer) {
+static hu_status save_phase(const hu_trainer *trainer, int phase, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
-    const hu_learner *learner = &trainer->turn[turn];
+    const hu_learner *learner = &trainer->phase[phase];
     char section[HU_SECTION_BYTES], block[HU_SECTION_BYTES];
     const char *name;
     const void *data;
     size_t bytes;
-    HU_TRY(hu_checkpoint_add(writer, hu_turn_section(trainer, turn, "scaler", section),
+    HU_TRY(hu_checkpoint_add(writer, hu_phase_section(trainer, phase, "scaler", section),
                              &learner->scaler.state, sizeof learner->scaler.state));
     for (size_t i = 0; hu_optimizer_state(learner->optimizer, i, &name, &data, &bytes); i++) {
         snprintf(block, sizeof block, "optimizer.%.16s", name);
-        HU_TRY(
-            hu_checkpoint_add(writer, hu_turn_section(trainer, turn, block, section), data, bytes));
+        HU_TRY(hu_checkpoint_add(writer, hu_phase_section(trainer, phase, block, section), data,
+                                 bytes));
     }
 done:
     return st;
@@ -65,19 +65,19 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_checkpoint_add(writer, "position", &trainer->position, sizeof trainer->position));
     HU_TRY(hu_checkpoint_add(writer, "parameters", trainer->weights.block,
                              (size_t)trainer->weights.elements * sizeof(float)));
-    for (int t = 0; t < trainer->turns; t++) HU_TRY(save_turn(trainer, t, writer));
+    for (int t = 0; t < trainer->phases; t++) HU_TRY(save_phase(trainer, t, writer));
     /* Optional sections come last; a run that does not need them has the file of older versions. */
     if (trainer->init_hash)
         HU_TRY(hu_checkpoint_add(writer, "init", &trainer->init_hash, sizeof trainer->init_hash));
     HU_TRY(hu_adapt_save(trainer, writer));
     HU_TRY(hu_aggregate_save(trainer, writer));
-    HU_TRY(hu_average_save(trainer, writer));
+    HU_TRY(hu_weight_average_save(trainer, writer));
     HU_TRY(hu_streams_save(trainer, writer));
     HU_TRY(hu_plateau_save(trainer, writer));
-    HU_TRY(hu_patience_save(trainer, writer));
+    HU_TRY(hu_early_stopping_save(trainer, writer));
     HU_TRY(hu_state_formats_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
-    hu_scale_history(trainer->run, &data, &bytes);
+    hu_dynamic_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
     hu_run_ranges(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.ranges", data, bytes));
@@ -120,12 +120,12 @@ static hu_status other_optimizer(const hu_trainer *trainer, const hu_checkpoint 
 
 /* A state that another kind of optimizer did not leave is no damage. */
 static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
-                                   int turn, const char *state, size_t expected,
+                                   int phase, const char *state, size_t expected,
                                    const void **saved) {
     char section[HU_SECTION_BYTES], block[HU_SECTION_BYTES];
     size_t bytes;
     snprintf(block, sizeof block, "optimizer.%.16s", state);
-    hu_turn_section(trainer, turn, block, section);
+    hu_phase_section(trainer, phase, block, section);
     if (hu_checkpoint_section(checkpoint, section, saved, &bytes) == HU_ERR_MISSING)
         return other_optimizer(trainer, checkpoint, "no ", section);
     return fixed_section(checkpoint, section, expected, saved);
@@ -133,14 +133,14 @@ static hu_status optimizer_section(const hu_trainer *trainer, const hu_checkpoin
 
 /* Every block that is needed is there in its size, and none of another kind of optimizer. */
 static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
-                                 int turn) {
+                                 int phase) {
     char prefix[HU_SECTION_BYTES];
     const char *name;
     const void *data, *saved;
-    size_t bytes, length = strlen(hu_turn_section(trainer, turn, "optimizer.", prefix));
-    const hu_optimizer *optimizer = trainer->turn[turn].optimizer;
+    size_t bytes, length = strlen(hu_phase_section(trainer, phase, "optimizer.", prefix));
+    const hu_optimizer *optimizer = trainer->phase[phase].optimizer;
     for (size_t i = 0; hu_optimizer_state(optimizer, i, &name, &data, &bytes); i++) {
-        hu_status st = optimizer_section(trainer, checkpoint, turn, name, bytes, &saved);
+        hu_status st = optimizer_section(trainer, checkpoint, phase, name, bytes, &saved);
         if (st != HU_OK) return st;
     }
     for (size_t i = 0; i < hu_checkpoint_sections(checkpoint); i++) {
@@ -153,28 +153,29 @@ static hu_status check_optimizer(const hu_trainer *trainer, const hu_checkpoint 
 }
 
 /* Loss scale and optimizer of a turn can be taken over; changes nothing but *restored. */
-static hu_status check_turn(const hu_trainer *trainer, const hu_checkpoint *checkpoint, int turn,
-                            hu_loss_scale *restored) {
+static hu_status check_phase(const hu_trainer *trainer, const hu_checkpoint *checkpoint, int phase,
+                             hu_loss_scale *restored) {
     hu_status st = HU_OK;
     char section[HU_SECTION_BYTES];
     const void *scaler;
-    *restored = trainer->turn[turn].scaler;
-    HU_TRY(fixed_section(checkpoint, hu_turn_section(trainer, turn, "scaler", section),
+    *restored = trainer->phase[phase].scaler;
+    HU_TRY(fixed_section(checkpoint, hu_phase_section(trainer, phase, "scaler", section),
                          sizeof restored->state, &scaler));
     HU_TRY(hu_loss_scale_restore(restored, scaler, sizeof restored->state));
-    HU_TRY(check_optimizer(trainer, checkpoint, turn));
+    HU_TRY(check_optimizer(trainer, checkpoint, phase));
 done:
     return st;
 }
 
 /* The one number that can be wrong by itself, t, is restored first. */
-static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint, int turn) {
-    hu_optimizer *optimizer = trainer->turn[turn].optimizer;
+static hu_status restore_optimizer(hu_trainer *trainer, const hu_checkpoint *checkpoint,
+                                   int phase) {
+    hu_optimizer *optimizer = trainer->phase[phase].optimizer;
     const char *name;
     const void *data, *saved;
     size_t bytes;
     for (size_t i = 0; hu_optimizer_state(optimizer, i, &name, &data, &bytes); i++) {
-        hu_status st = optimizer_section(trainer, checkpoint, turn, name, bytes, &saved);
+        hu_status st = optimizer_section(trainer, checkpoint, phase, name, bytes, &saved);
         if (st == HU_OK) st = hu_optimizer_restore(optimizer, i, saved, bytes);
         if (st != HU_OK) return st;
     }
@@ -187,7 +188,7 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
     size_t bytes;
     hu_status st = hu_checkpoint_section(checkpoint, "scale.history", &data, &bytes);
     if (st != HU_OK && st != HU_ERR_MISSING) return st;
-    st = hu_scale_restore(trainer->run, data, bytes);
+    st = hu_dynamic_scale_restore(trainer->run, data, bytes);
     if (st != HU_OK)
         return hu_fail_within(st, "%s: section 'scale.history': ", hu_checkpoint_path(checkpoint));
     return HU_OK;
@@ -261,7 +262,7 @@ static hu_status other_graph(const hu_trainer *trainer, const hu_checkpoint *che
 hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     hu_status st = HU_OK;
     const void *place, *parameters;
-    hu_loss_scale restored[HU_TURNS_MOST];
+    hu_loss_scale restored[HU_PHASES_MOST];
     hu_bits_meter *meter = hu_bits_meter_of(&trainer->adaptations);
     hu_train_position saved;
     uint64_t init;
@@ -290,28 +291,28 @@ hu_status hu_trainer_restore(hu_trainer *trainer, const hu_checkpoint *checkpoin
     HU_TRY(read_init(trainer, checkpoint, &init));
     HU_TRY(fixed_section(checkpoint, "parameters", bytes, &parameters));
     HU_TRY(hu_state_formats_check(trainer, checkpoint));
-    for (int t = 0; t < trainer->turns; t++)
-        HU_TRY(check_turn(trainer, checkpoint, t, &restored[t]));
+    for (int t = 0; t < trainer->phases; t++)
+        HU_TRY(check_phase(trainer, checkpoint, t, &restored[t]));
     HU_TRY(hu_workers_check(trainer, checkpoint));
     HU_TRY(hu_adapt_check(trainer, checkpoint));
     HU_TRY(find_meter(trainer, checkpoint, &spent, &spent_bytes));
     HU_TRY(hu_aggregate_check(checkpoint));
-    HU_TRY(hu_average_check(trainer, checkpoint));
+    HU_TRY(hu_weight_average_check(trainer, checkpoint));
     HU_TRY(hu_streams_check(trainer, checkpoint));
     HU_TRY(hu_plateau_check(trainer, checkpoint));
-    HU_TRY(hu_patience_check(trainer, checkpoint));
+    HU_TRY(hu_early_stopping_check(trainer, checkpoint));
     HU_TRY(hu_adapt_restore(trainer, checkpoint, saved.progress.step));
     HU_TRY(restore_history(trainer, checkpoint));
     HU_TRY(restore_ranges(trainer, checkpoint));
     HU_TRY(hu_workers_restore(trainer, checkpoint));
-    HU_TRY(hu_average_restore(trainer, checkpoint));
+    HU_TRY(hu_weight_average_restore(trainer, checkpoint));
     HU_TRY(hu_streams_restore(trainer, checkpoint));
-    for (int t = 0; t < trainer->turns; t++) HU_TRY(restore_optimizer(trainer, checkpoint, t));
+    for (int t = 0; t < trainer->phases; t++) HU_TRY(restore_optimizer(trainer, checkpoint, t));
     if (meter) hu_bits_meter_restore(meter, spent, spent_bytes);
     hu_aggregate_restore(trainer, checkpoint, saved.progress.step);
     hu_plateau_restore(trainer, checkpoint);
-    hu_patience_restore(trainer, checkpoint);
-    for (int t = 0; t < trainer->turns; t++) trainer->turn[t].scaler = restored[t];
+    hu_early_stopping_restore(trainer, checkpoint);
+    for (int t = 0; t < trainer->phases; t++) trainer->phase[t].scaler = restored[t];
     memcpy(trainer->weights.block, parameters, bytes);
     trainer->progress = saved.progress;
     trainer->init_hash = init;

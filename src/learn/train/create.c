@@ -43,7 +43,7 @@ static hu_status create_update(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
     int64_t trained = trainer->weights.trained;
-    HU_TRY(hu_turns_create(trainer));
+    HU_TRY(hu_phases_create(trainer));
     HU_TRY(hu_schedule_check(&trainer->options.schedule));
     HU_TRY(hu_workers_create(trainer));
     if (trainer->options.accumulate > 1 && !trainer->gradient_sum) {
@@ -52,7 +52,7 @@ static hu_status create_update(hu_trainer *trainer) {
     }
     HU_TRY(HU_NEW_ARRAY(&trainer->block_squares, (size_t)hu_gradient_block_count(trainer)));
     HU_TRY(hu_tensors_create(trainer));
-    HU_TRY(hu_average_create(trainer));
+    HU_TRY(hu_weight_average_create(trainer));
 done:
     return st;
 }
@@ -92,7 +92,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     trainer->progress.last_metric_step = -1;
     trainer->progress.last_epoch_loss = (double)NAN;
     hu_plateau_begin(trainer);
-    hu_patience_begin(trainer);
+    hu_early_stopping_begin(trainer);
     /* Parts of equal size but for the last one, which may be smaller. */
     trainer->part = (hu_worker_most(options) + options->accumulate - 1) / options->accumulate;
     if (dataset->train.count < 1 || dataset->test.count < 1)
@@ -104,12 +104,12 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     int64_t count = hu_loader_count(trainer->train_loader);
     HU_TRY(hu_trainer_epoch_steps(options, count, &trainer->steps_per_epoch));
     if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
-    HU_TRY(hu_walk_create(trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0,
-                          &trainer->walk));
+    HU_TRY(hu_tensor_order_create(
+        trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0, &trainer->walk));
     HU_TRY(hu_adapt_create(trainer));
     HU_TRY(list_parameters(trainer));
     HU_TRY(hu_prepare_run(trainer));
-    HU_TRY(hu_sized_create(trainer));
+    HU_TRY(hu_evaluation_graph_create(trainer));
     if (!options->run.is_plan) HU_TRY(hu_evaluation_room_create(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(hu_streams_create(trainer));
@@ -126,8 +126,8 @@ done:
 
 void hu_trainer_free(hu_trainer *trainer) {
     if (!trainer) return;
-    hu_walk_free(&trainer->walk);
-    hu_sized_free(&trainer->tested);
+    hu_tensor_order_free(&trainer->walk);
+    hu_evaluation_graph_free(&trainer->tested);
     hu_run_free(trainer->run);
     hu_weights_free(&trainer->weights);
     hu_edge_table_free(&trainer->edges);
@@ -135,14 +135,14 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_loader_close(trainer->train_loader);
     hu_loader_close(trainer->test_loader);
     hu_loader_close(trainer->validation_loader);
-    hu_turns_free(trainer);
+    hu_phases_free(trainer);
     hu_free(trainer->target);
     hu_evaluation_room_free(&trainer->room);
     if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
     hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
     hu_tensors_free(trainer);
-    hu_average_free(trainer);
+    hu_weight_average_free(trainer);
     hu_streams_free(&trainer->streams);
     hu_free(trainer->name_order);
     hu_free(trainer->state_formats);

@@ -71,21 +71,21 @@ static void describe(hu_trainer *trainer, hu_tensor tensor, const hu_round_count
 }
 
 /* True if the passes of a turn make a tensor. */
-static bool is_made(const hu_graph *graph, hu_tensor tensor, int turn) {
+static bool is_made(const hu_graph *graph, hu_tensor tensor, int phase) {
     const hu_value_info *value = &graph->value[tensor.value];
     bool is_parameter = value->role == HU_VALUE_PARAMETER;
-    if (turn == 0) return true;
-    if (tensor.kind != HU_TENSOR_VALUE) return value->grad_in >> (turn - 1) & 1u;
-    if (value->producer != HU_NONE) return hu_node_runs(&graph->node[value->producer], turn);
-    return is_parameter || hu_value_is_read(graph, tensor.value, turn);
+    if (phase == 0) return true;
+    if (tensor.kind != HU_TENSOR_VALUE) return value->grad_in >> (phase - 1) & 1u;
+    if (value->producer != HU_NONE) return hu_node_runs(&graph->node[value->producer], phase);
+    return is_parameter || hu_value_is_read(graph, tensor.value, phase);
 }
 
 /* In the order in which the passes make the tensors. */
-static void find(hu_trainer *trainer, int turn) {
-    const hu_walk *walk = &trainer->walk;
+static void find(hu_trainer *trainer, int phase) {
+    const hu_tensor_order *walk = &trainer->walk;
     for (uint32_t i = 0; i < walk->count; i++) {
         hu_tensor tensor = walk->tensor[i];
-        if (!is_made(trainer->graph, tensor, turn)) continue;
+        if (!is_made(trainer->graph, tensor, phase)) continue;
         hu_round_counts counts = hu_tensor_counts(trainer->graph, &trainer->edges, tensor);
         const hu_quantizer *quantizer =
             hu_tensor_quantizer(trainer->graph, &trainer->edges, tensor);
@@ -162,12 +162,12 @@ done:
 void hu_diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_options *pass) {
     snprintf(trainer->culprit, sizeof trainer->culprit, "non-finite gradients");
     /* A row of skipped steps is recorded once: the first of them shows where it began. */
-    const hu_learner *learner = &trainer->turn[pass->turn > 0 ? pass->turn - 1 : 0];
-    if (learner->scaler.state.consecutive == 0) hu_record_begin(trainer->run, pass->step);
-    hu_record_parameters(trainer->run);
+    const hu_learner *learner = &trainer->phase[pass->phase > 0 ? pass->phase - 1 : 0];
+    if (learner->scaler.state.consecutive == 0) hu_exponent_record_begin(trainer->run, pass->step);
+    hu_exponent_record_parameters(trainer->run);
     clear_unrounded(trainer);
     hu_scan_masters(trainer);
     (void)scan(trainer, batch, pass);
-    hu_record_end(trainer->run);
-    find(trainer, pass->turn);
+    hu_exponent_record_end(trainer->run);
+    find(trainer, pass->phase);
 }

@@ -9,10 +9,10 @@
 
 #define SECTION "patience"
 
-_Static_assert(sizeof(hu_patience) == 16, "the saved state has no padding");
+_Static_assert(sizeof(hu_early_stopping) == 16, "the saved state has no padding");
 
-void hu_patience_begin(hu_trainer *trainer) {
-    trainer->patience = (hu_patience){.best = (double)NAN};
+void hu_early_stopping_begin(hu_trainer *trainer) {
+    trainer->patience = (hu_early_stopping){.best = (double)NAN};
 }
 
 /* Beats the best by more than the least difference that counts. */
@@ -23,8 +23,8 @@ static bool is_better(const hu_trainer *trainer, double value) {
                                metric->higher_is_better ? best + margin : best - margin);
 }
 
-void hu_patience_note(hu_trainer *trainer, double value) {
-    hu_patience *p = &trainer->patience;
+void hu_early_stopping_note(hu_trainer *trainer, double value) {
+    hu_early_stopping *p = &trainer->patience;
     if (trainer->options.patience < 1) return;
     if (is_better(trainer, value)) {
         p->best = value;
@@ -34,22 +34,22 @@ void hu_patience_note(hu_trainer *trainer, double value) {
     }
 }
 
-bool hu_patience_is_over(const hu_trainer *trainer) {
+bool hu_early_stopping_is_over(const hu_trainer *trainer) {
     int64_t patience = trainer->options.patience;
     return patience > 0 && trainer->patience.stale >= patience;
 }
 
-hu_status hu_patience_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
+hu_status hu_early_stopping_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (trainer->options.patience < 1) return HU_OK;
     return hu_checkpoint_add(writer, SECTION, &trainer->patience, sizeof trainer->patience);
 }
 
 /* What restore takes over: a new state where the file has none. */
 static hu_status find(const hu_trainer *trainer, const hu_checkpoint *checkpoint,
-                      hu_patience *saved) {
+                      hu_early_stopping *saved) {
     const void *data;
     size_t bytes = 0;
-    *saved = (hu_patience){.best = (double)NAN};
+    *saved = (hu_early_stopping){.best = (double)NAN};
     if (trainer->options.patience < 1) return HU_OK;
     hu_status st = hu_checkpoint_section(checkpoint, SECTION, &data, &bytes);
     if (st != HU_OK) return st == HU_ERR_MISSING ? HU_OK : st;
@@ -61,13 +61,13 @@ static hu_status find(const hu_trainer *trainer, const hu_checkpoint *checkpoint
                    hu_checkpoint_path(checkpoint), bytes, (long long)saved->stale, sizeof *saved);
 }
 
-hu_status hu_patience_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
-    hu_patience saved;
+hu_status hu_early_stopping_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_early_stopping saved;
     return find(trainer, checkpoint, &saved);
 }
 
-void hu_patience_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
-    hu_patience saved;
+void hu_early_stopping_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+    hu_early_stopping saved;
     if (find(trainer, checkpoint, &saved) == HU_OK) trainer->patience = saved;
 }
 

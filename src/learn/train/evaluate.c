@@ -18,7 +18,7 @@
 #include "train/trainer.h"
 #include "train/weight_average.h"
 
-static void hu_sized_end(hu_trainer *trainer, bool counts);
+static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts);
 
 /* ---- sized ---- */
 
@@ -55,7 +55,7 @@ static hu_status check_parameters(const hu_graph *graph, const hu_graph *other) 
 
 /* The edge tables are of graphs that differ in shapes alone. */
 static hu_status plan(hu_trainer *trainer) {
-    hu_sized *sized = &trainer->tested;
+    hu_evaluation_graph *sized = &trainer->tested;
     hu_run_options options = trainer->options.run;
     options.batch = options.chunk = 1;
     options.streams = trainer->options.batch;
@@ -64,8 +64,8 @@ static hu_status plan(hu_trainer *trainer) {
     return hu_run_create(sized->graph, &sized->edges, &trainer->weights, &options, &sized->run);
 }
 
-hu_status hu_sized_create(hu_trainer *trainer) {
-    hu_sized *sized = &trainer->tested;
+hu_status hu_evaluation_graph_create(hu_trainer *trainer) {
+    hu_evaluation_graph *sized = &trainer->tested;
     hu_status st = HU_OK;
     hu_task_choice choice;
     if (!trainer->dataset->test.field) return HU_OK;
@@ -75,16 +75,16 @@ hu_status hu_sized_create(hu_trainer *trainer) {
     HU_TRY(check_parameters(trainer->graph, sized->graph));
     HU_TRY(hu_edge_table_create(sized->graph, &sized->edges));
     HU_TRY(plan(trainer));
-    hu_sized_end(trainer, false);
+    hu_evaluation_graph_end(trainer, false);
 done:
     return st;
 }
 
-void hu_sized_free(hu_sized *sized) {
+void hu_evaluation_graph_free(hu_evaluation_graph *sized) {
     hu_run_free(sized->run);
     hu_edge_table_free(&sized->edges);
     hu_graph_free(sized->graph);
-    *sized = (hu_sized){0};
+    *sized = (hu_evaluation_graph){0};
 }
 
 /* Scales that depend on earlier steps go on from there. */
@@ -92,8 +92,8 @@ static hu_status take_scales(const hu_run *from, hu_run *run) {
     const void *data;
     size_t bytes;
     hu_status st;
-    hu_scale_history(from, &data, &bytes);
-    HU_TRY(hu_scale_restore(run, data, bytes));
+    hu_dynamic_scale_history(from, &data, &bytes);
+    HU_TRY(hu_dynamic_scale_restore(run, data, bytes));
     hu_run_ranges(from, &data, &bytes);
     HU_TRY(hu_run_restore_ranges(run, data, bytes));
 done:
@@ -101,15 +101,15 @@ done:
 }
 
 /* Plans a run for one sample after the other, with the formats and scales that the trainer has now.
- * Its memory is in no ledger: it is given back by hu_sized_end. */
-static hu_status hu_sized_begin(hu_trainer *trainer) {
+ * Its memory is in no ledger: it is given back by hu_evaluation_graph_end. */
+static hu_status hu_evaluation_graph_begin(hu_trainer *trainer) {
     hu_status st = plan(trainer);
     return st == HU_OK ? take_scales(trainer->run, trainer->tested.run) : st;
 }
 
 /* counts: what the passes have counted becomes the trainer's counts of the step. */
-static void hu_sized_end(hu_trainer *trainer, bool counts) {
-    hu_sized *sized = &trainer->tested;
+static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts) {
+    hu_evaluation_graph *sized = &trainer->tested;
     if (counts) hu_edge_table_copy(&sized->edges, &trainer->edges);
     hu_run_free(sized->run);
     sized->run = NULL;
@@ -240,16 +240,16 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     hu_trainer *trainer = e->trainer;
     /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
     hu_status st = hu_adapt_between(trainer);
-    if (st == HU_OK && e->is_sized) st = hu_sized_begin(trainer);
+    if (st == HU_OK && e->is_sized) st = hu_evaluation_graph_begin(trainer);
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
     if (st == HU_OK) {
-        if (trainer->options.eval_average) hu_average_exchange(trainer);
+        if (trainer->options.eval_average) hu_weight_average_exchange(trainer);
         hu_carried_begin_evaluation(e->run);
         st = run_parts(e, wanted, visit);
         hu_carried_end_evaluation(e->run);
-        if (trainer->options.eval_average) hu_average_exchange(trainer);
+        if (trainer->options.eval_average) hu_weight_average_exchange(trainer);
     }
-    if (e->is_sized) hu_sized_end(trainer, st == HU_OK && e->counts);
+    if (e->is_sized) hu_evaluation_graph_end(trainer, st == HU_OK && e->counts);
     return st;
 }
 
@@ -358,7 +358,7 @@ hu_status hu_evaluation_room_create(hu_trainer *trainer) {
     HU_TRY(hu_alloc(most.scratch_bytes, &room->scratch));
     for (int i = 0; call.code > 0 && i < 2; i++)
         HU_TRY(HU_NEW_ARRAY(&room->code[i], (size_t)(trainer->part * call.code)));
-    HU_TRY(hu_decoding_create(trainer, call.whole));
+    HU_TRY(hu_greedy_decoding_create(trainer, call.whole));
     if (trainer->task->pair) HU_TRY(HU_NEW_ARRAY(&room->pair, (size_t)(2 * trainer->part)));
     HU_TRY(make_class_rooms(trainer));
     for (int m = 0; trainer->task->metric[m]; m++) {
@@ -372,7 +372,7 @@ done:
 void hu_evaluation_room_free(hu_evaluation_room *room) {
     hu_free(room->prediction);
     hu_free(room->scratch);
-    hu_decoding_free(room);
+    hu_greedy_decoding_free(room);
     hu_free(room->pair);
     for (int i = 0; i < 2; i++) hu_free(room->code[i]);
     for (int m = 0; m < HU_METRICS_MAX; m++) {
@@ -493,10 +493,10 @@ static void add_cells(evaluation *e, int64_t first) {
 }
 
 static hu_status visit_first(evaluation *e, int64_t count) {
-    int64_t there = hu_loader_count(e->loader);
-    if (count < 0 || count > there)
+    int64_t valid = hu_loader_count(e->loader);
+    if (count < 0 || count > valid)
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
-                       (long long)there);
+                       (long long)valid);
     e->wanted = count;
     hu_status st = visit_parts(e, count, add_cells);
     return st == HU_OK ? e->shown : st;

@@ -10,9 +10,9 @@
 
 /* Nothing where test samples are as large as those of training. Else makes graph and edges, and
  * plans once, so that what cannot be planned is an error here. HU_ERR_SHAPE: the model's parameters
- * depend on the size. Owner frees with hu_sized_free, also on failure. */
-hu_status hu_sized_create(hu_trainer *trainer);
-void hu_sized_free(hu_sized *sized);
+ * depend on the size. Owner frees with hu_evaluation_graph_free, also on failure. */
+hu_status hu_evaluation_graph_create(hu_trainer *trainer);
+void hu_evaluation_graph_free(hu_evaluation_graph *sized);
 
 /* Makes room for the predictions, targets and sums of one part. */
 hu_status hu_evaluation_room_create(hu_trainer *trainer);

@@ -19,7 +19,7 @@ typedef struct decoding {
     int64_t rows; /* words that a translation has room for */
 } decoding;
 
-hu_status hu_decoding_create(hu_trainer *trainer, int64_t samples) {
+hu_status hu_greedy_decoding_create(hu_trainer *trainer, int64_t samples) {
     hu_status st = HU_OK;
     if (!trainer->task->writes) return HU_OK;
     int64_t rows = trainer->shapes.value[HU_TRANSLATION_TARGETS].extent[0];
@@ -31,7 +31,7 @@ done:
     return st;
 }
 
-void hu_decoding_free(hu_evaluation_room *room) {
+void hu_greedy_decoding_free(hu_evaluation_room *room) {
     hu_free(room->said);
     hu_free(room->writers);
 }

@@ -5,8 +5,8 @@
 
 /* Room for the words of a half of so many samples, and for passes of fewer than a part has, where
  * the task writes. */
-hu_status hu_decoding_create(hu_trainer *trainer, int64_t samples);
-void hu_decoding_free(hu_evaluation_room *room);
+hu_status hu_greedy_decoding_create(hu_trainer *trainer, int64_t samples);
+void hu_greedy_decoding_free(hu_evaluation_room *room);
 
 /* Writes the first samples of a loader, [wanted, rows] of room.said: numbers of words,
  * unlabelled from the end on. A translation ends in front of its first <eos>, or where it has as

@@ -47,10 +47,10 @@ static hu_status take_optimizer(hu_trainer *trainer, const hu_trainer *other) {
     if (strcmp(trainer->state_formats, other->state_formats) != 0)
         return hu_fail(HU_ERR_ARGUMENT, "found an optimizer whose state has other formats, "
                                         "expected those of this training (optimizer.state)");
-    for (int t = 0; t < trainer->turns; t++)
-        for (size_t i = 0; hu_optimizer_state(other->turn[t].optimizer, i, &name, &data, &bytes);
+    for (int t = 0; t < trainer->phases; t++)
+        for (size_t i = 0; hu_optimizer_state(other->phase[t].optimizer, i, &name, &data, &bytes);
              i++)
-            HU_TRY(hu_optimizer_restore(trainer->turn[t].optimizer, i, data, bytes));
+            HU_TRY(hu_optimizer_restore(trainer->phase[t].optimizer, i, data, bytes));
 done:
     return st;
 }
@@ -59,15 +59,15 @@ hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other) {
     hu_status st = HU_OK;
     HU_TRY(check_same_parameters(trainer, other));
     HU_TRY(take_optimizer(trainer, other));
-    for (int t = 0; t < trainer->turns; t++)
-        HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->turn[t].scaler));
+    for (int t = 0; t < trainer->phases; t++)
+        HU_TRY(hu_loss_scale_init(&trainer->options.scaler, &trainer->phase[t].scaler));
     memcpy(trainer->weights.block, other->weights.block,
            (size_t)other->weights.elements * sizeof *other->weights.block);
     if (!trainer->options.keep_masters) hu_round_masters(trainer);
-    hu_average_take(trainer, other);
+    hu_weight_average_take(trainer, other);
     trainer->progress = (hu_train_progress){.last_metric_step = -1, .last_epoch_loss = (double)NAN};
     hu_plateau_begin(trainer);
-    hu_patience_begin(trainer);
+    hu_early_stopping_begin(trainer);
 done:
     return st;
 }

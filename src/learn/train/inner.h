@@ -52,12 +52,12 @@ typedef struct hu_evaluation_room {
 } hu_evaluation_room;
 
 /* See train/evaluate.h. All zero: test samples are as large as those of training. */
-typedef struct hu_sized {
+typedef struct hu_evaluation_graph {
     hu_graph *graph;
     hu_task_shapes shapes;
     hu_edge_table edges;
     hu_run *run; /* while they are evaluated */
-} hu_sized;
+} hu_evaluation_graph;
 
 /* Samples of a batch that one worker takes. */
 typedef struct hu_share {
@@ -96,7 +96,7 @@ typedef struct hu_workers {
     hu_wire_phase *phase; /* [phases] */
     int32_t phases, present;
     hu_comm_plan *plan;
-    hu_team *team;
+    hu_process_group *team;
     uint64_t team_bytes;      /* what the team holds */
     hu_worker_result *result; /* [count] */
     int32_t part_of;          /* worker `here` whose pass runs */
@@ -148,10 +148,10 @@ typedef struct hu_plateau {
 } hu_plateau;
 
 /* See train/early_stopping.h. Section "patience" of a checkpoint. */
-typedef struct hu_patience {
+typedef struct hu_early_stopping {
     double best;   /* metric of the best evaluation; NaN: there was none */
     int64_t stale; /* evaluations since then */
-} hu_patience;
+} hu_early_stopping;
 
 /* Parameters whose gradients are clipped together: group 0 by options.clip_norm, the others by the
  * rules of options.clip_rules. */
@@ -163,10 +163,10 @@ typedef struct hu_clip {
 } hu_clip;
 
 /* Running means of the weights (train/weight_average.h). */
-typedef struct hu_average {
+typedef struct hu_weight_average {
     float *mean;      /* [trained], NULL: there are none */
     bool *takes_part; /* [parameters] in name order; the others are as they are */
-} hu_average;
+} hu_weight_average;
 
 typedef struct hu_trainer {
     hu_train_options options;
@@ -177,7 +177,7 @@ typedef struct hu_trainer {
     hu_task_shapes shapes;
     float *target; /* [elements of a target] while the units of a batch are counted */
     hu_evaluation_room room;
-    hu_sized tested; /* of test samples that have another size */
+    hu_evaluation_graph tested; /* of test samples that have another size */
     /* Model, its formats, its numbers, and the plan that runs them. */
     hu_graph *graph;
     hu_edge_table edges;
@@ -185,14 +185,14 @@ typedef struct hu_trainer {
     hu_run *run;
     /* How a step moves them on. */
     hu_loader *train_loader, *test_loader;
-    hu_loader *validation_loader;   /* NULL: nothing is held out */
-    hu_learner turn[HU_TURNS_MOST]; /* [turns], in the order of the step */
-    int turns;
+    hu_loader *validation_loader;     /* NULL: nothing is held out */
+    hu_learner phase[HU_PHASES_MOST]; /* [turns], in the order of the step */
+    int phases;
     hu_train_progress progress;
     hu_aggregate aggregate;
     hu_plateau plateau;
-    hu_patience patience;
-    hu_walk walk;
+    hu_early_stopping patience;
+    hu_tensor_order walk;
     /* Room for one step and one checkpoint, and facts that are worked out once. */
     hu_train_position position; /* what the checkpoint being written borrows */
     hu_workers workers;
@@ -203,7 +203,7 @@ typedef struct hu_trainer {
     double *weight_squares;    /* the same of the masters, NULL where no update reads it */
     hu_tensor_update *tensors; /* [parameters] in name order */
     hu_clip clip;
-    hu_average average;
+    hu_weight_average average;
     hu_streams streams;
     char *state_formats;  /* of packed state, as a checkpoint has them (train/state_formats.h) */
     uint32_t *name_order; /* [parameters] value ids of the trained parameters in name order */

@@ -16,7 +16,8 @@ const hu_kind hu_loss_scale_kinds[HU_LOSS_SCALE_COUNT] = {
 
 hu_status hu_loss_scale_parse(const char *name, hu_loss_scale_kind *kind) {
     size_t index;
-    hu_status st = hu_kind_parse("scaler", hu_loss_scale_kinds, HU_LOSS_SCALE_COUNT, name, &index);
+    hu_status st =
+        hu_registry_parse("scaler", hu_loss_scale_kinds, HU_LOSS_SCALE_COUNT, name, &index);
     *kind = (hu_loss_scale_kind)index;
     return st;
 }

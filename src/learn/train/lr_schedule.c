@@ -33,14 +33,15 @@ const hu_kind hu_schedule_units[HU_UNIT_COUNT] = {
 
 hu_status hu_schedule_parse(const char *name, hu_schedule_kind *kind) {
     size_t index;
-    hu_status st = hu_kind_parse("schedule", hu_schedule_kinds, HU_SCHEDULE_COUNT, name, &index);
+    hu_status st =
+        hu_registry_parse("schedule", hu_schedule_kinds, HU_SCHEDULE_COUNT, name, &index);
     *kind = (hu_schedule_kind)index;
     return st;
 }
 
 hu_status hu_schedule_parse_unit(const char *name, hu_schedule_unit *unit) {
     size_t index;
-    hu_status st = hu_kind_parse("unit", hu_schedule_units, HU_UNIT_COUNT, name, &index);
+    hu_status st = hu_registry_parse("unit", hu_schedule_units, HU_UNIT_COUNT, name, &index);
     *unit = (hu_schedule_unit)index;
     return st;
 }

@@ -58,7 +58,8 @@ struct hu_optimizer {
 
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind) {
     size_t index;
-    hu_status st = hu_kind_parse("optimizer", hu_optimizer_kinds, HU_OPTIMIZER_COUNT, name, &index);
+    hu_status st =
+        hu_registry_parse("optimizer", hu_optimizer_kinds, HU_OPTIMIZER_COUNT, name, &index);
     *kind = (hu_optimizer_kind)index;
     return st;
 }

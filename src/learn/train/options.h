@@ -21,17 +21,17 @@ typedef struct hu_train_comm {
     const char *exact;       /* globs of parameters that travel in float32, separated by commas;
                                 "last": those of the last layer; "": none */
     /* How this process meets the others. NULL: it runs all workers. plan and gradient as in
-     * hu_team_emulated, for worker `first` alone. */
+     * hu_process_group_emulated, for worker `first` alone. */
     hu_status (*join)(void *context, const hu_comm_plan *plan, float *const *gradient,
-                      hu_team **team);
+                      hu_process_group **team);
     void *context;
     int32_t first; /* worker of this process, where there is join */
 } hu_train_comm;
 
 typedef struct hu_train_options {
     const char *model;        /* Borrowed, as the precision: must outlive the trainer */
-    const hu_own_net *own;    /* NULL: the model of the name. Borrowed: needed while the trainer is
-                                 made */
+    const hu_custom_net *own; /* NULL: the model of the name. Borrowed: needed while the trainer is
+                              made */
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double beta;              /* weight of the divergence of a code, of tasks that have one */
@@ -71,7 +71,7 @@ typedef struct hu_train_options {
     double min_delta;          /* by how much a better one beats the best, in its printed unit */
     bool eval_writes;          /* let models write by themselves, where the task has it */
     hu_schedule schedule;
-    double turn_2_rate;        /* rate of the second turn over that of the first; 0: the same */
+    double phase_2_rate;       /* rate of the second turn over that of the first; 0: the same */
     const hu_keys *lr_rules;   /* "PATTERN: FACTOR" of the rate, the first that matches; NULL: none.
                                   Borrowed: needed while the trainer is made */
     double clip_norm;          /* largest L2 norm of the unscaled gradient; 0: no clipping */
@@ -109,7 +109,7 @@ typedef struct hu_train_progress {
 } hu_train_progress;
 
 /* One turn of a step. */
-typedef struct hu_turn_report {
+typedef struct hu_phase_report {
     const char *name; /* of the turn, "" of the one turn of other graphs. Borrowed: as long as the
                          trainer */
     double loss;      /* as that of the step */
@@ -117,14 +117,14 @@ typedef struct hu_turn_report {
     double lr;            /* of the turn */
     float scale;
     bool skipped; /* its parameters and optimizer stayed as they were */
-} hu_turn_report;
+} hu_phase_report;
 
 typedef struct hu_step_report {
     int64_t step; /* number of the step, from 0 */
     int64_t epoch;
     int64_t samples;
-    hu_turn_report turn[HU_TURNS_MOST]; /* [turns] */
-    int turns;                          /* 1 of graphs without turns */
+    hu_phase_report phase[HU_PHASES_MOST]; /* [turns] */
+    int phases;                            /* 1 of graphs without turns */
     double loss; /* mean over the batch, before the loss op's own rounding; the sum of all turns' */
     double metric; /* the task's first metric over the batch; NaN where losses do not tell it */
     double lr;

@@ -8,13 +8,13 @@
 #include "train/state_formats.h"
 
 /* Names of a turn begin alike, so that its parameters stand together in name order. */
-static void find_parameters(hu_trainer *trainer, int turn) {
-    hu_learner *learner = &trainer->turn[turn];
+static void find_parameters(hu_trainer *trainer, int phase) {
+    hu_learner *learner = &trainer->phase[phase];
     const hu_graph *graph = trainer->graph;
     int64_t block = 0;
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
         int64_t blocks = hu_gradient_blocks_of(trainer, p);
-        if (graph->value[trainer->name_order[p]].turn == turn) {
+        if (graph->value[trainer->name_order[p]].phase == phase) {
             if (learner->count++ == 0) learner->first = p;
             if (learner->count == 1) learner->first_block = block;
             learner->blocks += blocks;
@@ -24,14 +24,14 @@ static void find_parameters(hu_trainer *trainer, int turn) {
 }
 
 /* Masters stand in the order in which a model declares them. */
-static hu_status find_masters(hu_trainer *trainer, int turn) {
-    hu_learner *learner = &trainer->turn[turn];
+static hu_status find_masters(hu_trainer *trainer, int phase) {
+    hu_learner *learner = &trainer->phase[phase];
     const hu_graph *graph = trainer->graph;
     int64_t first = INT64_MAX, end = 0;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
         int64_t offset = trainer->weights.offset[v];
-        if (value->role != HU_VALUE_PARAMETER || value->turn != turn) continue;
+        if (value->role != HU_VALUE_PARAMETER || value->phase != phase) continue;
         if (offset < first) first = offset;
         if (offset + value->elements > end) end = offset + value->elements;
         learner->elements += value->elements;
@@ -41,13 +41,13 @@ static hu_status find_masters(hu_trainer *trainer, int turn) {
     return hu_fail(HU_ERR_ARGUMENT,
                    "turn '%s': found parameters of others between its own, expected networks that "
                    "are declared one after the other",
-                   graph->turn[turn].name);
+                   graph->phase[phase].name);
 }
 
-static hu_status create_optimizer(hu_trainer *trainer, int turn) {
-    hu_learner *learner = &trainer->turn[turn];
+static hu_status create_optimizer(hu_trainer *trainer, int phase) {
+    hu_learner *learner = &trainer->phase[phase];
     hu_state_plan plan;
-    hu_status st = hu_state_formats_plan(trainer, turn, &plan);
+    hu_status st = hu_state_formats_plan(trainer, phase, &plan);
     if (st == HU_OK)
         st = hu_optimizer_create_packed(&trainer->options.optimizer, learner->elements, &plan,
                                         &learner->optimizer);
@@ -55,20 +55,20 @@ static hu_status create_optimizer(hu_trainer *trainer, int turn) {
     return st;
 }
 
-double hu_turn_rate(const hu_trainer *trainer, int turn) {
-    double rate = trainer->options.turn_2_rate;
-    return turn == 0 || rate == 0.0 ? 1.0 : rate;
+double hu_phase_rate(const hu_trainer *trainer, int phase) {
+    double rate = trainer->options.phase_2_rate;
+    return phase == 0 || rate == 0.0 ? 1.0 : rate;
 }
 
-hu_status hu_turns_create(hu_trainer *trainer) {
+hu_status hu_phases_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
-    trainer->turns = hu_graph_turns(trainer->graph);
-    if (trainer->turns == 1 && hu_turn_rate(trainer, 1) != 1.0)
+    trainer->phases = hu_graph_phases(trainer->graph);
+    if (trainer->phases == 1 && hu_phase_rate(trainer, 1) != 1.0)
         return hu_fail(HU_ERR_ARGUMENT,
                        "lr.turn_2: found %g with a model that has no second turn, expected 1",
-                       trainer->options.turn_2_rate);
-    for (int t = 0; t < trainer->turns; t++) {
-        hu_learner *learner = &trainer->turn[t];
+                       trainer->options.phase_2_rate);
+    for (int t = 0; t < trainer->phases; t++) {
+        hu_learner *learner = &trainer->phase[t];
         find_parameters(trainer, t);
         HU_TRY(find_masters(trainer, t));
         HU_TRY(create_optimizer(trainer, t));
@@ -79,14 +79,15 @@ done:
     return st;
 }
 
-void hu_turns_free(hu_trainer *trainer) {
-    for (int t = 0; t < trainer->turns; t++) hu_optimizer_free(trainer->turn[t].optimizer);
+void hu_phases_free(hu_trainer *trainer) {
+    for (int t = 0; t < trainer->phases; t++) hu_optimizer_free(trainer->phase[t].optimizer);
 }
 
-const char *hu_turn_section(const hu_trainer *trainer, int turn, const char *name, char *section) {
+const char *hu_phase_section(const hu_trainer *trainer, int phase, const char *name,
+                             char *section) {
     const hu_graph *graph = trainer->graph;
-    if (graph->turn_count > 0)
-        snprintf(section, HU_SECTION_BYTES, "%s.%s", graph->turn[turn].name, name);
+    if (graph->phase_count > 0)
+        snprintf(section, HU_SECTION_BYTES, "%s.%s", graph->phase[phase].name, name);
     else
         snprintf(section, HU_SECTION_BYTES, "%s", name);
     return section;

@@ -58,8 +58,8 @@ hu_status hu_streams_gather(hu_trainer *trainer) {
     hu_run_carried(trainer->run, streams->rows);
     memmove(streams->rows, streams->rows + own.first * streams->numbers,
             bytes_of(trainer, own.end - own.first));
-    return hu_team_collect(workers->team, bytes_of(trainer, most), streams->rows,
-                           streams->elsewhere);
+    return hu_process_group_collect(workers->team, bytes_of(trainer, most), streams->rows,
+                                    streams->elsewhere);
 }
 
 /* Where other processes have streams, theirs were gathered. */

@@ -127,21 +127,21 @@ done:
 
 /* ---- optimizers ---- */
 
-static bool is_of_turn(const hu_trainer *trainer, hu_value_id v, int turn) {
+static bool is_of_phase(const hu_trainer *trainer, hu_value_id v, int phase) {
     const hu_value_info *value = &trainer->graph->value[v];
-    return value->role == HU_VALUE_PARAMETER && value->turn == turn;
+    return value->role == HU_VALUE_PARAMETER && value->phase == phase;
 }
 
 /* Masters stand in the order of their values. */
-hu_status hu_state_formats_plan(const hu_trainer *trainer, int turn, hu_state_plan *plan) {
+hu_status hu_state_formats_plan(const hu_trainer *trainer, int phase, hu_state_plan *plan) {
     hu_state_tensor *tensor;
-    const hu_learner *learner = &trainer->turn[turn];
+    const hu_learner *learner = &trainer->phase[phase];
     hu_status st = HU_NEW_ARRAY(&tensor, learner->count);
     *plan = (hu_state_plan){.tensor = tensor,
                             .seed = trainer->options.run.seed,
                             .records = trainer->options.histogram_every > 0};
     for (hu_value_id v = 0; st == HU_OK && v < trainer->graph->value_count; v++) {
-        if (!is_of_turn(trainer, v, turn)) continue;
+        if (!is_of_phase(trainer, v, phase)) continue;
         hu_state_tensor *one = &tensor[plan->count++];
         one->first = trainer->weights.offset[v] - learner->offset;
         one->count = trainer->graph->value[v].elements;
@@ -160,12 +160,12 @@ static bool note(hu_edge *edge, const hu_moment_part *part, bool records) {
     return hu_edge_nonfinite(&edge->quantizer, &edge->counts);
 }
 
-bool hu_state_formats_note(hu_trainer *trainer, int turn, bool records) {
-    const hu_optimizer *optimizer = trainer->turn[turn].optimizer;
+bool hu_state_formats_note(hu_trainer *trainer, int phase, bool records) {
+    const hu_optimizer *optimizer = trainer->phase[phase].optimizer;
     bool nonfinite = false;
     uint32_t i = 0;
     for (hu_value_id v = 0; v < trainer->graph->value_count; v++) {
-        if (!is_of_turn(trainer, v, turn)) continue;
+        if (!is_of_phase(trainer, v, phase)) continue;
         for (int s = 0; s < HU_STATE_SORTS; s++)
             nonfinite |= note(&trainer->edges.state[s][v],
                               hu_optimizer_part(optimizer, (hu_state_sort)s, i), records);

@@ -16,11 +16,11 @@
 hu_status hu_state_formats_write(hu_trainer *trainer);
 
 /* The tensors of a turn in the order of its masters. Owner frees plan->tensor with hu_free. */
-hu_status hu_state_formats_plan(const hu_trainer *trainer, int turn, hu_state_plan *plan);
+hu_status hu_state_formats_plan(const hu_trainer *trainer, int phase, hu_state_plan *plan);
 
 /* Behind the update of a turn: its counts, and its exponents where the step records them, become
  * those of the edge table. True if some state is infinite or NaN now. */
-bool hu_state_formats_note(hu_trainer *trainer, int turn, bool records);
+bool hu_state_formats_note(hu_trainer *trainer, int phase, bool records);
 
 /* Name of state that the present step has left infinite or NaN, in text (HU_TENSOR_NAME_BYTES);
  * NULL: none. */

@@ -74,22 +74,22 @@ static hu_status run_workers(hu_trainer *trainer, const hu_step_batch *batch, hu
                              hu_step_report *report, bool *stopped) {
     hu_status st = HU_OK;
     const hu_metric *metric = trainer->task->metric[0];
-    hu_turn_report *turn = &report->turn[report->turns - 1];
+    hu_phase_report *phase = &report->phase[report->phases - 1];
     hu_worker_result all;
     HU_TRY(run_here(trainer, batch, pass));
     HU_TRY(hu_workers_reduce(trainer, report, &all));
     *stopped = all.stopped;
     report->zeroed += all.zeroed;
     report->wants_stop = report->wants_stop || all.wants_stop;
-    if (report->turns == 1 || all.counted_nodes < trainer->counted_nodes)
+    if (report->phases == 1 || all.counted_nodes < trainer->counted_nodes)
         trainer->counted_nodes = all.counted_nodes;
     trainer->bad_statistics = all.bad_statistics;
     trainer->plateau.drops = all.drops;
     report->lr = hu_plateau_rate(trainer, report->step);
-    turn->loss =
+    phase->loss =
         all.ended ? hu_loss_sums_total(&all.losses, trainer->graph, trainer->task) : (double)NAN;
-    report->loss = report->turns == 1 ? turn->loss : report->loss + turn->loss;
-    bool is_known = hu_node_runs(&trainer->graph->node[trainer->graph->loss[0].node], pass->turn);
+    report->loss = report->phases == 1 ? phase->loss : report->loss + phase->loss;
+    bool is_known = hu_node_runs(&trainer->graph->node[trainer->graph->loss[0].node], pass->phase);
     report->metric = metric->of_batch && is_known
                          ? metric->of_batch(all.losses.stats[0], (double)batch->units[0])
                          : (double)NAN;
@@ -168,9 +168,9 @@ static hu_status update_loss_scales(hu_trainer *trainer, const hu_step_report *r
     if (report->skipped && trainer->options.scaler.kind == HU_LOSS_SCALE_NONE)
         return hu_fail(HU_ERR_NONFINITE, "step %lld: %s; no loss scaling is on, training stops",
                        (long long)report->step, trainer->culprit);
-    for (int t = 0; t < report->turns; t++) {
+    for (int t = 0; t < report->phases; t++) {
         hu_status st =
-            hu_loss_scale_update(&trainer->turn[t].scaler, report->turn[t].skipped, report->step);
+            hu_loss_scale_update(&trainer->phase[t].scaler, report->phase[t].skipped, report->step);
         if (st != HU_OK) return hu_fail_within(st, "%s: ", trainer->culprit);
     }
     return HU_OK;
@@ -178,10 +178,10 @@ static hu_status update_loss_scales(hu_trainer *trainer, const hu_step_report *r
 
 /* What all passes of a turn have in common. scale: its loss scale. */
 static hu_pass_options pass_of(const hu_trainer *trainer, const hu_step_batch *batch,
-                               const hu_step_report *report, int turn, float scale) {
+                               const hu_step_report *report, int phase, float scale) {
     const hu_accumulators *accumulators = &trainer->options.precision.accumulators;
     hu_pass_options pass = {.training = true,
-                            .turn = hu_graph_courses(trainer->graph) > 0 ? turn + 1 : 0,
+                            .phase = hu_graph_courses(trainer->graph) > 0 ? phase + 1 : 0,
                             .step = (uint64_t)report->step,
                             .drawn = (uint64_t)(report->step * trainer->options.batch),
                             .timed = trainer->timed,
@@ -201,10 +201,10 @@ static void begin_passes(hu_trainer *trainer, const hu_step_report *report) {
     hu_edge_table_clear(&trainer->edges);
     /* Rounding the masters is the first thing that a step counts, and that a histogram records. */
     if (every > 0 && report->step % every == 0)
-        hu_record_begin(trainer->run, (uint64_t)report->step);
+        hu_exponent_record_begin(trainer->run, (uint64_t)report->step);
     if (hu_step_counts_all(trainer, report->step)) hu_scan_masters(trainer);
     hu_run_round_parameters(trainer->run, (uint64_t)report->step, true);
-    hu_record_end(trainer->run);
+    hu_exponent_record_end(trainer->run);
     hu_carried_begin_step(trainer->run);
 }
 
@@ -214,39 +214,39 @@ static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_
     int64_t every = trainer->options.histogram_every;
     /* Behind a turn that was skipped the record tells of that turn alone. */
     if (every > 0 && report->step % every == 0 && !report->skipped)
-        hu_record_go_on(trainer->run, pass->step);
+        hu_exponent_record_go_on(trainer->run, pass->step);
     hu_status st = run_workers(trainer, batch, pass, report, stopped);
-    hu_record_end(trainer->run);
+    hu_exponent_record_end(trainer->run);
     return st;
 }
 
 /* One turn of the step: its losses, with the networks as earlier turns have left them, and the
  * update of its parameters. Of graphs without turns it is the step. */
-static hu_status run_turn(hu_trainer *trainer, const hu_step_batch *batch, hu_step_report *report,
-                          bool *masters_nonfinite) {
+static hu_status run_phase(hu_trainer *trainer, const hu_step_batch *batch, hu_step_report *report,
+                           bool *masters_nonfinite) {
     hu_status st = HU_OK;
-    int t = report->turns++;
-    hu_turn_report *turn = &report->turn[t];
+    int t = report->phases++;
+    hu_phase_report *phase = &report->phase[t];
     bool stopped;
     /* The scale of this step, taken before its end changes it. */
-    turn->scale = trainer->turn[t].scaler.state.scale;
-    turn->name = trainer->graph->turn[t].name;
-    float inverse = hu_loss_scale_inverse(&trainer->turn[t].scaler);
-    hu_pass_options pass = pass_of(trainer, batch, report, t, turn->scale);
+    phase->scale = trainer->phase[t].scaler.state.scale;
+    phase->name = trainer->graph->phase[t].name;
+    float inverse = hu_loss_scale_inverse(&trainer->phase[t].scaler);
+    hu_pass_options pass = pass_of(trainer, batch, report, t, phase->scale);
     for (int earlier = 0; earlier < t; earlier++)
-        hu_run_round_turn(trainer->run, pass.step, earlier);
+        hu_run_round_phase(trainer->run, pass.step, earlier);
     HU_TRY(run_passes(trainer, batch, &pass, report, &stopped));
-    turn->lr = report->lr * hu_turn_rate(trainer, t);
+    phase->lr = report->lr * hu_phase_rate(trainer, t);
     /* One number tells whether all gradients are finite: an update must not begin with one bad. */
     double squares = stopped ? NAN : hu_gradient_squares(trainer, t, inverse);
-    turn->gradient_norm = sqrt(squares);
-    turn->skipped = !isfinite(squares);
+    phase->gradient_norm = sqrt(squares);
+    phase->skipped = !isfinite(squares);
     report->gradient_norm =
-        t == 0 ? turn->gradient_norm : hypot(report->gradient_norm, turn->gradient_norm);
+        t == 0 ? phase->gradient_norm : hypot(report->gradient_norm, phase->gradient_norm);
     /* The passes run again with the weights that failed, so before the update. */
-    if (turn->skipped && !report->skipped) hu_diagnose(trainer, batch, &pass);
-    report->skipped = report->skipped || turn->skipped;
-    if (turn->skipped) hu_workers_undo_losses(&trainer->workers);
+    if (phase->skipped && !report->skipped) hu_diagnose(trainer, batch, &pass);
+    report->skipped = report->skipped || phase->skipped;
+    if (phase->skipped) hu_workers_undo_losses(&trainer->workers);
     *masters_nonfinite |= hu_update_masters(trainer, report, t, inverse);
 done:
     return st;
@@ -258,7 +258,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_step_batch batch;
     bool masters_nonfinite = false;
     *report = (hu_step_report){.step = trainer->progress.step,
-                               .scale = trainer->turn[0].scaler.state.scale};
+                               .scale = trainer->phase[0].scaler.state.scale};
     report->culprit = trainer->culprit;
     trainer->culprit[0] = '\0';
     /* A new plan loses what lies in the arena, so that it comes before the first rounding. */
@@ -267,10 +267,10 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     HU_TRY(hu_workers_begin_step(trainer, report));
     report->lr = hu_plateau_rate(trainer, report->step);
     begin_passes(trainer, report);
-    while (report->turns < trainer->turns)
-        HU_TRY(run_turn(trainer, &batch, report, &masters_nonfinite));
+    while (report->phases < trainer->phases)
+        HU_TRY(run_phase(trainer, &batch, report, &masters_nonfinite));
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
-    hu_scale_end_step(trainer->run);
+    hu_dynamic_scale_end_step(trainer->run);
     hu_carried_end_step(trainer->run);
     trainer->streams.zeroed += report->zeroed;
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the
@@ -304,7 +304,7 @@ hu_status hu_trainer_gradients(hu_trainer *trainer, hu_worker_gradients *made) {
     hu_step_batch batch;
     const hu_workers *workers = &trainer->workers;
     hu_step_report report = {.step = trainer->progress.step,
-                             .scale = trainer->turn[0].scaler.state.scale};
+                             .scale = trainer->phase[0].scaler.state.scale};
     if (!workers->gradient || workers->here != workers->count)
         return hu_fail(HU_ERR_INTERNAL, "gradients of workers that are not all here");
     HU_TRY(hu_adapt_before(trainer, &report));

@@ -94,7 +94,7 @@ hu_status hu_tensors_create(hu_trainer *trainer) {
                                 hu_keys_value(hu_keys_at(patterns, i)), 0, 0, leave_decay_out));
     HU_TRY(match_rules(trainer, options->lr_rules, 0, set_rate));
     HU_TRY(match_rules(trainer, options->clip_rules, 0x1p-149, set_bound));
-    if (hu_optimizer_trusts(trainer->turn[0].optimizer))
+    if (hu_optimizer_trusts(trainer->phase[0].optimizer))
         HU_TRY(HU_NEW_ARRAY(&trainer->weight_squares, blocks));
 done:
     return st;
@@ -150,8 +150,8 @@ static void find_clip(hu_trainer *trainer, const hu_learner *learner) {
     }
 }
 
-void hu_tensors_find_factors(hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
+void hu_tensors_find_factors(hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
     find_clip(trainer, learner);
     if (hu_optimizer_trusts(learner->optimizer)) find_trust(trainer, learner);
 }

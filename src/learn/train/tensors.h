@@ -27,6 +27,6 @@ hu_status hu_tensors_match(hu_trainer *trainer, const hu_keys *text, const char 
  * of squares that hu_gradient_squares has left in block_squares; LARS sees the clipped one. Sums
  * are taken in double, block by block and in the order of the blocks, so that they do not depend on
  * threads. Source of rules: the big LSTM of Jozefowicz et al. clips the gradients of its LSTMs. */
-void hu_tensors_find_factors(hu_trainer *trainer, int turn);
+void hu_tensors_find_factors(hu_trainer *trainer, int phase);
 
 #endif

@@ -36,12 +36,12 @@ const hu_run *hu_trainer_run(const hu_trainer *trainer) {
 }
 
 const hu_loss_scale_state *hu_trainer_scaler(const hu_trainer *trainer) {
-    return &trainer->turn[0].scaler.state;
+    return &trainer->phase[0].scaler.state;
 }
 
 int64_t hu_trainer_skipped(const hu_trainer *trainer) {
     int64_t skipped = 0;
-    for (int t = 0; t < trainer->turns; t++) skipped += trainer->turn[t].scaler.state.skipped;
+    for (int t = 0; t < trainer->phases; t++) skipped += trainer->phase[t].scaler.state.skipped;
     return skipped;
 }
 
@@ -104,11 +104,11 @@ void hu_trainer_record_metric(hu_trainer *trainer, double value) {
 
 void hu_trainer_follow_metric(hu_trainer *trainer, double value) {
     hu_plateau_note_metric(trainer, value);
-    hu_patience_note(trainer, value);
+    hu_early_stopping_note(trainer, value);
 }
 
 bool hu_trainer_is_out_of_patience(const hu_trainer *trainer) {
-    return hu_patience_is_over(trainer);
+    return hu_early_stopping_is_over(trainer);
 }
 
 static uint64_t moment_bytes(const hu_trainer *trainer) {
@@ -116,8 +116,8 @@ static uint64_t moment_bytes(const hu_trainer *trainer) {
     const void *data;
     size_t bytes;
     uint64_t all = 0;
-    for (int t = 0; t < trainer->turns; t++)
-        for (size_t i = 0; hu_optimizer_state(trainer->turn[t].optimizer, i, &name, &data, &bytes);
+    for (int t = 0; t < trainer->phases; t++)
+        for (size_t i = 0; hu_optimizer_state(trainer->phase[t].optimizer, i, &name, &data, &bytes);
              i++)
             if (strcmp(name, "t") != 0) all += bytes;
     return all;
@@ -145,9 +145,9 @@ double hu_trainer_data_waited(const hu_trainer *trainer) {
     return hu_loader_waited(trainer->train_loader);
 }
 
-hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
-    const hu_team *team = trainer->workers.team;
-    return team ? hu_team_spent(team) : (hu_team_seconds){0};
+hu_process_group_seconds hu_trainer_team_seconds(const hu_trainer *trainer) {
+    const hu_process_group *team = trainer->workers.team;
+    return team ? hu_process_group_spent(team) : (hu_process_group_seconds){0};
 }
 
 hu_status hu_trainer_wire(const hu_trainer *trainer, hu_wire_report *report) {

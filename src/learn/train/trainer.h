@@ -127,7 +127,7 @@ void hu_trainer_watch(hu_trainer *trainer, const volatile sig_atomic_t *stop);
 double hu_trainer_data_waited(const hu_trainer *trainer);
 
 /* Where the time went that gradients took between processes; zero where one runs all workers. */
-hu_team_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
+hu_process_group_seconds hu_trainer_team_seconds(const hu_trainer *trainer);
 
 /* What travels between workers, and what was lost of it in the steps that were done. */
 typedef struct hu_wire_report {

@@ -110,13 +110,13 @@ static void add_moved(hu_trainer *trainer, const hu_learner *learner, bool is_be
 
 /* Without masters: between the update and the rounding of what it made, and behind that. The
  * working copies of the step must be as its passes read them: they are the weights before. */
-static void hu_lost_before_rounding(hu_trainer *trainer, int turn) {
-    add_moved(trainer, &trainer->turn[turn], false);
+static void hu_lost_before_rounding(hu_trainer *trainer, int phase) {
+    add_moved(trainer, &trainer->phase[phase], false);
 }
 
 /* A delayed scale that has changed moves numbers that no update did: then more than were asked. */
-static void hu_lost_after_rounding(hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
+static void hu_lost_after_rounding(hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
     add_moved(trainer, learner, true);
     /* From those that moved to those that did not. */
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
@@ -174,9 +174,9 @@ static void square_blocks(hu_trainer *trainer, int64_t b, int64_t n, float inver
     }
 }
 
-double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale) {
-    const int64_t first = trainer->turn[turn].first_block;
-    const int64_t end = first + trainer->turn[turn].blocks;
+double hu_gradient_squares(hu_trainer *trainer, int phase, float inverse_scale) {
+    const int64_t first = trainer->phase[phase].first_block;
+    const int64_t end = first + trainer->phase[phase].blocks;
     double total = 0.0;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = first; b < end; b += BESIDE)
@@ -199,17 +199,17 @@ static bool has_nonfinite(const float *x, int64_t n) {
 
 /* Every block is unscaled, clipped, applied to its masters and looked at while it is in cache. True
  * if a master is not finite any more; *state_is_bad likewise of packed state. */
-static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int turn,
+static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int phase,
                          float inverse_scale, bool *state_is_bad) {
-    const hu_learner *learner = &trainer->turn[turn];
+    const hu_learner *learner = &trainer->phase[phase];
     const int64_t first = learner->first_block, end = first + learner->blocks;
     bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
-    bool records = hu_record_has(trainer->run, (uint64_t)report->step);
+    bool records = hu_exponent_record_has(trainer->run, (uint64_t)report->step);
     int nonfinite = 0;
-    hu_optimizer_begin_step(learner->optimizer, report->turn[turn].lr);
+    hu_optimizer_begin_step(learner->optimizer, report->phase[phase].lr);
     hu_optimizer_unscale_gradients(learner->optimizer, inverse_scale);
     if (records) hu_optimizer_record(learner->optimizer);
-    hu_tensors_find_factors(trainer, turn);
+    hu_tensors_find_factors(trainer, phase);
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)                \
     reduction(|                                                                                    \
               : nonfinite)
@@ -223,19 +223,19 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int 
         nonfinite |= has_nonfinite(master, block.count);
         if (counts) hu_lost_in_block(trainer, &block, before, master);
     }
-    *state_is_bad = hu_state_formats_note(trainer, turn, records);
+    *state_is_bad = hu_state_formats_note(trainer, phase, records);
     return nonfinite != 0;
 }
 
 /* One row holds the whole parameter, so that a scale from its maximum is that of the tensor. */
-static void round_masters(hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
+static void round_masters(hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++)
         hu_run_round_master(trainer->run, trainer->name_order[p]);
 }
 
 void hu_round_masters(hu_trainer *trainer) {
-    for (int t = 0; t < trainer->turns; t++) round_masters(trainer, t);
+    for (int t = 0; t < trainer->phases; t++) round_masters(trainer, t);
 }
 
 bool hu_statistics_are_bad(const hu_trainer *trainer) {
@@ -268,22 +268,22 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
                    (long long)report->step, trainer->culprit, report->lr);
 }
 
-bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
+bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int phase,
                        float inverse_scale) {
-    const hu_learner *learner = &trainer->turn[turn];
+    const hu_learner *learner = &trainer->phase[phase];
     bool state_is_bad = false;
-    if (!report->turn[turn].skipped) {
-        hu_average_begin(trainer, turn);
-        bool nonfinite = apply_update(trainer, report, turn, inverse_scale, &state_is_bad);
+    if (!report->phase[phase].skipped) {
+        hu_weight_average_begin(trainer, phase);
+        bool nonfinite = apply_update(trainer, report, phase, inverse_scale, &state_is_bad);
         if (trainer->options.keep_masters) {
-            hu_average_add(trainer, turn);
+            hu_weight_average_add(trainer, phase);
             return nonfinite || state_is_bad;
         }
         bool counts = hu_step_counts_all(trainer, report->step);
-        if (counts) hu_lost_before_rounding(trainer, turn);
-        round_masters(trainer, turn);
-        if (counts) hu_lost_after_rounding(trainer, turn);
-        hu_average_add(trainer, turn);
+        if (counts) hu_lost_before_rounding(trainer, phase);
+        round_masters(trainer, phase);
+        if (counts) hu_lost_after_rounding(trainer, phase);
+        hu_weight_average_add(trainer, phase);
     }
     /* Rounding has changed the masters since the update looked at them, and a skipped step has not
      * looked at them at all. */
@@ -303,8 +303,8 @@ static void add_block(hu_trainer *trainer, hu_gradient_block block, float *sum, 
 }
 
 void hu_reduce_part(hu_trainer *trainer, float *sum, bool is_first) {
-    int turn = hu_run_pass(trainer->run)->turn;
-    const hu_learner *learner = &trainer->turn[turn > 0 ? turn - 1 : 0];
+    int phase = hu_run_pass(trainer->run)->phase;
+    const hu_learner *learner = &trainer->phase[phase > 0 ? phase - 1 : 0];
     const int64_t first = learner->first_block, end = first + learner->blocks;
     if (!sum) return;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)

@@ -20,12 +20,12 @@ bool hu_step_counts_all(const hu_trainer *trainer, int64_t step);
 
 /* Sum of squares of the unscaled gradient of the batch in a turn, block by block; not finite if any
  * element of the gradient is not. The sum of each block stays in block_squares. */
-double hu_gradient_squares(hu_trainer *trainer, int turn, float inverse_scale);
+double hu_gradient_squares(hu_trainer *trainer, int phase, float inverse_scale);
 
 /* Clips the gradients of a turn and lets its optimizer change the masters, unless the turn is
  * skipped. True if one of them, or packed state, is not finite
  * afterwards. inverse_scale: of the loss scale. */
-bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int turn,
+bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int phase,
                        float inverse_scale);
 
 /* Whether a running statistic of this process is not finite. */

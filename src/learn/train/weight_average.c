@@ -11,12 +11,12 @@ static void name_one(hu_trainer *trainer, uint32_t p, uint32_t rule, double numb
     trainer->average.takes_part[p] = true;
 }
 
-hu_status hu_average_create(hu_trainer *trainer) {
+hu_status hu_weight_average_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     void *block;
     const hu_train_options *options = &trainer->options;
     const hu_keys *patterns = options->average_of;
-    hu_average *average = &trainer->average;
+    hu_weight_average *average = &trainer->average;
     bool all = !patterns || hu_keys_count(patterns) == 0;
     HU_TRY(hu_require_range("optimizer.average", options->average, 0, 1, "a number >= 0 and < 1"));
     if (options->average == 0 && all) return HU_OK;
@@ -36,22 +36,22 @@ done:
     return st;
 }
 
-void hu_average_free(hu_trainer *trainer) {
+void hu_weight_average_free(hu_trainer *trainer) {
     hu_free(trainer->average.mean);
     hu_free(trainer->average.takes_part);
 }
 
 /* The masters before the first update are the first means. */
-void hu_average_begin(hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
+void hu_weight_average_begin(hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
     if (!trainer->average.mean || hu_optimizer_t(learner->optimizer) > 0) return;
     memcpy(trainer->average.mean + learner->offset, trainer->weights.block + learner->offset,
            (size_t)learner->elements * sizeof(float));
 }
 
-void hu_average_add(hu_trainer *trainer, int turn) {
-    const hu_learner *learner = &trainer->turn[turn];
-    const hu_average *average = &trainer->average;
+void hu_weight_average_add(hu_trainer *trainer, int phase) {
+    const hu_learner *learner = &trainer->phase[phase];
+    const hu_weight_average *average = &trainer->average;
     if (!average->mean) return;
     const float keep = (float)trainer->options.average;
     const float take = (float)(1.0 - trainer->options.average);
@@ -68,22 +68,22 @@ void hu_average_add(hu_trainer *trainer, int turn) {
     }
 }
 
-void hu_average_take(hu_trainer *trainer, const hu_trainer *other) {
+void hu_weight_average_take(hu_trainer *trainer, const hu_trainer *other) {
     if (!trainer->average.mean) return;
     memcpy(trainer->average.mean, other->weights.block,
            (size_t)other->weights.trained * sizeof(float));
-    for (int t = 0; other->average.mean && t < other->turns; t++)
-        if (hu_optimizer_t(other->turn[t].optimizer) > 0)
-            memcpy(trainer->average.mean + other->turn[t].offset,
-                   other->average.mean + other->turn[t].offset,
-                   (size_t)other->turn[t].elements * sizeof(float));
+    for (int t = 0; other->average.mean && t < other->phases; t++)
+        if (hu_optimizer_t(other->phase[t].optimizer) > 0)
+            memcpy(trainer->average.mean + other->phase[t].offset,
+                   other->average.mean + other->phase[t].offset,
+                   (size_t)other->phase[t].elements * sizeof(float));
 }
 
-void hu_average_exchange(hu_trainer *trainer) {
+void hu_weight_average_exchange(hu_trainer *trainer) {
     float *mean = trainer->average.mean, *w = trainer->weights.block;
     if (!mean) return;
-    for (int t = 0; t < trainer->turns; t++) {
-        const hu_learner *learner = &trainer->turn[t];
+    for (int t = 0; t < trainer->phases; t++) {
+        const hu_learner *learner = &trainer->phase[t];
         if (hu_optimizer_t(learner->optimizer) == 0) continue;
         for (int64_t i = learner->offset; i < learner->offset + learner->elements; i++) {
             float master = w[i];
@@ -97,7 +97,7 @@ static size_t bytes_of(const hu_trainer *trainer) {
     return (size_t)trainer->weights.trained * sizeof(float);
 }
 
-hu_status hu_average_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
+hu_status hu_weight_average_save(const hu_trainer *trainer, hu_checkpoint_writer *writer) {
     if (!trainer->average.mean) return HU_OK;
     return hu_checkpoint_add(writer, "average", trainer->average.mean, bytes_of(trainer));
 }
@@ -120,12 +120,12 @@ static hu_status find(const hu_trainer *trainer, const hu_checkpoint *checkpoint
     return st;
 }
 
-hu_status hu_average_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+hu_status hu_weight_average_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     const void *data;
     return find(trainer, checkpoint, &data);
 }
 
-hu_status hu_average_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
+hu_status hu_weight_average_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint) {
     const void *data;
     hu_status st = find(trainer, checkpoint, &data);
     if (st == HU_OK && trainer->average.mean)

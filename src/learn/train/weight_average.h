@@ -11,24 +11,24 @@
 
 /* Nothing is made where options.average is 0. HU_ERR_ARGUMENT: it is not below 1; HU_ERR_PARSE
  * names a pattern that matches no parameter; HU_ERR_MEMORY. */
-hu_status hu_average_create(hu_trainer *trainer);
-void hu_average_free(hu_trainer *trainer);
+hu_status hu_weight_average_create(hu_trainer *trainer);
+void hu_weight_average_free(hu_trainer *trainer);
 
 /* Before and behind the update of a turn. */
-void hu_average_begin(hu_trainer *trainer, int turn);
-void hu_average_add(hu_trainer *trainer, int turn);
+void hu_weight_average_begin(hu_trainer *trainer, int phase);
+void hu_weight_average_add(hu_trainer *trainer, int phase);
 
 /* Begins with the means of another trainer of the same parameters; with its weights if it has none.
  */
-void hu_average_take(hu_trainer *trainer, const hu_trainer *other);
+void hu_weight_average_take(hu_trainer *trainer, const hu_trainer *other);
 
 /* Puts the means in the place of the masters, and the masters in theirs; called again, it puts them
  * back. Does nothing without means, or before the first update. */
-void hu_average_exchange(hu_trainer *trainer);
+void hu_weight_average_exchange(hu_trainer *trainer);
 
 /* Section "average" of a checkpoint, of a run that has means. check changes nothing. */
-hu_status hu_average_save(const hu_trainer *trainer, hu_checkpoint_writer *writer);
-hu_status hu_average_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
-hu_status hu_average_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
+hu_status hu_weight_average_save(const hu_trainer *trainer, hu_checkpoint_writer *writer);
+hu_status hu_weight_average_check(const hu_trainer *trainer, const hu_checkpoint *checkpoint);
+hu_status hu_weight_average_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 #endif

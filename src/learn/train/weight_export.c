@@ -102,13 +102,14 @@ static bool are_alike(const char *a, const char *b) {
 static void name_item(const hu_weight_list *list, size_t index, identifier *names) {
     char *text = names[index].text;
     int length = snprintf(text, IDENTIFIER - 24, "w_%s", list->item[index].name);
-    bool is_there = true;
+    bool is_present = true;
     for (char *c = text; *c; c++)
         if (!isalnum((unsigned char)*c)) *c = '_';
-    for (size_t number = index; is_there; number += list->count) {
-        is_there = false;
-        for (size_t i = 0; i < index && !is_there; i++) is_there = are_alike(names[i].text, text);
-        if (is_there) snprintf(text + length, (size_t)(IDENTIFIER - length), "_no%zu", number);
+    for (size_t number = index; is_present; number += list->count) {
+        is_present = false;
+        for (size_t i = 0; i < index && !is_present; i++)
+            is_present = are_alike(names[i].text, text);
+        if (is_present) snprintf(text + length, (size_t)(IDENTIFIER - length), "_no%zu", number);
     }
 }
 

@@ -204,7 +204,7 @@ static bool rename_by(const renaming *rule, char *name) {
     return true;
 }
 
-bool hu_weight_name_there(const hu_weight_naming *naming, const char *name, char *text) {
+bool hu_weight_name_in_file(const hu_weight_naming *naming, const char *name, char *text) {
     char core[HU_NAME_BYTES];
     size_t length = strlen(naming->ours);
     if (strncmp(name, naming->ours, length) != 0) return false;
@@ -234,7 +234,7 @@ static void try_naming(search *s, const hu_weight_naming *naming) {
     size_t found = 0;
     for (hu_value_id v = 0; v < s->graph->value_count; v++) {
         const hu_value_info *value = &s->graph->value[v];
-        if (hu_is_in_weights(value) && hu_weight_name_there(naming, value->name, name))
+        if (hu_is_in_weights(value) && hu_weight_name_in_file(naming, value->name, name))
             found += hu_safetensors_find(s->file, name) != NULL;
     }
     bool is_chance = naming->ours[0] && SHARE * found < hu_safetensors_count(s->file);
@@ -268,12 +268,12 @@ static void add_prefix(prefixes *list, const char *prefix) {
 /* What the names of the file have in front of one of the network's, and the other way round. */
 static void find_prefixes(const search *s, const hu_weight_naming *plain, const char *name,
                           prefixes *theirs, prefixes *ours) {
-    char there[HU_NAME_BYTES], prefix[HU_NAME_BYTES];
-    if (!hu_weight_name_there(plain, name, there)) return;
+    char valid[HU_NAME_BYTES], prefix[HU_NAME_BYTES];
+    if (!hu_weight_name_in_file(plain, name, valid)) return;
     for (size_t i = 0; i < hu_safetensors_count(s->file); i++) {
         const char *found = hu_safetensors_at(s->file, i)->name;
-        if (find_prefix(found, there, prefix)) add_prefix(theirs, prefix);
-        if (find_prefix(there, found, prefix)) add_prefix(ours, prefix);
+        if (find_prefix(found, valid, prefix)) add_prefix(theirs, prefix);
+        if (find_prefix(valid, found, prefix)) add_prefix(ours, prefix);
     }
 }
 

@@ -32,7 +32,7 @@ bool hu_is_in_weights(const hu_value_info *value);
 
 /* The name that a tensor has in the file; false: it can have none there. text: room for
  * HU_NAME_BYTES. */
-bool hu_weight_name_there(const hu_weight_naming *naming, const char *name, char *text);
+bool hu_weight_name_in_file(const hu_weight_naming *naming, const char *name, char *text);
 
 /* ---- vector order ---- */
 

@@ -180,21 +180,21 @@ static void turn(const hu_weight_view *view, const float *from, float *to, bool 
         int64_t first = (view->row ? view->row[r] : r) * view->columns;
         for (int64_t k = 0; k < view->columns; k++) {
             int64_t here = first + (view->column ? view->column[k] : k);
-            int64_t there = r * view->columns + k;
+            int64_t valid = r * view->columns + k;
             if (out)
-                to[there] = from[here];
+                to[valid] = from[here];
             else
-                to[here] = from[there];
+                to[here] = from[valid];
         }
     }
 }
 
-void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *there) {
-    turn(view, here, there, true);
+void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *valid) {
+    turn(view, here, valid, true);
 }
 
-void hu_weight_turn_in(const hu_weight_view *view, const float *there, float *here) {
-    turn(view, there, here, false);
+void hu_weight_turn_in(const hu_weight_view *view, const float *valid, float *here) {
+    turn(view, valid, here, false);
 }
 
 /* ---- Rounded weights in as many bits as their formats have ---- */
@@ -363,9 +363,9 @@ hu_status hu_weight_list_create(hu_trainer *trainer, const hu_export_options *op
     HU_TRY(HU_NEW_ARRAY(&list->item, trainer->graph->value_count));
     HU_TRY(HU_NEW_ARRAY(&list->block, elements));
     HU_TRY(HU_NEW_ARRAY(&scratch, rounds(options) ? elements : 0));
-    if (options->averaged) hu_average_exchange(trainer);
+    if (options->averaged) hu_weight_average_exchange(trainer);
     st = fill_all(trainer, options, views, scratch, list);
-    if (options->averaged) hu_average_exchange(trainer);
+    if (options->averaged) hu_weight_average_exchange(trainer);
 done:
     hu_weight_views_free(views);
     hu_free(scratch);

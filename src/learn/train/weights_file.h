@@ -36,8 +36,8 @@ hu_status hu_weight_view_create(const hu_weight_views *views, hu_value_id v, hu_
 void hu_weight_view_free(hu_weight_view *view);
 
 /* From here to there, the file, and back. */
-void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *there);
-void hu_weight_turn_in(const hu_weight_view *view, const float *there, float *here);
+void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *valid);
+void hu_weight_turn_in(const hu_weight_view *view, const float *valid, float *here);
 
 /* ---- Rounded weights in as many bits as their formats have ---- */
 

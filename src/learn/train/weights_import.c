@@ -86,7 +86,7 @@ static bool has_globs(const hu_keys *globs) {
 }
 
 /* A name of the file as globs see it: also without the prefix that all of them have. */
-static bool is_listed_there(const weight_import *in, const hu_keys *globs, const char *name) {
+static bool is_listed_in_file(const weight_import *in, const hu_keys *globs, const char *name) {
     size_t length = strlen(in->naming.theirs);
     bool has_prefix = length && strncmp(name, in->naming.theirs, length) == 0;
     return is_listed(globs, name) || (has_prefix && is_listed(globs, name + length));
@@ -131,13 +131,13 @@ done:
 
 /* Where each tensor is in the file. What is skipped is looked for too: it is not unexpected. */
 static void pair(weight_import *in) {
-    char there[HU_NAME_BYTES];
+    char valid[HU_NAME_BYTES];
     hu_weight_naming_find(in->graph, in->file, &in->naming);
     for (hu_value_id v = 0; v < in->graph->value_count; v++) {
         const hu_value_info *value = &in->graph->value[v];
-        if (!hu_is_in_weights(value) || !hu_weight_name_there(&in->naming, value->name, there))
+        if (!hu_is_in_weights(value) || !hu_weight_name_in_file(&in->naming, value->name, valid))
             continue;
-        in->of[v] = hu_safetensors_find(in->file, there);
+        in->of[v] = hu_safetensors_find(in->file, valid);
         if (in->of[v]) in->used[in->of[v] - hu_safetensors_at(in->file, 0)] = true;
     }
 }
@@ -187,8 +187,8 @@ static void check_array(size_t i, weight_import *in) {
     char nearest[256];
     const char *name = in->theirs[i];
     const hu_import_options *o = in->options;
-    if (in->used[i] || is_batch_count(in, name) || is_listed_there(in, o->skip, name)) return;
-    if (has_globs(o->only) && !is_listed_there(in, o->only, name)) return;
+    if (in->used[i] || is_batch_count(in, name) || is_listed_in_file(in, o->skip, name)) return;
+    if (has_globs(o->only) && !is_listed_in_file(in, o->only, name)) return;
     nearest[0] = '\0';
     if (in->unexpected.count < SHOWN)
         hu_nearest(name, in->ours, in->ours_count, nearest, sizeof nearest);

@@ -80,10 +80,11 @@ static hu_status make_team(hu_trainer *trainer) {
     if (comm->join)
         HU_TRY(comm->join(comm->context, workers->plan, workers->gradient, &workers->team));
     else
-        HU_TRY(hu_team_emulated(workers->plan, workers->gradient, trainer->options.run.threads,
-                                &workers->team));
-    HU_TRY(comm->join ? hu_team_process_bytes(workers->plan, workers->first, &workers->team_bytes)
-                      : hu_team_emulated_bytes(workers->plan, &workers->team_bytes));
+        HU_TRY(hu_process_group_emulated(workers->plan, workers->gradient,
+                                         trainer->options.run.threads, &workers->team));
+    HU_TRY(comm->join
+               ? hu_process_group_process_bytes(workers->plan, workers->first, &workers->team_bytes)
+               : hu_process_group_emulated_bytes(workers->plan, &workers->team_bytes));
     for (int32_t l = 0; l < workers->layers; l++) {
         hu_value_id v = workers->param[l];
         trainer->edges.wire[v].quantizer = workers->plan->layer[l].exact
@@ -110,11 +111,12 @@ hu_status hu_workers_create(hu_trainer *trainer) {
     hu_round_counts_clear(&workers->lost.added);
     HU_TRY(HU_NEW_ARRAY(&workers->result, (size_t)workers->count));
     if (!travels) return HU_OK;
-    if (trainer->graph->turn_count > 0)
+    if (trainer->graph->phase_count > 0)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT,
                        "found %d workers with a model that learns in turns, '%s' and '%s', "
                        "expected none: gradients travel in steps without turns alone",
-                       workers->count, trainer->graph->turn[0].name, trainer->graph->turn[1].name));
+                       workers->count, trainer->graph->phase[0].name,
+                       trainer->graph->phase[1].name));
     if (workers->count > trainer->options.batch)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "found %d workers, expected at most the batch of %lld",
                        workers->count, (long long)trainer->options.batch));
@@ -132,7 +134,7 @@ done:
 }
 
 void hu_workers_free(hu_workers *workers) {
-    hu_team_free(workers->team);
+    hu_process_group_free(workers->team);
     hu_comm_plan_free(workers->plan);
     for (int32_t w = 0; workers->gradient && w < workers->here; w++) hu_free(workers->gradient[w]);
     hu_free(workers->gradient);
@@ -166,7 +168,7 @@ static hu_status change_format(hu_trainer *trainer, int32_t phase) {
     workers->team = NULL;
     hu_status st = make_team(trainer);
     if (st == HU_OK) hu_workers_carry_losses(&old, workers);
-    hu_team_free(old.team);
+    hu_process_group_free(old.team);
     hu_comm_plan_free(old.plan);
     return st;
 }
@@ -190,7 +192,7 @@ static void take_gradient(void *context, hu_value_id param) {
     hu_reduce_parameter(trainer, param, workers->gradient[workers->part_of],
                         workers->is_first_part);
     workers->is_ready[layer] = true;
-    hu_team_ready(workers->team, (uint64_t)trainer->progress.step, layer);
+    hu_process_group_ready(workers->team, (uint64_t)trainer->progress.step, layer);
 }
 
 void hu_workers_begin(hu_trainer *trainer, int32_t here) {
@@ -239,7 +241,7 @@ void hu_workers_note(hu_trainer *trainer, const hu_worker_result *result) {
 static void count_wire(hu_trainer *trainer) {
     hu_workers *workers = &trainer->workers;
     for (int32_t w = 0; w < workers->here; w++) {
-        const hu_comm_counts *counts = hu_team_counts(workers->team, w);
+        const hu_comm_counts *counts = hu_process_group_counts(workers->team, w);
         for (int32_t l = 0; l < workers->layers; l++) {
             hu_value_id v = workers->param[l];
             hu_round_counts_add(&trainer->edges.wire[v].counts, &counts[l].rounded);
@@ -282,20 +284,20 @@ static hu_worker_result sum_results(const hu_workers *workers) {
 /* Results and counts of all processes; those of this one become those of all. */
 static hu_status exchange(hu_trainer *trainer) {
     hu_workers *workers = &trainer->workers;
-    const size_t head = sizeof(hu_worker_result), body = hu_findings_bytes(trainer->run);
+    const size_t head = sizeof(hu_worker_result), body = hu_counters_bytes(trainer->run);
     const size_t row = head + body;
     unsigned char *own = workers->record + (size_t)workers->first * row;
     if (!workers->record) return HU_OK;
     memcpy(own, &workers->result[workers->first], head);
-    hu_findings_write(trainer->run, own + head);
-    hu_status st = hu_team_gather(workers->team, row, workers->record);
+    hu_counters_write(trainer->run, own + head);
+    hu_status st = hu_process_group_gather(workers->team, row, workers->record);
     if (st != HU_OK) return st;
     for (int32_t w = 0; w < workers->count; w++)
         memcpy(&workers->result[w], workers->record + (size_t)w * row, head);
     /* Findings stand behind each other where they are merged. */
     for (int32_t w = 0; w < workers->count; w++)
         memmove(workers->record + (size_t)w * body, workers->record + (size_t)w * row + head, body);
-    hu_findings_merge(trainer->run, workers->record, workers->count);
+    hu_counters_merge(trainer->run, workers->record, workers->count);
     return HU_OK;
 }
 
@@ -304,7 +306,7 @@ hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
     hu_status st = HU_OK;
     hu_workers *workers = &trainer->workers;
     if (workers->team) {
-        HU_TRY(hu_team_reduce(workers->team, (uint64_t)report->step));
+        HU_TRY(hu_process_group_reduce(workers->team, (uint64_t)report->step));
         count_wire(trainer);
         HU_TRY(exchange(trainer));
         hu_learn_join(trainer->run);
@@ -335,7 +337,7 @@ static void hu_workers_begin_losses(hu_workers *workers, float scale) {
     size_t elements = row_elements(workers);
     for (int32_t w = 0; w < workers->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            float *loss = hu_team_loss(workers->team, w, i);
+            float *loss = hu_process_group_loss(workers->team, w, i);
             if (!loss) continue;
             if (factor != 1.0f) rescale(loss, elements, factor);
             memcpy(workers->before[i] + (size_t)w * elements, loss, elements * sizeof *loss);
@@ -348,7 +350,7 @@ void hu_workers_undo_losses(hu_workers *workers) {
     size_t elements = row_elements(workers);
     for (int32_t w = 0; w < workers->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            float *loss = hu_team_loss(workers->team, w, i);
+            float *loss = hu_process_group_loss(workers->team, w, i);
             if (loss)
                 memcpy(loss, workers->before[i] + (size_t)w * elements, elements * sizeof *loss);
         }
@@ -359,8 +361,8 @@ static void hu_workers_carry_losses(const hu_workers *from, const hu_workers *to
     size_t bytes = row_elements(to) * sizeof(float);
     for (int32_t w = 0; w < to->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            const float *old = hu_team_loss(from->team, w, i);
-            float *loss = hu_team_loss(to->team, w, i);
+            const float *old = hu_process_group_loss(from->team, w, i);
+            float *loss = hu_process_group_loss(to->team, w, i);
             if (loss && old) memcpy(loss, old, bytes);
         }
 }

@@ -12,7 +12,7 @@
 enum { SECTION_BYTES = 64 };
 
 static bool is_kept(const hu_workers *workers, int32_t i) {
-    return workers->team && hu_team_loss(workers->team, 0, i);
+    return workers->team && hu_process_group_loss(workers->team, 0, i);
 }
 
 static size_t row_bytes(const hu_workers *workers) {
@@ -59,8 +59,9 @@ hu_status hu_trainer_gather(hu_trainer *trainer) {
     hu_workers *workers = &trainer->workers;
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i))
-            HU_TRY(hu_team_collect(workers->team, row_bytes(workers),
-                                   hu_team_loss(workers->team, 0, i), workers->elsewhere[i]));
+            HU_TRY(hu_process_group_collect(workers->team, row_bytes(workers),
+                                            hu_process_group_loss(workers->team, 0, i),
+                                            workers->elsewhere[i]));
     HU_TRY(hu_streams_gather(trainer));
 done:
     return st;
@@ -74,7 +75,7 @@ static hu_status save_rows(const hu_workers *workers, int32_t i, hu_checkpoint_w
     HU_TRY(HU_NEW_ARRAY(&row, (size_t)workers->count));
     for (int32_t w = 0; w < workers->count; w++)
         row[w] = w < workers->here
-                     ? hu_team_loss(workers->team, w, i)
+                     ? hu_process_group_loss(workers->team, w, i)
                      : workers->elsewhere[i] + (size_t)(w - 1) * (size_t)workers->plan->elements;
     snprintf(name, sizeof name, "comm.loss.%d", i);
     HU_TRY(hu_checkpoint_add_rows(writer, name, row, (size_t)workers->count, row_bytes(workers)));
@@ -151,7 +152,7 @@ static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoi
     size_t found, row = row_bytes(workers);
     hu_status st = find_rows(checkpoint, i, &data, &found);
     for (int32_t w = 0; w < workers->here && st == HU_OK; w++) {
-        float *loss = hu_team_loss(workers->team, w, i);
+        float *loss = hu_process_group_loss(workers->team, w, i);
         if (data)
             memcpy(loss, (const char *)data + (size_t)(workers->first + w) * row, row);
         else

@@ -20,7 +20,7 @@
  * follows, too. */
 enum { TEMPORARY_NAMES = 1000, ENDING_BYTES = 48, LINKS = 40, LINK_BYTES = 4096 };
 
-struct hu_replacement {
+struct hu_atomic_file {
     char *path;      /* the file behind all links */
     char *temporary; /* "": path itself is written to, or the renaming is done */
     int descriptor;
@@ -76,7 +76,7 @@ done:
 }
 
 /* Opens a file that did not exist. Permissions follow the umask because the kernel applies it. */
-static hu_status create_temporary(hu_replacement *r) {
+static hu_status create_temporary(hu_atomic_file *r) {
     void *block;
     size_t capacity = strlen(r->path) + ENDING_BYTES;
     hu_status st = hu_alloc(capacity, &block);
@@ -93,16 +93,16 @@ static hu_status create_temporary(hu_replacement *r) {
 }
 
 /* What is there decides how it is written: info is of what stands behind all links. */
-static hu_status open_target(hu_replacement *r) {
+static hu_status open_target(hu_atomic_file *r) {
     struct stat info;
     hu_status st = HU_OK;
-    bool is_there = stat(r->path, &info) == 0;
-    if (!is_there && errno != ENOENT) return hu_io_fail(r->path, "cannot open", errno);
-    if (is_there && !S_ISREG(info.st_mode))
+    bool is_present = stat(r->path, &info) == 0;
+    if (!is_present && errno != ENOENT) return hu_io_fail(r->path, "cannot open", errno);
+    if (is_present && !S_ISREG(info.st_mode))
         return hu_io_open(r->path, O_WRONLY | O_NOCTTY, &r->descriptor);
     HU_TRY(resolve(&r->path));
     HU_TRY(create_temporary(r));
-    if (is_there && fchmod(r->descriptor, info.st_mode & 0777) != 0)
+    if (is_present && fchmod(r->descriptor, info.st_mode & 0777) != 0)
         st = hu_io_fail(r->path, "cannot keep the permissions", errno);
 done:
     return st;
@@ -123,7 +123,7 @@ static long maker_of(const char *name) {
     return end == number && process > 0 ? process : 0;
 }
 
-void hu_replacement_sweep(const char *directory) {
+void hu_atomic_file_sweep(const char *directory) {
     DIR *stream = opendir(directory);
     char *path;
     if (!stream) return;
@@ -138,23 +138,23 @@ void hu_replacement_sweep(const char *directory) {
     closedir(stream);
 }
 
-hu_status hu_replacement_open(const char *path, hu_replacement **made) {
+hu_status hu_atomic_file_open(const char *path, hu_atomic_file **made) {
     hu_status st = HU_NEW(made);
     if (st != HU_OK) return st;
     (*made)->descriptor = -1;
     st = hu_strdup(path, &(*made)->path);
     if (st == HU_OK) st = open_target(*made);
     if (st == HU_OK) return HU_OK;
-    hu_replacement_drop(*made);
+    hu_atomic_file_drop(*made);
     *made = NULL;
     return st;
 }
 
-hu_status hu_replacement_write(hu_replacement *made, const void *data, size_t bytes) {
+hu_status hu_atomic_file_write(hu_atomic_file *made, const void *data, size_t bytes) {
     return hu_io_write(made->descriptor, made->path, data, bytes);
 }
 
-hu_status hu_replacement_commit(hu_replacement *r) {
+hu_status hu_atomic_file_commit(hu_atomic_file *r) {
     hu_status st = HU_OK;
     HU_TRY(hu_io_sync(r->descriptor, r->path));
     /* Some file systems report a failed write only here. The descriptor is gone either way. */
@@ -167,11 +167,11 @@ hu_status hu_replacement_commit(hu_replacement *r) {
     r->temporary[0] = '\0';
     st = hu_directory_sync_of(r->path);
 done:
-    hu_replacement_drop(r);
+    hu_atomic_file_drop(r);
     return st;
 }
 
-void hu_replacement_drop(hu_replacement *r) {
+void hu_atomic_file_drop(hu_atomic_file *r) {
     if (!r) return;
     if (r->descriptor >= 0) close(r->descriptor);
     if (r->temporary && r->temporary[0]) unlink(r->temporary);
@@ -186,12 +186,12 @@ hu_status hu_file_replace(const char *path, const void *data, size_t bytes) {
 }
 
 hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count) {
-    hu_replacement *made;
-    hu_status st = hu_replacement_open(path, &made);
+    hu_atomic_file *made;
+    hu_status st = hu_atomic_file_open(path, &made);
     if (st != HU_OK) return st;
     for (size_t i = 0; i < count && st == HU_OK; i++)
-        st = hu_replacement_write(made, parts[i].data, parts[i].bytes);
-    if (st == HU_OK) return hu_replacement_commit(made);
-    hu_replacement_drop(made);
+        st = hu_atomic_file_write(made, parts[i].data, parts[i].bytes);
+    if (st == HU_OK) return hu_atomic_file_commit(made);
+    hu_atomic_file_drop(made);
     return st;
 }

@@ -6,25 +6,25 @@
 
 #include <halfulp/status.h>
 
-typedef struct hu_replacement hu_replacement;
+typedef struct hu_atomic_file hu_atomic_file;
 
 /* Begins the new contents of the file at path (hu_file_replace says what becomes of links, devices
- * and permissions). Owner ends it with hu_replacement_commit or hu_replacement_drop; *made NULL on
+ * and permissions). Owner ends it with hu_atomic_file_commit or hu_atomic_file_drop; *made NULL on
  * failure. HU_ERR_MISSING: there is no such directory; HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_replacement_open(const char *path, hu_replacement **made);
+hu_status hu_atomic_file_open(const char *path, hu_atomic_file **made);
 
 /* The next bytes. HU_ERR_IO; it can only be dropped then. */
-hu_status hu_replacement_write(hu_replacement *made, const void *data, size_t bytes);
+hu_status hu_atomic_file_write(hu_atomic_file *made, const void *data, size_t bytes);
 
 /* Syncs what was written, renames it over the old file and syncs the directory; frees. HU_ERR_IO:
  * the old file stands (the new one, if only the directory could not be synced). */
-hu_status hu_replacement_commit(hu_replacement *made);
+hu_status hu_atomic_file_commit(hu_atomic_file *made);
 
 /* Removes the files of a directory that processes which are gone, or this one, were making when
  * they ended. What cannot be removed stays, and harms nobody. */
-void hu_replacement_sweep(const char *directory);
+void hu_atomic_file_sweep(const char *directory);
 
 /* Removes what was written, leaves the old file and frees; NULL is allowed. */
-void hu_replacement_drop(hu_replacement *made);
+void hu_atomic_file_drop(hu_atomic_file *made);
 
 #endif

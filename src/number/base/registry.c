@@ -8,8 +8,8 @@
 enum { MAX_KINDS = 32 };
 
 /* Whole names only, and exactly as the table has them. */
-hu_status hu_kind_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
-                        size_t *index) {
+hu_status hu_registry_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
+                            size_t *index) {
     const char *names[MAX_KINDS];
     char near[256];
     *index = 0;

@@ -14,8 +14,8 @@ typedef struct hu_kind {
 
 /* The index of name in kinds[count]. HU_ERR_UNKNOWN names the nearest three; what ("optimizer")
  * stands in front of the message. */
-hu_status hu_kind_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
-                        size_t *index);
+hu_status hu_registry_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
+                            size_t *index);
 
 /* HU_ERR_ARGUMENT with "key: found value, expected text" unless low <= value < high (a NaN is
  * outside). The bounds are the rule, expected says it in words. */

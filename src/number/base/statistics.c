@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-void hu_spread_add(hu_spread *spread, double x) {
+void hu_sample_stats_add(hu_sample_stats *spread, double x) {
     double before = x - spread->center;
     spread->count++;
     spread->sum += x;
@@ -11,16 +11,16 @@ void hu_spread_add(hu_spread *spread, double x) {
     spread->squares += before * (x - spread->center);
 }
 
-double hu_spread_mean(const hu_spread *spread) {
+double hu_sample_stats_mean(const hu_sample_stats *spread) {
     return spread->count > 0 ? spread->sum / (double)spread->count : (double)NAN;
 }
 
-double hu_spread_deviation(const hu_spread *spread) {
+double hu_sample_stats_deviation(const hu_sample_stats *spread) {
     return spread->count > 1 ? sqrt(spread->squares / (double)(spread->count - 1)) : (double)NAN;
 }
 
 /* The pooled variance: all squares over all degrees of freedom. */
-void hu_noise_pool(hu_noise *noise, const hu_spread *spread) {
+void hu_noise_pool(hu_noise *noise, const hu_sample_stats *spread) {
     if (spread->count < 2) return;
     double squares = noise->variance * noise->freedom + spread->squares;
     noise->freedom += (double)(spread->count - 1);
@@ -59,7 +59,7 @@ bool hu_is_far_below(double *value, size_t count, double x, double least) {
     return x < value[0] - fmax(5.0 * (value[0] - value[count / 2]), least);
 }
 
-double hu_spread_above_least(double *value, size_t count) {
+double hu_sample_stats_above_least(double *value, size_t count) {
     if (count < 2) return (double)NAN;
     qsort(value, count, sizeof *value, descending);
     double least = value[count - 1], median = (value[(count - 1) / 2] + value[count / 2]) / 2.0;

@@ -238,14 +238,14 @@ static void give(hu_lines *l, size_t bytes, bool has_end, hu_line *line) {
     l->begin += bytes;
 }
 
-hu_status hu_lines_next(hu_lines *l, hu_line *line, bool *is_there) {
+hu_status hu_lines_next(hu_lines *l, hu_line *line, bool *is_present) {
     size_t searched = 0, got = 1;
     while (got > 0) {
         size_t left = l->held - l->begin;
         /* There is no block before the first read. */
         const uint8_t *from = left > searched ? l->data + l->begin + searched : NULL;
         const uint8_t *end = from ? memchr(from, '\n', left - searched) : NULL;
-        *is_there = end != NULL;
+        *is_present = end != NULL;
         if (end) {
             give(l, searched + (size_t)(end - from) + 1, true, line);
             return HU_OK;
@@ -254,8 +254,8 @@ hu_status hu_lines_next(hu_lines *l, hu_line *line, bool *is_there) {
         hu_status st = read_more(l, &got);
         if (st != HU_OK) return st;
     }
-    *is_there = l->held > l->begin;
-    if (*is_there) give(l, l->held - l->begin, false, line);
+    *is_present = l->held > l->begin;
+    if (*is_present) give(l, l->held - l->begin, false, line);
     return HU_OK;
 }
 

@@ -82,7 +82,7 @@ typedef struct hu_line {
 hu_status hu_lines_open(const char *path, hu_lines **lines);
 
 /* The next line; *is_there false: the file has ended. HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_lines_next(hu_lines *lines, hu_line *line, bool *is_there);
+hu_status hu_lines_next(hu_lines *lines, hu_line *line, bool *is_present);
 
 /* Goes on with the line that begins at an offset. */
 void hu_lines_seek(hu_lines *lines, uint64_t offset);

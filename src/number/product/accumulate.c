@@ -233,7 +233,7 @@ static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
     if (!call->lengths) return run_outputs(facts, role, call, -1);
     for (int64_t s = 0; done && s < call->count; s++) {
         const hu_product_call one = hu_call_of_sample(&facts->geometry, call, s);
-        int64_t rows = hu_rows_there(&facts->geometry, call, one.first);
+        int64_t rows = hu_rows_valid(&facts->geometry, call, one.first);
         done = rows == 0 || run_outputs(facts, role, &one, rows);
     }
     return done;
@@ -287,10 +287,10 @@ static bool run_terms_there(const hu_product_facts *facts, const hu_product_call
     const hu_product *p = &facts->geometry;
     int64_t before = 0;
     bool done = true;
-    for (int64_t s = 0; s < call->first; s++) before += hu_rows_there(p, call, s);
+    for (int64_t s = 0; s < call->first; s++) before += hu_rows_valid(p, call, s);
     for (int64_t s = 0; done && s < call->count; s++) {
         const hu_product_call one = hu_call_of_sample(p, call, s);
-        int64_t rows = hu_rows_there(p, call, one.first);
+        int64_t rows = hu_rows_valid(p, call, one.first);
         done = (rows == 0 && before > 0) || run_terms(facts, &one, rows, before);
         before += rows;
     }

@@ -27,13 +27,13 @@ static int64_t least(int64_t a, int64_t b) {
 }
 
 /* All places, where each row sees all keys. */
-static part all_of(const hu_heads *h, hu_heads_form form, hu_heads_there there) {
-    part all = {.count = there.rows, .apart = 1};
-    all.terms = form == HU_HEADS_PAIRS ? h->depth : there.keys;
-    all.sums = form == HU_HEADS_PAIRS ? there.keys : h->depth;
+static part all_of(const hu_heads *h, hu_heads_form form, hu_heads_valid valid) {
+    part all = {.count = valid.rows, .apart = 1};
+    all.terms = form == HU_HEADS_PAIRS ? h->depth : valid.keys;
+    all.sums = form == HU_HEADS_PAIRS ? valid.keys : h->depth;
     if (form != HU_HEADS_KEYS) return all;
-    all.count = there.keys;
-    all.terms = there.rows;
+    all.count = valid.keys;
+    all.terms = valid.rows;
     return all;
 }
 
@@ -87,11 +87,11 @@ hu_status hu_heads_accumulate_scratch_bytes(const hu_heads *h, hu_heads_form for
     hu_status st = HU_OK;
     int64_t most = h->rows > h->keys ? h->rows : h->keys;
     *bytes = 0;
-    for (int64_t there = 1; st == HU_OK && there <= most; there++) {
-        hu_heads_there here = {least(there, h->rows), least(there, h->keys)};
-        if (h->is_causal) st = add_groups(h, form, there, accumulator, bytes);
+    for (int64_t valid = 1; st == HU_OK && valid <= most; valid++) {
+        hu_heads_valid here = {least(valid, h->rows), least(valid, h->keys)};
+        if (h->is_causal) st = add_groups(h, form, valid, accumulator, bytes);
         for (int64_t all = 0; st == HU_OK && !h->is_causal && all < 3; all++) {
-            hu_heads_there some = {all == 1 ? h->rows : here.rows, all == 2 ? h->keys : here.keys};
+            hu_heads_valid some = {all == 1 ? h->rows : here.rows, all == 2 ? h->keys : here.keys};
             part p = all_of(h, form, some);
             st = add_scratch(h, form, &p, accumulator, bytes);
         }
@@ -119,12 +119,12 @@ static bool run_part(const hu_heads *h, hu_heads_form form, const hu_heads_call 
 static bool pairs_of_group(const hu_heads *h, const hu_heads_call *call, int64_t first,
                            int64_t end) {
     bool counts = call->counts != NULL, done;
-    int64_t common = hu_heads_seen(h, call->there, counts ? first : end - 1);
+    int64_t common = hu_heads_seen(h, call->valid, counts ? first : end - 1);
     part all = {
         .first = first, .count = end - first, .apart = 1, .terms = h->depth, .sums = common};
     done = run_part(h, HU_HEADS_PAIRS, call, all);
     for (int64_t t = first; done && t < end; t++) {
-        int64_t seen = hu_heads_seen(h, call->there, t);
+        int64_t seen = hu_heads_seen(h, call->valid, t);
         part rest = {.first = t, .count = 1, .apart = 1, .terms = h->depth, .skip = common};
         rest.sums = seen - common;
         if (counts && rest.sums > 0) done = run_part(h, HU_HEADS_PAIRS, call, rest);
@@ -134,17 +134,17 @@ static bool pairs_of_group(const hu_heads *h, const hu_heads_call *call, int64_t
 }
 
 /* A row, or a key, that is computed alone. */
-static part alone(const hu_heads *h, hu_heads_form form, hu_heads_there there, int64_t i) {
+static part alone(const hu_heads *h, hu_heads_form form, hu_heads_valid valid, int64_t i) {
     part p = {.first = i, .count = 1, .apart = 1, .sums = h->depth};
-    p.low = form == HU_HEADS_KEYS ? least(i, there.rows) : 0;
-    p.terms = form == HU_HEADS_KEYS ? there.rows - p.low : hu_heads_seen(h, there, i);
+    p.low = form == HU_HEADS_KEYS ? least(i, valid.rows) : 0;
+    p.terms = form == HU_HEADS_KEYS ? valid.rows - p.low : hu_heads_seen(h, valid, i);
     return p;
 }
 
 /* Numbers of the pairs that row t does not see, but others in there. */
 static bool are_zero(const hu_heads *h, const hu_heads_call *call, int64_t t) {
     int bits = 0;
-    for (int64_t s = hu_heads_seen(h, call->there, t); s < call->there.keys; s++)
+    for (int64_t s = hu_heads_seen(h, call->valid, t); s < call->valid.keys; s++)
         bits |= call->first[t * h->keys + s] != 0.0f;
     return !bits;
 }
@@ -162,9 +162,9 @@ static bool are_finite(const hu_heads *h, const float *places, int64_t count) {
 static bool may_pad(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     hu_mac mac = call->accumulator->mac;
     if (call->counts || mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD) return false;
-    for (int64_t t = 0; t < call->there.rows; t++)
+    for (int64_t t = 0; t < call->valid.rows; t++)
         if (!are_zero(h, call, t)) return false;
-    int64_t count = form == HU_HEADS_ROWS ? call->there.keys : call->there.rows;
+    int64_t count = form == HU_HEADS_ROWS ? call->valid.keys : call->valid.rows;
     return are_finite(h, call->second, count);
 }
 
@@ -180,13 +180,13 @@ static bool keeps_sign(const hu_heads *h, const hu_heads_call *call, int64_t pla
 /* Rows first .. end-1, with the keys that the last one sees. */
 static bool rows_of_group(const hu_heads *h, const hu_heads_call *call, int64_t first,
                           int64_t end) {
-    part p = alone(h, HU_HEADS_ROWS, call->there, end - 1);
+    part p = alone(h, HU_HEADS_ROWS, call->valid, end - 1);
     p.first = first;
     p.count = end - first;
     bool done = run_part(h, HU_HEADS_ROWS, call, p);
     for (int64_t t = first; done && t < end - 1; t++)
         if (!keeps_sign(h, call, t))
-            done = run_part(h, HU_HEADS_ROWS, call, alone(h, HU_HEADS_ROWS, call->there, t));
+            done = run_part(h, HU_HEADS_ROWS, call, alone(h, HU_HEADS_ROWS, call->valid, t));
     return done;
 }
 
@@ -195,10 +195,10 @@ static bool rows_of_group(const hu_heads *h, const hu_heads_call *call, int64_t 
  * before. */
 static bool keys_of_group(const hu_heads *h, const hu_heads_call *call, int64_t first,
                           int64_t apart) {
-    part p = alone(h, HU_HEADS_KEYS, call->there, first);
+    part p = alone(h, HU_HEADS_KEYS, call->valid, first);
     p.apart = apart;
     p.count =
-        least(apart > 1 ? APART_GROUP : GROUP, (call->there.keys - first + apart - 1) / apart);
+        least(apart > 1 ? APART_GROUP : GROUP, (call->valid.keys - first + apart - 1) / apart);
     return run_part(h, HU_HEADS_KEYS, call, p);
 }
 
@@ -206,21 +206,21 @@ static bool run_keys(const hu_heads *h, const hu_heads_call *call) {
     const hu_accumulator *accumulator = call->accumulator;
     int64_t apart = accumulator->mac == HU_MAC_FMAC_K ? accumulator->block : 1;
     bool done = true;
-    apart = least(apart, call->there.keys);
+    apart = least(apart, call->valid.keys);
     int64_t group = (apart > 1 ? APART_GROUP : GROUP) * apart;
     for (int64_t r = 0; r < apart; r++)
-        for (int64_t s = r; done && s < call->there.keys; s += group)
+        for (int64_t s = r; done && s < call->valid.keys; s += group)
             done = keys_of_group(h, call, s, apart);
     return done;
 }
 
 static bool run_causal(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
-    int64_t places = form == HU_HEADS_KEYS ? call->there.keys : call->there.rows;
+    int64_t places = form == HU_HEADS_KEYS ? call->valid.keys : call->valid.rows;
     bool done = true, is_padded = form != HU_HEADS_PAIRS && may_pad(h, form, call);
     if (is_padded && form == HU_HEADS_KEYS) return run_keys(h, call);
     if (form != HU_HEADS_PAIRS && !is_padded) {
         for (int64_t i = 0; done && i < places; i++)
-            done = run_part(h, form, call, alone(h, form, call->there, i));
+            done = run_part(h, form, call, alone(h, form, call->valid, i));
         return done;
     }
     for (int64_t t = 0; done && t < places; t += GROUP) {
@@ -232,5 +232,5 @@ static bool run_causal(const hu_heads *h, hu_heads_form form, const hu_heads_cal
 
 bool hu_heads_accumulate_run(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     if (h->is_causal) return run_causal(h, form, call);
-    return run_part(h, form, call, all_of(h, form, call->there));
+    return run_part(h, form, call, all_of(h, form, call->valid));
 }

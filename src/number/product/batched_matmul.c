@@ -18,9 +18,9 @@ static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-int64_t hu_heads_pairs_seen(const hu_heads *h, hu_heads_there there) {
+int64_t hu_heads_pairs_seen(const hu_heads *h, hu_heads_valid valid) {
     int64_t seen = 0;
-    for (int64_t t = 0; t < there.rows; t++) seen += hu_heads_seen(h, there, t);
+    for (int64_t t = 0; t < valid.rows; t++) seen += hu_heads_seen(h, valid, t);
     return seen;
 }
 
@@ -96,31 +96,31 @@ static void sweep(const block *b, int64_t first, int64_t end, int64_t low, int64
 }
 
 /* Rows, each of which has the terms of the keys that it sees. */
-static void sweep_rows(const block *b, const hu_heads *h, hu_heads_there there) {
+static void sweep_rows(const block *b, const hu_heads *h, hu_heads_valid valid) {
     bool starts = b->first == 0;
     if (!h->is_causal) {
-        sweep(b, 0, there.rows, 0, there.keys, starts);
+        sweep(b, 0, valid.rows, 0, valid.keys, starts);
         return;
     }
-    for (int64_t t = 0; t < there.rows; t += group_places) {
-        int64_t end = least(t + group_places, there.rows), common = hu_heads_seen(h, there, t);
+    for (int64_t t = 0; t < valid.rows; t += group_places) {
+        int64_t end = least(t + group_places, valid.rows), common = hu_heads_seen(h, valid, t);
         sweep(b, t, end, 0, common, starts);
         for (int64_t i = t + 1; i < end; i++)
-            sweep(b, i, i + 1, common, hu_heads_seen(h, there, i), false);
+            sweep(b, i, i + 1, common, hu_heads_seen(h, valid, i), false);
     }
 }
 
 /* Keys, each of which has the terms of the rows that see it: key s is seen from row s on. */
-static void sweep_keys(const block *b, const hu_heads *h, hu_heads_there there) {
+static void sweep_keys(const block *b, const hu_heads *h, hu_heads_valid valid) {
     bool starts = b->first == 0;
     if (!h->is_causal) {
-        sweep(b, 0, there.keys, 0, there.rows, starts);
+        sweep(b, 0, valid.keys, 0, valid.rows, starts);
         return;
     }
-    for (int64_t s = 0; s < there.keys; s += group_places) {
-        int64_t end = least(s + group_places, there.keys), common = least(end - 1, there.rows);
+    for (int64_t s = 0; s < valid.keys; s += group_places) {
+        int64_t end = least(s + group_places, valid.keys), common = least(end - 1, valid.rows);
         for (int64_t i = s; i < end; i++) sweep(b, i, i + 1, i, common, starts);
-        sweep(b, s, end, common, there.rows, false);
+        sweep(b, s, end, common, valid.rows, false);
     }
 }
 
@@ -162,9 +162,9 @@ static void pairs_of_head(const hu_heads *h, const hu_heads_call *call) {
                .target_place = h->keys};
     /* What few rows see is not worth wide tiles. */
     int64_t blocks = h->is_causal ? 1 : least(b.kernels->blocks, blocks_of(h->keys));
-    for (int64_t s = 0; s < call->there.keys; s += blocks * WIDTH) {
+    for (int64_t s = 0; s < call->valid.keys; s += blocks * WIDTH) {
         const float *keys = call->second + s * step;
-        b.width = block_sums(s, call->there.keys, blocks);
+        b.width = block_sums(s, call->valid.keys, blocks);
         b.target = call->result + s;
         for (b.first = 0; b.first < h->depth; b.first = b.end) {
             float *panel = call->scratch;
@@ -172,11 +172,11 @@ static void pairs_of_head(const hu_heads *h, const hu_heads_call *call) {
             for (int64_t i = 0; i < b.width; i += WIDTH, panel += (b.end - b.first) * WIDTH)
                 b.kernels->turn(b.end - b.first, step, least(WIDTH, b.width - i),
                                 keys + i * step + b.first, panel);
-            sweep(&b, h->is_causal ? s : 0, call->there.rows, 0, h->depth, b.first == 0);
+            sweep(&b, h->is_causal ? s : 0, call->valid.rows, 0, h->depth, b.first == 0);
         }
     }
     for (int64_t t = 0; t < h->rows; t++) {
-        int64_t seen = hu_heads_seen(h, call->there, t);
+        int64_t seen = hu_heads_seen(h, call->valid, t);
         memset(call->result + t * h->keys + seen, 0, (size_t)(h->keys - seen) * sizeof(float));
     }
 }
@@ -184,7 +184,7 @@ static void pairs_of_head(const hu_heads *h, const hu_heads_call *call) {
 /* ROWS or KEYS: sums of a head's columns, some blocks of 16 at a time. */
 static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     bool is_rows = form == HU_HEADS_ROWS;
-    int64_t step = width_of(h), terms = is_rows ? call->there.keys : call->there.rows;
+    int64_t step = width_of(h), terms = is_rows ? call->valid.keys : call->valid.rows;
     block b = {.kernels = hu_conv_kernels_of_isa(),
                .source = call->first,
                .source_place = is_rows ? h->keys : 1,
@@ -202,9 +202,9 @@ static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads
                 pack_columns(b.end - b.first, step, least(WIDTH, b.width - i),
                              call->second + b.first * step + j + i, panel);
             if (is_rows)
-                sweep_rows(&b, h, call->there);
+                sweep_rows(&b, h, call->valid);
             else
-                sweep_keys(&b, h, call->there);
+                sweep_keys(&b, h, call->valid);
         }
     }
 }
@@ -214,10 +214,10 @@ static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads
 /* Where nothing is there, the sums of rows and keys have no terms. */
 static void clear_absent(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     int64_t places = form == HU_HEADS_ROWS ? h->rows : h->keys;
-    int64_t there = form == HU_HEADS_ROWS ? call->there.rows : call->there.keys;
-    if (call->there.rows == 0 || call->there.keys == 0) there = 0;
-    memset(call->result + there * width_of(h), 0,
-           (size_t)((places - there) * width_of(h)) * sizeof(float));
+    int64_t valid = form == HU_HEADS_ROWS ? call->valid.rows : call->valid.keys;
+    if (call->valid.rows == 0 || call->valid.keys == 0) valid = 0;
+    memset(call->result + valid * width_of(h), 0,
+           (size_t)((places - valid) * width_of(h)) * sizeof(float));
 }
 
 static bool run_head(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {

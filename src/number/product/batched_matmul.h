@@ -18,7 +18,7 @@
 #include "product/heads_call.h"
 
 /* Pairs of a row and a key that it sees, in one head. */
-int64_t hu_heads_pairs_seen(const hu_heads *h, hu_heads_there there);
+int64_t hu_heads_pairs_seen(const hu_heads *h, hu_heads_valid valid);
 
 /* Scratch of one product of the form. HU_ERR_FORMAT, HU_ERR_LIMIT as hu_gemm_scratch_bytes. */
 hu_status hu_heads_scratch_bytes(const hu_heads *h, hu_heads_form form,

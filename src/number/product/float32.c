@@ -183,7 +183,7 @@ static void run_there(const hu_dense *dense, const hu_product *product, hu_produ
         const hu_product_call one = hu_call_of_sample(product, call, s);
         int64_t all = 0;
         do {
-            rows = hu_rows_there(product, call, call->first + s++);
+            rows = hu_rows_valid(product, call, call->first + s++);
             all += rows;
         } while (s < call->count && rows == product->out_h);
         rows = all;

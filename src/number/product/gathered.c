@@ -231,9 +231,9 @@ int64_t hu_picked_absent(const hu_picked_facts *f, int64_t count, const float *o
                          const float *picks) {
     int64_t absent = 0;
     for (int64_t r = 0; r < count * f->rows; r++) {
-        bool is_there = own_id(f, own[r]) >= 0;
-        if (!is_there) absent += 1 + f->picks;
-        for (int64_t i = 0; is_there && i < f->picks; i++) absent += picks[i] == own[r];
+        bool is_present = own_id(f, own[r]) >= 0;
+        if (!is_present) absent += 1 + f->picks;
+        for (int64_t i = 0; is_present && i < f->picks; i++) absent += picks[i] == own[r];
     }
     return absent;
 }
@@ -380,7 +380,7 @@ static float own_score(const hu_picked *p, const hu_picked_call *call, int64_t r
     hu_heads_call product = {.first = call->x + r * p->facts.width,
                              .second = call->w + own * p->facts.width,
                              .result = &sum,
-                             .there = {1, 1},
+                             .valid = {1, 1},
                              .accumulator = forward_accumulator(&p->facts),
                              .counts = call->counts ? &call->counts[HU_PRODUCT_FORWARD] : NULL,
                              .scratch = behind_scores(p, call)};
@@ -412,9 +412,9 @@ static void gather_slopes(const hu_picked *p, const hu_picked_call *call) {
     float *to = call->scratch;
     const float *dy = call->dy;
     for (int64_t r = 0; r < call->count * f->rows; r++, dy += 1 + f->picks, to += f->picks) {
-        bool is_there = own_id(f, call->own[r]) >= 0;
+        bool is_present = own_id(f, call->own[r]) >= 0;
         for (int64_t i = 0; i < f->picks; i++)
-            to[i] = is_there && call->picks[i] != call->own[r] ? dy[1 + i] : 0.0f;
+            to[i] = is_present && call->picks[i] != call->own[r] ? dy[1 + i] : 0.0f;
     }
 }
 

@@ -12,9 +12,9 @@ typedef struct hu_heads {
 } hu_heads;
 
 /* How many rows and keys of a sample are there: the first ones. */
-typedef struct hu_heads_there {
+typedef struct hu_heads_valid {
     int64_t rows, keys;
-} hu_heads_there;
+} hu_heads_valid;
 
 typedef enum hu_heads_form { HU_HEADS_PAIRS, HU_HEADS_ROWS, HU_HEADS_KEYS } hu_heads_form;
 
@@ -23,16 +23,16 @@ typedef enum hu_heads_form { HU_HEADS_PAIRS, HU_HEADS_ROWS, HU_HEADS_KEYS } hu_h
 typedef struct hu_heads_call {
     const float *first, *second;
     float *result;
-    hu_heads_there there;
+    hu_heads_valid valid;
     const hu_accumulator *accumulator; /* NULL: float32 */
     hu_gemm_counts *counts;            /* of the accumulator, added to; NULL: not counted */
     void *scratch;                     /* hu_heads_scratch_bytes, 64-byte aligned */
 } hu_heads_call;
 
 /* Keys that row t sees. */
-static inline int64_t hu_heads_seen(const hu_heads *h, hu_heads_there there, int64_t t) {
-    if (t >= there.rows) return 0;
-    return h->is_causal && t + 1 < there.keys ? t + 1 : there.keys;
+static inline int64_t hu_heads_seen(const hu_heads *h, hu_heads_valid valid, int64_t t) {
+    if (t >= valid.rows) return 0;
+    return h->is_causal && t + 1 < valid.keys ? t + 1 : valid.keys;
 }
 
 #endif

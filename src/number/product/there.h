@@ -7,7 +7,7 @@
 #include "product/call.h"
 
 /* Rows of the product that sample s of the batch has, where the call has lengths. */
-static inline int64_t hu_rows_there(const hu_product *p, const hu_product_call *call, int64_t s) {
+static inline int64_t hu_rows_valid(const hu_product *p, const hu_product_call *call, int64_t s) {
     return hu_rows_of_length(call->lengths[s], call->extent) * (p->out_h / call->extent);
 }
 

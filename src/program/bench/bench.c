@@ -178,12 +178,12 @@ done:
  * opened once, at the end. */
 static hu_status check_path(const char *path) {
     struct stat facts;
-    hu_replacement *made = NULL;
+    hu_atomic_file *made = NULL;
     if (!path[0]) return hu_fail(HU_ERR_ARGUMENT, "out: found '', expected a file");
     bool exists = stat(path, &facts) == 0;
     if (exists && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) return HU_OK;
-    hu_status st = hu_replacement_open(path, &made);
-    hu_replacement_drop(made);
+    hu_status st = hu_atomic_file_open(path, &made);
+    hu_atomic_file_drop(made);
     return st;
 }
 

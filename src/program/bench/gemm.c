@@ -437,12 +437,12 @@ static void release(bench *b) {
 /* The micro-kernels of the accumulators, whose rate bounds that of products. */
 static hu_status measure_tiles(bench *b, hu_bench_tile_row *tiles, int *count) {
     hu_status st = HU_OK;
-    bool is_there;
+    bool is_present;
     *count = 0;
     for (int i = 0; i < b->list.count; i++) {
         if (b->list.items[i].semantics != HU_SEMANTICS_F32FMA) continue;
-        HU_TRY(hu_bench_tile(&b->list.items[i], b->bench->machine, &is_there, &tiles[*count]));
-        if (!is_there) continue;
+        HU_TRY(hu_bench_tile(&b->list.items[i], b->bench->machine, &is_present, &tiles[*count]));
+        if (!is_present) continue;
         hu_bench_note_spread(&b->bench->part, tiles[(*count)++].spread, 0.0);
     }
 done:

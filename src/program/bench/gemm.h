@@ -67,7 +67,7 @@ double hu_bench_instructions(const hu_accumulator *accumulator, const hu_bench_m
 /* Whether this machine has a float32 kernel of `accumulator` that keeps subnormals and proves
  * overflow away. Measures it then. HU_ERR_MEMORY. */
 hu_status hu_bench_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
-                        bool *is_there, hu_bench_tile_row *row);
+                        bool *is_present, hu_bench_tile_row *row);
 
 /* All that was measured. */
 typedef struct hu_bench_gemm_rows {

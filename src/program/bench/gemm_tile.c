@@ -80,14 +80,14 @@ static hu_gemm_kernel best_kernel(hu_mac mac) {
 }
 
 hu_status hu_bench_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
-                        bool *is_there, hu_bench_tile_row *row) {
+                        bool *is_present, hu_bench_tile_row *row) {
     tile_memory memory;
     hu_gemm_constants constants;
     hu_gemm_kernel kernel = best_kernel(accumulator->mac);
-    *is_there = kernel.run && kernel.rows * TERMS <= 2 * MOST_FLOATS &&
-                kernel.columns * TERMS <= 2 * MOST_FLOATS &&
-                kernel.rows * kernel.columns <= MOST_FLOATS;
-    if (!*is_there) return HU_OK;
+    *is_present = kernel.run && kernel.rows * TERMS <= 2 * MOST_FLOATS &&
+                  kernel.columns * TERMS <= 2 * MOST_FLOATS &&
+                  kernel.rows * kernel.columns <= MOST_FLOATS;
+    if (!*is_present) return HU_OK;
     fill(memory.a, kernel.rows * TERMS, 5);
     fill(memory.b, kernel.columns * TERMS, 3);
     memset(memory.sum, 0, sizeof memory.sum);

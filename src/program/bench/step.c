@@ -207,7 +207,7 @@ static double ratio_of(const step_contest *contest, const contestant *c) {
 static double share_of_peak(const step_contest *contest, const contestant *c) {
     const hu_graph *graph = hu_trainer_graph(c->trainer);
     double macs = 3.0 * (double)hu_graph_macs(graph) * (double)c->samples;
-    if (graph->turn_count > 0) return (double)NAN;
+    if (graph->phase_count > 0) return (double)NAN;
     return macs / (c->times.best * contest->peak);
 }
 
@@ -342,7 +342,7 @@ static hu_status open_data(hu_config *config, const char *model, hu_dataset **da
     HU_TRY(hu_recipe_apply(recipe));
     HU_TRY(hu_config_text(recipe, "run.batch", &batch));
     HU_TRY(hu_config_set(config, "run.batch", batch, "recipe"));
-    HU_TRY(hu_assumed_open(config, model, &limits, dataset));
+    HU_TRY(hu_assumed_dataset_open(config, model, &limits, dataset));
 done:
     hu_config_free(recipe);
     return st;

@@ -32,7 +32,7 @@ hu_status hu_bench_times_add(hu_bench_times *times, double seconds) {
 }
 
 double hu_bench_times_spread(hu_bench_times *times) {
-    return hu_spread_above_least(times->seconds, times->count);
+    return hu_sample_stats_above_least(times->seconds, times->count);
 }
 
 static int ascending(const void *a, const void *b) {

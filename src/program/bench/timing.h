@@ -29,8 +29,8 @@ typedef struct hu_bench_times {
 /* One turn more; what the clock cannot resolve counts as a nanosecond. HU_ERR_MEMORY. */
 hu_status hu_bench_times_add(hu_bench_times *times, double seconds);
 
-/* By how much of the best turn the median lies above it (hu_spread_above_least); NaN of fewer than
- * two turns. Turns lose their order. */
+/* By how much of the best turn the median lies above it (hu_sample_stats_above_least); NaN of fewer
+ * than two turns. Turns lose their order. */
 double hu_bench_times_spread(hu_bench_times *times);
 
 /* The turn that a quarter of the others beat: for facts of the machine, where a clock that was set

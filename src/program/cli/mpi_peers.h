@@ -3,10 +3,11 @@
 #define HU_CLI_MPI_PEERS_H
 #include "session/processes.h"
 
-/* hu_peers_open and hu_peers_close (session/processes.h), within some time: a process that is
- * missing ends this one with the exit code of a lost peer. Who leaves with a failure that the
+/* hu_processes_open and hu_processes_close (session/processes.h), within some time: a process that
+ * is missing ends this one with the exit code of a lost peer. Who leaves with a failure that the
  * others do not know of tells it first; of one that all know worker 0's process tells. */
-hu_status hu_join_peers(hu_config *config, const volatile sig_atomic_t *flag, hu_peers *peers);
-void hu_leave_peers(hu_peers *peers, hu_status status);
+hu_status hu_join_peers(hu_config *config, const volatile sig_atomic_t *flag,
+                        hu_processes *processes);
+void hu_leave_peers(hu_processes *processes, hu_status status);
 
 #endif

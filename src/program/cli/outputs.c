@@ -21,7 +21,7 @@ enum { KEYS = sizeof keys / sizeof *keys };
 /* One file that would be written. */
 typedef struct output {
     const char *key, *path;
-    bool is_there;
+    bool is_present;
     struct stat info; /* of the file, behind all links, if it is there */
     char *real;       /* its path without links; of a new one, that it would get. Owned */
 } output;
@@ -45,8 +45,8 @@ done:
 static hu_status open_output(const char *key, const char *path, output *o) {
     char *resolved;
     *o = (output){.key = key, .path = path};
-    o->is_there = stat(path, &o->info) == 0;
-    if (!o->is_there) return resolve_new(path, &o->real);
+    o->is_present = stat(path, &o->info) == 0;
+    if (!o->is_present) return resolve_new(path, &o->real);
     if (!(resolved = realpath(path, NULL))) return hu_io_fail(path, "cannot open", errno);
     hu_status st = hu_strdup(resolved, &o->real);
     free(resolved);
@@ -54,7 +54,7 @@ static hu_status open_output(const char *key, const char *path, output *o) {
 }
 
 static bool is_file(const output *o) {
-    return o->is_there && S_ISREG(o->info.st_mode);
+    return o->is_present && S_ISREG(o->info.st_mode);
 }
 
 static bool is_same(const output *o, const struct stat *other) {
@@ -104,7 +104,7 @@ static hu_status check_place(const hu_verb *verb, const output *o) {
         *slash = '\0';
         HU_TRY(is_of_runs(folder, &is_run));
         const char *name = slash + 1;
-        if (!is_run || !hu_owns_name(name)) continue;
+        if (!is_run || !hu_run_folder_owns(name)) continue;
         if (depth == 0 && is_own_product(verb, name)) continue;
         HU_TRY(refuse(o, "a file of the run", folder));
     }
@@ -135,7 +135,7 @@ static hu_status find_below(const output *o, const char *folder, bool only_owned
     char *const roots[] = {root, NULL};
     FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     for (FTSENT *entry; walk && !*is_found && (entry = fts_read(walk));) {
-        bool is_out = only_owned && entry->fts_level == 1 && !hu_owns_name(entry->fts_name);
+        bool is_out = only_owned && entry->fts_level == 1 && !hu_run_folder_owns(entry->fts_name);
         if (is_out && entry->fts_info == FTS_D) fts_set(walk, entry, FTS_SKIP);
         if (entry->fts_info == FTS_F && !is_out) *is_found = is_same(o, entry->fts_statp);
     }
@@ -262,7 +262,7 @@ static hu_status check_folder(const hu_config *config, int argc, char **argv, co
     char *const roots[] = {root, NULL};
     FTS *walk = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
     for (FTSENT *entry; walk && st == HU_OK && (entry = fts_read(walk));) {
-        bool is_own = entry->fts_level == 1 && hu_owns_name(entry->fts_name);
+        bool is_own = entry->fts_level == 1 && hu_run_folder_owns(entry->fts_name);
         if (entry->fts_level >= 1 && entry->fts_info == FTS_D) fts_set(walk, entry, FTS_SKIP);
         if (!is_own || entry->fts_info != FTS_F) continue;
         output o;

@@ -58,7 +58,7 @@ static void print_step(void *context, const hu_step_news *news) {
     fprintf(stderr, "\r\033[Kstep %lld/%lld  epoch %.1f/%.4g  loss %s", (long long)done,
             (long long)news->steps, (double)done / per_epoch, (double)news->steps / per_epoch,
             hu_fixed_text(report->loss, 4, loss));
-    fputs(hu_listener_turns(report, words), stderr);
+    fputs(hu_listener_phases(report, words), stderr);
     if (!isnan(report->metric))
         fprintf(stderr, "  %s %.1f%s", hu_metric_words(news->metric, words),
                 news->metric->factor * report->metric, news->metric->unit);

@@ -22,7 +22,7 @@ static hu_status run_assign(hu_config *config, int *exit_code) {
     HU_TRY(hu_assign_read(&assign, &hu_progress_messages));
     HU_TRY(hu_interrupt_install(&assign.jobs.interrupted));
     hu_interrupt_mark_children();
-    HU_TRY(hu_folder_lock(assign.directory, "searching", &lock));
+    HU_TRY(hu_run_folder_lock(assign.directory, "searching", &lock));
     HU_TRY(hu_assign_search(&assign, &choice));
     HU_TRY(hu_assign_report(&assign, &choice, &object, &text));
     if (hu_config_flag(config, "json", NULL))

@@ -13,10 +13,10 @@
 #include "session/comm_study.h"
 
 /* Every process has the result; that of worker 0 tells it. */
-static hu_status tell(const hu_config *config, const hu_comm_study *study) {
+static hu_status tell(const hu_config *config, const hu_gradient_study *study) {
     hu_status st = HU_OK;
     const char *path;
-    hu_study_tell_skipped(study, &hu_progress_messages);
+    hu_comm_study_tell_skipped(study, &hu_progress_messages);
     HU_TRY(hu_config_text(config, "out.file", &path));
     if (strcmp(path, "auto") != 0) HU_TRY(hu_reductions_page(study, path));
     st = hu_config_flag(config, "json", NULL) ? hu_json_print(hu_reductions_json(study))
@@ -36,28 +36,29 @@ static hu_status check_ending(const hu_config *config) {
 
 static hu_status run_comm(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
-    hu_study opened = {0};
-    hu_comm_study *study = &opened.study;
-    hu_peers peers = {0};
+    hu_comm_study opened = {0};
+    hu_gradient_study *study = &opened.study;
+    hu_processes processes = {0};
     const volatile sig_atomic_t *flag;
     (void)exit_code;
     HU_TRY(check_ending(config));
     HU_TRY(hu_interrupt_install(&flag));
-    HU_TRY(hu_join_peers(config, flag, &peers));
-    st = hu_study_open(config, hu_peers_lead(&peers) ? &hu_progress_messages : NULL, flag, &opened);
+    HU_TRY(hu_join_peers(config, flag, &processes));
+    st = hu_comm_study_open(config, hu_processes_lead(&processes) ? &hu_progress_messages : NULL,
+                            flag, &opened);
     if (st == HU_OK) st = hu_threads_read(config, &study->threads);
-    HU_TRY(hu_peers_agree(&peers, st));
-    HU_TRY(hu_peers_compare(&peers, config, NULL, NULL));
-    if (peers.transport) {
-        study->join = hu_peers_team;
-        study->context = &peers;
-        study->first = peers.transport->rank;
+    HU_TRY(hu_processes_agree(&processes, st));
+    HU_TRY(hu_processes_compare(&processes, config, NULL, NULL));
+    if (processes.transport) {
+        study->join = hu_processes_team;
+        study->context = &processes;
+        study->first = processes.transport->rank;
     }
-    HU_TRY(hu_comm_study_run(study));
-    if (hu_peers_lead(&peers)) HU_TRY(tell(config, study));
+    HU_TRY(hu_gradient_study_run(study));
+    if (hu_processes_lead(&processes)) HU_TRY(tell(config, study));
 done:
-    hu_leave_peers(&peers, st);
-    hu_study_close(&opened);
+    hu_leave_peers(&processes, st);
+    hu_comm_study_close(&opened);
     return st;
 }
 

@@ -173,9 +173,9 @@ static void check_data(checkup *up) {
                        "or use data=glyphs");
     if (!hu_config_given(up->config, "data")) return;
     if (hu_config_text(up->config, "data", &name) != HU_OK) return;
-    bool is_there = hu_dataset_available(name);
-    note(up, is_there ? IS_OK : IS_FAIL, "data", "%.200s %s", name,
-         is_there ? "is there" : "is not available");
+    bool is_present = hu_dataset_available(name);
+    note(up, is_present ? IS_OK : IS_FAIL, "data", "%.200s %s", name,
+         is_present ? "is there" : "is not available");
 }
 
 /* Writes, reads back and removes a small file where runs would go. */

@@ -28,9 +28,9 @@ static hu_status print(const json_t *runs, const json_t *groups, const char *fol
     bool has_runs = json_array_size(runs) > 0, has_groups = json_array_size(groups) > 0;
     if (!has_runs && !has_groups)
         printf("no run directly below %s; `halfulp list FOLDER` lists those of another\n", folder);
-    hu_status st = print_one(runs, hu_listing_table);
+    hu_status st = print_one(runs, hu_run_list_table);
     if (has_runs && has_groups) putchar('\n');
-    return st == HU_OK ? print_one(groups, hu_listing_groups_table) : st;
+    return st == HU_OK ? print_one(groups, hu_run_list_groups_table) : st;
 }
 
 static hu_status run_list(hu_config *config, int *exit_code) {
@@ -46,8 +46,8 @@ static hu_status run_list(hu_config *config, int *exit_code) {
                            "%s: no such folder, expected one that runs are in; `halfulp help %s` "
                            "lists %s",
                            folder, folder, folder));
-    HU_TRY(hu_listing_read(folder, &runs));
-    HU_TRY(hu_listing_groups(folder, &groups));
+    HU_TRY(hu_run_list_read(folder, &runs));
+    HU_TRY(hu_run_list_groups(folder, &groups));
     if (hu_config_flag(config, "json", NULL))
         st = hu_json_print(
             json_pack("{s:s, s:O, s:O}", "folder", folder, "runs", runs, "groups", groups));

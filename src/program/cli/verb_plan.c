@@ -59,7 +59,7 @@ static const hu_dataset *dataset_of(const planning *plan) {
 
 /* What was assumed of it, in words; NULL: nothing. */
 static const char *assumed_words(const planning *plan, char text[HU_ASSUMED_TEXT_BYTES]) {
-    return plan->opened ? NULL : hu_assumed_text(plan->config, plan->options.model, text);
+    return plan->opened ? NULL : hu_assumed_dataset_text(plan->config, plan->options.model, text);
 }
 
 /* Every option as a training would have it. Without data= the recipe decides the batch, for which
@@ -74,12 +74,13 @@ static hu_status resolve(planning *plan) {
         HU_TRY(hu_session_dataset(config, &hu_progress_messages, &plan->opened));
         return hu_options_train(config, plan->opened, &plan->precision, &plan->options);
     }
-    HU_TRY(hu_assumed_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
+    HU_TRY(
+        hu_assumed_dataset_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
     HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
     batch = plan->options.batch;
     if (plan->assumed.streams > 0) plan->assumed.streams = batch;
     if (plan->precision.bits.schedule) return HU_OK; /* its epochs may end with a short batch */
-    HU_TRY(hu_assumed_read(config, model, batch, &plan->assumed));
+    HU_TRY(hu_assumed_dataset_read(config, model, batch, &plan->assumed));
 done:
     return st;
 }

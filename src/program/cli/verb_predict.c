@@ -62,18 +62,19 @@ static hu_status hu_predict_text(hu_config *config) {
     char where[4096], *text = NULL, *told = NULL;
     const char *given, *directory = hu_config_subject(config, 0);
     size_t bytes = 0;
-    hu_prompted made = {0};
+    hu_completions made = {0};
     HU_TRY(hu_config_text(config, "predict.text", &given));
     HU_TRY(read_text(given, where, &text, &bytes));
-    HU_TRY(hu_prompted_make(config, directory, &hu_progress_messages, where, text, bytes, &made));
+    HU_TRY(
+        hu_completions_make(config, directory, &hu_progress_messages, where, text, bytes, &made));
     if (hu_config_flag(config, "json", NULL)) {
-        st = hu_json_print(hu_prompted_json(&made));
+        st = hu_json_print(hu_completions_json(&made));
     } else {
-        HU_TRY(hu_prompted_text(&made, &told));
+        HU_TRY(hu_completions_text(&made, &told));
         puts(told);
     }
 done:
-    hu_prompted_free(&made);
+    hu_completions_free(&made);
     hu_free(text);
     hu_free(told);
     return st;
@@ -92,7 +93,7 @@ static const char *const used[] = {
 /* What the model says of the first samples. */
 typedef struct answers {
     int64_t count;
-    hu_said said;
+    hu_predictions predictions;
     const char *file;     /* where it goes, NULL: to stdout */
     int form;             /* of the file: 0 CSV, 1 JSON */
     const char *pictures; /* a sheet of the samples, "": none */
@@ -120,17 +121,17 @@ done:
 }
 
 /* predict.top; auto: five classes of files that are named, else one. */
-static hu_status choose_top(hu_config *config, hu_said *said) {
+static hu_status choose_top(hu_config *config, hu_predictions *predictions) {
     hu_status st =
         hu_config_set(config, "predict.top", hu_config_subjects(config) > 1 ? "5" : "1", "default");
-    return st == HU_OK ? hu_config_i64(config, "predict.top", &said->top) : st;
+    return st == HU_OK ? hu_config_i64(config, "predict.top", &predictions->top) : st;
 }
 
 /* Samples of a verdict; for tasks that know right and wrong. */
 static int64_t count_judged_as(const answers *made, hu_judgement judgement) {
     int64_t count = 0;
     for (int64_t i = 0; i < made->count; i++)
-        count += hu_said_judgement(&made->said, i) == judgement;
+        count += hu_predictions_judgement(&made->predictions, i) == judgement;
     return count;
 }
 
@@ -144,13 +145,13 @@ static int64_t count_judged(const answers *made) {
 static json_t *answers_json(const hu_saved_run *run, const answers *made, const char *data,
                             const char *weights) {
     json_t *object = json_pack("{s:s, s:I, s:s, s:s, s:s, s:I}", "run", run->directory, "step",
-                               (json_int_t)run->step, "task", made->said.task->name, "data", data,
-                               "weights", weights, "samples", (json_int_t)made->count);
-    if (object && made->said.task->judge) {
-        int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
+                               (json_int_t)run->step, "task", made->predictions.task->name, "data",
+                               data, "weights", weights, "samples", (json_int_t)made->count);
+    if (object && made->predictions.task->judge) {
+        int64_t right = count_judged_as(made, HU_RIGHT), evaluation = count_judged(made);
         json_object_set_new(object, "correct", json_integer((json_int_t)right));
-        json_object_set_new(object, "labelled", json_integer((json_int_t)judged));
-        json_object_set_new(object, "accuracy", hu_json_number((double)right / (double)judged));
+        json_object_set_new(object, "labelled", json_integer((json_int_t)evaluation));
+        json_object_set_new(object, "accuracy", hu_json_number((double)right / (double)evaluation));
     }
     if (object && run->files.count > 0)
         json_object_set_new(object, "left_out", json_integer((json_int_t)run->files.left_out));
@@ -163,7 +164,7 @@ static json_t *answers_json(const hu_saved_run *run, const answers *made, const 
 static json_t *whole_json(const hu_saved_run *run, const answers *made, const char *data,
                           const char *weights) {
     json_t *object = answers_json(run, made, data, weights);
-    if (object) json_object_set_new(object, "predictions", hu_said_json(&made->said));
+    if (object) json_object_set_new(object, "predictions", hu_predictions_json(&made->predictions));
     return object;
 }
 
@@ -177,16 +178,16 @@ static hu_status write_json(const hu_saved_run *run, const answers *made, const 
 }
 
 /* The object that tells of a file instead. */
-static json_t *told_json(const hu_saved_run *run, const answers *made, const char *data,
-                         const char *weights) {
+static json_t *report_json(const hu_saved_run *run, const answers *made, const char *data,
+                           const char *weights) {
     json_t *object = answers_json(run, made, data, weights);
     if (object) json_object_set_new(object, "file", json_string(made->file));
     return object;
 }
 
 /* What stands in the column "text" of next tokens, which is no text that the model wrote. */
-static void tell_texts(const hu_said *said) {
-    if (said->task == &hu_task_language)
+static void tell_texts(const hu_predictions *predictions) {
+    if (predictions->task == &hu_task_language)
         puts("text: for each place the likeliest next token, told the true ones before it; "
              "text=\"...\" lets the model go on by itself");
 }
@@ -202,29 +203,29 @@ static hu_status report(const hu_config *config, const hu_saved_run *run, const 
     if (made->file) {
         rows = made->count;
         HU_TRY(made->form == 1 ? write_json(run, made, data, weights)
-                               : hu_said_write(&made->said, made->file, &rows));
+                               : hu_predictions_write(&made->predictions, made->file, &rows));
         fprintf(stderr, "wrote %lld rows to %s\n", (long long)rows, made->file);
     }
     if (hu_config_flag(config, "json", NULL))
-        return hu_json_print(made->file ? told_json(run, made, data, weights)
+        return hu_json_print(made->file ? report_json(run, made, data, weights)
                                         : whole_json(run, made, data, weights));
     if (!made->file) {
-        HU_TRY(hu_said_text(&made->said, &text));
+        HU_TRY(hu_predictions_text(&made->predictions, &text));
         printf("%s\n", text);
         hu_free(text);
     }
-    int64_t right = count_judged_as(made, HU_RIGHT), judged = count_judged(made);
-    if (judged == 0) {
+    int64_t right = count_judged_as(made, HU_RIGHT), evaluation = count_judged(made);
+    if (evaluation == 0) {
         printf("step %lld: %lld test sample%s of %s, task %s  (%s weights)\n", (long long)run->step,
-               (long long)made->count, made->count == 1 ? "" : "s", data, made->said.task->name,
-               weights);
-        if (!made->file) tell_texts(&made->said);
+               (long long)made->count, made->count == 1 ? "" : "s", data,
+               made->predictions.task->name, weights);
+        if (!made->file) tell_texts(&made->predictions);
         return HU_OK;
     }
     printf("step %lld: %lld of %lld%s test samples of %s correct, accuracy %.2f %%  (%s weights)\n",
-           (long long)run->step, (long long)right, (long long)judged,
-           judged < made->count ? " labelled" : "", data, 100.0 * (double)right / (double)judged,
-           weights);
+           (long long)run->step, (long long)right, (long long)evaluation,
+           evaluation < made->count ? " labelled" : "", data,
+           100.0 * (double)right / (double)evaluation, weights);
 done:
     return st;
 }
@@ -235,8 +236,8 @@ static void write_answers(const hu_config *config, const hu_saved_run *run, int6
     char folder[HU_ANSWERS_FOLDER_BYTES];
     const char *data = NULL;
     if (run->has_other_data) hu_config_text(config, "data.name", &data);
-    if (hu_answers_write(run->trainer, run->dataset, run->directory,
-                         hu_answers_folder(data, folder), count, &sheets) != HU_OK)
+    if (hu_sample_images_write(run->trainer, run->dataset, run->directory,
+                               hu_sample_images_folder(data, folder), count, &sheets) != HU_OK)
         fprintf(stderr, "note: no pictures of test samples: %s\n", hu_last_error());
     else if (sheets > 0)
         fprintf(stderr, "wrote %lld pictures to %s/%s\n", (long long)sheets, run->directory,
@@ -285,15 +286,15 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     made.pictures = "";
     if (hu_config_asked(config, "out.pictures"))
         HU_TRY(hu_config_text(config, "out.pictures", &made.pictures));
-    HU_TRY(hu_said_make(run.trainer, run.dataset, made.count, &made.said));
-    HU_TRY(choose_top(config, &made.said));
+    HU_TRY(hu_predictions_make(run.trainer, run.dataset, made.count, &made.predictions));
+    HU_TRY(choose_top(config, &made.predictions));
     if (made.pictures[0])
         HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
     write_answers(config, &run, made.count);
     HU_TRY(report(config, &run, &made));
     if (run.files.unread > 0) *exit_code = hu_status_exit_code(HU_ERR_CORRUPT);
 done:
-    hu_said_free(&made.said);
+    hu_predictions_free(&made.predictions);
     hu_saved_run_close(&run);
     return st;
 }

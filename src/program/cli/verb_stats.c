@@ -20,7 +20,7 @@ static const char *const part_names[] = {"input", "weight", "gradient"};
 
 /* A run that was read, and what its numbers needed. */
 typedef struct statistics {
-    hu_opened_run run;
+    hu_run_record run;
     hu_range_table tables[HU_CANDIDATES_MOST + 1]; /* of the run itself, then of the candidates */
     hu_pooled pooled[HU_POOLS];
     hu_format fp16;
@@ -38,7 +38,7 @@ static hu_status open_run(const hu_config *config, statistics *s) {
     const char *formats;
     hu_largest largest[HU_LARGEST_KINDS];
     HU_TRY(hu_config_text(config, "bench.format", &formats));
-    HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
+    HU_TRY(hu_run_record_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
                               &s->run));
     HU_TRY(hu_format_parse("fp16", &s->fp16));
     for (int t = 0; t <= s->run.candidates.count; t++)
@@ -54,14 +54,14 @@ done:
 /* Tables that were never made are empty, so this serves a failed opening too. */
 static void close_run(statistics *s) {
     for (int t = 0; t <= s->run.candidates.count; t++) hu_range_free(&s->tables[t]);
-    hu_opened_run_close(&s->run);
+    hu_run_record_close(&s->run);
 }
 
 /* ---- JSON ---- */
 
 /* Shares of one tensor in its worst step; null where it was not counted. */
 static json_t *share_json(const hu_range_share *share, const char *tensor) {
-    if (!share->is_there) return json_null();
+    if (!share->is_present) return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I}", "tensor", tensor, "subnormal",
                      hu_json_number(share->subnormal), "underflow",
                      hu_json_number(share->underflow), "overflow", hu_json_number(share->overflow),
@@ -85,7 +85,7 @@ static json_t *most_json(const hu_range_table *table, hu_range_part part) {
     uint32_t layer;
     hu_range_part where;
     hu_range_share most = hu_range_most(table, part, &layer, &where);
-    return share_json(&most, most.is_there ? table->layer[layer].tensor[where] : "");
+    return share_json(&most, most.is_present ? table->layer[layer].tensor[where] : "");
 }
 
 /* One way of counting: every layer, and the largest of all. */
@@ -158,8 +158,8 @@ static json_t *to_json(const statistics *s) {
 
 /* Subnormal share, "-" where the tensor was not rounded or not counted. */
 static hu_status share_cell(hu_table *table, const hu_range_share *share) {
-    return share->is_there ? hu_table_cell(table, "%.4f", share->subnormal)
-                           : hu_table_cell(table, "-");
+    return share->is_present ? hu_table_cell(table, "%.4f", share->subnormal)
+                             : hu_table_cell(table, "-");
 }
 
 /* Largest subnormal share of each layer: three columns for each way of counting. */

@@ -28,11 +28,12 @@ static void print_result(const hu_session *session, const hu_session_result *res
     const char *weights = "";
     char scaling[HU_SCALING_BYTES];
     char rate[HU_METRIC_TEXT_BYTES], best[HU_METRIC_TEXT_BYTES];
-    char judged[HU_JUDGED_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
+    char evaluation[HU_EVALUATION_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
-    int64_t held = session->judged == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
+    int64_t held =
+        session->evaluation == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
     const hu_result_metric *followed = held > 0 ? &result->validation : &result->test;
-    printf("%s", hu_judged_text(&result->test, &result->validation, held, judged));
+    printf("%s", hu_evaluation_text(&result->test, &result->validation, held, evaluation));
     if (followed->best != followed->last && !isnan(followed->best))
         printf(", best %s", hu_metric_text(followed->metric, followed->best, best));
     printf(" (%s weights)", weights);
@@ -44,7 +45,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     printf("  %lld steps, %lld skipped, loss scaling %s\n",
            (long long)hu_trainer_progress(session->trainer)->step,
            (long long)hu_trainer_skipped(session->trainer),
-           hu_scaling_words(session->config, session->trainer, scaling));
+           hu_loss_scaling_words(session->config, session->trainer, scaling));
     if (result->is_early)
         printf("stopped early: the metric got no better (stop.patience), %lld steps were left\n",
                (long long)(session->steps - hu_trainer_progress(session->trainer)->step));
@@ -58,18 +59,18 @@ static void print_result(const hu_session *session, const hu_session_result *res
 /* What died by why's analysis in a run that told nothing of its own accord: saturation, updates,
  * an evaluation. A folder that cannot be explained tells nothing. */
 static bool tell_death(const char *folder) {
-    hu_explaining x = {0};
+    hu_diagnosis x = {0};
     char name[HU_TENSOR_NAME_BYTES];
-    hu_status st = hu_opened_run_read(folder, "fp16", &x.run);
+    hu_status st = hu_run_record_read(folder, "fp16", &x.run);
     if (st == HU_OK) st = hu_why_create(&x.run, &x.why);
-    const hu_death *death = &x.why.death;
+    const hu_failure *death = &x.why.death;
     bool has_died = st == HU_OK && x.why.verdict != HU_VERDICT_FINE && death->place != HU_NONE;
     if (has_died)
         fprintf(stderr, "note: %s: %s, from step %lld on; `halfulp why %s`\n",
-                hu_fact_death_name(&x, death, name), hu_death_kind_name(death->kind),
+                hu_fact_failure_name(&x, death, name), hu_failure_kind_name(death->kind),
                 (long long)death->step, folder);
     hu_why_free(&x.why);
-    hu_opened_run_close(&x.run);
+    hu_run_record_close(&x.run);
     return has_died;
 }
 
@@ -83,7 +84,7 @@ static const char *find_next(const hu_session *session, const hu_session_result 
  * last. */
 static bool prefers_best(const hu_session *session, const hu_session_result *result,
                          const char *next) {
-    bool is_test = session->judged == HU_HALF_TEST;
+    bool is_test = session->evaluation == HU_HALF_TEST;
     const hu_result_metric *followed = is_test ? &result->test : &result->validation;
     char *path = NULL;
     if (strcmp(next, "predict") != 0 || isnan(followed->best) || followed->best == followed->last)
@@ -140,18 +141,19 @@ typedef struct opened {
 } opened;
 
 /* Data, trainer and folder. What fails in one process fails in all, which meet here. */
-static hu_status open_all(hu_config *config, opened *o, hu_peers *peers) {
+static hu_status open_all(hu_config *config, opened *o, hu_processes *processes) {
     hu_status st = HU_OK;
-    const hu_listener *listener = hu_peers_lead(peers) ? &o->heard : NULL;
+    const hu_listener *listener = hu_processes_lead(processes) ? &o->heard : NULL;
     HU_TRY(hu_progress_listener(config, &o->heard));
     /* What would fail when all is read fails now. */
-    if (o->resume && hu_peers_lead(peers)) HU_TRY(hu_run_folder_check_writable(o->directory));
+    if (o->resume && hu_processes_lead(processes))
+        HU_TRY(hu_run_folder_check_writable(o->directory));
     HU_TRY(o->resume ? hu_saved_run_data(config, o->directory, listener, &o->dataset)
                      : hu_session_dataset(config, listener, &o->dataset));
-    HU_TRY(hu_session_open(config, o->dataset, NULL, o->directory, o->resume, listener, peers,
+    HU_TRY(hu_session_open(config, o->dataset, NULL, o->directory, o->resume, listener, processes,
                            &o->session));
 done:
-    return hu_peers_agree(peers, st);
+    return hu_processes_agree(processes, st);
 }
 
 /* train and resume: open, run, write the result, draw the page. */
@@ -160,23 +162,23 @@ static hu_status run_session(hu_config *config, const char *directory, bool resu
     opened o = {.directory = directory, .resume = resume};
     hu_session *session = &o.session;
     hu_session_result result;
-    hu_peers peers = {0};
+    hu_processes processes = {0};
     const volatile sig_atomic_t *flag;
     HU_TRY(hu_interrupt_install(&flag));
-    HU_TRY(hu_join_peers(config, flag, &peers));
-    HU_TRY(open_all(config, &o, &peers));
-    HU_TRY(hu_peers_compare(&peers, config, session->trainer, session->data.fingerprint));
+    HU_TRY(hu_join_peers(config, flag, &processes));
+    HU_TRY(open_all(config, &o, &processes));
+    HU_TRY(hu_processes_compare(&processes, config, session->trainer, session->data.fingerprint));
     session->interrupted = flag;
     st = hu_session_run(session, &result);
     /* Both are found in all processes in the same step. */
-    peers.is_agreed |= st == HU_ERR_INTERRUPTED || (st == HU_OK && result.has_diverged);
+    processes.is_agreed |= st == HU_ERR_INTERRUPTED || (st == HU_OK && result.has_diverged);
     /* The open line of progress ends before anything else is printed, failures too. */
     hu_progress_end();
     HU_TRY(st);
     HU_TRY(finish(session, &result, hu_config_flag(config, "json", NULL)));
 done:
     hu_session_close(session);
-    hu_leave_peers(&peers, st);
+    hu_leave_peers(&processes, st);
     hu_dataset_close(o.dataset);
     return st;
 }
@@ -216,21 +218,21 @@ static hu_status run_resume(hu_config *config, int *exit_code) {
 static hu_status run_eval(hu_config *config, int *exit_code) {
     hu_status st;
     hu_saved_run run = {0};
-    hu_judged made = {.part = ""};
+    hu_evaluation made = {.part = ""};
     char *text = NULL;
     (void)exit_code;
     HU_TRY(hu_saved_run_open(config, hu_config_subject(config, 0), &hu_progress_messages, &run));
-    HU_TRY(hu_judged_run(config, &hu_progress_messages, &run, &made));
-    HU_TRY(hu_judged_write(config, &hu_progress_messages, &run, &made));
+    HU_TRY(hu_evaluation_run(config, &hu_progress_messages, &run, &made));
+    HU_TRY(hu_evaluation_write(config, &hu_progress_messages, &run, &made));
     if (hu_config_flag(config, "json", NULL)) {
-        st = hu_json_print(hu_judged_json(&run, &made));
+        st = hu_json_print(hu_evaluation_json(&run, &made));
     } else {
-        HU_TRY(hu_judged_print(&run, &made, &text));
+        HU_TRY(hu_evaluation_print(&run, &made, &text));
         printf("%s", text);
     }
 done:
     hu_free(text);
-    hu_judged_free(&made);
+    hu_evaluation_free(&made);
     hu_saved_run_close(&run);
     return st;
 }

@@ -83,7 +83,7 @@ static hu_status run_watch(hu_config *config, int *exit_code) {
     HU_TRY(hu_follow_open(folder, &follow));
     while (!*flag && !has_ended && is_held) {
         /* Asked before the rows are read: a process that ends between leaves its rows. */
-        is_held = hu_folder_is_held(folder);
+        is_held = hu_run_folder_is_locked(folder);
         HU_TRY(print_rows(follow, as_json, &rows, &has_ended));
         if (is_held && !has_ended) nanosleep(&pause, NULL);
     }

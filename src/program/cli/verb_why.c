@@ -52,7 +52,7 @@ static void print_range(const char *name) {
 
 /* What one input of the dead tensor was like in that step. Sums that were not counted are passed
  * over: their parts are told. */
-static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
+static void print_source(const hu_diagnosis *x, uint32_t place, int64_t step) {
     char name[HU_TENSOR_NAME_BYTES], text[HU_MAGNITUDES_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
     if (!condition.record && x->run.walk.tensor[place].kind == HU_TENSOR_SUM) return;
@@ -73,22 +73,23 @@ static void print_source(const hu_explaining *x, uint32_t place, int64_t step) {
 }
 
 /* Whether the tensor made the loss itself, got it, or began with it; and what it is made of. */
-static void print_cause(const hu_explaining *x, const hu_death *death) {
+static void print_cause(const hu_diagnosis *x, const hu_failure *death) {
     /* Inputs that are told; a tensor with more of them is told with the first. */
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, death->place, ROOM, source);
+    uint32_t source[ROOM],
+        count = hu_tensor_order_sources(&x->run.walk, death->place, ROOM, source);
     const hu_value_info *value = &x->run.graph->value[x->run.walk.tensor[death->place].value];
     switch (death->cause) {
     case HU_CAUSE_MADE_HERE:
-        if (death->kind == HU_DEATH_LOST) {
+        if (death->kind == HU_FAILURE_LOST) {
             puts("Without master weights a weight keeps of an update what its own format holds; "
                  "with\n"
                  "master=on small updates add up.");
             return;
         }
-        if (death->kind == HU_DEATH_UNDERFLOW)
+        if (death->kind == HU_FAILURE_UNDERFLOW)
             puts("Its own rounding lost them; it is made of:");
-        else if (death->kind != HU_DEATH_UPDATE)
+        else if (death->kind != HU_FAILURE_UPDATE)
             puts("It produced them itself; what it is made of was alive:");
         else if (value->role == HU_VALUE_BUFFER)
             puts("The statistics of the batch were beyond float32; they are of:");
@@ -116,9 +117,9 @@ static void print_cause(const hu_explaining *x, const hu_death *death) {
 
 /* Formats that would have held the numbers, and what the others would have lost. NaN is held by
  * none, an update is no rounding. */
-static void print_fits(const hu_explaining *x, const hu_death *death) {
+static void print_fits(const hu_diagnosis *x, const hu_failure *death) {
     bool is_any = false;
-    if (death->kind == HU_DEATH_NAN || death->kind == HU_DEATH_UPDATE) return;
+    if (death->kind == HU_FAILURE_NAN || death->kind == HU_FAILURE_UPDATE) return;
     printf("Formats that would have held it:");
     for (int f = 0; f < x->run.candidates.count; f++) {
         if (!hu_fact_fit(x, death->place, death->step, f).holds) continue;
@@ -134,18 +135,18 @@ static void print_fits(const hu_explaining *x, const hu_death *death) {
     }
 }
 
-static void print_wire(const hu_explaining *x, uint32_t place, const hu_death *death) {
+static void print_wire(const hu_diagnosis *x, uint32_t place, const hu_failure *death) {
     char text[HU_WIRE_WORDS_BYTES];
     fputs(hu_wire_words(&x->run, &x->why, place, death, text), stdout);
 }
 
 /* The whole story of one death: what, in which format, who made it, why, what would have helped. */
-static void print_death(const hu_explaining *x, const hu_death *death) {
+static void print_death(const hu_diagnosis *x, const hu_failure *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512], text[HU_LOSS_WORDS_BYTES];
     char state[HU_STATE_WORDS_BYTES];
     const char *format;
     hu_round_counts c = hu_fact_counts(x, death, &format);
-    printf("%s, step %lld: ", hu_fact_death_name(x, death, name), (long long)death->step);
+    printf("%s, step %lld: ", hu_fact_failure_name(x, death, name), (long long)death->step);
     printf("%s", hu_loss_words(x, death, &c, format, text));
     if (death->steps > 1) printf("; so it was %s", hu_duration_words(death, text));
     puts(".");
@@ -163,10 +164,10 @@ static void print_death(const hu_explaining *x, const hu_death *death) {
         return;
     }
     char sums[HU_SUMS_WORDS_BYTES];
-    fputs(hu_sums_death_words(x, death, sums), stdout);
+    fputs(hu_sums_failure_words(x, death, sums), stdout);
     /* Other formats of the tensor do not help these. */
-    if (hu_sums_suspected(death) || death->kind == HU_DEATH_LOST ||
-        death->kind == HU_DEATH_EVALUATION)
+    if (hu_sums_suspected(death) || death->kind == HU_FAILURE_LOST ||
+        death->kind == HU_FAILURE_EVALUATION)
         return;
     print_fits(x, death);
     fputs(hu_state_words(x, death, state), stdout);
@@ -230,7 +231,7 @@ static void print_tensors(const hu_closest *c) {
 
 /* For a run in which nothing died: how near it came. Rounded is more than tensors of the network.
  */
-static void print_closest(const hu_explaining *x) {
+static void print_closest(const hu_diagnosis *x) {
     char beside[HU_BESIDE_BYTES], sums[HU_SUMS_WORDS_BYTES];
     hu_closest c = hu_closest_find(x);
     if (hu_fact_last_step(x) < 0) return;
@@ -250,37 +251,37 @@ static void print_closest(const hu_explaining *x) {
 
 /* Deaths beside the one that was explained, the worst first. Those that only got its zeros are told
  * with it. */
-static void print_others(const hu_explaining *x) {
+static void print_others(const hu_diagnosis *x) {
     /* Lines of a screen; the rest is counted. */
     enum { SHOWN = 5 };
     char name[HU_TENSOR_NAME_BYTES], text[HU_MAGNITUDES_BYTES];
     int shown = 0, more = 0;
     for (size_t d = 0; d < x->why.death_count; d++) {
-        const hu_death *death = &x->why.deaths[d];
+        const hu_failure *death = &x->why.deaths[d];
         bool is_same = death->kind == x->why.death.kind || (death->sums && x->why.death.sums);
         if (death->place == x->why.death.place && is_same) continue;
-        if (hu_followed_only(&x->why, death)) continue;
+        if (hu_propagated_only(&x->why, death)) continue;
         if (shown == SHOWN) {
             more++;
             continue;
         }
         if (shown++ == 0) puts("\nOther tensors of which much was lost, the worst first:");
         printf("  step %-6lld %-34s %-10s %.3g %% %s\n", (long long)death->step,
-               hu_fact_death_name(x, death, name), hu_death_kind_name(death->kind),
+               hu_fact_failure_name(x, death, name), hu_failure_kind_name(death->kind),
                100.0 * death->share, hu_duration_words(death, text));
     }
     if (more) printf("  and %d more\n", more);
 }
 
 /* Tensors in trouble that did not die, those that lost the largest shares first. */
-static void print_troubled(const hu_explaining *x) {
+static void print_troubled(const hu_diagnosis *x) {
     enum { SHOWN = 5 };
     char text[HU_MAGNITUDES_BYTES];
     const hu_history *history = x->run.history;
     const hu_event_record *last = NULL, *next;
     uint32_t shown = 0;
     for (; shown < SHOWN && (next = hu_closest_troubled(x, last)) != NULL; last = next) {
-        const hu_death loss = {.step = next->step, .steps = next->steps, .last = next->last};
+        const hu_failure loss = {.step = next->step, .steps = next->steps, .last = next->last};
         if (shown++ == 0) puts("In trouble were, from the first such step on:");
         printf("  step %-6lld %-34s %-12s %.3g %% of its nonzero numbers %s\n",
                (long long)next->step, history->tensors.name[next->tensor],
@@ -293,7 +294,7 @@ static void print_troubled(const hu_explaining *x) {
 }
 
 /* What a training without deaths told of itself, by the same measure. */
-static void print_fine(const hu_explaining *x, long long last) {
+static void print_fine(const hu_diagnosis *x, long long last) {
     char words[HU_TROUBLE_BYTES];
     const hu_trouble *trouble = &x->why.trouble;
     if (hu_is_in_trouble(trouble))
@@ -303,7 +304,7 @@ static void print_fine(const hu_explaining *x, long long last) {
         printf("%s: nothing died up to step %lld.", x->run.folder, last);
 }
 
-static void print_hurt(const hu_explaining *x, long long last) {
+static void print_hurt(const hu_diagnosis *x, long long last) {
     char words[HU_TROUBLE_BYTES];
     printf("%s went on to step %lld, but numbers died on the way", x->run.folder, last);
     if (hu_is_in_trouble(&x->why.trouble)) printf(": %s", hu_trouble_words(&x->why.trouble, words));
@@ -311,22 +312,22 @@ static void print_hurt(const hu_explaining *x, long long last) {
 }
 
 /* The tensor that the user named, in the step of the death or the last. */
-static void print_asked(const hu_explaining *x, uint32_t place) {
+static void print_asked(const hu_diagnosis *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
-    hu_death death = {.place = place, .step = step, .cause = hu_why_cause(&x->why, place, step)};
+    hu_failure death = {.place = place, .step = step, .cause = hu_why_cause(&x->why, place, step)};
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
     printf("\n%s at step %lld: %s.\n", hu_fact_name(x, place, name), (long long)step,
-           !condition.record                 ? "not counted in that step"
-           : condition.kind == HU_DEATH_NONE ? "alive"
-                                             : hu_death_kind_name(condition.kind));
+           !condition.record                   ? "not counted in that step"
+           : condition.kind == HU_FAILURE_NONE ? "alive"
+                                               : hu_failure_kind_name(condition.kind));
     if (condition.record) print_source(x, place, step);
-    print_wire(x, place, &(hu_death){.kind = HU_DEATH_NONE, .step = step});
-    if (condition.kind != HU_DEATH_NONE) print_cause(x, &death);
+    print_wire(x, place, &(hu_failure){.kind = HU_FAILURE_NONE, .step = step});
+    if (condition.kind != HU_FAILURE_NONE) print_cause(x, &death);
 }
 
 /* The whole in words, to stdout. */
-static void hu_why_print(const hu_explaining *x, uint32_t asked) {
+static void hu_why_print(const hu_diagnosis *x, uint32_t asked) {
     /* Verdict first, then the death, then what came after it. */
     const hu_why *why = &x->why;
     long long last = (long long)hu_fact_last_step(x);
@@ -345,7 +346,7 @@ static void hu_why_print(const hu_explaining *x, uint32_t asked) {
     if (why->death.place != HU_NONE && (collapsed || why->end.place != HU_NONE))
         puts("What went wrong first:");
     if (why->death.place != HU_NONE) print_death(x, &why->death);
-    fputs(hu_followed_words(why, followed), stdout);
+    fputs(hu_propagated_words(why, followed), stdout);
     if (why->end.place != HU_NONE) {
         puts("\nThe training ended later with:");
         print_death(x, &why->end);
@@ -363,16 +364,16 @@ static void hu_why_print(const hu_explaining *x, uint32_t asked) {
 static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
 
 /* Tensors that a glob names, instead of the story. */
-static hu_status print_listed(const hu_explaining *x, const char *glob, bool as_json) {
+static hu_status print_listed(const hu_diagnosis *x, const char *glob, bool as_json) {
     hu_status st = HU_OK;
-    hu_listed_tensor *tensor = NULL;
+    hu_tensor_table_row *tensor = NULL;
     hu_table *table = NULL;
     uint32_t count;
-    HU_TRY(hu_listed_create(&x->run, glob, &tensor, &count));
+    HU_TRY(hu_tensor_table_create(&x->run, glob, &tensor, &count));
     if (as_json)
         HU_TRY(hu_json_print(json_pack("{s:s, s:o}", "run", x->run.folder, "tensors",
-                                       hu_listed_json(tensor, count))));
-    if (!as_json) HU_TRY(hu_listed_table(tensor, count, &table));
+                                       hu_tensor_table_json(tensor, count))));
+    if (!as_json) HU_TRY(hu_tensor_table_table(tensor, count, &table));
     if (!as_json) HU_TRY(hu_show_table(table));
 done:
     hu_table_free(table);
@@ -381,11 +382,11 @@ done:
 }
 
 /* The run's history, its formats to try, and what happened in it. */
-static hu_status open_run(const hu_config *config, hu_explaining *x) {
+static hu_status open_run(const hu_config *config, hu_diagnosis *x) {
     hu_status st = HU_OK;
     const char *formats;
     HU_TRY(hu_config_text(config, "bench.format", &formats));
-    HU_TRY(hu_opened_run_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
+    HU_TRY(hu_run_record_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
                               &x->run));
     HU_TRY(hu_why_create(&x->run, &x->why));
 done:
@@ -394,19 +395,19 @@ done:
 
 /* What died between workers, or in the optimizer, has advice of its own; a folder without a
  * configuration has none. */
-static hu_status find_advice(const hu_explaining *x, hu_repair *advice, bool *has_advice) {
+static hu_status find_advice(const hu_diagnosis *x, hu_remedy *advice, bool *has_advice) {
     uint32_t place = x->why.death.place;
     bool is_apart = hu_is_optimizer_state(&x->run, place) ||
                     (place != HU_NONE && hu_is_on_wire(&x->run, place));
     *has_advice = x->run.config && !is_apart;
-    hu_status st = *has_advice ? hu_repair_create(&x->run, &x->why, advice) : HU_OK;
-    return st == HU_OK && *has_advice ? hu_repair_price(x->run.folder, advice) : st;
+    hu_status st = *has_advice ? hu_remedy_create(&x->run, &x->why, advice) : HU_OK;
+    return st == HU_OK && *has_advice ? hu_remedy_price(x->run.folder, advice) : st;
 }
 
-static json_t *whole_json(const hu_explaining *x, uint32_t asked, const hu_repair *advice) {
+static json_t *whole_json(const hu_diagnosis *x, uint32_t asked, const hu_remedy *advice) {
     json_t *object = hu_why_json(x, asked);
     if (object)
-        json_object_set_new(object, "advice", advice ? hu_repair_json(x, advice) : json_null());
+        json_object_set_new(object, "advice", advice ? hu_remedy_json(x, advice) : json_null());
     return object;
 }
 
@@ -431,8 +432,8 @@ done:
 static hu_status run_why(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     uint32_t asked;
-    hu_explaining x = {0};
-    hu_repair advice = {0};
+    hu_diagnosis x = {0};
+    hu_remedy advice = {0};
     bool has_advice = false;
     hu_try_request request;
     const char *name = hu_config_subject(config, 1);
@@ -452,13 +453,13 @@ static hu_status run_why(hu_config *config, int *exit_code) {
         st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
     } else {
         hu_why_print(&x, asked);
-        if (has_advice) hu_repair_write(&x, &advice, stdout);
+        if (has_advice) hu_remedy_write(&x, &advice, stdout);
     }
 done:
-    hu_repair_free(&advice);
+    hu_remedy_free(&advice);
     hu_why_free(&x.why);
     /* The findings point into the run, so they go first. */
-    hu_opened_run_close(&x.run);
+    hu_run_record_close(&x.run);
     return st;
 }
 

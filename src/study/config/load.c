@@ -17,8 +17,8 @@ enum { SHOWN_BYTES = 160, NAME_BYTES = 300 };
 
 /* Word `index`; "" where there is none, or where it is the verb. */
 static const char *word_at(const hu_config_request *request, int index) {
-    bool is_there = index > 0 && index < request->argc && index != request->verb_index;
-    return is_there ? request->argv[index] : "";
+    bool is_present = index > 0 && index < request->argc && index != request->verb_index;
+    return is_present ? request->argv[index] : "";
 }
 
 /* Neither a flag nor a pair. */

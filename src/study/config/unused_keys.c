@@ -158,7 +158,7 @@ static bool is_idle(const hu_config *config, const idle_row *row, const char **v
     return true;
 }
 
-bool hu_idle_key(const hu_config *config, size_t index, char *text) {
+bool hu_unused_key(const hu_config *config, size_t index, char *text) {
     const char *value;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (!is_idle(config, &rows[i], &value) || index-- > 0) continue;
@@ -180,7 +180,7 @@ static bool is_about_running(const char *key) {
            strcmp(key, "run.epochs") == 0 || strcmp(key, "run.storage") == 0;
 }
 
-bool hu_idle_typed(const hu_config *config, size_t index, const char *reason, char *text) {
+bool hu_unused_key_typed(const hu_config *config, size_t index, const char *reason, char *text) {
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const char *word = hu_config_typed(config, hu_config_keys[i].name);
         if (!word || is_about_running(hu_config_keys[i].name) || index-- > 0) continue;

@@ -26,10 +26,10 @@ enum { HU_IDLE_BYTES = 256 };
 /* Number `index` of the keys that the user typed and that have no effect in a training with the
  * resolved values of config, as a sentence: "optimizer.momentum=0.9 has no effect with
  * optimizer=adam". text: room for HU_IDLE_BYTES. false behind the last. */
-bool hu_idle_key(const hu_config *config, size_t index, char *text);
+bool hu_unused_key(const hu_config *config, size_t index, char *text);
 
 /* The same of all typed keys that belong to what a training computes, whatever their values:
  * "lr=0.5 has no effect: <reason>". The length of the training is left out. */
-bool hu_idle_typed(const hu_config *config, size_t index, const char *reason, char *text);
+bool hu_unused_key_typed(const hu_config *config, size_t index, const char *reason, char *text);
 
 #endif

@@ -39,7 +39,7 @@ done:
 }
 
 /* The product, where it has an accumulator and is computed: data want no gradient. */
-static void take(const hu_walk *walk, const hu_edge_table *edges, hu_made_by product,
+static void take(const hu_tensor_order *walk, const hu_edge_table *edges, hu_made_by product,
                  hu_adders *adders) {
     const hu_graph *graph = walk->graph;
     const hu_accumulation *accumulation = &edges->products[product.node].accumulation;
@@ -52,7 +52,8 @@ static void take(const hu_walk *walk, const hu_edge_table *edges, hu_made_by pro
     hu_accumulator_print(&adder->accumulator, adder->text, sizeof adder->text);
 }
 
-static hu_status take_all(const hu_walk *walk, const hu_edge_table *edges, hu_adders *adders) {
+static hu_status take_all(const hu_tensor_order *walk, const hu_edge_table *edges,
+                          hu_adders *adders) {
     const hu_graph *graph = walk->graph;
     size_t most = (size_t)graph->node_count * HU_PRODUCT_ROLES;
     hu_status st = HU_NEW_ARRAY(&adders->adder, most + 1);
@@ -62,7 +63,7 @@ static hu_status take_all(const hu_walk *walk, const hu_edge_table *edges, hu_ad
     return st;
 }
 
-hu_status hu_adders_read(const hu_keys *config, const hu_walk *walk, hu_adders *adders) {
+hu_status hu_adders_read(const hu_keys *config, const hu_tensor_order *walk, hu_adders *adders) {
     hu_status st = HU_OK;
     hu_edge_table edges = {0};
     *adders = (hu_adders){0};

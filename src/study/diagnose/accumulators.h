@@ -24,7 +24,7 @@ typedef struct hu_adders {
 
 /* Reads the keys accumulator.*; config NULL, or keys that are none: there are no adders. Owner
  * frees with hu_adders_free, after a failure too. HU_ERR_MEMORY. */
-hu_status hu_adders_read(const hu_keys *config, const hu_walk *walk, hu_adders *adders);
+hu_status hu_adders_read(const hu_keys *config, const hu_tensor_order *walk, hu_adders *adders);
 void hu_adders_free(hu_adders *adders);
 
 /* Borrowed: from adders. NULL: none makes the tensor with an accumulator of its own. Of several the

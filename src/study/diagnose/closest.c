@@ -10,7 +10,7 @@
 
 /* Where a row is looked at. */
 typedef struct looking {
-    const hu_explaining *x;
+    const hu_diagnosis *x;
     const hu_numerics_record *row;
     hu_closest *closest;
 } looking;
@@ -18,7 +18,7 @@ typedef struct looking {
 /* ---- one tensor in the steps of a row ---- */
 
 /* Scalings that follow the numbers put them where the format ends; NULL: the run has none such. */
-static const char *following_scaling(const hu_opened_run *run) {
+static const char *following_scaling(const hu_run_record *run) {
     const hu_comm_scaling *scaling;
     int32_t constant;
     const hu_keys *node = run->config ? hu_keys_find(run->config, "comm.scaling") : NULL;
@@ -147,7 +147,7 @@ static void add_all(const hu_history *history, loss_fn *lost, hu_closest_loss *l
 }
 
 /* Over all records of steps that were taken. */
-hu_closest hu_closest_find(const hu_explaining *x) {
+hu_closest hu_closest_find(const hu_diagnosis *x) {
     hu_closest closest = {.all_current = true, .wire_scaling = following_scaling(&x->run)};
     for (size_t r = 0; r < x->run.history->numerics_count; r++) {
         looking l = {x, &x->run.history->numerics[r], &closest};
@@ -169,7 +169,7 @@ static bool is_behind(const hu_event_record *event, const hu_event_record *other
     return share != of_other ? share < of_other : event > other;
 }
 
-const hu_event_record *hu_closest_troubled(const hu_explaining *x, const hu_event_record *last) {
+const hu_event_record *hu_closest_troubled(const hu_diagnosis *x, const hu_event_record *last) {
     const hu_event_record *found = NULL;
     for (size_t e = 0; e < x->run.history->event_count; e++) {
         const hu_event_record *event = &x->run.history->events[e];
@@ -195,7 +195,7 @@ static json_t *loss_json(const hu_closest_loss *loss) {
                      (json_int_t)loss->steps);
 }
 
-json_t *hu_closest_json(const hu_explaining *x) {
+json_t *hu_closest_json(const hu_diagnosis *x) {
     hu_closest c = hu_closest_find(x);
     return json_pack(
         "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "overflow_tensor",
@@ -208,12 +208,12 @@ json_t *hu_closest_json(const hu_explaining *x) {
         loss_json(&c.updates), "wire_scaling", text_or_null(c.wire_scaling));
 }
 
-static void add_part(bool is_there, const char *words, char *text) {
+static void add_part(bool is_present, const char *words, char *text) {
     size_t used = strlen(text);
-    if (is_there) snprintf(text + used, HU_BESIDE_BYTES - used, "%s%s", used ? ", " : "", words);
+    if (is_present) snprintf(text + used, HU_BESIDE_BYTES - used, "%s%s", used ? ", " : "", words);
 }
 
-const char *hu_closest_beside(const hu_explaining *x, const hu_closest *closest,
+const char *hu_closest_beside(const hu_diagnosis *x, const hu_closest *closest,
                               char text[HU_BESIDE_BYTES]) {
     text[0] = '\0';
     add_part(x->run.adders.count > 0, "the sums of products (accumulator=)", text);

@@ -32,20 +32,20 @@ typedef struct hu_closest {
     hu_closest_loss saturation; /* of all */
     hu_closest_loss updates;    /* of a weight without a master, of those that were not zero */
 } hu_closest;
-hu_closest hu_closest_find(const hu_explaining *x);
+hu_closest hu_closest_find(const hu_diagnosis *x);
 
 /* The event by which a tensor is in trouble (runlog/trouble.h) with the next smaller share behind
  * `last`, of equal ones the one that was told later; last NULL: the largest. NULL: there is no
  * more. Borrowed: from the history. */
-const hu_event_record *hu_closest_troubled(const hu_explaining *x, const hu_event_record *last);
+const hu_event_record *hu_closest_troubled(const hu_diagnosis *x, const hu_event_record *last);
 
 /* New reference; NULL if out of memory. */
-json_t *hu_closest_json(const hu_explaining *x);
+json_t *hu_closest_json(const hu_diagnosis *x);
 
 /* What a run rounds beside the network's own tensors, as a part of a sentence: "the sums of
  * products (accumulator=)". "": nothing. Advice on formats tries none of it. Gives text. */
 enum { HU_BESIDE_BYTES = 256 };
-const char *hu_closest_beside(const hu_explaining *x, const hu_closest *closest,
+const char *hu_closest_beside(const hu_diagnosis *x, const hu_closest *closest,
                               char text[HU_BESIDE_BYTES]);
 
 #endif

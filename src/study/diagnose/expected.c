@@ -110,9 +110,9 @@ static void add_block_binade(sums *s, const grid *g, int32_t exponent, int32_t t
     add_binade(s, g, met, count, ldexp(1.0, 2 * (exponent - met)));
 }
 
-hu_expected hu_expect(const hu_exponents *x, const hu_quantizer *quantizer, int32_t shift,
-                      int32_t headroom) {
-    hu_expected e = {0};
+hu_rounding_loss hu_rounding_loss_expect(const hu_exponents *x, const hu_quantizer *quantizer,
+                                         int32_t shift, int32_t headroom) {
+    hu_rounding_loss e = {0};
     sums s = {0};
     int32_t top = hu_exponents_top(x);
     if (top == HU_NO_EXPONENT || !hu_quantizer_rounds(quantizer)) return e;

@@ -5,13 +5,13 @@
 #include "tensor/quantizer.h"
 
 /* Of the nonzero finite numbers. Numbers of a binade are taken as spread evenly over it. */
-typedef struct hu_expected {
+typedef struct hu_rounding_loss {
     double vanished; /* share that becomes zero */
     double exceeded; /* share beyond the largest finite number */
     double error;  /* root of the squared rounding errors over the squared numbers, 1: all is lost.
                       Numbers that exceed count with what saturation would cut off */
     bool is_fatal; /* some become infinities or NaN */
-} hu_expected;
+} hu_rounding_loss;
 
 /* Rounds numbers times 2^shift by the quantizer, in the mind.
  *
@@ -22,7 +22,8 @@ typedef struct hu_expected {
  * A scale from maxima is that of the tensor itself; that of a block is taken to be near its
  * numbers; uniform integers reach from minus to plus the largest number. Numbers that are not
  * rounded lose nothing. Proof: tests/unit/explain_expected_test.c. */
-hu_expected hu_expect(const hu_exponents *exponents, const hu_quantizer *quantizer, int32_t shift,
-                      int32_t headroom);
+hu_rounding_loss hu_rounding_loss_expect(const hu_exponents *exponents,
+                                         const hu_quantizer *quantizer, int32_t shift,
+                                         int32_t headroom);
 
 #endif

@@ -12,18 +12,18 @@
 #include "diagnose/wire_remedy.h"
 #include "graph/graph.h"
 
-const char *hu_fact_name(const hu_explaining *x, uint32_t place, char *text) {
+const char *hu_fact_name(const hu_diagnosis *x, uint32_t place, char *text) {
     hu_tensor_name(x->run.graph, x->run.walk.tensor[place], text);
     return text;
 }
 
-const char *hu_fact_death_name(const hu_explaining *x, const hu_death *death, char *text) {
+const char *hu_fact_failure_name(const hu_diagnosis *x, const hu_failure *death, char *text) {
     if (!death->sums) return hu_fact_name(x, death->place, text);
     snprintf(text, HU_TENSOR_NAME_BYTES, "%s", x->run.history->products.name[death->sums->product]);
     return text;
 }
 
-hu_status hu_fact_place(const hu_explaining *x, const char *name, uint32_t *place) {
+hu_status hu_fact_place(const hu_diagnosis *x, const char *name, uint32_t *place) {
     hu_status st = HU_OK;
     char text[HU_TENSOR_NAME_BYTES], nearest[256];
     void *block = NULL;
@@ -54,7 +54,7 @@ static size_t append(char *text, size_t capacity, size_t used, const char *separ
     return used + (more > 0 ? (size_t)more : 0);
 }
 
-const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, size_t capacity) {
+const char *hu_fact_maker(const hu_diagnosis *x, uint32_t place, char *text, size_t capacity) {
     hu_tensor tensor = x->run.walk.tensor[place];
     const hu_value_info *value = &x->run.graph->value[tensor.value];
     size_t used = 0;
@@ -90,8 +90,8 @@ const char *hu_fact_maker(const hu_explaining *x, uint32_t place, char *text, si
 }
 
 /* The event that a loss was found by; it has the counts of its own step. */
-static const hu_event_record *event_of(const hu_explaining *x, const hu_death *death) {
-    if (death->event || death->kind != HU_DEATH_UPDATE) return death->event;
+static const hu_event_record *event_of(const hu_diagnosis *x, const hu_failure *death) {
+    if (death->event || death->kind != HU_FAILURE_UPDATE) return death->event;
     for (size_t e = 0; e < x->run.history->event_count; e++) {
         const hu_event_record *event = &x->run.history->events[e];
         if (strcmp(event->kind, "update") == 0 && x->why.place[event->tensor] == death->place)
@@ -101,7 +101,7 @@ static const hu_event_record *event_of(const hu_explaining *x, const hu_death *d
 }
 
 /* Of all terms of the counted step. */
-static hu_round_counts counts_of_sums(const hu_explaining *x, const hu_death *death,
+static hu_round_counts counts_of_sums(const hu_diagnosis *x, const hu_failure *death,
                                       const char **format) {
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
@@ -114,7 +114,8 @@ static hu_round_counts counts_of_sums(const hu_explaining *x, const hu_death *de
 
 /* The record of the step has all counts, over several steps perhaps; an event has one count of
  * exactly its step, which wins. */
-hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, const char **format) {
+hu_round_counts hu_fact_counts(const hu_diagnosis *x, const hu_failure *death,
+                               const char **format) {
     hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
     const hu_event_record *event = event_of(x, death);
     hu_round_counts counts;
@@ -134,14 +135,14 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
     counts.elements = event->elements;
     counts.overflow = counts.underflow = counts.nan = counts.zero = 0;
     switch (death->kind) {
-    case HU_DEATH_UNDERFLOW:
+    case HU_FAILURE_UNDERFLOW:
         counts.underflow = event->count;
         counts.zero = is_whole ? zero : event->count;
         break;
-    case HU_DEATH_ZERO:
+    case HU_FAILURE_ZERO:
         counts.zero = event->count;
         break;
-    case HU_DEATH_NAN:
+    case HU_FAILURE_NAN:
         counts.nan = event->count;
         break;
     default:
@@ -151,13 +152,14 @@ hu_round_counts hu_fact_counts(const hu_explaining *x, const hu_death *death, co
 }
 
 /* On their way numbers have the scale that the format gets there. */
-static hu_fit fit_on_wire(const hu_explaining *x, uint32_t place, int64_t step,
+static hu_fit fit_on_wire(const hu_diagnosis *x, uint32_t place, int64_t step,
                           const hu_format *format) {
-    hu_wire_loss loss = hu_wire_loss_in(&x->run, &x->why, place, step, format);
-    return (hu_fit){.holds = hu_wire_holds(&loss), .has_shares = loss.is_known, .lost = loss.lost};
+    hu_wire_loss loss = hu_wire_remedy_loss_in(&x->run, &x->why, place, step, format);
+    return (hu_fit){
+        .holds = hu_wire_remedy_holds(&loss), .has_shares = loss.is_known, .lost = loss.lost};
 }
 
-hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int candidate) {
+hu_fit hu_fact_fit(const hu_diagnosis *x, uint32_t place, int64_t step, int candidate) {
     hu_fit fit = {0};
     int64_t recorded;
     const hu_format *format = &x->run.candidates.format[candidate];
@@ -184,12 +186,12 @@ hu_fit hu_fact_fit(const hu_explaining *x, uint32_t place, int64_t step, int can
     return fit;
 }
 
-bool hu_is_optimizer_state(const hu_opened_run *run, uint32_t place) {
+bool hu_is_optimizer_state(const hu_run_record *run, uint32_t place) {
     return place != HU_NONE && hu_tensor_is_state(run->walk.tensor[place]);
 }
 
 /* State is packed in at most 16 bits, or not at all. */
-static const char *first_that_holds(const hu_explaining *x, const hu_death *death) {
+static const char *first_that_holds(const hu_diagnosis *x, const hu_failure *death) {
     enum { MOST_BITS = 16 };
     const hu_candidates *tried = &x->run.candidates;
     for (int f = 0; f < tried->count; f++)
@@ -199,15 +201,16 @@ static const char *first_that_holds(const hu_explaining *x, const hu_death *deat
     return "fp32";
 }
 
-const char *hu_fact_state_rule(const hu_explaining *x, const hu_death *death, char *text) {
+const char *hu_fact_state_rule(const hu_diagnosis *x, const hu_failure *death, char *text) {
     char name[HU_TENSOR_NAME_BYTES];
-    if (death->kind == HU_DEATH_NONE || !hu_is_optimizer_state(&x->run, death->place)) return NULL;
+    if (death->kind == HU_FAILURE_NONE || !hu_is_optimizer_state(&x->run, death->place))
+        return NULL;
     const char *sort = strrchr(hu_fact_name(x, death->place, name), '.');
     snprintf(text, HU_STATE_RULE_BYTES, "*%.40s: %.80s", sort, first_that_holds(x, death));
     return text;
 }
 
-int64_t hu_fact_last_step(const hu_explaining *x) {
+int64_t hu_fact_last_step(const hu_diagnosis *x) {
     int64_t last = -1;
     for (size_t r = 0; r < x->run.history->numerics_count; r++)
         if (x->run.history->numerics[r].step > last) last = x->run.history->numerics[r].step;

@@ -38,7 +38,7 @@ static bool hu_trains_well(const hu_history *history) {
 }
 
 /* Exponents recorded while the event held; NULL: none. */
-static const hu_exponents *recorded_while(const hu_why *why, const hu_death *death) {
+static const hu_exponents *recorded_while(const hu_why *why, const hu_failure *death) {
     int64_t recorded = -1;
     const hu_exponents *exponents =
         hu_why_exponents(why, death->place, death->event->last, &recorded);
@@ -74,7 +74,7 @@ static hu_lost_squares guess_by_counts(const hu_round_counts *c, const hu_format
 }
 
 /* Share of the tensor's sum of squares that its rounding to a format without scale lost. */
-static double squares_lost(const hu_why *why, const hu_death *death) {
+static double squares_lost(const hu_why *why, const hu_failure *death) {
     const hu_quantizer *quantizer = &why->quantizer[death->event->format];
     const hu_exponents *exponents = recorded_while(why, death);
     hu_condition condition = hu_why_condition(why, death->place, death->step);
@@ -84,7 +84,7 @@ static double squares_lost(const hu_why *why, const hu_death *death) {
         lost = hu_exponents_lost_squares(exponents, &quantizer->format);
     else if (condition.record)
         lost = guess_by_counts(&condition.record->counts, &quantizer->format);
-    return death->kind == HU_DEATH_SATURATION ? lost.overflow : lost.underflow;
+    return death->kind == HU_FAILURE_SATURATION ? lost.overflow : lost.underflow;
 }
 
 static bool is_on_wire(const hu_why *why, uint32_t place) {
@@ -94,10 +94,10 @@ static bool is_on_wire(const hu_why *why, uint32_t place) {
 
 /* 0: too little to be a death; else up to 1: the share of the numbers, or where that is smaller and
  * it was a part of them only, the share of the sum of squares that was lost. */
-static double hu_harm_weight(const hu_why *why, const hu_death *death) {
-    bool is_loss = death->kind == HU_DEATH_SATURATION || death->kind == HU_DEATH_UNDERFLOW;
-    double enough = death->kind == HU_DEATH_SATURATION ? HU_DEAD_SATURATION : HU_DEAD_UNDERFLOW;
-    if (death->kind == HU_DEATH_LOST)
+static double hu_severity_weight(const hu_why *why, const hu_failure *death) {
+    bool is_loss = death->kind == HU_FAILURE_SATURATION || death->kind == HU_FAILURE_UNDERFLOW;
+    double enough = death->kind == HU_FAILURE_SATURATION ? HU_DEAD_SATURATION : HU_DEAD_UNDERFLOW;
+    if (death->kind == HU_FAILURE_LOST)
         return why->trains_well && death->share < HU_DEAD_UNDERFLOW ? 0.0 : death->share;
     if (!is_loss) return 1.0;
     if (death->share >= enough) return death->share;
@@ -120,22 +120,22 @@ static double hu_harm_weight(const hu_why *why, const hu_death *death) {
  * a death only where a training that is long enough to tell does not go well, or has collapsed.
  */
 
-double hu_sums_share(const hu_product_record *record, hu_death_kind kind) {
-    uint64_t count = kind == HU_DEATH_SUMS_SATURATED ? record->overflow
-                     : kind == HU_DEATH_SUMS_FLUSHED ? record->subnormal
-                     : kind == HU_DEATH_SUMS_STALLED ? record->stalled
-                                                     : 0;
-    uint64_t of = kind == HU_DEATH_SUMS_STALLED ? record->terms : record->values;
+double hu_sums_share(const hu_product_record *record, hu_failure_kind kind) {
+    uint64_t count = kind == HU_FAILURE_SUMS_SATURATED ? record->overflow
+                     : kind == HU_FAILURE_SUMS_FLUSHED ? record->subnormal
+                     : kind == HU_FAILURE_SUMS_STALLED ? record->stalled
+                                                       : 0;
+    uint64_t of = kind == HU_FAILURE_SUMS_STALLED ? record->terms : record->values;
     return of ? (double)count / (double)of : 0.0;
 }
 
-static double threshold_of(const hu_why *why, hu_death_kind kind) {
+static double threshold_of(const hu_why *why, hu_failure_kind kind) {
     bool is_long = hu_why_steps_done(why->history) >= HU_STEPS_TO_TELL;
     bool may_slow = why->history->collapsed || (!why->trains_well && is_long);
-    return kind == HU_DEATH_SUMS_SATURATED ? HU_SUMS_SATURATED
-           : kind == HU_DEATH_SUMS_FLUSHED ? HU_SUMS_FLUSHED
-           : may_slow                      ? HU_SUMS_SLOWED
-                                           : HU_SUMS_STALLED;
+    return kind == HU_FAILURE_SUMS_SATURATED ? HU_SUMS_SATURATED
+           : kind == HU_FAILURE_SUMS_FLUSHED ? HU_SUMS_FLUSHED
+           : may_slow                        ? HU_SUMS_SLOWED
+                                             : HU_SUMS_STALLED;
 }
 
 /* Whether the accumulator's format, behind the colon of its name, flushes what is subnormal. */
@@ -169,8 +169,8 @@ static const hu_product_record *record_in(const hu_numerics_record *row, uint32_
 }
 
 /* Goes through the counted steps. */
-static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind) {
-    hu_death death = {.kind = HU_DEATH_NONE, .place = HU_NONE};
+static hu_failure death_of(const hu_why *why, uint32_t product, hu_failure_kind kind) {
+    hu_failure death = {.kind = HU_FAILURE_NONE, .place = HU_NONE};
     int64_t counted = 0;
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
@@ -180,9 +180,9 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
         counted += death.steps > 0 ? record->lines : 0;
         double share = hu_sums_share(record, kind);
         if (share < threshold_of(why, kind)) continue;
-        if (kind == HU_DEATH_SUMS_FLUSHED && !flushes(why->history, record)) continue;
+        if (kind == HU_FAILURE_SUMS_FLUSHED && !flushes(why->history, record)) continue;
         if (death.steps == 0) {
-            death = (hu_death){.kind = kind, .step = row->step, .sums = record};
+            death = (hu_failure){.kind = kind, .step = row->step, .sums = record};
             counted = record->lines;
         }
         death.steps += record->lines;
@@ -198,44 +198,45 @@ static hu_death death_of(const hu_why *why, uint32_t product, hu_death_kind kind
 /* The death of a product; false: it has none. What saturates or is flushed stalls too, so that it
  * is told first; the severity is the largest share of the three. The place is that of the tensor
  * that the product makes; behind is not filled in. */
-static bool hu_sums_death(const hu_why *why, uint32_t product, hu_death *death) {
+static bool hu_sums_failure(const hu_why *why, uint32_t product, hu_failure *death) {
     double most = 0.0;
-    *death = (hu_death){.kind = HU_DEATH_NONE};
-    for (int kind = HU_DEATH_SUMS_SATURATED; kind <= HU_DEATH_SUMS_STALLED; kind++) {
-        hu_death one = death_of(why, product, (hu_death_kind)kind);
-        if (one.kind == HU_DEATH_NONE) continue;
+    *death = (hu_failure){.kind = HU_FAILURE_NONE};
+    for (int kind = HU_FAILURE_SUMS_SATURATED; kind <= HU_FAILURE_SUMS_STALLED; kind++) {
+        hu_failure one = death_of(why, product, (hu_failure_kind)kind);
+        if (one.kind == HU_FAILURE_NONE) continue;
         if (one.share > most) most = one.share;
-        if (death->kind == HU_DEATH_NONE) *death = one;
+        if (death->kind == HU_FAILURE_NONE) *death = one;
     }
     death->severity = most;
     death->place = place_of(why, why->history->products.name[product]);
-    return death->kind != HU_DEATH_NONE && death->place != HU_NONE;
+    return death->kind != HU_FAILURE_NONE && death->place != HU_NONE;
 }
 
 /* ---- the first suspect ---- */
 
-static bool has_gone_beyond(const hu_death *death) {
-    return death->kind == HU_DEATH_NAN || death->kind == HU_DEATH_INFINITY ||
-           death->kind == HU_DEATH_OVERFLOW || death->kind == HU_DEATH_SATURATION ||
-           death->kind == HU_DEATH_EVALUATION;
+static bool has_gone_beyond(const hu_failure *death) {
+    return death->kind == HU_FAILURE_NAN || death->kind == HU_FAILURE_INFINITY ||
+           death->kind == HU_FAILURE_OVERFLOW || death->kind == HU_FAILURE_SATURATION ||
+           death->kind == HU_FAILURE_EVALUATION;
 }
 
-/* What the sums of a counted step did that explains the death; HU_DEATH_NONE: nothing. */
-static hu_death_kind explains(const hu_why *why, const hu_product_record *record,
-                              const hu_death *death) {
+/* What the sums of a counted step did that explains the death; HU_FAILURE_NONE: nothing. */
+static hu_failure_kind explains(const hu_why *why, const hu_product_record *record,
+                                const hu_failure *death) {
     hu_accumulator accumulator;
     const char *name = why->history->formats.name[record->accumulator];
-    if (hu_accumulator_parse(name, &accumulator) != HU_OK) return HU_DEATH_NONE;
-    double saturated = hu_sums_share(record, HU_DEATH_SUMS_SATURATED);
-    double least = death->kind == HU_DEATH_SATURATION ? HU_SUMS_SATURATED : 0.0;
+    if (hu_accumulator_parse(name, &accumulator) != HU_OK) return HU_FAILURE_NONE;
+    double saturated = hu_sums_share(record, HU_FAILURE_SUMS_SATURATED);
+    double least = death->kind == HU_FAILURE_SATURATION ? HU_SUMS_SATURATED : 0.0;
     if (has_gone_beyond(death) && saturated > least && hu_adder_may_exceed(&accumulator))
-        return HU_DEATH_SUMS_SATURATED;
-    if (death->kind != HU_DEATH_ZERO || !hu_adder_may_vanish(&accumulator)) return HU_DEATH_NONE;
+        return HU_FAILURE_SUMS_SATURATED;
+    if (death->kind != HU_FAILURE_ZERO || !hu_adder_may_vanish(&accumulator))
+        return HU_FAILURE_NONE;
     if (flushes(why->history, record) &&
-        hu_sums_share(record, HU_DEATH_SUMS_FLUSHED) >= HU_SUMS_FLUSHED)
-        return HU_DEATH_SUMS_FLUSHED;
-    bool stalls = hu_sums_share(record, HU_DEATH_SUMS_STALLED) >= HU_SUMS_STALLED;
-    return stalls ? HU_DEATH_SUMS_STALLED : HU_DEATH_NONE;
+        hu_sums_share(record, HU_FAILURE_SUMS_FLUSHED) >= HU_SUMS_FLUSHED)
+        return HU_FAILURE_SUMS_FLUSHED;
+    bool stalls = hu_sums_share(record, HU_FAILURE_SUMS_STALLED) >= HU_SUMS_STALLED;
+    return stalls ? HU_FAILURE_SUMS_STALLED : HU_FAILURE_NONE;
 }
 
 /* The counts of a step by the name of the product. */
@@ -245,8 +246,8 @@ static const hu_product_record *record_of(const hu_why *why, const char *product
     return row && number != HU_NAMES_NONE ? record_in(row, number) : NULL;
 }
 
-static void become_sums(const hu_why *why, const hu_product_record *record, hu_death_kind kind,
-                        hu_death *death) {
+static void become_sums(const hu_why *why, const hu_product_record *record, hu_failure_kind kind,
+                        hu_failure *death) {
     const char *product = why->history->products.name[record->product];
     death->adder = hu_adder_named(why->adders, product);
     death->sums = record;
@@ -255,13 +256,13 @@ static void become_sums(const hu_why *why, const hu_product_record *record, hu_d
     death->share = hu_sums_share(record, kind);
 }
 
-static bool may_be(const hu_adder *adder, const hu_death *death) {
+static bool may_be(const hu_adder *adder, const hu_failure *death) {
     return has_gone_beyond(death)
                ? hu_adder_may_exceed(&adder->accumulator)
-               : death->kind == HU_DEATH_ZERO && hu_adder_may_vanish(&adder->accumulator);
+               : death->kind == HU_FAILURE_ZERO && hu_adder_may_vanish(&adder->accumulator);
 }
 
-void hu_sums_suspect(const hu_why *why, hu_death *death) {
+void hu_sums_suspect(const hu_why *why, hu_failure *death) {
     enum { ROOM = 16 };
     hu_made_by made[ROOM];
     const hu_graph *graph = why->walk->graph;
@@ -276,19 +277,20 @@ void hu_sums_suspect(const hu_why *why, hu_death *death) {
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         const hu_product_record *record =
             record_of(why, hu_product_name(graph, made[i], name), death->step);
-        hu_death_kind kind = record && record->terms ? explains(why, record, death) : HU_DEATH_NONE;
+        hu_failure_kind kind =
+            record && record->terms ? explains(why, record, death) : HU_FAILURE_NONE;
         const hu_adder *adder = hu_adder_named(why->adders, name);
-        if (kind != HU_DEATH_NONE) {
+        if (kind != HU_FAILURE_NONE) {
             become_sums(why, record, kind, death);
             return;
         }
         /* An evaluation counts no sums. */
-        bool is_untold = !record || death->kind == HU_DEATH_EVALUATION;
+        bool is_untold = !record || death->kind == HU_FAILURE_EVALUATION;
         if (!death->adder && is_untold && adder && may_be(adder, death)) death->adder = adder;
     }
 }
 
-bool hu_sums_suspected(const hu_death *death) {
+bool hu_sums_suspected(const hu_failure *death) {
     return death->place != HU_NONE && (death->sums || death->adder);
 }
 
@@ -310,7 +312,7 @@ static const hu_round_counts *counts_of_gradient(const hu_why *why, hu_value_id 
 }
 
 /* No number is used twice in a sum, so that it has no more terms than either factor has numbers. */
-static uint64_t terms_of(const hu_why *why, const hu_death *death, const hu_round_counts *a,
+static uint64_t terms_of(const hu_why *why, const hu_failure *death, const hu_round_counts *a,
                          const hu_round_counts *b) {
     hu_condition own = hu_why_condition(why, death->place, death->step);
     const hu_numerics_record *row = hu_why_row(why->history, death->step);
@@ -321,7 +323,7 @@ static uint64_t terms_of(const hu_why *why, const hu_death *death, const hu_roun
     return terms;
 }
 
-int32_t hu_sums_reach(const hu_why *why, const hu_death *death) {
+int32_t hu_sums_reach(const hu_why *why, const hu_failure *death) {
     const hu_round_counts *a, *b;
     if (!death->adder) return HU_NO_EXPONENT;
     const hu_node *node = &why->walk->graph->node[death->adder->product.node];
@@ -340,13 +342,13 @@ int32_t hu_sums_reach(const hu_why *why, const hu_death *death) {
 /* ---- the worst of a run ---- */
 
 /* The largest share of a kind in a step. */
-static double most_of(const hu_product_record *record, hu_death_kind kind) {
-    return kind == HU_DEATH_SUMS_SATURATED ? record->most_overflow
-           : kind == HU_DEATH_SUMS_FLUSHED ? record->most_subnormal
-                                           : record->most_stalled;
+static double most_of(const hu_product_record *record, hu_failure_kind kind) {
+    return kind == HU_FAILURE_SUMS_SATURATED ? record->most_overflow
+           : kind == HU_FAILURE_SUMS_FLUSHED ? record->most_subnormal
+                                             : record->most_stalled;
 }
 
-hu_worst_sums hu_sums_worst(const hu_why *why, hu_death_kind kind) {
+hu_worst_sums hu_sums_worst(const hu_why *why, hu_failure_kind kind) {
     hu_worst_sums worst = {0};
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
@@ -354,7 +356,7 @@ hu_worst_sums hu_sums_worst(const hu_why *why, hu_death_kind kind) {
             const hu_product_record *record = &row->product[p];
             double share = most_of(record, kind);
             if (record->terms == 0 || share <= worst.share) continue;
-            if (kind == HU_DEATH_SUMS_FLUSHED && !flushes(why->history, record)) continue;
+            if (kind == HU_FAILURE_SUMS_FLUSHED && !flushes(why->history, record)) continue;
             worst = (hu_worst_sums){.product = why->history->products.name[record->product],
                                     .accumulator = why->history->formats.name[record->accumulator],
                                     .share = share,
@@ -380,11 +382,12 @@ bool hu_sums_are_counted(const hu_why *why) {
  * Tensors that were promoted for what they lost are alive.
  */
 
-/* The kind of an event by its word; HU_DEATH_NONE for events that are no deaths. */
-static hu_death_kind kind_named(const char *name) {
-    for (int kind = HU_DEATH_NAN; kind <= HU_DEATH_EVALUATION; kind++)
-        if (strcmp(name, hu_death_kind_name((hu_death_kind)kind)) == 0) return (hu_death_kind)kind;
-    return HU_DEATH_NONE;
+/* The kind of an event by its word; HU_FAILURE_NONE for events that are no deaths. */
+static hu_failure_kind kind_named(const char *name) {
+    for (int kind = HU_FAILURE_NAN; kind <= HU_FAILURE_EVALUATION; kind++)
+        if (strcmp(name, hu_failure_kind_name((hu_failure_kind)kind)) == 0)
+            return (hu_failure_kind)kind;
+    return HU_FAILURE_NONE;
 }
 
 /* ---- how long an event lasted ---- */
@@ -415,7 +418,7 @@ static int64_t updates_in(const hu_numerics_record *row, uint32_t tensor) {
 static int64_t counted_since(const hu_why *why, const hu_event_record *event, bool is_value) {
     int64_t counted = 0;
     uint32_t guess = 0;
-    bool is_update = kind_named(event->kind) == HU_DEATH_LOST;
+    bool is_update = kind_named(event->kind) == HU_FAILURE_LOST;
     for (size_t r = 0; r < why->history->numerics_count; r++) {
         const hu_numerics_record *row = &why->history->numerics[r];
         if (row->step < event->step || (row->skipped && !is_value)) continue;
@@ -452,13 +455,13 @@ static bool has_healed(const hu_why *why, const hu_event_record *event) {
 
 /* Share of all tensors that are made of the one at a place, itself included. The walk lists every
  * tensor behind all that it is made of. marked: [walk->count], overwritten. */
-static double behind(const hu_walk *walk, uint32_t place, bool *marked) {
+static double behind(const hu_tensor_order *walk, uint32_t place, bool *marked) {
     enum { ROOM = 64 };
     uint32_t source[ROOM], found = 1;
     memset(marked, 0, walk->count * sizeof *marked);
     marked[place] = true;
     for (uint32_t i = place + 1; i < walk->count; i++) {
-        uint32_t count = hu_walk_sources(walk, i, ROOM, source);
+        uint32_t count = hu_tensor_order_sources(walk, i, ROOM, source);
         for (uint32_t k = 0; k < count && k < ROOM && !marked[i]; k++)
             marked[i] = marked[source[k]];
         found += marked[i];
@@ -495,27 +498,27 @@ static bool is_meant_to_be_zero(const hu_why *why, uint32_t place) {
 
 /* Whether an event of that kind can be a death of that tensor at all. Non-finite numbers of skipped
  * steps are explained by the rows of these steps. */
-static bool may_kill(const hu_why *why, const hu_event_record *event, hu_death_kind kind,
+static bool may_kill(const hu_why *why, const hu_event_record *event, hu_failure_kind kind,
                      uint32_t place) {
-    bool is_lost = kind == HU_DEATH_SATURATION || kind == HU_DEATH_UNDERFLOW;
+    bool is_lost = kind == HU_FAILURE_SATURATION || kind == HU_FAILURE_UNDERFLOW;
     if (is_lost && hu_why_is_loss_output(why, place)) return false;
     switch (kind) {
-    case HU_DEATH_SATURATION:
+    case HU_FAILURE_SATURATION:
         /* Infinities end a step, which is told by what it ended with. */
         if (!why->saturates[event->format] && hu_history_was_skipped(why->history, event->step))
             return false;
         return hu_saturates_unasked(&why->quantizer[event->format]) &&
                !was_promoted(why->history, event);
-    case HU_DEATH_UNDERFLOW:
+    case HU_FAILURE_UNDERFLOW:
         return !hu_why_may_vanish(why, place);
-    case HU_DEATH_ZERO:
+    case HU_FAILURE_ZERO:
         return !hu_why_may_vanish(why, place) && !is_meant_to_be_zero(why, place);
-    case HU_DEATH_LOST:
+    case HU_FAILURE_LOST:
         return !hu_why_is_vector(why, place);
-    case HU_DEATH_EVALUATION:
+    case HU_FAILURE_EVALUATION:
         return true;
-    case HU_DEATH_INFINITY:
-    case HU_DEATH_NAN:
+    case HU_FAILURE_INFINITY:
+    case HU_FAILURE_NAN:
         return !hu_history_was_skipped(why->history, event->step);
     default:
         return false;
@@ -530,17 +533,17 @@ double hu_event_share(const hu_event_record *event) {
 
 /* Whether an event is of a kind that kills its tensor, and lasted. Fills what it tells of itself.
  */
-static bool take_event(const hu_why *why, const hu_event_record *event, hu_death *death) {
-    hu_death_kind kind = kind_named(event->kind);
+static bool take_event(const hu_why *why, const hu_event_record *event, hu_failure *death) {
+    hu_failure_kind kind = kind_named(event->kind);
     uint32_t place = why->place[event->tensor];
     if (place == HU_NONE || !may_kill(why, event, kind, place) || has_healed(why, event))
         return false;
-    *death = (hu_death){.kind = kind,
-                        .step = event->step,
-                        .place = place,
-                        .event = event,
-                        .last = event->last,
-                        .steps = event->steps};
+    *death = (hu_failure){.kind = kind,
+                          .step = event->step,
+                          .place = place,
+                          .event = event,
+                          .last = event->last,
+                          .steps = event->steps};
     death->share = hu_event_share(event);
     bool is_value = why->walk->tensor[place].kind == HU_TENSOR_VALUE;
     death->lasted = lasted(why, event, is_value);
@@ -549,22 +552,22 @@ static bool take_event(const hu_why *why, const hu_event_record *event, hu_death
 
 /* Fills the death that an event is. False: it is none, or did too little harm. */
 static bool take_death(const hu_why *why, const hu_event_record *event, bool *marked,
-                       hu_death *death) {
+                       hu_failure *death) {
     if (!take_event(why, event, death)) return false;
-    double weight = hu_harm_weight(why, death);
+    double weight = hu_severity_weight(why, death);
     if (weight <= 0.0) return false;
     death->behind = behind(why->walk, death->place, marked);
     death->severity = weight * death->lasted * death->behind;
     return true;
 }
 
-static bool fail_sums(const hu_why *why, uint32_t product, hu_death *death) {
-    return hu_sums_death(why, product, death) && death->lasted >= HU_DEAD_LASTED;
+static bool fail_sums(const hu_why *why, uint32_t product, hu_failure *death) {
+    return hu_sums_failure(why, product, death) && death->lasted >= HU_DEAD_LASTED;
 }
 
 /* The same of the accumulators of a product. In a run that trains well most of them must be lost.
  */
-static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_death *death) {
+static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_failure *death) {
     if (!fail_sums(why, product, death)) return false;
     if (why->trains_well && death->severity < HU_DEAD_SATURATION) return false;
     death->behind = behind(why->walk, death->place, marked);
@@ -573,9 +576,9 @@ static bool take_sums(const hu_why *why, uint32_t product, bool *marked, hu_deat
 }
 
 /* Keeps the worse of two deaths of one tensor; what is told first wins a tie. */
-static void keep(hu_why *why, const hu_death *death) {
+static void keep(hu_why *why, const hu_failure *death) {
     for (size_t d = 0; d < why->death_count; d++) {
-        hu_death *known = &why->deaths[d];
+        hu_failure *known = &why->deaths[d];
         if (known->place != death->place || !known->sums != !death->sums) continue;
         if (death->severity > known->severity) *known = *death;
         return;
@@ -585,17 +588,17 @@ static void keep(hu_why *why, const hu_death *death) {
 
 /* The worst first; of equal ones the earlier, then the one that is made first. */
 static int by_severity(const void *a, const void *b) {
-    const hu_death *x = a, *y = b;
+    const hu_failure *x = a, *y = b;
     if (x->severity != y->severity) return x->severity > y->severity ? -1 : 1;
     if (x->step != y->step) return x->step < y->step ? -1 : 1;
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-hu_status hu_deaths_find(hu_why *why) {
+hu_status hu_failures_find(hu_why *why) {
     hu_status st = HU_OK;
     const hu_history *history = why->history;
     bool *marked = NULL;
-    hu_death death;
+    hu_failure death;
     HU_TRY(HU_NEW_ARRAY(&marked, (size_t)why->walk->count + 1));
     HU_TRY(HU_NEW_ARRAY(&why->deaths, history->event_count + history->products.count + 1));
     why->trains_well = hu_trains_well(history);
@@ -609,37 +612,37 @@ done:
     return st;
 }
 
-bool hu_deaths_vanished(const hu_why *why, uint32_t place, int64_t step, hu_death *death) {
-    hu_death one;
-    *death = (hu_death){.place = HU_NONE};
+bool hu_failures_vanished(const hu_why *why, uint32_t place, int64_t step, hu_failure *death) {
+    hu_failure one;
+    *death = (hu_failure){.place = HU_NONE};
     for (size_t e = 0; e < why->history->event_count; e++) {
         const hu_event_record *event = &why->history->events[e];
         if (why->place[event->tensor] != place || event->step > step) continue;
         if (!take_event(why, event, &one)) continue;
-        if (one.kind != HU_DEATH_UNDERFLOW && one.kind != HU_DEATH_ZERO) continue;
+        if (one.kind != HU_FAILURE_UNDERFLOW && one.kind != HU_FAILURE_ZERO) continue;
         if (one.share > death->share) *death = one;
     }
-    return death->kind != HU_DEATH_NONE;
+    return death->kind != HU_FAILURE_NONE;
 }
 
-bool hu_deaths_lose_updates(const hu_why *why) {
-    hu_death death;
+bool hu_failures_lose_updates(const hu_why *why) {
+    hu_failure death;
     for (size_t e = 0; e < why->history->event_count; e++)
-        if (take_event(why, &why->history->events[e], &death) && death.kind == HU_DEATH_LOST)
+        if (take_event(why, &why->history->events[e], &death) && death.kind == HU_FAILURE_LOST)
             return true;
     return false;
 }
 
-bool hu_deaths_fail_sums(const hu_why *why) {
-    hu_death death;
+bool hu_failures_fail_sums(const hu_why *why) {
+    hu_failure death;
     for (uint32_t p = 0; p < why->history->products.count; p++)
         if (fail_sums(why, p, &death)) return true;
     return false;
 }
 
-bool hu_death_explains(const hu_death *death, const hu_death *end) {
+bool hu_failure_explains(const hu_failure *death, const hu_failure *end) {
     bool is_before = death->step != end->step ? death->step < end->step : death->place < end->place;
-    return is_before && (death->kind == HU_DEATH_ZERO || death->share >= HU_DEAD_SATURATION);
+    return is_before && (death->kind == HU_FAILURE_ZERO || death->share >= HU_DEAD_SATURATION);
 }
 
 /* ---- followed ---- */
@@ -657,18 +660,18 @@ static bool is_all_zero(const hu_why *why, uint32_t place) {
 /* Whether it is made of one that is marked. */
 static bool is_made_of(const hu_why *why, uint32_t place, const bool *marked) {
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(why->walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_tensor_order_sources(why->walk, place, ROOM, source);
     for (uint32_t i = 0; i < count && i < ROOM; i++)
         if (marked[source[i]]) return true;
     return false;
 }
 
-static bool takes_numbers(const hu_death *death) {
-    return death->kind == HU_DEATH_UNDERFLOW || death->kind == HU_DEATH_ZERO;
+static bool takes_numbers(const hu_failure *death) {
+    return death->kind == HU_FAILURE_UNDERFLOW || death->kind == HU_FAILURE_ZERO;
 }
 
 /* The walk lists every tensor behind all that it is made of. */
-hu_status hu_followed_find(hu_why *why) {
+hu_status hu_propagated_find(hu_why *why) {
     hu_status st = HU_OK;
     bool *marked = NULL;
     HU_TRY(HU_NEW_ARRAY(&why->is_gone, (size_t)why->walk->count + 1));
@@ -685,12 +688,12 @@ done:
     return st;
 }
 
-bool hu_followed_only(const hu_why *why, const hu_death *death) {
-    return death->kind == HU_DEATH_ZERO && !death->sums && why->is_gone[death->place];
+bool hu_propagated_only(const hu_why *why, const hu_failure *death) {
+    return death->kind == HU_FAILURE_ZERO && !death->sums && why->is_gone[death->place];
 }
 
 /* A gradient is told by the value that it does not reach. */
-const char *hu_followed_words(const hu_why *why, char text[HU_FOLLOWED_BYTES]) {
+const char *hu_propagated_words(const hu_why *why, char text[HU_FOLLOWED_BYTES]) {
     char name[HU_TENSOR_NAME_BYTES], others[64] = "";
     uint32_t first = 0;
     text[0] = '\0';

@@ -47,14 +47,14 @@ enum { HU_STEPS_TO_TELL = 100 };
  * counted, and are why the tensor is infinite, NaN, saturated or all zero, the death becomes that
  * of the sums; where they were not, death->adder names who may be. Neither where the product got
  * such numbers. death->cause is known. */
-void hu_sums_suspect(const hu_why *why, hu_death *death);
+void hu_sums_suspect(const hu_why *why, hu_failure *death);
 
 /* Whether a death is of sums, or may be. */
-bool hu_sums_suspected(const hu_death *death);
+bool hu_sums_suspected(const hu_failure *death);
 
 /* Every sum of the product stays below 2^this in the step of the death, by the largest numbers of
  * its factors and the number of its terms; HU_NO_EXPONENT: not known. */
-int32_t hu_sums_reach(const hu_why *why, const hu_death *death);
+int32_t hu_sums_reach(const hu_why *why, const hu_failure *death);
 
 /* The worst sums of a run in a counted step. */
 typedef struct hu_worst_sums {
@@ -63,15 +63,15 @@ typedef struct hu_worst_sums {
     int64_t step;
 } hu_worst_sums;
 
-/* The largest share of a kind (HU_DEATH_SUMS_SATURATED, _FLUSHED, _STALLED) over all products and
+/* The largest share of a kind (HU_FAILURE_SUMS_SATURATED, _FLUSHED, _STALLED) over all products and
  * steps that were counted. */
-hu_worst_sums hu_sums_worst(const hu_why *why, hu_death_kind kind);
+hu_worst_sums hu_sums_worst(const hu_why *why, hu_failure_kind kind);
 
 /* Whether sums of some step were counted. */
 bool hu_sums_are_counted(const hu_why *why);
 
 /* Share of a kind in one counted step; 0 for other kinds. */
-double hu_sums_share(const hu_product_record *record, hu_death_kind kind);
+double hu_sums_share(const hu_product_record *record, hu_failure_kind kind);
 
 /* ---- deaths ---- */
 
@@ -87,26 +87,26 @@ double hu_sums_share(const hu_product_record *record, hu_death_kind kind);
 #define HU_DEAD_LASTED 0.5
 
 /* Makes the list of deaths of a run whose names and formats are known. HU_ERR_MEMORY. */
-hu_status hu_deaths_find(hu_why *why);
+hu_status hu_failures_find(hu_why *why);
 
 /* Share of its numbers that a tensor lost while the event held; of the first step alone where rows
  * do not tell. */
 double hu_event_share(const hu_event_record *event);
 
 /* The loss by which a tensor was gone in a step: most of its nonzero numbers became zero, or all of
- * them are zero, and that lasted. It is one however much was left, unlike those of hu_deaths_find.
- * *death: filled if there is one. */
-bool hu_deaths_vanished(const hu_why *why, uint32_t place, int64_t step, hu_death *death);
+ * them are zero, and that lasted. It is one however much was left, unlike those of
+ * hu_failures_find. *death: filled if there is one. */
+bool hu_failures_vanished(const hu_why *why, uint32_t place, int64_t step, hu_failure *death);
 
 /* Whether updates of some weight were lost for as long as a death must last, whatever the training
  * made of that: biases and the like do not count. */
-bool hu_deaths_lose_updates(const hu_why *why);
+bool hu_failures_lose_updates(const hu_why *why);
 
 /* Whether the sums of some product failed (failures.h) for as long. */
-bool hu_deaths_fail_sums(const hu_why *why);
+bool hu_failures_fail_sums(const hu_why *why);
 
 /* Whether numbers that were lost may be why others became infinite or NaN. */
-bool hu_death_explains(const hu_death *death, const hu_death *end);
+bool hu_failure_explains(const hu_failure *death, const hu_failure *end);
 
 /* ---- followed ---- */
 
@@ -117,15 +117,15 @@ bool hu_death_explains(const hu_death *death, const hu_death *end);
  * behind learns. Parameters of one dimension that may vanish without harm are left out.
  *
  * Fills why->is_gone ([walk->count], freed by hu_why_free) and why->gone. HU_ERR_MEMORY. */
-hu_status hu_followed_find(hu_why *why);
+hu_status hu_propagated_find(hu_why *why);
 
 /* Whether all of a tensor's numbers were zero before they were rounded: it lost none itself, but
  * got nothing from the death that is told. */
-bool hu_followed_only(const hu_why *why, const hu_death *death);
+bool hu_propagated_only(const hu_why *why, const hu_failure *death);
 
 enum { HU_FOLLOWED_BYTES = 512 };
 
 /* "No gradient reaches conv3.out: ...", a line; "" where nothing is gone. Gives text. */
-const char *hu_followed_words(const hu_why *why, char text[HU_FOLLOWED_BYTES]);
+const char *hu_propagated_words(const hu_why *why, char text[HU_FOLLOWED_BYTES]);
 
 #endif

@@ -47,8 +47,8 @@ static void raise_to(double *most, double value) {
 }
 
 static void raise_share(hu_range_share *most, const hu_range_share *share) {
-    if (!most->is_there || share->subnormal > most->subnormal) most->step = share->step;
-    most->is_there = true;
+    if (!most->is_present || share->subnormal > most->subnormal) most->step = share->step;
+    most->is_present = true;
     raise_to(&most->subnormal, share->subnormal);
     raise_to(&most->underflow, share->underflow);
     raise_to(&most->overflow, share->overflow);
@@ -149,8 +149,8 @@ hu_range_share hu_range_most(const hu_range_table *table, hu_range_part part, ui
     for (uint32_t l = 0; l < table->count; l++)
         for (int p = first; p < end; p++) {
             const hu_range_share *share = &table->layer[l].share[p];
-            if (!share->is_there) continue;
-            if (!most.is_there || share->subnormal > most.subnormal) {
+            if (!share->is_present) continue;
+            if (!most.is_present || share->subnormal > most.subnormal) {
                 *layer = l;
                 *where = (hu_range_part)p;
             }
@@ -168,7 +168,7 @@ const char *hu_pool_name(hu_pool pool) {
 }
 
 /* The pool of a tensor, HU_POOLS for none: labels, running statistics, sums of gradients. */
-static hu_pool pool_of(const hu_walk *walk, hu_tensor tensor) {
+static hu_pool pool_of(const hu_tensor_order *walk, hu_tensor tensor) {
     const hu_value_info *value = &walk->graph->value[tensor.value];
     bool is_parameter = value->role == HU_VALUE_PARAMETER;
     if (!hu_is_rounded_kind(value)) return HU_POOLS;
@@ -185,7 +185,8 @@ static void add_exponents(hu_pooled *pooled, const hu_exponents *x) {
         pooled->bin[x->first + 149 + (int32_t)b] += (double)x->bin[b];
 }
 
-void hu_range_pool(const hu_history *history, const hu_walk *walk, hu_pooled pooled[HU_POOLS]) {
+void hu_range_pool(const hu_history *history, const hu_tensor_order *walk,
+                   hu_pooled pooled[HU_POOLS]) {
     char name[HU_TENSOR_NAME_BYTES];
     memset(pooled, 0, HU_POOLS * sizeof *pooled);
     for (uint32_t t = 0; t < walk->count; t++) {

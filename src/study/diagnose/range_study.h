@@ -16,7 +16,7 @@ typedef enum hu_range_part {
 
 /* Largest shares of all elements in one step. */
 typedef struct hu_range_share {
-    bool is_there;
+    bool is_present;
     double subnormal, underflow, overflow, zero;
     int64_t step; /* of the largest subnormal share (of counts: the last step of its row) */
 } hu_range_share;
@@ -60,6 +60,7 @@ typedef struct hu_pooled {
     double elements, zero, nonfinite;
     double bin[277];
 } hu_pooled;
-void hu_range_pool(const hu_history *history, const hu_walk *walk, hu_pooled pooled[HU_POOLS]);
+void hu_range_pool(const hu_history *history, const hu_tensor_order *walk,
+                   hu_pooled pooled[HU_POOLS]);
 
 #endif

@@ -38,7 +38,8 @@ static spread spread_of(hu_role role) {
 }
 
 /* How a tensor is rounded; backward formats that saturate tell of it where a loss scale listens. */
-static hu_quantizer quantizer_of(const hu_recorded *recorded, const hu_way *way, uint32_t t) {
+static hu_quantizer quantizer_of(const hu_recorded *recorded, const hu_remedy_rounding *way,
+                                 uint32_t t) {
     const hu_recorded_tensor *tensor = &recorded->tensor[t];
     hu_quantizer q = tensor->now;
     if (way->is_freed && way->is_freed[t]) q = way->usual[tensor->role];
@@ -58,7 +59,8 @@ static spread spread_in(const hu_recorded *recorded, uint32_t t) {
 }
 
 /* The largest loss scale with so many binades of room. */
-static int32_t limit_of(const hu_recorded *recorded, const hu_way *way, int32_t headroom) {
+static int32_t limit_of(const hu_recorded *recorded, const hu_remedy_rounding *way,
+                        int32_t headroom) {
     int32_t limit = HU_NO_EXPONENT;
     for (uint32_t t = 0; t < recorded->count; t++) {
         const hu_recorded_tensor *tensor = &recorded->tensor[t];
@@ -73,13 +75,13 @@ static int32_t limit_of(const hu_recorded *recorded, const hu_way *way, int32_t 
     return limit;
 }
 
-int32_t hu_trial_limit(const hu_recorded *recorded, const hu_way *way) {
+int32_t hu_remedy_trial_limit(const hu_recorded *recorded, const hu_remedy_rounding *way) {
     bool stays = way->scaler == HU_LOSS_SCALE_CONSTANT;
     return limit_of(recorded, way, recorded->is_early && stays ? training.most : HEADROOM);
 }
 
 /* log2 of the loss scale that gradients have: a dynamic one falls until they fit. */
-static int32_t scale_of(const hu_recorded *recorded, const hu_way *way) {
+static int32_t scale_of(const hu_recorded *recorded, const hu_remedy_rounding *way) {
     if (way->scaler == HU_LOSS_SCALE_NONE) return 0;
     if (way->scaler == HU_LOSS_SCALE_CONSTANT) return way->scale;
     int32_t limit = limit_of(recorded, way, 0);
@@ -90,9 +92,9 @@ static int32_t scale_of(const hu_recorded *recorded, const hu_way *way) {
 
 typedef struct judging {
     const hu_recorded *recorded;
-    const hu_way *way;
+    const hu_remedy_rounding *way;
     int32_t scale;
-    hu_outcome result;
+    hu_remedy_outcome result;
 } judging;
 
 static double bar_of(const hu_recorded_tensor *tensor) {
@@ -109,9 +111,10 @@ static double judge_sample(judging *j, uint32_t t, const hu_quantizer *q,
     int32_t shift = more + (is_backward && !is_recorded ? j->scale - sample->scale : 0);
     bool adapts = is_backward && j->way->scaler == HU_LOSS_SCALE_DYNAMIC;
     bool has_room = is_recorded || adapts || more > 0;
-    hu_expected e = hu_expect(sample->numbers, q, shift, has_room ? 0 : HEADROOM);
+    hu_rounding_loss e =
+        hu_rounding_loss_expect(sample->numbers, q, shift, has_room ? 0 : HEADROOM);
     double lost = e.vanished + e.exceeded, score = e.error / bar_of(tensor);
-    hu_outcome *r = &j->result;
+    hu_remedy_outcome *r = &j->result;
     if (!tensor->is_small && (lost > r->lost || r->lost_tensor == HU_NONE)) {
         r->lost = lost;
         r->lost_tensor = t;
@@ -153,8 +156,8 @@ static double judge_tensor(judging *j, uint32_t t) {
     return most;
 }
 
-hu_outcome hu_trial_judge(const hu_recorded *recorded, const hu_way *way, bool backward,
-                          double *scores) {
+hu_remedy_outcome hu_remedy_trial_judge(const hu_recorded *recorded, const hu_remedy_rounding *way,
+                                        bool backward, double *scores) {
     judging j = {
         recorded, way, scale_of(recorded, way), {.lost_tensor = HU_NONE, .error_tensor = HU_NONE}};
     for (uint32_t t = 0; t < recorded->count; t++) {
@@ -167,8 +170,9 @@ hu_outcome hu_trial_judge(const hu_recorded *recorded, const hu_way *way, bool b
 }
 
 /* Both directions together: the worse of each. */
-static hu_outcome hu_outcome_worse(const hu_outcome *a, const hu_outcome *b) {
-    hu_outcome worse = *a;
+static hu_remedy_outcome hu_remedy_outcome_worse(const hu_remedy_outcome *a,
+                                                 const hu_remedy_outcome *b) {
+    hu_remedy_outcome worse = *a;
     bool takes_lost = a->lost_tensor == HU_NONE || b->lost > a->lost;
     bool takes_error = a->error_tensor == HU_NONE || b->error > a->error;
     worse.score = a->score > b->score ? a->score : b->score;
@@ -194,7 +198,7 @@ enum {
     CHOICES_MOST = 2 * HU_CANDIDATES_MOST,
     CHANGES_MOST = 3 * (CHOICES_MOST + 2), /* of one side: each choice with each kind of scaling */
     CHEAP_MOST = 3,
-    MENDING_MOST = HU_REPAIR_MOST - CHEAP_MOST,
+    MENDING_MOST = HU_REMEDY_MOST - CHEAP_MOST,
     JOINED_MOST = 8,  /* the best of one side, which are put together with those of the other */
     USUAL_SCALE = 16, /* log2 of scaler.init's default */
     LEAST_SCALE = -60 /* below it gradients are no longer numbers worth scaling */
@@ -215,11 +219,11 @@ typedef struct half {
 } half;
 
 typedef struct search {
-    hu_repair *advice;
+    hu_remedy *advice;
     choice choice[CHOICES_MOST];
     int choices;
     double *score; /* [recorded.count] as the run rounds */
-    hu_way now;
+    hu_remedy_rounding now;
     half forward, backward;
     const char *scale; /* what the run's own formats get where they are scaled */
 } search;
@@ -254,7 +258,7 @@ static bool is_bad(const search *s, uint32_t t) {
 
 /* Tensors that are rounded unlike the rest of their role, and badly. */
 static bool find_freed(search *s) {
-    hu_repair *a = s->advice;
+    hu_remedy *a = s->advice;
     bool any = false;
     for (uint32_t t = 0; t < a->recorded.count; t++) {
         const hu_recorded_tensor *tensor = &a->recorded.tensor[t];
@@ -318,7 +322,7 @@ static bool change_role(const search *s, const choice *c, hu_role role, hu_chang
 static bool change_scaler(const search *s, hu_loss_scale_kind kind, hu_change *change) {
     const hu_setup *setup = &s->advice->setup;
     change->way.scaler = kind;
-    int32_t limit = hu_trial_limit(&s->advice->recorded, &change->way);
+    int32_t limit = hu_remedy_trial_limit(&s->advice->recorded, &change->way);
     if (limit == HU_NO_EXPONENT || limit < LEAST_SCALE) return false;
     bool is_dynamic = kind == HU_LOSS_SCALE_DYNAMIC;
     change->way.scale = is_dynamic && limit > USUAL_SCALE ? USUAL_SCALE : limit;
@@ -357,11 +361,12 @@ static void try_change(search *s, half *side, const choice *c, bool keeps, int s
     if (scaler == HU_LOSS_SCALE_CONSTANT && !all_told(&s->advice->recorded)) return;
     if (scaler >= 0 && !change_scaler(s, (hu_loss_scale_kind)scaler, &change)) return;
     change.changes = count_changes(&change);
-    change.outcome = hu_trial_judge(&s->advice->recorded, &change.way, side->is_backward, NULL);
+    change.outcome =
+        hu_remedy_trial_judge(&s->advice->recorded, &change.way, side->is_backward, NULL);
     side->change[side->count++] = change;
 }
 
-static bool repairs(const hu_outcome *outcome) {
+static bool repairs(const hu_remedy_outcome *outcome) {
     return outcome->score <= 1.0;
 }
 
@@ -412,7 +417,7 @@ static hu_change join(const hu_change *forward, const hu_change *backward) {
     }
     both.changes = count_changes(&both);
     both.bits += forward->bits;
-    both.outcome = hu_outcome_worse(&forward->outcome, &backward->outcome);
+    both.outcome = hu_remedy_outcome_worse(&forward->outcome, &backward->outcome);
     return both;
 }
 
@@ -429,14 +434,14 @@ static bool says_no_more(const hu_change *a, const hu_change *than) {
     return true;
 }
 
-static void take(search *s, const hu_opened_run *run, const hu_change *change) {
-    hu_repair *a = s->advice;
+static void take(search *s, const hu_run_record *run, const hu_change *change) {
+    hu_remedy *a = s->advice;
     for (int o = 0; o < a->count; o++)
         if (says_no_more(change, &a->option[o].change)) return;
     if (a->count == MENDING_MOST) return;
-    hu_repair_option *option = &a->option[a->count++];
-    *option = (hu_repair_option){.change = *change};
-    hu_repair_words(run, a, change, option);
+    hu_remedy_option *option = &a->option[a->count++];
+    *option = (hu_remedy_option){.change = *change};
+    hu_remedy_words(run, a, change, option);
 }
 
 static int least(int a, int b) {
@@ -455,7 +460,7 @@ static bool is_change(const search *s, const hu_change *change) {
 }
 
 /* Whether an option gives the same roles the same formats. */
-static bool is_told(const hu_repair *a, const hu_change *change) {
+static bool is_told(const hu_remedy *a, const hu_change *change) {
     bool is_any = false;
     for (int o = 0; o < a->count; o++) {
         const hu_change *other = &a->option[o].change;
@@ -468,25 +473,25 @@ static bool is_told(const hu_repair *a, const hu_change *change) {
     return is_any;
 }
 
-static hu_outcome judge_both(const hu_recorded *recorded, const hu_way *way) {
-    hu_outcome forward = hu_trial_judge(recorded, way, false, NULL);
-    hu_outcome backward = hu_trial_judge(recorded, way, true, NULL);
-    return hu_outcome_worse(&forward, &backward);
+static hu_remedy_outcome judge_both(const hu_recorded *recorded, const hu_remedy_rounding *way) {
+    hu_remedy_outcome forward = hu_remedy_trial_judge(recorded, way, false, NULL);
+    hu_remedy_outcome backward = hu_remedy_trial_judge(recorded, way, true, NULL);
+    return hu_remedy_outcome_worse(&forward, &backward);
 }
 
 /* A change that keeps the formats' bits, told though it may not mend all. */
-static void take_cheap(search *s, const hu_opened_run *run, hu_change *change) {
-    hu_repair *a = s->advice;
+static void take_cheap(search *s, const hu_run_record *run, hu_change *change) {
+    hu_remedy *a = s->advice;
     change->changes = count_changes(change);
-    if (a->count == HU_REPAIR_MOST) return;
-    hu_repair_option *option = &a->option[a->count++];
-    *option = (hu_repair_option){.change = *change};
-    hu_repair_words(run, a, change, option);
+    if (a->count == HU_REMEDY_MOST) return;
+    hu_remedy_option *option = &a->option[a->count++];
+    *option = (hu_remedy_option){.change = *change};
+    hu_remedy_words(run, a, change, option);
 }
 
 /* The formats of now with a scale of each tensor, where roles are in trouble. */
-static void take_own(search *s, const hu_opened_run *run, const char *scale) {
-    hu_repair *a = s->advice;
+static void take_own(search *s, const hu_run_record *run, const char *scale) {
+    hu_remedy *a = s->advice;
     hu_change change = {.way = s->now};
     bool is_other = false;
     s->scale = scale;
@@ -500,10 +505,10 @@ static void take_own(search *s, const hu_opened_run *run, const char *scale) {
 }
 
 /* Gradients that a way leaves with an error that does not train well. */
-static uint32_t count_bad(search *s, const hu_way *way) {
+static uint32_t count_bad(search *s, const hu_remedy_rounding *way) {
     const hu_recorded *recorded = &s->advice->recorded;
     uint32_t bad = 0;
-    (void)hu_trial_judge(recorded, way, true, s->score);
+    (void)hu_remedy_trial_judge(recorded, way, true, s->score);
     for (uint32_t t = 0; t < recorded->count; t++)
         bad += hu_is_backward(recorded->tensor[t].role) && is_bad(s, t);
     return bad;
@@ -511,8 +516,8 @@ static uint32_t count_bad(search *s, const hu_way *way) {
 
 /* A dynamic loss scale alone, where it leaves half as many gradients in trouble: it costs nothing,
  * so that it is told though it may not mend all. */
-static void take_dynamic(search *s, const hu_opened_run *run) {
-    hu_repair *a = s->advice;
+static void take_dynamic(search *s, const hu_run_record *run) {
+    hu_remedy *a = s->advice;
     hu_change change = {.way = s->now};
     bool is_backward = false, is_known = false;
     for (int r = 0; r < HU_ROLE_COUNT; r++) is_backward |= s->backward.changes[r];
@@ -527,11 +532,11 @@ static void take_dynamic(search *s, const hu_opened_run *run) {
     take_cheap(s, run, &change);
 }
 
-static hu_status join_sides(search *s, const hu_opened_run *run) {
+static hu_status join_sides(search *s, const hu_run_record *run) {
     hu_change *all = NULL;
     int forward = least(s->forward.count, JOINED_MOST), count = 0;
     int backward = least(s->backward.count, JOINED_MOST);
-    hu_repair *a = s->advice;
+    hu_remedy *a = s->advice;
     hu_status st = HU_NEW_ARRAY(&all, JOINED_MOST * JOINED_MOST);
     if (st != HU_OK) return st;
     for (int f = 0; f < forward; f++)
@@ -553,19 +558,19 @@ static hu_status join_sides(search *s, const hu_opened_run *run) {
 }
 
 static void judge_now(search *s) {
-    hu_repair *a = s->advice;
-    s->now = (hu_way){.scaler = a->setup.scaler,
-                      .scale = a->setup.scale,
-                      .usual = a->setup.usual,
-                      .is_recorded = true};
-    hu_outcome forward = hu_trial_judge(&a->recorded, &s->now, false, s->score);
-    hu_outcome backward = hu_trial_judge(&a->recorded, &s->now, true, s->score);
-    a->before = hu_outcome_worse(&forward, &backward);
+    hu_remedy *a = s->advice;
+    s->now = (hu_remedy_rounding){.scaler = a->setup.scaler,
+                                  .scale = a->setup.scale,
+                                  .usual = a->setup.usual,
+                                  .is_recorded = true};
+    hu_remedy_outcome forward = hu_remedy_trial_judge(&a->recorded, &s->now, false, s->score);
+    hu_remedy_outcome backward = hu_remedy_trial_judge(&a->recorded, &s->now, true, s->score);
+    a->before = hu_remedy_outcome_worse(&forward, &backward);
     s->now.is_recorded = false;
     if (find_freed(s)) s->now.is_freed = a->is_freed;
 }
 
-static hu_status find_options(search *s, const hu_opened_run *run) {
+static hu_status find_options(search *s, const hu_run_record *run) {
     hu_status st = HU_OK;
     HU_TRY(HU_NEW_ARRAY(&s->score, (size_t)s->advice->recorded.count + 1));
     judge_now(s);
@@ -585,11 +590,11 @@ done:
     return st;
 }
 
-static hu_status create(const hu_opened_run *run, const hu_why *why, bool only_first,
-                        hu_repair *advice) {
+static hu_status create(const hu_run_record *run, const hu_why *why, bool only_first,
+                        hu_remedy *advice) {
     hu_status st = HU_OK;
     search *s = NULL;
-    *advice = (hu_repair){0};
+    *advice = (hu_remedy){0};
     HU_TRY(hu_recorded_create(run, why, only_first, &advice->recorded));
     HU_TRY(hu_setup_read(run, why, &advice->recorded, &advice->setup));
     HU_TRY(HU_NEW_ARRAY(&advice->is_freed, (size_t)advice->recorded.count + 1));
@@ -603,15 +608,15 @@ done:
 
 /* What numbers became while a run diverged fits no format: then the first that were recorded tell.
  */
-hu_status hu_repair_create(const hu_opened_run *run, const hu_why *why, hu_repair *advice) {
+hu_status hu_remedy_create(const hu_run_record *run, const hu_why *why, hu_remedy *advice) {
     hu_status st = create(run, why, false, advice);
     bool is_mended = advice->count > 0 && !advice->is_partial;
     if (st != HU_OK || is_mended || why->verdict != HU_VERDICT_DIVERGED) return st;
-    hu_repair_free(advice);
+    hu_remedy_free(advice);
     return create(run, why, true, advice);
 }
 
-const char *hu_repair_untold(const hu_repair *advice, char *text) {
+const char *hu_remedy_untold(const hu_remedy *advice, char *text) {
     const hu_recorded *recorded = &advice->recorded;
     for (uint32_t t = 0; t < recorded->count; t++)
         if (hu_is_backward(recorded->tensor[t].role)) return NULL;
@@ -624,13 +629,13 @@ const char *hu_repair_untold(const hu_repair *advice, char *text) {
     return NULL;
 }
 
-bool hu_repair_mends(const hu_repair_option *option) {
+bool hu_remedy_mends(const hu_remedy_option *option) {
     return repairs(&option->change.outcome);
 }
 
-void hu_repair_free(hu_repair *advice) {
+void hu_remedy_free(hu_remedy *advice) {
     hu_recorded_free(&advice->recorded);
     hu_setup_free(&advice->setup);
     hu_free(advice->is_freed);
-    *advice = (hu_repair){0};
+    *advice = (hu_remedy){0};
 }

@@ -13,10 +13,10 @@
 
 /* The words that are being written. */
 typedef struct writing {
-    const hu_opened_run *run;
-    const hu_repair *advice;
+    const hu_run_record *run;
+    const hu_remedy *advice;
     const hu_change *change;
-    hu_repair_option *option;
+    hu_remedy_option *option;
 } writing;
 
 static char *new_word(writing *w) {
@@ -27,7 +27,7 @@ static char *new_word(writing *w) {
 
 static void append(char *word, const char *before, const char *text, const char *after) {
     size_t used = strlen(word);
-    snprintf(word + used, HU_REPAIR_WORD_BYTES - used, "%s%s%s", before, text, after);
+    snprintf(word + used, HU_REMEDY_WORD_BYTES - used, "%s%s%s", before, text, after);
 }
 
 /* Whether a rule of the run is about a tensor that goes as the rest of its role now. */
@@ -61,7 +61,7 @@ static void write_rules(writing *w, bool with_roles) {
     int rules;
     if (!with_roles && !w->change->way.is_freed) return;
     char *word = new_word(w);
-    snprintf(word, HU_REPAIR_WORD_BYTES, "precision.rules=[");
+    snprintf(word, HU_REMEDY_WORD_BYTES, "precision.rules=[");
     rules = keep_rules(w, word);
     for (int r = 0; r < HU_ROLE_COUNT && with_roles; r++) {
         if (!w->change->way.changes[r]) continue;
@@ -98,7 +98,7 @@ static bool write_whole(writing *w) {
     const char *name = w->advice->setup.precision, *format = format_of_all(w->change);
     if (!format || has_rules(w) || is_named(name) || is_named(format)) return false;
     if (hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) != HU_OK) return false;
-    snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "precision=%s", format);
+    snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "precision=%s", format);
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool write_list(writing *w) {
         is_list |= strncmp(name, hu_role_keys[k].key, strlen(hu_role_keys[k].key)) == 0;
     if (!is_list || has_rules(w)) return false;
     char *word = new_word(w);
-    snprintf(word, HU_REPAIR_WORD_BYTES, LIST_HEAD);
+    snprintf(word, HU_REMEDY_WORD_BYTES, LIST_HEAD);
     for (size_t k = 0; k < HU_ROLE_COUNT; k++)
         write_role(w, hu_role_keys[k].role, hu_role_keys[k].key, word);
     return true;
@@ -135,7 +135,7 @@ static bool write_list(writing *w) {
  */
 static void write_scaler(writing *w, bool is_list) {
     static const int32_t usual = 16;
-    const hu_way *way = &w->change->way;
+    const hu_remedy_rounding *way = &w->change->way;
     const hu_setup *setup = &w->advice->setup;
     hu_precision parsed = {0};
     const char *name = hu_loss_scale_kinds[way->scaler].name;
@@ -145,15 +145,15 @@ static void write_scaler(writing *w, bool is_list) {
         bool is_dynamic = parsed.scaler == HU_SCALER_DYNAMIC;
         hu_precision_free(&parsed);
         if (is_read && is_dynamic != (way->scaler == HU_LOSS_SCALE_DYNAMIC))
-            snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "scaler=%s", name);
+            snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "scaler=%s", name);
     }
     if (is_same) return;
     if (way->scaler != setup->scaler)
-        snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "scaler=%s", name);
+        snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "scaler=%s", name);
     if (way->scaler == HU_LOSS_SCALE_DYNAMIC && way->scale == usual &&
         setup->scaler != HU_LOSS_SCALE_DYNAMIC)
         return;
-    snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "scaler.init=%.10g", ldexp(1.0, way->scale));
+    snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "scaler.init=%.10g", ldexp(1.0, way->scale));
 }
 
 /* Sums in blocks of eight with nine bits and a wide range (Popescu et al.), else in float32. */
@@ -164,9 +164,9 @@ static void write_accumulator(writing *w) {
     if (!setup->needs_accumulator) return;
     bool is_plain = strcmp(setup->accumulator, "fp32") == 0;
     if (!is_plain)
-        snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "accumulator=%s", has_blocks ? "fp32" : blocks);
+        snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "accumulator=%s", has_blocks ? "fp32" : blocks);
     if (setup->has_accumulator_rules)
-        snprintf(new_word(w), HU_REPAIR_WORD_BYTES, "accumulator.rules=");
+        snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "accumulator.rules=");
 }
 
 static bool changes_formats(const hu_change *change) {
@@ -175,8 +175,8 @@ static bool changes_formats(const hu_change *change) {
     return false;
 }
 
-void hu_repair_words(const hu_opened_run *run, const hu_repair *advice, const hu_change *change,
-                     hu_repair_option *option) {
+void hu_remedy_words(const hu_run_record *run, const hu_remedy *advice, const hu_change *change,
+                     hu_remedy_option *option) {
     writing w = {run, advice, change, option};
     bool changes = changes_formats(change), is_list = false;
     option->words = 0;
@@ -184,36 +184,36 @@ void hu_repair_words(const hu_opened_run *run, const hu_repair *advice, const hu
     if (changes && !change->way.is_freed) is_list = write_list(&w);
     write_rules(&w, changes && !is_list);
     write_scaler(&w, is_list);
-    if (advice->setup.needs_masters) snprintf(new_word(&w), HU_REPAIR_WORD_BYTES, "master=on");
+    if (advice->setup.needs_masters) snprintf(new_word(&w), HU_REMEDY_WORD_BYTES, "master=on");
     write_accumulator(&w);
 }
 
 /* ---- What is told of advice: words and JSON ---- */
 
-const char *hu_repair_line(const hu_repair_option *option, char *text) {
+const char *hu_remedy_line(const hu_remedy_option *option, char *text) {
     size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < option->words; i++) {
         const char *word = option->word[i];
         /* Lists have quotes, brackets and blanks, formats may have brackets. */
         const char *quote = strpbrk(word, "'[]() ;*?&|<>#$\\") ? "\"" : "";
-        int more = snprintf(text + used, HU_REPAIR_LINE_BYTES - used, "%s%s%s%s", i ? " " : "",
+        int more = snprintf(text + used, HU_REMEDY_LINE_BYTES - used, "%s%s%s%s", i ? " " : "",
                             quote, word, quote);
-        if (more < 0 || (used += (size_t)more) >= HU_REPAIR_LINE_BYTES) break;
+        if (more < 0 || (used += (size_t)more) >= HU_REMEDY_LINE_BYTES) break;
     }
     return text;
 }
 
 /* Whether the numbers died where no format has a part in it. */
-static const char *beyond_formats(const hu_explaining *x) {
-    const hu_death *death = &x->why.death;
+static const char *beyond_formats(const hu_diagnosis *x) {
+    const hu_failure *death = &x->why.death;
     if (hu_sums_suspected(death)) return NULL;
-    if (death->kind == HU_DEATH_UPDATE)
+    if (death->kind == HU_FAILURE_UPDATE)
         return "No other format helps: the update itself was too large. A lower learning rate "
                "(lr=) may.";
-    if (death->kind == HU_DEATH_NAN && death->cause == HU_CAUSE_GIVEN)
+    if (death->kind == HU_FAILURE_NAN && death->cause == HU_CAUSE_GIVEN)
         return "No other format helps: the training began with NaN.";
-    if (death->kind == HU_DEATH_INFINITY)
+    if (death->kind == HU_FAILURE_INFINITY)
         return "No other format helps: float32 itself had no more range. A lower learning rate "
                "(lr=) or smaller initial weights may.";
     return NULL;
@@ -225,7 +225,7 @@ static bool has_own_trouble(const hu_why *why) {
 }
 
 /* What no advice was tried on, as the end of a sentence about tensors. */
-static const char *tell_beside(const hu_explaining *x, const char *sentence, char *text) {
+static const char *tell_beside(const hu_diagnosis *x, const char *sentence, char *text) {
     char beside[HU_BESIDE_BYTES];
     hu_closest closest = hu_closest_find(x);
     if (hu_closest_beside(x, &closest, beside)[0] == '\0') return sentence;
@@ -234,7 +234,7 @@ static const char *tell_beside(const hu_explaining *x, const char *sentence, cha
 }
 
 /* Whether float32 would not train either is known only where nothing else is rounded. */
-static const char *own_trouble(const hu_explaining *x, char *text) {
+static const char *own_trouble(const hu_diagnosis *x, char *text) {
     char beside[HU_BESIDE_BYTES];
     hu_closest closest = hu_closest_find(x);
     if (hu_closest_beside(x, &closest, beside)[0] == '\0')
@@ -249,7 +249,7 @@ static const char *own_trouble(const hu_explaining *x, char *text) {
     return text;
 }
 
-const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice,
+const char *hu_remedy_reason(const hu_diagnosis *x, const hu_remedy *advice,
                              char text[HU_REASON_BYTES]) {
     bool is_hurt = x->why.verdict != HU_VERDICT_FINE;
     if (advice->count > 0) return NULL;
@@ -272,13 +272,14 @@ const char *hu_repair_reason(const hu_explaining *x, const hu_repair *advice,
 
 /* ---- JSON ---- */
 
-static json_t *tensor_json(const hu_explaining *x, const hu_repair *advice, uint32_t t) {
+static json_t *tensor_json(const hu_diagnosis *x, const hu_remedy *advice, uint32_t t) {
     char name[HU_TENSOR_NAME_BYTES];
     if (t == HU_NONE) return json_null();
     return json_string(hu_fact_name(x, advice->recorded.tensor[t].place, name));
 }
 
-static json_t *outcome_json(const hu_explaining *x, const hu_repair *advice, const hu_outcome *o) {
+static json_t *outcome_json(const hu_diagnosis *x, const hu_remedy *advice,
+                            const hu_remedy_outcome *o) {
     return json_pack("{s:o, s:o, s:o, s:o}", "error", hu_json_number(o->error), "error_tensor",
                      tensor_json(x, advice, o->error_tensor), "lost", hu_json_number(o->lost),
                      "lost_tensor", tensor_json(x, advice, o->lost_tensor));
@@ -289,27 +290,27 @@ static json_t *bytes_json(uint64_t bytes) {
     return bytes ? json_integer((json_int_t)bytes) : json_null();
 }
 
-static json_t *option_json(const hu_explaining *x, const hu_repair *advice,
-                           const hu_repair_option *option) {
-    char line[HU_REPAIR_LINE_BYTES];
+static json_t *option_json(const hu_diagnosis *x, const hu_remedy *advice,
+                           const hu_remedy_option *option) {
+    char line[HU_REMEDY_LINE_BYTES];
     const hu_change *change = &option->change;
     json_t *keys = json_array();
     for (int i = 0; i < option->words; i++)
         json_array_append_new(keys, json_string(option->word[i]));
     return json_pack("{s:o, s:s, s:b, s:i, s:i, s:o, s:o}", "keys", keys, "line",
-                     hu_repair_line(option, line), "repairs", hu_repair_mends(option), "changes",
+                     hu_remedy_line(option, line), "repairs", hu_remedy_mends(option), "changes",
                      (int)change->changes, "bits", (int)change->bits, "planned_bytes",
                      bytes_json(option->bytes), "after", outcome_json(x, advice, &change->outcome));
 }
 
-json_t *hu_repair_json(const hu_explaining *x, const hu_repair *advice) {
+json_t *hu_remedy_json(const hu_diagnosis *x, const hu_remedy *advice) {
     json_t *options = json_array();
     char text[HU_REASON_BYTES];
-    const char *reason = hu_repair_reason(x, advice, text);
+    const char *reason = hu_remedy_reason(x, advice, text);
     for (int o = 0; o < advice->count; o++)
         json_array_append_new(options, option_json(x, advice, &advice->option[o]));
     char untold[HU_QUANTIZER_BYTES];
-    const char *format = hu_repair_untold(advice, untold);
+    const char *format = hu_remedy_untold(advice, untold);
     return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:s?}", "histograms",
                      (json_int_t)advice->recorded.histograms, "tensors",
                      (json_int_t)advice->recorded.count, "before",
@@ -324,13 +325,12 @@ static double percent(double share) {
     return 100.0 * share;
 }
 
-static const char *name_of(const hu_explaining *x, const hu_repair *advice, uint32_t t,
-                           char *name) {
+static const char *name_of(const hu_diagnosis *x, const hu_remedy *advice, uint32_t t, char *name) {
     return t == HU_NONE ? "no tensor" : hu_fact_name(x, advice->recorded.tensor[t].place, name);
 }
 
 /* "memory 6.0 MiB (now 2.4)" */
-static void write_memory(const hu_repair *advice, const hu_repair_option *option,
+static void write_memory(const hu_remedy *advice, const hu_remedy_option *option,
                          const char *before, FILE *file) {
     const double mib = 1024.0 * 1024.0;
     if (!option->bytes || !advice->bytes) return;
@@ -338,11 +338,11 @@ static void write_memory(const hu_repair *advice, const hu_repair_option *option
             (double)advice->bytes / mib);
 }
 
-static void write_effect(const hu_explaining *x, const hu_repair *advice,
-                         const hu_repair_option *option, FILE *file) {
+static void write_effect(const hu_diagnosis *x, const hu_remedy *advice,
+                         const hu_remedy_option *option, FILE *file) {
     char name[HU_TENSOR_NAME_BYTES];
     const hu_change *change = &option->change;
-    const hu_outcome *before = &advice->before, *after = &change->outcome;
+    const hu_remedy_outcome *before = &advice->before, *after = &change->outcome;
     if (change->changes == 0 && !change->way.is_freed) {
         write_memory(advice, option, "     ", file);
         if (option->bytes && advice->bytes) fputs("\n", file);
@@ -357,7 +357,7 @@ static void write_effect(const hu_explaining *x, const hu_repair *advice,
     if (change->bad_before)
         fprintf(file, "; gradients in trouble: %u (now %u)", change->bad, change->bad_before);
     write_memory(advice, option, "; ", file);
-    if (!advice->is_partial && !hu_repair_mends(option)) fputs("; does not mend all", file);
+    if (!advice->is_partial && !hu_remedy_mends(option)) fputs("; does not mend all", file);
     fputs("\n", file);
 }
 
@@ -372,10 +372,10 @@ static void write_others(const hu_setup *setup, FILE *file) {
               file);
 }
 
-void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file) {
-    char line[HU_REPAIR_LINE_BYTES];
+void hu_remedy_write(const hu_diagnosis *x, const hu_remedy *advice, FILE *file) {
+    char line[HU_REMEDY_LINE_BYTES];
     char text[HU_REASON_BYTES];
-    const char *reason = hu_repair_reason(x, advice, text);
+    const char *reason = hu_remedy_reason(x, advice, text);
     if (reason) fprintf(file, "\n%s\n", reason);
     if (advice->count == 0) return;
     /* What died is told above; a run that trains can lose to many small errors, too. */
@@ -391,12 +391,12 @@ void hu_repair_write(const hu_explaining *x, const hu_repair *advice, FILE *file
                 advice->recorded.histograms == 1 ? "" : "s");
     fputs(advice->is_partial ? " (none mends it all):\n" : ":\n", file);
     for (int o = 0; o < advice->count; o++) {
-        fprintf(file, "  %d. %s\n", o + 1, hu_repair_line(&advice->option[o], line));
+        fprintf(file, "  %d. %s\n", o + 1, hu_remedy_line(&advice->option[o], line));
         write_effect(x, advice, &advice->option[o], file);
         if (o == 0) write_others(&advice->setup, file);
     }
     char untold[HU_QUANTIZER_BYTES];
-    if (hu_repair_untold(advice, untold))
+    if (hu_remedy_untold(advice, untold))
         fprintf(file,
                 "No gradients were recorded: the run ended before it had any. They stay in %s, of "
                 "which nothing is\nknown; the run that try=1 trains tells.\n",

@@ -5,7 +5,7 @@
 #include "diagnose/why.h"
 
 /* Analyses a run, which must outlive the analysis; owner frees with hu_why_free. HU_ERR_MEMORY. */
-hu_status hu_why_create(const hu_opened_run *run, hu_why *why);
+hu_status hu_why_create(const hu_run_record *run, hu_why *why);
 void hu_why_free(hu_why *why);
 
 #endif

@@ -55,7 +55,7 @@ done:
  * are tried on its histograms. */
 
 /* Only advice needs it: without it the story can be told. */
-static hu_status read_config(hu_opened_run *run) {
+static hu_status read_config(hu_run_record *run) {
     char *path = NULL;
     hu_status st = hu_path_join(run->folder, "config.resolved.yaml", &path);
     if (st == HU_OK) st = hu_yaml_read(path, &run->config);
@@ -64,9 +64,9 @@ static hu_status read_config(hu_opened_run *run) {
     return st == HU_ERR_MEMORY ? st : HU_OK;
 }
 
-hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run) {
+hu_status hu_run_record_read(const char *folder, const char *formats, hu_run_record *run) {
     hu_status st = HU_OK;
-    *run = (hu_opened_run){.folder = folder};
+    *run = (hu_run_record){.folder = folder};
     HU_TRY(hu_history_read_bounded(folder, &run->history));
     HU_TRY(hu_graph_read(folder, &run->graph));
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
@@ -77,13 +77,13 @@ done:
     return st;
 }
 
-void hu_opened_run_close(hu_opened_run *run) {
+void hu_run_record_close(hu_run_record *run) {
     hu_adders_free(&run->adders);
-    hu_walk_free(&run->walk);
+    hu_tensor_order_free(&run->walk);
     hu_keys_free(run->config);
     hu_graph_free(run->graph);
     hu_history_free(run->history);
-    *run = (hu_opened_run){0};
+    *run = (hu_run_record){0};
 }
 
 /* ---- recorded ---- */
@@ -101,7 +101,7 @@ static int32_t scale_at(const hu_history *history, int64_t step) {
 
 /* ---- tensors ---- */
 
-static hu_role role_of(const hu_walk *walk, uint32_t place) {
+static hu_role role_of(const hu_tensor_order *walk, uint32_t place) {
     hu_tensor tensor = walk->tensor[place];
     bool is_parameter = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
     if (tensor.kind == HU_TENSOR_VALUE) return is_parameter ? HU_ROLE_WEIGHT : HU_ROLE_ACT;
@@ -219,10 +219,10 @@ static bool may_stand(const hu_recorded_tensor *source, bool is_backward) {
 }
 
 /* The tensor that stands for what a place is made of, HU_NONE: none; *next: where to look on. */
-static uint32_t find_source(const hu_recorded *recorded, const hu_walk *walk, uint32_t place,
-                            bool is_backward, uint32_t *next) {
+static uint32_t find_source(const hu_recorded *recorded, const hu_tensor_order *walk,
+                            uint32_t place, bool is_backward, uint32_t *next) {
     enum { ROOM = 16 };
-    uint32_t source[ROOM], count = hu_walk_sources(walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_tensor_order_sources(walk, place, ROOM, source);
     *next = HU_NONE;
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         uint32_t s = tensor_at(recorded, source[i]);
@@ -235,7 +235,7 @@ static uint32_t find_source(const hu_recorded *recorded, const hu_walk *walk, ui
 }
 
 /* Tensors that are not rounded are passed through: the walk leads back to the data or the loss. */
-static uint32_t stand_in(const hu_recorded *recorded, const hu_walk *walk, uint32_t t) {
+static uint32_t stand_in(const hu_recorded *recorded, const hu_tensor_order *walk, uint32_t t) {
     uint32_t place = recorded->tensor[t].place, found = HU_NONE;
     bool is_backward = hu_is_backward(recorded->tensor[t].role);
     while (place != HU_NONE && found == HU_NONE)
@@ -243,7 +243,7 @@ static uint32_t stand_in(const hu_recorded *recorded, const hu_walk *walk, uint3
     return found;
 }
 
-hu_status hu_recorded_create(const hu_opened_run *run, const hu_why *why, bool only_first,
+hu_status hu_recorded_create(const hu_run_record *run, const hu_why *why, bool only_first,
                              hu_recorded *recorded) {
     hu_status st = HU_OK;
     const hu_history *history = run->history;

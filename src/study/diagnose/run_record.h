@@ -25,20 +25,20 @@ typedef struct hu_candidates {
 /* A run folder opened to be explained: its records, its graph, the formats that
  * are tried on its histograms. */
 
-typedef struct hu_opened_run {
+typedef struct hu_run_record {
     const char *folder; /* borrowed */
     hu_history *history;
     hu_graph *graph;
-    hu_walk walk;
+    hu_tensor_order walk;
     hu_candidates candidates;
     hu_adders adders; /* of the configuration: none where it cannot be read */
     hu_keys *config;  /* resolved; NULL: the folder has none that can be read */
-} hu_opened_run;
+} hu_run_record;
 
 /* Reads the folder. formats: as for hu_candidates_parse. Errors of hu_history_read_bounded,
  * hu_graph_read and hu_candidates_parse. Owner closes, after a failure too. */
-hu_status hu_opened_run_read(const char *folder, const char *formats, hu_opened_run *run);
-void hu_opened_run_close(hu_opened_run *run);
+hu_status hu_run_record_read(const char *folder, const char *formats, hu_run_record *run);
+void hu_run_record_close(hu_run_record *run);
 
 /* ---- recorded ---- */
 
@@ -77,7 +77,7 @@ typedef struct hu_recorded {
 /* Reads the run: of many histograms, some from the first to the last, or (only_first) what was
  * recorded before anything could go wrong. What workers send each other is not among the tensors,
  * nor is what a loss gives. Owner frees with hu_recorded_free. */
-hu_status hu_recorded_create(const hu_opened_run *run, const hu_why *why, bool only_first,
+hu_status hu_recorded_create(const hu_run_record *run, const hu_why *why, bool only_first,
                              hu_recorded *recorded);
 void hu_recorded_free(hu_recorded *recorded);
 

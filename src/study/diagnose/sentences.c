@@ -14,7 +14,7 @@ static double percent(uint64_t count, uint64_t elements) {
 }
 
 /* What the tensor became that the sums are. */
-static void tell_output(const hu_explaining *x, const hu_death *death, char *text) {
+static void tell_output(const hu_diagnosis *x, const hu_failure *death, char *text) {
     char name[HU_TENSOR_NAME_BYTES];
     size_t used = strlen(text);
     hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
@@ -23,7 +23,7 @@ static void tell_output(const hu_explaining *x, const hu_death *death, char *tex
     const hu_numerics_record *row = hu_why_row(x->run.history, death->step);
     if (!row || row->steps != 1) return;
     uint64_t lost = hu_why_nonfinite(&x->why, condition.record) ? c->overflow + c->nan : 0;
-    bool is_zero = condition.kind == HU_DEATH_ZERO;
+    bool is_zero = condition.kind == HU_FAILURE_ZERO;
     if (lost || is_zero)
         snprintf(text + used, HU_LOSS_WORDS_BYTES - used, "; %llu of the %llu numbers of %s are %s",
                  (unsigned long long)(lost ? lost : c->zero), (unsigned long long)c->elements,
@@ -31,12 +31,12 @@ static void tell_output(const hu_explaining *x, const hu_death *death, char *tex
 }
 
 /* Of the accumulators of a product. */
-static void tell_sums(const hu_explaining *x, const hu_death *death, const char *format,
+static void tell_sums(const hu_diagnosis *x, const hu_failure *death, const char *format,
                       char text[HU_LOSS_WORDS_BYTES]) {
     double share = 100.0 * hu_sums_share(death->sums, death->kind);
-    const char *words = death->kind == HU_DEATH_SUMS_SATURATED
+    const char *words = death->kind == HU_FAILURE_SUMS_SATURATED
                             ? "of its sums are too large for the accumulator"
-                        : death->kind == HU_DEATH_SUMS_FLUSHED
+                        : death->kind == HU_FAILURE_SUMS_FLUSHED
                             ? "of its sums are too small for the accumulator and became zero"
                             : "of the terms changed nothing, though they were not zero: too small "
                               "beside the sum in the accumulator";
@@ -46,7 +46,7 @@ static void tell_sums(const hu_explaining *x, const hu_death *death, const char 
 
 /* Of the numbers that were not zero before: zeros cannot be lost. Where a row adds up several
  * steps, the share of the nonzero ones is that of all steps in which the loss held. */
-static void tell_underflow(const hu_death *death, const hu_round_counts *c, const char *format,
+static void tell_underflow(const hu_failure *death, const hu_round_counts *c, const char *format,
                            char text[HU_LOSS_WORDS_BYTES]) {
     unsigned long long n = c->elements;
     uint64_t nonzero = hu_nonzero_before(c);
@@ -70,52 +70,52 @@ static void tell_underflow(const hu_death *death, const hu_round_counts *c, cons
 }
 
 /* What of how many numbers; empty for deaths of no kind. */
-static void tell_kind(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
+static void tell_kind(const hu_diagnosis *x, const hu_failure *death, const hu_round_counts *c,
                       const char *format, char text[HU_LOSS_WORDS_BYTES]) {
     enum { ROOM = HU_LOSS_WORDS_BYTES };
     unsigned long long n = c->elements, lost = c->overflow;
     double overflow = percent(c->overflow, n);
     text[0] = '\0';
     switch (death->kind) {
-    case HU_DEATH_NAN:
+    case HU_FAILURE_NAN:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are NaN", percent(c->nan, n), n);
         break;
-    case HU_DEATH_INFINITY:
+    case HU_FAILURE_INFINITY:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite%s", overflow, n,
                  death->adder ? "" : ": beyond float32, 2^128");
         break;
-    case HU_DEATH_OVERFLOW:
+    case HU_FAILURE_OVERFLOW:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are %s %.80s%s", overflow, n,
                  death->adder ? "infinite or NaN in" : "too large for", format,
                  death->adder ? "" : " and became infinite or NaN");
         break;
-    case HU_DEATH_SATURATION:
+    case HU_FAILURE_SATURATION:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are too large for %.80s", overflow, n,
                  format);
         break;
-    case HU_DEATH_UNDERFLOW:
+    case HU_FAILURE_UNDERFLOW:
         tell_underflow(death, c, format, text);
         break;
-    case HU_DEATH_ZERO:
+    case HU_FAILURE_ZERO:
         snprintf(text, ROOM, "all of its %llu numbers are zero", n);
         break;
-    case HU_DEATH_UPDATE:
+    case HU_FAILURE_UPDATE:
         snprintf(text, ROOM, "%llu of its %llu numbers are infinite or NaN behind the update", lost,
                  n);
         break;
-    case HU_DEATH_LOST:
+    case HU_FAILURE_LOST:
         snprintf(text, ROOM,
                  "%.3g %% of its %llu updates are lost: too small for %.80s, and there are no "
                  "master weights",
                  overflow, n, format);
         break;
-    case HU_DEATH_EVALUATION:
+    case HU_FAILURE_EVALUATION:
         snprintf(text, ROOM, "%.3g %% of its %llu numbers are infinite or NaN in the evaluation",
                  overflow, n);
         break;
-    case HU_DEATH_SUMS_SATURATED:
-    case HU_DEATH_SUMS_FLUSHED:
-    case HU_DEATH_SUMS_STALLED:
+    case HU_FAILURE_SUMS_SATURATED:
+    case HU_FAILURE_SUMS_FLUSHED:
+    case HU_FAILURE_SUMS_STALLED:
         tell_sums(x, death, format, text);
         break;
     default:
@@ -123,16 +123,16 @@ static void tell_kind(const hu_explaining *x, const hu_death *death, const hu_ro
     }
 }
 
-const char *hu_loss_words(const hu_explaining *x, const hu_death *death, const hu_round_counts *c,
+const char *hu_loss_words(const hu_diagnosis *x, const hu_failure *death, const hu_round_counts *c,
                           const char *format, char text[HU_LOSS_WORDS_BYTES]) {
     char magnitudes[HU_MAGNITUDES_BYTES];
     tell_kind(x, death, c, format, text);
     size_t used = strlen(text);
-    if (c->nan && death->kind != HU_DEATH_NAN)
+    if (c->nan && death->kind != HU_FAILURE_NAN)
         snprintf(text + used, HU_LOSS_WORDS_BYTES - used, ", %llu are NaN",
                  (unsigned long long)c->nan);
-    bool has_magnitudes = death->kind != HU_DEATH_ZERO && death->kind != HU_DEATH_LOST &&
-                          death->kind != HU_DEATH_EVALUATION && !death->sums;
+    bool has_magnitudes = death->kind != HU_FAILURE_ZERO && death->kind != HU_FAILURE_LOST &&
+                          death->kind != HU_FAILURE_EVALUATION && !death->sums;
     if (!has_magnitudes) return text;
     used = strlen(text);
     snprintf(text + used, HU_LOSS_WORDS_BYTES - used, " (%s%s)",
@@ -152,7 +152,7 @@ const char *hu_magnitudes_words(const hu_round_counts *c, char text[HU_MAGNITUDE
     return text;
 }
 
-const char *hu_duration_words(const hu_death *death, char text[HU_MAGNITUDES_BYTES]) {
+const char *hu_duration_words(const hu_failure *death, char text[HU_MAGNITUDES_BYTES]) {
     text[0] = '\0';
     if (death->steps == 1)
         snprintf(text, HU_MAGNITUDES_BYTES, "in one step");
@@ -178,7 +178,7 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
 }
 
 /* What the sums of a gradient lost; nothing where they were not counted. */
-static void tell_wire_sums(const hu_opened_run *run, const hu_why *why, uint32_t place,
+static void tell_wire_sums(const hu_run_record *run, const hu_why *why, uint32_t place,
                            int64_t step, char *text) {
     hu_tensor tensor = run->walk.tensor[place];
     uint32_t sums = run->walk.place[HU_TENSOR_WIRE_SUM][tensor.value];
@@ -193,7 +193,7 @@ static void tell_wire_sums(const hu_opened_run *run, const hu_why *why, uint32_t
         percent(c->underflow, c->elements), percent(c->nan, c->elements));
 }
 
-static void tell_ways(const hu_wire_advice *advice, char *text) {
+static void tell_ways(const hu_wire_remedy *advice, char *text) {
     const hu_lost *lost = &advice->now.lost;
     if (advice->way[0]) add(text, "The way: %s.\n", advice->way);
     if (advice->count == 0) return;
@@ -210,14 +210,14 @@ static void tell_ways(const hu_wire_advice *advice, char *text) {
         add(text, "  %-38s %s\n", advice->option[i].keys, advice->option[i].effect);
 }
 
-const char *hu_wire_words(const hu_opened_run *run, const hu_why *why, uint32_t place,
-                          const hu_death *death, char *text) {
-    hu_wire_advice advice;
+const char *hu_wire_words(const hu_run_record *run, const hu_why *why, uint32_t place,
+                          const hu_failure *death, char *text) {
+    hu_wire_remedy advice;
     text[0] = '\0';
     if (!hu_is_on_wire(run, place)) return text;
     tell_wire_sums(run, why, place, death->step, text);
-    if (death->kind == HU_DEATH_NONE) return text;
-    hu_wire_advise(run, why, death, &advice);
+    if (death->kind == HU_FAILURE_NONE) return text;
+    hu_wire_remedy_find(run, why, death, &advice);
     tell_ways(&advice, text);
     return text;
 }
@@ -228,7 +228,7 @@ const char *hu_wire_words(const hu_opened_run *run, const hu_why *why, uint32_t 
  * Rules of precision do not reach such numbers: their formats are those of optimizer.state.
  */
 
-const char *hu_state_words(const hu_explaining *x, const hu_death *death, char *text) {
+const char *hu_state_words(const hu_diagnosis *x, const hu_failure *death, char *text) {
     char rule[HU_STATE_RULE_BYTES];
     text[0] = '\0';
     if (hu_fact_state_rule(x, death, rule))
@@ -257,7 +257,7 @@ __attribute__((format(printf, 2, 3))) static void sums_words_add(char *text, con
 /* ---- a death ---- */
 
 /* Candidates whose largest power of two is beyond all sums. */
-static void add_formats(const hu_explaining *x, int32_t reach, char *text) {
+static void add_formats(const hu_diagnosis *x, int32_t reach, char *text) {
     bool is_any = false;
     for (int f = 0; f < x->run.candidates.count; f++) {
         if (hu_format_limits_of(&x->run.candidates.format[f]).emax < reach) continue;
@@ -268,8 +268,8 @@ static void add_formats(const hu_explaining *x, int32_t reach, char *text) {
     sums_words_add(text, is_any ? "" : "; no format tried reaches there");
 }
 
-const char *hu_sums_death_words(const hu_explaining *x, const hu_death *death,
-                                char text[HU_SUMS_WORDS_BYTES]) {
+const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death,
+                                  char text[HU_SUMS_WORDS_BYTES]) {
     enum { FLOAT32_TOP = 128 };
     text[0] = '\0';
     if (!death->adder) return text;
@@ -279,8 +279,8 @@ const char *hu_sums_death_words(const hu_explaining *x, const hu_death *death,
             "%s adds in %s, which is the first suspect: its sums were not counted in that step\n"
             "(accumulator.count_every=1 counts those of every step).\n",
             death->adder->name, death->adder->text);
-    if (death->kind == HU_DEATH_ZERO || death->kind == HU_DEATH_SUMS_FLUSHED ||
-        death->kind == HU_DEATH_SUMS_STALLED)
+    if (death->kind == HU_FAILURE_ZERO || death->kind == HU_FAILURE_SUMS_FLUSHED ||
+        death->kind == HU_FAILURE_SUMS_STALLED)
         return text;
     int32_t reach = hu_sums_reach(&x->why, death);
     if (reach == HU_NO_EXPONENT) return text;
@@ -297,14 +297,14 @@ const char *hu_sums_death_words(const hu_explaining *x, const hu_death *death,
 
 /* ---- a run ---- */
 
-static void add_worst(const hu_explaining *x, hu_death_kind kind, const char *words, char *text) {
+static void add_worst(const hu_diagnosis *x, hu_failure_kind kind, const char *words, char *text) {
     hu_worst_sums worst = hu_sums_worst(&x->why, kind);
     if (!worst.product) return;
     sums_words_add(text, "  %s (%.80s): %.3g %% %s (step %lld).\n", worst.product,
                    worst.accumulator, 100.0 * worst.share, words, (long long)worst.step);
 }
 
-const char *hu_sums_run_words(const hu_explaining *x, char text[HU_SUMS_WORDS_BYTES]) {
+const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYTES]) {
     bool is_counted = hu_sums_are_counted(&x->why);
     text[0] = '\0';
     if (x->run.adders.count == 0 && !is_counted) return text;
@@ -318,14 +318,15 @@ const char *hu_sums_run_words(const hu_explaining *x, char text[HU_SUMS_WORDS_BY
     }
     sums_words_add(text, "Sums of products, in the worst of the counted steps:\n");
     size_t head = strlen(text);
-    add_worst(x, HU_DEATH_SUMS_SATURATED, "were too large for the accumulator", text);
-    add_worst(x, HU_DEATH_SUMS_FLUSHED, "were too small for the accumulator and became zero", text);
-    add_worst(x, HU_DEATH_SUMS_STALLED, "of the terms changed nothing", text);
+    add_worst(x, HU_FAILURE_SUMS_SATURATED, "were too large for the accumulator", text);
+    add_worst(x, HU_FAILURE_SUMS_FLUSHED, "were too small for the accumulator and became zero",
+              text);
+    add_worst(x, HU_FAILURE_SUMS_STALLED, "of the terms changed nothing", text);
     if (text[head] == '\0') sums_words_add(text, "  none lost anything.\n");
     return text;
 }
 
-static json_t *worst_json(const hu_explaining *x, hu_death_kind kind) {
+static json_t *worst_json(const hu_diagnosis *x, hu_failure_kind kind) {
     hu_worst_sums worst = hu_sums_worst(&x->why, kind);
     if (!worst.product) return json_null();
     return json_pack("{s:s, s:s, s:o, s:I}", "product", worst.product, "accumulator",
@@ -333,9 +334,9 @@ static json_t *worst_json(const hu_explaining *x, hu_death_kind kind) {
                      (json_int_t)worst.step);
 }
 
-json_t *hu_sums_run_json(const hu_explaining *x) {
+json_t *hu_sums_run_json(const hu_diagnosis *x) {
     if (!hu_sums_are_counted(&x->why)) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "saturated", worst_json(x, HU_DEATH_SUMS_SATURATED),
-                     "flushed", worst_json(x, HU_DEATH_SUMS_FLUSHED), "stalled",
-                     worst_json(x, HU_DEATH_SUMS_STALLED));
+    return json_pack("{s:o, s:o, s:o}", "saturated", worst_json(x, HU_FAILURE_SUMS_SATURATED),
+                     "flushed", worst_json(x, HU_FAILURE_SUMS_FLUSHED), "stalled",
+                     worst_json(x, HU_FAILURE_SUMS_STALLED));
 }

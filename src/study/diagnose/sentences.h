@@ -11,12 +11,12 @@ enum { HU_LOSS_WORDS_BYTES = 512, HU_MAGNITUDES_BYTES = 64 };
 
 /* "12.5 % of its 4096 numbers are too small for e4m3 and became zero (magnitudes 2^-30 .. 2^-3)".
  * Gives text. */
-const char *hu_loss_words(const hu_explaining *x, const hu_death *death,
+const char *hu_loss_words(const hu_diagnosis *x, const hu_failure *death,
                           const hu_round_counts *counts, const char *format,
                           char text[HU_LOSS_WORDS_BYTES]);
 
 /* "in 12 steps up to 40", "in one step"; empty where the rows do not tell. Gives text. */
-const char *hu_duration_words(const hu_death *death, char text[HU_MAGNITUDES_BYTES]);
+const char *hu_duration_words(const hu_failure *death, char text[HU_MAGNITUDES_BYTES]);
 
 /* "magnitudes 2^-30 .. 2^-3" */
 const char *hu_magnitudes_words(const hu_round_counts *counts, char text[HU_MAGNITUDES_BYTES]);
@@ -31,8 +31,8 @@ enum { HU_WIRE_WORDS_BYTES = 8192 };
 
 /* Lines of text; of a death of kind NONE its step alone counts, and nothing is advised. text: room
  * for HU_WIRE_WORDS_BYTES. Gives text. */
-const char *hu_wire_words(const hu_opened_run *run, const hu_why *why, uint32_t place,
-                          const hu_death *death, char *text);
+const char *hu_wire_words(const hu_run_record *run, const hu_why *why, uint32_t place,
+                          const hu_failure *death, char *text);
 
 /* ---- state words ---- */
 
@@ -44,7 +44,7 @@ enum { HU_STATE_WORDS_BYTES = 512 };
 
 /* A line that names the rule that would have held what died; "" of other tensors. text: room for
  * HU_STATE_WORDS_BYTES. Gives text. */
-const char *hu_state_words(const hu_explaining *x, const hu_death *death, char *text);
+const char *hu_state_words(const hu_diagnosis *x, const hu_failure *death, char *text);
 
 /* ---- sums words ---- */
 
@@ -56,15 +56,15 @@ enum { HU_SUMS_WORDS_BYTES = 1024 };
 /* Of a death: how large its sums may be and which of the run's candidate formats hold them; of one
  * whose sums were not counted, that they are the first suspect. Lines; "" of deaths that no
  * accumulator has a part in. Gives text. */
-const char *hu_sums_death_words(const hu_explaining *x, const hu_death *death,
-                                char text[HU_SUMS_WORDS_BYTES]);
+const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death,
+                                  char text[HU_SUMS_WORDS_BYTES]);
 
 /* Of a run: its worst sums; "" where every product adds in float32. Gives text. */
-const char *hu_sums_run_words(const hu_explaining *x, char text[HU_SUMS_WORDS_BYTES]);
+const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYTES]);
 
 /* The same of each kind as {"saturated": {"product", "accumulator", "share", "step"} or null,
  * "flushed", "stalled"}; null where every product adds in float32 or nothing was counted; NULL if
  * out of memory. New reference. */
-json_t *hu_sums_run_json(const hu_explaining *x);
+json_t *hu_sums_run_json(const hu_diagnosis *x);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "diagnose/failures.h"
 
-static const char *text_of(const hu_opened_run *run, const char *key) {
+static const char *text_of(const hu_run_record *run, const char *key) {
     const hu_keys *node = hu_keys_find(run->config, key);
     return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : "";
 }
@@ -44,14 +44,14 @@ static void read_precision(const hu_recorded *recorded, hu_setup *setup) {
     }
 }
 
-static void read_scaler(const hu_opened_run *run, hu_setup *setup) {
+static void read_scaler(const hu_run_record *run, hu_setup *setup) {
     double init = atof(text_of(run, "scaler.init"));
     if (hu_loss_scale_parse(text_of(run, "scaler.name"), &setup->scaler) != HU_OK)
         setup->scaler = HU_LOSS_SCALE_NONE;
     setup->scale = init > 0.0 && setup->scaler != HU_LOSS_SCALE_NONE ? ilogb(init) : 0;
 }
 
-hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_recorded *recorded,
+hu_status hu_setup_read(const hu_run_record *run, const hu_why *why, const hu_recorded *recorded,
                         hu_setup *setup) {
     *setup = (hu_setup){0};
     if (!run->config)
@@ -64,9 +64,9 @@ hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_re
     setup->has_accumulator_rules = rules && hu_keys_count(rules) > 0;
     read_precision(recorded, setup);
     setup->needs_masters =
-        strcmp(text_of(run, "precision.master"), "off") == 0 && hu_deaths_lose_updates(why);
-    setup->needs_accumulator =
-        hu_deaths_fail_sums(why) || hu_sums_suspected(&why->death) || hu_sums_suspected(&why->end);
+        strcmp(text_of(run, "precision.master"), "off") == 0 && hu_failures_lose_updates(why);
+    setup->needs_accumulator = hu_failures_fail_sums(why) || hu_sums_suspected(&why->death) ||
+                               hu_sums_suspected(&why->end);
     read_scaler(run, setup);
     return HU_OK;
 }

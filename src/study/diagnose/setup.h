@@ -22,7 +22,7 @@ typedef struct hu_setup {
 
 /* HU_ERR_MISSING: the folder has no configuration that can be read. Owner frees with hu_setup_free.
  */
-hu_status hu_setup_read(const hu_opened_run *run, const hu_why *why, const hu_recorded *recorded,
+hu_status hu_setup_read(const hu_run_record *run, const hu_why *why, const hu_recorded *recorded,
                         hu_setup *setup);
 void hu_setup_free(hu_setup *setup);
 

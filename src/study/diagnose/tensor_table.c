@@ -7,8 +7,8 @@
 #include "precision/rules.h"
 
 /* Sums over all records that have the tensor. */
-static void take_records(const hu_history *history, uint32_t number, hu_listed_tensor *tensor) {
-    *tensor = (hu_listed_tensor){.name = history->tensors.name[number]};
+static void take_records(const hu_history *history, uint32_t number, hu_tensor_table_row *tensor) {
+    *tensor = (hu_tensor_table_row){.name = history->tensors.name[number]};
     hu_round_counts_clear(&tensor->counts);
     for (size_t r = 0; r < history->numerics_count; r++) {
         const hu_numerics_record *row = &history->numerics[r];
@@ -20,8 +20,8 @@ static void take_records(const hu_history *history, uint32_t number, hu_listed_t
     }
 }
 
-hu_status hu_listed_create(const hu_opened_run *run, const char *glob, hu_listed_tensor **tensor,
-                           uint32_t *count) {
+hu_status hu_tensor_table_create(const hu_run_record *run, const char *glob,
+                                 hu_tensor_table_row **tensor, uint32_t *count) {
     hu_status st = HU_OK;
     char name[HU_TENSOR_NAME_BYTES];
     *count = 0;
@@ -59,7 +59,8 @@ static const char *exponents_of(const hu_round_counts *c, char text[48]) {
     return text;
 }
 
-hu_status hu_listed_table(const hu_listed_tensor *tensor, uint32_t count, hu_table **table) {
+hu_status hu_tensor_table_table(const hu_tensor_table_row *tensor, uint32_t count,
+                                hu_table **table) {
     static const char *const titles[] = {"tensor",     "format", "became zero %",
                                          "overflow %", "NaN %",  "magnitudes"};
     hu_status st = HU_OK;
@@ -82,7 +83,7 @@ static json_t *exponent_json(int32_t exponent) {
     return exponent == HU_NO_EXPONENT ? json_null() : json_integer(exponent);
 }
 
-json_t *hu_listed_json(const hu_listed_tensor *tensor, uint32_t count) {
+json_t *hu_tensor_table_json(const hu_tensor_table_row *tensor, uint32_t count) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {
         const hu_round_counts *c = &tensor[i].counts;

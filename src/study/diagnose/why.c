@@ -5,7 +5,7 @@
 
 #include "runlog/events.h"
 
-const char *hu_death_kind_name(hu_death_kind kind) {
+const char *hu_failure_kind_name(hu_failure_kind kind) {
     static const char *const names[] = {
         "none",           "nan",          "infinity",    "overflow",    "saturation",
         "underflow",      "zero",         "update",      "update lost", "evaluation",
@@ -14,12 +14,12 @@ const char *hu_death_kind_name(hu_death_kind kind) {
 }
 
 /* Non-finite numbers in what rounding left. */
-hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record) {
+hu_failure_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record) {
     const hu_round_counts *c = &record->counts;
     bool rounds = why->rounds[record->format];
     if (c->overflow && !why->saturates[record->format])
-        return rounds ? HU_DEATH_OVERFLOW : HU_DEATH_INFINITY;
-    return c->nan ? HU_DEATH_NAN : HU_DEATH_NONE;
+        return rounds ? HU_FAILURE_OVERFLOW : HU_FAILURE_INFINITY;
+    return c->nan ? HU_FAILURE_NAN : HU_FAILURE_NONE;
 }
 
 size_t hu_why_steps_done(const hu_history *history) {
@@ -49,17 +49,17 @@ uint64_t hu_nonzero_before(const hu_round_counts *counts) {
 }
 
 /* Shares lost in the worst step of the record. */
-static hu_death_kind kind_of_loss(const hu_why *why, uint32_t place,
-                                  const hu_tensor_record *record) {
+static hu_failure_kind kind_of_loss(const hu_why *why, uint32_t place,
+                                    const hu_tensor_record *record) {
     const hu_round_counts *c = &record->counts;
     uint64_t nonzero = hu_nonzero_before(c);
     if (hu_saturates_unasked(&why->quantizer[record->format]) &&
         record->most_overflow >= HU_EVENT_SATURATION)
-        return HU_DEATH_SATURATION;
-    if (hu_why_may_vanish(why, place)) return HU_DEATH_NONE;
+        return HU_FAILURE_SATURATION;
+    if (hu_why_may_vanish(why, place)) return HU_FAILURE_NONE;
     if (c->underflow && (double)c->underflow >= HU_EVENT_UNDERFLOW * (double)nonzero)
-        return HU_DEATH_UNDERFLOW;
-    return c->elements && c->zero == c->elements ? HU_DEATH_ZERO : HU_DEATH_NONE;
+        return HU_FAILURE_UNDERFLOW;
+    return c->elements && c->zero == c->elements ? HU_FAILURE_ZERO : HU_FAILURE_NONE;
 }
 
 /* A tensor's counts in a row, NULL if the row has none. */
@@ -81,13 +81,13 @@ const hu_numerics_record *hu_why_row(const hu_history *history, int64_t step) {
 /* Non-finite numbers first: they are worse than lost ones. */
 hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step) {
     const hu_numerics_record *row = hu_why_row(why->history, step);
-    hu_condition condition = {HU_DEATH_NONE, step, NULL};
+    hu_condition condition = {HU_FAILURE_NONE, step, NULL};
     if (!row || why->tensor[place] == HU_NAMES_NONE) return condition;
     condition.record = hu_why_record(row, why->tensor[place]);
     if (!condition.record) return condition;
     condition.step = row->step;
     condition.kind = hu_why_nonfinite(why, condition.record);
-    if (condition.kind == HU_DEATH_NONE)
+    if (condition.kind == HU_FAILURE_NONE)
         condition.kind = kind_of_loss(why, place, condition.record);
     return condition;
 }
@@ -95,7 +95,7 @@ hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step) {
 /* Whether much of a tensor was lost in a step. */
 static bool is_dead_at(const hu_why *why, uint32_t place, int64_t step) {
     for (size_t d = 0; d < why->death_count; d++) {
-        const hu_death *death = &why->deaths[d];
+        const hu_failure *death = &why->deaths[d];
         bool lasts = death->steps == 0 || death->last >= step;
         if (death->place == place && death->step <= step && lasts) return true;
     }
@@ -104,24 +104,24 @@ static bool is_dead_at(const hu_why *why, uint32_t place, int64_t step) {
 
 /* Whether most of a tensor's nonzero numbers became zero, or all of them are zero. */
 static bool has_vanished(const hu_condition *condition) {
-    return condition->kind == HU_DEATH_UNDERFLOW || condition->kind == HU_DEATH_ZERO;
+    return condition->kind == HU_FAILURE_UNDERFLOW || condition->kind == HU_FAILURE_ZERO;
 }
 
 /* Inherited if anything it is made of was dead, or had vanished where it got nothing but zeros;
  * made here if all of it was counted and alive; unknown if something was not counted. Labels and
  * sums are not counted and do not make it unknown. */
-hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
+hu_failure_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
     uint32_t source[ROOM];
-    uint32_t count = hu_walk_sources(why->walk, place, ROOM, source);
-    hu_death_cause cause = count ? HU_CAUSE_MADE_HERE : HU_CAUSE_GIVEN;
+    uint32_t count = hu_tensor_order_sources(why->walk, place, ROOM, source);
+    hu_failure_cause cause = count ? HU_CAUSE_MADE_HERE : HU_CAUSE_GIVEN;
     hu_condition own = hu_why_condition(why, place, step);
     const hu_numerics_record *row = hu_why_row(why->history, step);
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         hu_condition condition = hu_why_condition(why, source[i], step);
         bool is_nonfinite =
-            condition.record && hu_why_nonfinite(why, condition.record) != HU_DEATH_NONE;
-        bool is_gone = own.kind == HU_DEATH_ZERO && has_vanished(&condition);
+            condition.record && hu_why_nonfinite(why, condition.record) != HU_FAILURE_NONE;
+        bool is_gone = own.kind == HU_FAILURE_ZERO && has_vanished(&condition);
         if (is_nonfinite || is_gone || is_dead_at(why, source[i], step)) return HU_CAUSE_INHERITED;
         bool is_given = hu_is_given(&why->walk->graph->value[why->walk->tensor[source[i]].value]);
         bool may_miss = why->walk->tensor[source[i]].kind == HU_TENSOR_SUM || is_given;

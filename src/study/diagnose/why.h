@@ -12,25 +12,25 @@
 #include "runlog/history.h"
 #include "runlog/trouble.h"
 
-typedef enum hu_death_kind {
-    HU_DEATH_NONE,
-    HU_DEATH_NAN,
-    HU_DEATH_INFINITY, /* of a tensor that is not rounded */
-    HU_DEATH_OVERFLOW, /* of a rounded one, into infinity or NaN */
-    HU_DEATH_SATURATION,
-    HU_DEATH_UNDERFLOW,
-    HU_DEATH_ZERO,
-    HU_DEATH_UPDATE,         /* the optimizer made a weight infinite or NaN */
-    HU_DEATH_LOST,           /* updates of a weight that its format does not hold */
-    HU_DEATH_EVALUATION,     /* infinite or NaN in an evaluation */
-    HU_DEATH_SUMS_SATURATED, /* accumulators of a product: beyond the largest number */
-    HU_DEATH_SUMS_FLUSHED,   /* below the smallest, in a format without subnormals */
-    HU_DEATH_SUMS_STALLED,   /* terms that changed nothing */
-    HU_DEATH_KINDS
-} hu_death_kind;
+typedef enum hu_failure_kind {
+    HU_FAILURE_NONE,
+    HU_FAILURE_NAN,
+    HU_FAILURE_INFINITY, /* of a tensor that is not rounded */
+    HU_FAILURE_OVERFLOW, /* of a rounded one, into infinity or NaN */
+    HU_FAILURE_SATURATION,
+    HU_FAILURE_UNDERFLOW,
+    HU_FAILURE_ZERO,
+    HU_FAILURE_UPDATE,         /* the optimizer made a weight infinite or NaN */
+    HU_FAILURE_LOST,           /* updates of a weight that its format does not hold */
+    HU_FAILURE_EVALUATION,     /* infinite or NaN in an evaluation */
+    HU_FAILURE_SUMS_SATURATED, /* accumulators of a product: beyond the largest number */
+    HU_FAILURE_SUMS_FLUSHED,   /* below the smallest, in a format without subnormals */
+    HU_FAILURE_SUMS_STALLED,   /* terms that changed nothing */
+    HU_FAILURE_KINDS
+} hu_failure_kind;
 
 /* "nan", "infinity", ... Borrowed: valid for ever. */
-const char *hu_death_kind_name(hu_death_kind kind);
+const char *hu_failure_kind_name(hu_failure_kind kind);
 
 typedef enum hu_verdict {
     HU_VERDICT_FINE,    /* nothing died */
@@ -38,25 +38,25 @@ typedef enum hu_verdict {
     HU_VERDICT_DIVERGED /* the run ended with numbers that were not finite */
 } hu_verdict;
 
-typedef enum hu_death_cause {
+typedef enum hu_failure_cause {
     HU_CAUSE_GIVEN,      /* data or weights as the training began with them */
     HU_CAUSE_MADE_HERE,  /* all that the tensor is made of was alive */
     HU_CAUSE_INHERITED,  /* something that it is made of was dead */
     HU_CAUSE_NOT_COUNTED /* something that it is made of was not counted in that step */
-} hu_death_cause;
+} hu_failure_cause;
 
 /* A tensor in one step (or in some steps, as the record of them tells). */
 typedef struct hu_condition {
-    hu_death_kind kind;             /* NONE: alive */
+    hu_failure_kind kind;           /* NONE: alive */
     int64_t step;                   /* of the record */
     const hu_tensor_record *record; /* NULL: not counted. Borrowed: from the history */
 } hu_condition;
 
-typedef struct hu_death {
-    hu_death_kind kind;
+typedef struct hu_failure {
+    hu_failure_kind kind;
     int64_t step;   /* the first */
     uint32_t place; /* in the walk, HU_NONE: no death */
-    hu_death_cause cause;
+    hu_failure_cause cause;
     uint32_t spread;               /* tensors behind it that were not finite in that step */
     const hu_event_record *event;  /* that tells it; NULL: counts of a step do. Borrowed: from the
                                       history, as sums */
@@ -70,22 +70,22 @@ typedef struct hu_death {
                         in which it held */
     double behind;   /* of all tensors: the share that is made of it */
     double severity; /* weight of what was lost x lasted x behind */
-} hu_death;
+} hu_failure;
 
 /* The state of the analysis. */
 typedef struct hu_why {
-    const hu_history *history; /* borrowed */
-    const hu_walk *walk;       /* borrowed */
-    const hu_adders *adders;   /* borrowed */
-    uint32_t *place;           /* [history->tensors.count] in the walk, HU_NONE: of no tensor */
-    uint32_t *tensor;          /* [walk->count] number of the name, HU_NAMES_NONE */
-    bool *saturates;           /* [history->formats.count] overflow is no infinity or NaN */
-    bool *rounds;              /* [history->formats.count] not float32 */
-    hu_quantizer *quantizer;   /* [history->formats.count] NONE for accumulators */
+    const hu_history *history;   /* borrowed */
+    const hu_tensor_order *walk; /* borrowed */
+    const hu_adders *adders;     /* borrowed */
+    uint32_t *place;             /* [history->tensors.count] in the walk, HU_NONE: of no tensor */
+    uint32_t *tensor;            /* [walk->count] number of the name, HU_NAMES_NONE */
+    bool *saturates;             /* [history->formats.count] overflow is no infinity or NaN */
+    bool *rounds;                /* [history->formats.count] not float32 */
+    hu_quantizer *quantizer;     /* [history->formats.count] NONE for accumulators */
     hu_verdict verdict;
-    hu_death death;     /* what is to be explained */
-    hu_death end;       /* non-finite numbers that the run ended with, where that is another one */
-    hu_death *deaths;   /* [death_count] all that lost much, the worst first */
+    hu_failure death;   /* what is to be explained */
+    hu_failure end;     /* non-finite numbers that the run ended with, where that is another one */
+    hu_failure *deaths; /* [death_count] all that lost much, the worst first */
     size_t death_count; /* each tensor has one */
     bool trains_well;   /* the loss fell by HU_TRAINS_WELL */
     size_t skipped;     /* steps in all */
@@ -99,7 +99,7 @@ typedef struct hu_why {
 hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step);
 
 /* Whether a dead tensor made its death itself. */
-hu_death_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step);
+hu_failure_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step);
 
 /* Exponents of a tensor in the recorded step nearest to `step` and not behind it; NULL: none.
  * *recorded: that step. Borrowed: from the history. */
@@ -128,8 +128,8 @@ bool hu_why_may_vanish(const hu_why *why, uint32_t place);
  * tensor's own maximum, saturate by design or not at all. */
 bool hu_saturates_unasked(const hu_quantizer *quantizer);
 
-/* Non-finite numbers in what rounding left, HU_DEATH_NONE: there are none. */
-hu_death_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record);
+/* Non-finite numbers in what rounding left, HU_FAILURE_NONE: there are none. */
+hu_failure_kind hu_why_nonfinite(const hu_why *why, const hu_tensor_record *record);
 
 /* A tensor's counts in a row, NULL if the row has none. Borrowed: from the history. */
 const hu_tensor_record *hu_why_record(const hu_numerics_record *row, uint32_t tensor);

@@ -11,7 +11,7 @@ static json_t *exponent_json(int32_t exponent) {
 }
 
 /* State and counts of a tensor in a step. one_step: the record holds this step alone. */
-static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t step) {
+static json_t *condition_json(const hu_diagnosis *x, uint32_t place, int64_t step) {
     char name[HU_TENSOR_NAME_BYTES];
     hu_condition condition = hu_why_condition(&x->why, place, step);
     const hu_tensor_record *record = condition.record;
@@ -22,7 +22,7 @@ static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t st
     }
     const hu_round_counts *c = &record->counts;
     const char *state =
-        condition.kind == HU_DEATH_NONE ? "alive" : hu_death_kind_name(condition.kind);
+        condition.kind == HU_FAILURE_NONE ? "alive" : hu_failure_kind_name(condition.kind);
     json_object_update_missing_new(
         object, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:b}", "state", state,
                           "format", x->run.history->formats.name[record->format], "elements",
@@ -35,9 +35,9 @@ static json_t *condition_json(const hu_explaining *x, uint32_t place, int64_t st
 }
 
 /* The tensors that a tensor is made of; sums that were not counted are left out. */
-static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step) {
+static json_t *sources_json(const hu_diagnosis *x, uint32_t place, int64_t step) {
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(&x->run.walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_tensor_order_sources(&x->run.walk, place, ROOM, source);
     json_t *list = json_array();
     for (uint32_t i = 0; i < count && i < ROOM; i++) {
         hu_condition condition = hu_why_condition(&x->why, source[i], step);
@@ -48,7 +48,7 @@ static json_t *sources_json(const hu_explaining *x, uint32_t place, int64_t step
 }
 
 /* Each candidate format: whether it holds the numbers, and the shares that it would lose. */
-static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
+static json_t *fits_json(const hu_diagnosis *x, uint32_t place, int64_t step) {
     json_t *list = json_array();
     for (int f = 0; f < x->run.candidates.count; f++) {
         hu_fit fit = hu_fact_fit(x, place, step, f);
@@ -65,13 +65,13 @@ static json_t *fits_json(const hu_explaining *x, uint32_t place, int64_t step) {
 }
 
 /* Other ways between workers; null for tensors that stay at home. */
-static json_t *ways_json(const hu_explaining *x, const hu_death *death) {
-    hu_wire_advice advice;
+static json_t *ways_json(const hu_diagnosis *x, const hu_failure *death) {
+    hu_wire_remedy advice;
     if (!hu_is_on_wire(&x->run, death->place)) return json_null();
-    hu_wire_advise(&x->run, &x->why, death, &advice);
+    hu_wire_remedy_find(&x->run, &x->why, death, &advice);
     json_t *list = json_array();
     for (int i = 0; i < advice.count; i++) {
-        const hu_wire_try *option = &advice.option[i];
+        const hu_wire_remedy_trial *option = &advice.option[i];
         bool is_known = option->loss.is_known;
         const hu_lost *lost = &option->loss.lost;
         json_array_append_new(
@@ -85,13 +85,13 @@ static json_t *ways_json(const hu_explaining *x, const hu_death *death) {
                      "to_try", list);
 }
 
-static const char *cause_name(hu_death_cause cause) {
+static const char *cause_name(hu_failure_cause cause) {
     static const char *const names[] = {"given", "produced", "passed on", "unknown"};
     return names[cause];
 }
 
 /* What was counted of the sums that died; null of tensors' own deaths. */
-static json_t *sums_json(const hu_death *death) {
+static json_t *sums_json(const hu_failure *death) {
     const hu_product_record *s = death->sums;
     if (!s) return json_null();
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "values", (json_int_t)s->values, "subnormal",
@@ -100,7 +100,7 @@ static json_t *sums_json(const hu_death *death) {
 }
 
 /* The accumulator that a death is of, or may be; null: none. */
-static json_t *accumulator_json(const hu_explaining *x, const hu_death *death) {
+static json_t *accumulator_json(const hu_diagnosis *x, const hu_failure *death) {
     char output[HU_TENSOR_NAME_BYTES];
     if (!hu_sums_suspected(death)) return json_null();
     const char *product =
@@ -113,7 +113,7 @@ static json_t *accumulator_json(const hu_explaining *x, const hu_death *death) {
 }
 
 /* One death with all that is known of it; null: there is none. */
-static json_t *death_json(const hu_explaining *x, const hu_death *death) {
+static json_t *death_json(const hu_diagnosis *x, const hu_failure *death) {
     char name[HU_TENSOR_NAME_BYTES], maker[512], rule[HU_STATE_RULE_BYTES];
     const char *format;
     if (death->place == HU_NONE) return json_null();
@@ -121,8 +121,8 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
     json_t *object =
         json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:o, "
                   "s:o, s:o, s:s?}",
-                  "tensor", hu_fact_death_name(x, death, name), "step", (json_int_t)death->step,
-                  "kind", hu_death_kind_name(death->kind), "role", cause_name(death->cause),
+                  "tensor", hu_fact_failure_name(x, death, name), "step", (json_int_t)death->step,
+                  "kind", hu_failure_kind_name(death->kind), "role", cause_name(death->cause),
                   "maker", hu_fact_maker(x, death->place, maker, sizeof maker), "format", format,
                   "elements", (json_int_t)c.elements, "overflow", (json_int_t)c.overflow,
                   "underflow", (json_int_t)c.underflow, "zero", (json_int_t)c.zero, "nan",
@@ -137,16 +137,17 @@ static json_t *death_json(const hu_explaining *x, const hu_death *death) {
 
 /* Every death, the worst first. last_step, steps: null where the rows do not tell; count, elements:
  * of the first step. */
-static json_t *deaths_json(const hu_explaining *x) {
+static json_t *deaths_json(const hu_diagnosis *x) {
     json_t *list = json_array();
     char name[HU_TENSOR_NAME_BYTES];
     for (size_t d = 0; d < x->why.death_count; d++) {
-        const hu_death *death = &x->why.deaths[d];
+        const hu_failure *death = &x->why.deaths[d];
         bool is_told = death->steps > 0;
         json_t *object = json_pack(
             "{s:I, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "step", (json_int_t)death->step,
-            "tensor", hu_fact_death_name(x, death, name), "kind", hu_death_kind_name(death->kind),
-            "last_step", is_told ? json_integer((json_int_t)death->last) : json_null(), "steps",
+            "tensor", hu_fact_failure_name(x, death, name), "kind",
+            hu_failure_kind_name(death->kind), "last_step",
+            is_told ? json_integer((json_int_t)death->last) : json_null(), "steps",
             is_told ? json_integer((json_int_t)death->steps) : json_null(), "share",
             hu_json_number(death->share), "lasted", hu_json_number(death->lasted), "behind",
             hu_json_number(death->behind), "severity", hu_json_number(death->severity));
@@ -160,7 +161,7 @@ static json_t *deaths_json(const hu_explaining *x) {
 }
 
 /* Tensors behind the death of which nothing is left. */
-static json_t *gone_json(const hu_explaining *x) {
+static json_t *gone_json(const hu_diagnosis *x) {
     json_t *list = json_array();
     char name[HU_TENSOR_NAME_BYTES];
     for (uint32_t i = 0; i < x->run.walk.count; i++)
@@ -169,10 +170,10 @@ static json_t *gone_json(const hu_explaining *x) {
 }
 
 /* The tensor that the user named, alive or dead. */
-static json_t *asked_json(const hu_explaining *x, uint32_t place) {
+static json_t *asked_json(const hu_diagnosis *x, uint32_t place) {
     int64_t step = x->why.death.place == HU_NONE ? hu_fact_last_step(x) : x->why.death.step;
     json_t *object = condition_json(x, place, step);
-    hu_death_cause cause = hu_why_cause(&x->why, place, step);
+    hu_failure_cause cause = hu_why_cause(&x->why, place, step);
     json_object_set_new(object, "step", json_integer((json_int_t)step));
     json_object_set_new(object, "role", json_string(cause_name(cause)));
     json_object_set_new(object, "inputs", sources_json(x, place, step));
@@ -180,7 +181,7 @@ static json_t *asked_json(const hu_explaining *x, uint32_t place) {
     return object;
 }
 
-json_t *hu_why_json(const hu_explaining *x, uint32_t asked) {
+json_t *hu_why_json(const hu_diagnosis *x, uint32_t asked) {
     static const char *const verdicts[] = {"fine", "hurt", "diverged"};
     json_t *object = json_pack(
         "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->run.folder, "verdict",

@@ -6,6 +6,6 @@
 
 /* The whole as JSON; NULL if out of memory. asked: place of the tensor that the user named, or
  * HU_NONE. New reference. */
-json_t *hu_why_json(const hu_explaining *x, uint32_t asked);
+json_t *hu_why_json(const hu_diagnosis *x, uint32_t asked);
 
 #endif

@@ -14,24 +14,24 @@ typedef struct way {
     const char *exact; /* borrowed: from the configuration */
 } way;
 
-bool hu_is_on_wire(const hu_opened_run *run, uint32_t place) {
+bool hu_is_on_wire(const hu_run_record *run, uint32_t place) {
     hu_tensor_kind kind = run->walk.tensor[place].kind;
     return kind == HU_TENSOR_WIRE || kind == HU_TENSOR_WIRE_SUM;
 }
 
 /* ---- the run's own way ---- */
 
-static const char *text_of(const hu_opened_run *run, const char *key) {
+static const char *text_of(const hu_run_record *run, const char *key) {
     const hu_keys *node = run->config ? hu_keys_find(run->config, key) : NULL;
     return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : "";
 }
 
-static bool is_on(const hu_opened_run *run, const char *key) {
+static bool is_on(const hu_run_record *run, const char *key) {
     return strcmp(text_of(run, key), "on") == 0;
 }
 
 /* The format may change by epoch, so it is that of the step's record. */
-static way way_of(const hu_opened_run *run, const hu_why *why, uint32_t place, int64_t step) {
+static way way_of(const hu_run_record *run, const hu_why *why, uint32_t place, int64_t step) {
     way w = {.exact = text_of(run, "comm.exact")};
     hu_comm_options *o = &w.options;
     hu_condition condition = hu_why_condition(why, place, step);
@@ -51,10 +51,10 @@ static way way_of(const hu_opened_run *run, const hu_why *why, uint32_t place, i
 /* ---- what a way loses ---- */
 
 /* What travels is made of its gradient, which the run has recorded. */
-static const hu_exponents *exponents_of(const hu_opened_run *run, const hu_why *why, uint32_t place,
+static const hu_exponents *exponents_of(const hu_run_record *run, const hu_why *why, uint32_t place,
                                         int64_t step, int64_t *recorded) {
     while (hu_is_on_wire(run, place))
-        if (hu_walk_sources(&run->walk, place, 1, &place) == 0) return NULL;
+        if (hu_tensor_order_sources(&run->walk, place, 1, &place) == 0) return NULL;
     return hu_why_exponents(why, place, step, recorded);
 }
 
@@ -67,8 +67,8 @@ static hu_wire_loss loss_of(const hu_comm_options *o, const hu_exponents *x) {
     return loss;
 }
 
-hu_wire_loss hu_wire_loss_in(const hu_opened_run *run, const hu_why *why, uint32_t place,
-                             int64_t step, const hu_format *format) {
+hu_wire_loss hu_wire_remedy_loss_in(const hu_run_record *run, const hu_why *why, uint32_t place,
+                                    int64_t step, const hu_format *format) {
     way w = way_of(run, why, place, step);
     int64_t recorded;
     if (!w.is_known) return (hu_wire_loss){.is_known = false};
@@ -76,7 +76,7 @@ hu_wire_loss hu_wire_loss_in(const hu_opened_run *run, const hu_why *why, uint32
     return loss_of(&w.options, exponents_of(run, why, place, step, &recorded));
 }
 
-bool hu_wire_holds(const hu_wire_loss *loss) {
+bool hu_wire_remedy_holds(const hu_wire_loss *loss) {
     return loss->is_known && loss->sums_fit && loss->lost.overflow.share < 1e-6 &&
            loss->lost.underflow.share <= 0.01;
 }
@@ -85,11 +85,11 @@ bool hu_wire_holds(const hu_wire_loss *loss) {
 
 /* What the search for options needs. */
 typedef struct search {
-    const hu_opened_run *run;
+    const hu_run_record *run;
     const hu_exponents *exponents; /* NULL: none were recorded */
     way way;
     bool is_overflow; /* numbers became too large */
-    hu_wire_advice *advice;
+    hu_wire_remedy *advice;
 } search;
 
 static double sum_of(const hu_wire_loss *loss) {
@@ -109,10 +109,10 @@ static void tell_effect(const hu_wire_loss *loss, char *text) {
 }
 
 /* An option with room for its words; NULL: there is no more room. */
-static hu_wire_try *add_option(search *s, const hu_wire_loss *loss) {
+static hu_wire_remedy_trial *add_option(search *s, const hu_wire_loss *loss) {
     if (s->advice->count == HU_WIRE_TRIES_MOST) return NULL;
-    hu_wire_try *option = &s->advice->option[s->advice->count++];
-    *option = (hu_wire_try){.loss = *loss};
+    hu_wire_remedy_trial *option = &s->advice->option[s->advice->count++];
+    *option = (hu_wire_remedy_trial){.loss = *loss};
     tell_effect(loss, option->effect);
     return option;
 }
@@ -161,7 +161,7 @@ static void try_scaling(search *s, const hu_comm_scaling *scaling) {
     if (!make_fit(&o, more, sizeof more)) return;
     hu_wire_loss loss = loss_of(&o, s->exponents);
     if (loss.is_known && (!is_better(s, &loss) || is_told(s, &loss))) return;
-    hu_wire_try *option = add_option(s, &loss);
+    hu_wire_remedy_trial *option = add_option(s, &loss);
     if (option) snprintf(option->keys, sizeof option->keys, "scaling=%s%s", scaling->name, more);
 }
 
@@ -185,12 +185,12 @@ static uint32_t try_formats(search *s, const hu_comm_scaling *scaling, uint32_t 
         if (hu_plain_format_parse(candidates->name[f], &unused) != HU_OK) continue;
         o.format = candidates->format[f];
         hu_wire_loss loss = loss_of(&o, s->exponents);
-        if (!hu_wire_holds(&loss)) continue;
+        if (!hu_wire_remedy_holds(&loss)) continue;
         best = candidates->name[f];
         best_loss = loss;
         bits = width;
     }
-    hu_wire_try *option = best ? add_option(s, &best_loss) : NULL;
+    hu_wire_remedy_trial *option = best ? add_option(s, &best_loss) : NULL;
     if (option)
         snprintf(option->keys, sizeof option->keys, "comm.format=%s%s%s%s", best,
                  is_own ? "" : " scaling=", is_own ? "" : scaling->name, more);
@@ -203,14 +203,14 @@ static bool needs_format(const search *s) {
     if (o.scaling->exponent || o.scaling->fresh) return false;
     o.scaling = &hu_comm_scaling_aps;
     hu_wire_loss loss = loss_of(&o, s->exponents);
-    return !hu_wire_holds(&loss);
+    return !hu_wire_remedy_holds(&loss);
 }
 
 /* What loses nothing for good. */
-static void add_others(search *s, const hu_death *death) {
+static void add_others(search *s, const hu_failure *death) {
     const hu_wire_loss unknown = {.is_known = false};
     const hu_value_info *value = &s->run->graph->value[s->run->walk.tensor[death->place].value];
-    hu_wire_try *option;
+    hu_wire_remedy_trial *option;
     if (!s->is_overflow && !s->way.options.error_feedback && (option = add_option(s, &unknown))) {
         snprintf(option->keys, sizeof option->keys, "comm.error_feedback=on");
         snprintf(option->effect, sizeof option->effect,
@@ -233,10 +233,10 @@ static void tell_way(const way *w, const char *format, char *text) {
              o->workers == 1 ? "" : "s", format, scaling, schedule);
 }
 
-void hu_wire_advise(const hu_opened_run *run, const hu_why *why, const hu_death *death,
-                    hu_wire_advice *advice) {
+void hu_wire_remedy_find(const hu_run_record *run, const hu_why *why, const hu_failure *death,
+                         hu_wire_remedy *advice) {
     enum { ANY_BITS = 64 };
-    *advice = (hu_wire_advice){.step = -1};
+    *advice = (hu_wire_remedy){.step = -1};
     search s = {.run = run, .way = way_of(run, why, death->place, death->step), .advice = advice};
     if (!s.way.is_known) return;
     hu_condition condition = hu_why_condition(why, death->place, death->step);
@@ -244,7 +244,7 @@ void hu_wire_advise(const hu_opened_run *run, const hu_why *why, const hu_death 
     /* What it got was dead already: no way of sending helps. */
     if (death->cause == HU_CAUSE_INHERITED) return;
     s.exponents = exponents_of(run, why, death->place, death->step, &advice->step);
-    s.is_overflow = death->kind != HU_DEATH_UNDERFLOW && death->kind != HU_DEATH_ZERO;
+    s.is_overflow = death->kind != HU_FAILURE_UNDERFLOW && death->kind != HU_FAILURE_ZERO;
     if (!s.exponents) advice->step = -1;
     advice->now = loss_of(&s.way.options, s.exponents);
     const hu_comm_scaling *scaling;

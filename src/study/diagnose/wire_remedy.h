@@ -15,34 +15,34 @@ typedef struct hu_wire_loss {
     bool sums_fit; /* a sum of all workers cannot leave the range */
 } hu_wire_loss;
 
-typedef struct hu_wire_try {
+typedef struct hu_wire_remedy_trial {
     char keys[HU_WIRE_KEYS_BYTES];     /* words for `train`: "scaling=aps2 schedule=pairwise" */
     char effect[HU_WIRE_EFFECT_BYTES]; /* "would lose 1.2 % ..." */
     hu_wire_loss loss;
-} hu_wire_try;
+} hu_wire_remedy_trial;
 
-typedef struct hu_wire_advice {
+typedef struct hu_wire_remedy {
     char way[HU_WIRE_EFFECT_BYTES]; /* "8 workers, e4m3, scaling none, schedule ring" */
     int64_t step;                   /* whose exponents tell, -1: none were recorded */
     hu_wire_loss now;               /* of the way that the run has */
-    hu_wire_try option[HU_WIRE_TRIES_MOST];
+    hu_wire_remedy_trial option[HU_WIRE_TRIES_MOST];
     int count;
-} hu_wire_advice;
+} hu_wire_remedy;
 
 /* True of gradients on their way, and of their sums there. */
-bool hu_is_on_wire(const hu_opened_run *run, uint32_t place);
+bool hu_is_on_wire(const hu_run_record *run, uint32_t place);
 
 /* What another format would lose under the scaling of the run. */
-hu_wire_loss hu_wire_loss_in(const hu_opened_run *run, const hu_why *why, uint32_t place,
-                             int64_t step, const hu_format *format);
+hu_wire_loss hu_wire_remedy_loss_in(const hu_run_record *run, const hu_why *why, uint32_t place,
+                                    int64_t step, const hu_format *format);
 
 /* Whether nothing overflows, not in sums either, and at most 1 % vanishes. */
-bool hu_wire_holds(const hu_wire_loss *loss);
+bool hu_wire_remedy_holds(const hu_wire_loss *loss);
 
 /* For the death of a tensor on its way. Every option is one that `train` takes in place of the
  * run's own. None where the folder has no
  * configuration that can be read. */
-void hu_wire_advise(const hu_opened_run *run, const hu_why *why, const hu_death *death,
-                    hu_wire_advice *advice);
+void hu_wire_remedy_find(const hu_run_record *run, const hu_why *why, const hu_failure *death,
+                         hu_wire_remedy *advice);
 
 #endif

@@ -14,15 +14,15 @@ enum { PICTURE_RANK = 3, COLOURS = 3 };
 
 /* Columns of a task that says one class of each sample; false: it does not. */
 static bool find_columns(const hu_task *task, hu_confusion *made) {
-    made->truth = made->said = made->probability = -1;
+    made->truth = made->predicted = made->probability = -1;
     for (int c = 0; task->judge && task->column[c].title; c++) {
         const hu_task_column *of = &task->column[c];
         int *place = !of->is_class     ? &made->probability
                      : of->needs_truth ? &made->truth
-                                       : &made->said;
+                                       : &made->predicted;
         if (*place < 0) *place = c;
     }
-    return made->truth >= 0 && made->said >= 0 && made->probability >= 0;
+    return made->truth >= 0 && made->predicted >= 0 && made->probability >= 0;
 }
 
 /* Pictures of bytes in one or three channels can be shown. */
@@ -60,7 +60,7 @@ done:
 }
 
 /* What it owns; the mistake itself lies in an array. */
-static void free_mistake(hu_mistake *mistake) {
+static void free_mistake(hu_confusion_mistake *mistake) {
     hu_free(mistake->file);
     hu_free(mistake->pixels);
 }
@@ -76,7 +76,8 @@ void hu_confusion_free(hu_confusion *c) {
 /* ---- samples ---- */
 
 /* The picture and the file of a sample, which its loader still has. */
-static hu_status take_sample(const hu_confusion *c, const hu_loader *loader, hu_mistake *m) {
+static hu_status take_sample(const hu_confusion *c, const hu_loader *loader,
+                             hu_confusion_mistake *m) {
     hu_sample_file file;
     size_t numbers = numbers_of(c);
     hu_status st;
@@ -91,7 +92,7 @@ done:
 }
 
 /* Into its place, in front of those that are less confident; the last one makes room. */
-static void insert(hu_confusion *c, const hu_mistake *mistake) {
+static void insert(hu_confusion *c, const hu_confusion_mistake *mistake) {
     size_t at = c->mistakes;
     if (c->mistakes == c->most)
         free_mistake(&c->mistake[--at]);
@@ -109,12 +110,12 @@ hu_status hu_confusion_note(void *confusion, int64_t index, const hu_metric_call
     hu_confusion *c = confusion;
     double cells[HU_TASK_COLUMNS_MAX];
     c->task->describe(sample, cells);
-    int64_t truth = (int64_t)cells[c->truth], said = (int64_t)cells[c->said];
+    int64_t truth = (int64_t)cells[c->truth], predicted = (int64_t)cells[c->predicted];
     if (truth < 0) return HU_OK; /* nobody says what it is */
-    c->count[truth * (c->classes + 1) + (said < 0 ? c->classes : said)]++;
-    hu_mistake made = {index, truth, said, cells[c->probability], NULL, NULL};
+    c->count[truth * (c->classes + 1) + (predicted < 0 ? c->classes : predicted)]++;
+    hu_confusion_mistake made = {index, truth, predicted, cells[c->probability], NULL, NULL};
     bool is_full = c->mistakes == c->most;
-    if (said < 0 || said == truth || c->most == 0 ||
+    if (predicted < 0 || predicted == truth || c->most == 0 ||
         (is_full && made.probability <= c->mistake[c->most - 1].probability))
         return HU_OK;
     hu_status st = take_sample(c, loader, &made);
@@ -132,7 +133,7 @@ hu_class_figures hu_confusion_class(const hu_confusion *c, int64_t k) {
     hu_class_figures f = {.other = -1};
     const int64_t *row = c->count + k * (c->classes + 1);
     for (int64_t s = 0; s <= c->classes; s++) f.samples += row[s];
-    for (int64_t t = 0; t < c->classes; t++) f.said += c->count[t * (c->classes + 1) + k];
+    for (int64_t t = 0; t < c->classes; t++) f.predicted += c->count[t * (c->classes + 1) + k];
     f.right = row[k];
     for (int64_t s = 0; s < c->classes; s++)
         if (s != k && row[s] > f.others) {
@@ -140,8 +141,8 @@ hu_class_figures hu_confusion_class(const hu_confusion *c, int64_t k) {
             f.others = row[s];
         }
     f.recall = (double)f.right / (double)f.samples;
-    f.precision = (double)f.right / (double)f.said;
-    f.f1 = 2.0 * (double)f.right / (double)(f.samples + f.said);
+    f.precision = (double)f.right / (double)f.predicted;
+    f.f1 = 2.0 * (double)f.right / (double)(f.samples + f.predicted);
     return f;
 }
 
@@ -166,13 +167,14 @@ static void picture_name(size_t number, char name[NAME_BYTES]) {
 }
 
 static json_t *mistake_json(const hu_confusion *c, size_t number) {
-    const hu_mistake *m = &c->mistake[number];
-    char truth[HU_CLASS_WORD_BYTES], said[HU_CLASS_WORD_BYTES], name[NAME_BYTES];
+    const hu_confusion_mistake *m = &c->mistake[number];
+    char truth[HU_CLASS_WORD_BYTES], predicted[HU_CLASS_WORD_BYTES], name[NAME_BYTES];
     picture_name(number, name);
     return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "sample", (json_int_t)m->sample, "file",
                      text_json(m->file), "truth", text_json(hu_confusion_word(c, m->truth, truth)),
-                     "said", text_json(hu_confusion_word(c, m->said, said)), "probability",
-                     hu_json_number(m->probability), "picture", text_json(m->pixels ? name : NULL));
+                     "said", text_json(hu_confusion_word(c, m->predicted, predicted)),
+                     "probability", hu_json_number(m->probability), "picture",
+                     text_json(m->pixels ? name : NULL));
 }
 
 static hu_status write_picture(const hu_confusion *c, size_t number, const char *folder) {

@@ -6,24 +6,25 @@
 #include "train/trainer.h"
 
 /* A sample whose class is another one than the model says. */
-typedef struct hu_mistake {
+typedef struct hu_confusion_mistake {
     int64_t sample; /* its number in the half */
-    int64_t truth, said;
+    int64_t truth, predicted;
     double probability; /* of what is said */
     char *file;         /* NULL: it has none of its own */
     uint8_t *pixels;    /* [extents of hu_confusion]; NULL: samples are no pictures */
-} hu_mistake;
+} hu_confusion_mistake;
 
 /* All zero: nothing is kept, and the functions below write nothing. */
 typedef struct hu_confusion {
     const hu_dataset *dataset;
     const hu_task *task;
     const hu_split *split;
-    int truth, said, probability; /* columns of the task */
+    int truth, predicted, probability; /* columns of the task */
     int64_t classes;
     int64_t *count; /* [classes, classes + 1] samples of a class by what is said of them, the last
                        column being nothing */
-    hu_mistake *mistake; /* [mistakes] the most confident first, of equal ones the first sample */
+    hu_confusion_mistake
+        *mistake; /* [mistakes] the most confident first, of equal ones the first sample */
     size_t mistakes, most;
     int field;         /* of the pictures */
     int64_t extent[3]; /* height, width and channels (1 or 3); all 0: there are no pictures */
@@ -43,7 +44,7 @@ hu_status hu_confusion_note(void *confusion, int64_t index, const hu_metric_call
 
 /* What is known of a class. Shares are NaN of nothing. */
 typedef struct hu_class_figures {
-    int64_t samples, said, right;
+    int64_t samples, predicted, right;
     double recall, precision, f1; /* right / samples, right / said, 2 right / (samples + said) */
     int64_t other, others; /* the class that it is most often taken for, -1: none; how often */
 } hu_class_figures;
@@ -76,13 +77,13 @@ hu_status hu_confusion_page(const hu_confusion *confusion, const char *title, co
 /* Classes whose matrix is shown whole, and pairs that are shown of more. */
 enum { HU_CONFUSION_SHOWN = 20 };
 
-typedef struct hu_confused_pair {
-    int64_t truth, said, samples;
-} hu_confused_pair;
+typedef struct hu_confusion_pair {
+    int64_t truth, predicted, samples;
+} hu_confusion_pair;
 
 /* Up to `most` pairs of different classes, most samples first, of equal ones the first classes.
  * Returns how many. */
-size_t hu_confused_pairs(const hu_confusion *confusion, hu_confused_pair *pair, size_t most);
+size_t hu_confusion_pairs(const hu_confusion *confusion, hu_confusion_pair *pair, size_t most);
 
 /* ---- What a finished training takes for what, kept in its folder ---- */
 

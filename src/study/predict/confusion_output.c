@@ -74,15 +74,15 @@ done:
 /* Instead of a matrix that no terminal is wide enough for. */
 static hu_status print_pairs(const hu_confusion *c, char **text) {
     static const char *const titles[] = {"true class", "taken for", "samples"};
-    hu_confused_pair pair[HU_CONFUSION_SHOWN];
+    hu_confusion_pair pair[HU_CONFUSION_SHOWN];
     char number[HU_CLASS_WORD_BYTES];
-    size_t pairs = hu_confused_pairs(c, pair, HU_CONFUSION_SHOWN);
+    size_t pairs = hu_confusion_pairs(c, pair, HU_CONFUSION_SHOWN);
     hu_table *table = NULL;
     hu_status st;
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
     for (size_t i = 0; i < pairs; i++) {
         HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, pair[i].truth, number)));
-        HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, pair[i].said, number)));
+        HU_TRY(hu_table_cell(table, "%s", hu_confusion_word(c, pair[i].predicted, number)));
         HU_TRY(hu_table_cell(table, "%lld", (long long)pair[i].samples));
     }
     st = hu_table_print(table, text);
@@ -110,7 +110,7 @@ done:
 
 /* ---- the pairs that are confused most ---- */
 
-size_t hu_confused_pairs(const hu_confusion *c, hu_confused_pair *pair, size_t most) {
+size_t hu_confusion_pairs(const hu_confusion *c, hu_confusion_pair *pair, size_t most) {
     size_t pairs = 0;
     for (int64_t t = 0; t < c->classes; t++)
         for (int64_t s = 0; s < c->classes; s++) {
@@ -119,7 +119,7 @@ size_t hu_confused_pairs(const hu_confusion *c, hu_confused_pair *pair, size_t m
             if (pairs == most && samples <= pair[most - 1].samples) continue;
             size_t at = pairs < most ? pairs++ : most - 1;
             for (; at > 0 && pair[at - 1].samples < samples; at--) pair[at] = pair[at - 1];
-            pair[at] = (hu_confused_pair){t, s, samples};
+            pair[at] = (hu_confusion_pair){t, s, samples};
         }
     return pairs;
 }
@@ -168,11 +168,11 @@ static json_t *pairs_json(const hu_confusion *c) {
     json_t *list = json_array();
     bool is_whole = list != NULL;
     for (int64_t i = 0; is_whole && i < c->classes * (c->classes + 1); i++) {
-        int64_t said = i % (c->classes + 1);
+        int64_t predicted = i % (c->classes + 1);
         if (c->count[i] == 0) continue;
-        json_t *pair =
-            json_pack("[I, I, I]", (json_int_t)(i / (c->classes + 1)),
-                      (json_int_t)(said == c->classes ? -1 : said), (json_int_t)c->count[i]);
+        json_t *pair = json_pack("[I, I, I]", (json_int_t)(i / (c->classes + 1)),
+                                 (json_int_t)(predicted == c->classes ? -1 : predicted),
+                                 (json_int_t)c->count[i]);
         is_whole = json_array_append_new(list, pair) == 0;
     }
     if (is_whole) return list;
@@ -301,13 +301,13 @@ static void put_matrix(hu_page *page, const hu_confusion *c) {
 static void put_pairs(hu_page *page, const hu_confusion *c) {
     static const char *const titles[] = {"true class", "taken for", "samples"};
     char number[HU_CLASS_WORD_BYTES];
-    hu_confused_pair pair[HU_CONFUSION_SHOWN];
-    size_t pairs = hu_confused_pairs(c, pair, HU_CONFUSION_SHOWN);
+    hu_confusion_pair pair[HU_CONFUSION_SHOWN];
+    size_t pairs = hu_confusion_pairs(c, pair, HU_CONFUSION_SHOWN);
     hu_html_table(page, titles, sizeof titles / sizeof *titles, 2);
     for (size_t i = 0; i < pairs; i++) {
         hu_html_row(page, false);
         hu_html_text(page, hu_confusion_word(c, pair[i].truth, number));
-        hu_html_text(page, hu_confusion_word(c, pair[i].said, number));
+        hu_html_text(page, hu_confusion_word(c, pair[i].predicted, number));
         put_count(page, pair[i].samples);
         hu_html_row_end(page);
     }
@@ -341,7 +341,7 @@ static hu_status enlarge(const hu_confusion *c, const uint8_t *pixels, int64_t t
 
 /* A cell with the picture as the model sees it, in squares where it is small; empty where samples
  * are no pictures. */
-static hu_status put_picture(hu_page *page, const hu_confusion *c, const hu_mistake *m) {
+static hu_status put_picture(hu_page *page, const hu_confusion *c, const hu_confusion_mistake *m) {
     char number[HU_CLASS_WORD_BYTES];
     uint8_t *large = NULL, *png = NULL;
     size_t bytes;
@@ -372,12 +372,12 @@ static hu_status put_mistakes(hu_page *page, const hu_confusion *c) {
     if (c->mistakes == 0) hu_html_note(page, "There is no mistake.");
     if (c->mistakes > 0) hu_html_table(page, titles, sizeof titles / sizeof *titles, 4);
     for (size_t i = 0; i < c->mistakes; i++) {
-        const hu_mistake *m = &c->mistake[i];
+        const hu_confusion_mistake *m = &c->mistake[i];
         snprintf(sample, sizeof sample, "sample %lld", (long long)m->sample);
         hu_html_row(page, false);
         HU_TRY(put_picture(page, c, m));
         hu_html_text(page, hu_confusion_word(c, m->truth, number));
-        hu_html_text(page, hu_confusion_word(c, m->said, number));
+        hu_html_text(page, hu_confusion_word(c, m->predicted, number));
         hu_html_text(page, m->file ? m->file : sample);
         confusion_page_put_share(page, m->probability);
         hu_html_row_end(page);

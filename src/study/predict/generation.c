@@ -8,7 +8,7 @@
 
 /* Which token comes next. */
 typedef struct choosing {
-    const hu_continuation *options;
+    const hu_generation *options;
     int64_t tokens; /* different ones of the data: a model may have scores of more (model.vocab) */
     int64_t row, drawn; /* place whose scores are read; tokens drawn so far */
     int32_t chosen;     /* -1: the scores tell none */
@@ -55,8 +55,8 @@ static hu_status choose(void *context, int64_t position, const hu_metric_call *c
     return HU_OK;
 }
 
-hu_status hu_continue(hu_trainer *trainer, hu_dataset *dataset, const hu_continuation *options,
-                      hu_prompt *prompt) {
+hu_status hu_generation_make(hu_trainer *trainer, hu_dataset *dataset, const hu_generation *options,
+                             hu_prompt *prompt) {
     hu_status st = HU_OK;
     choosing c = {.options = options, .tokens = dataset->field[0].classes};
     if (hu_trainer_task(trainer) != &hu_task_language)

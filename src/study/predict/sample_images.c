@@ -179,7 +179,7 @@ done:
     return st;
 }
 
-const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]) {
+const char *hu_sample_images_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]) {
     size_t end = data ? strlen(data) : 0;
     while (end > 0 && (data[end - 1] == '/' || data[end - 1] == ':')) end--;
     size_t begin = end;
@@ -189,8 +189,9 @@ const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BY
     return folder;
 }
 
-hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
-                           const char *folder, int64_t count, int64_t *written) {
+hu_status hu_sample_images_write(hu_trainer *trainer, const hu_dataset *dataset,
+                                 const char *directory, const char *folder, int64_t count,
+                                 int64_t *written) {
     hu_status st;
     painter p = {.task = hu_trainer_task(trainer)};
     *written = 0;
@@ -271,10 +272,10 @@ static hu_sheet lay_out(const hu_shape *shape, int64_t *count) {
 /* Of so many samples, or all that there are, or as many as a picture holds. */
 static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, const char *path) {
     hu_status st = HU_OK;
-    int64_t there = hu_trainer_samples(trainer, half);
+    int64_t valid = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
     float *real = NULL, *made = NULL;
-    int64_t count = wanted < there ? wanted : there;
+    int64_t count = wanted < valid ? wanted : valid;
     hu_sheet s = lay_out(shape, &count);
     size_t numbers = (size_t)(count * hu_shape_elements(shape));
     HU_TRY(HU_NEW_ARRAY(&real, numbers));

@@ -21,15 +21,16 @@ enum { HU_ANSWERS_OF_TRAINING = 3, HU_ANSWERS_MOST = 10, HU_ANSWERS_FOLDER_BYTES
 /* "answers" for the run's own data (data NULL), and "answers-NAME" for others: NAME is the last
  * part of their path or the name of their kind ("pairs:sets/Set5": "answers-Set5"). So one of them
  * does not overwrite the other. */
-const char *hu_answers_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]);
+const char *hu_sample_images_folder(const char *data, char folder[HU_ANSWERS_FOLDER_BYTES]);
 
 /* Writes DIRECTORY/FOLDER/00.png, 01.png ... of the first count test samples (fewer where there
  * are no more, HU_ANSWERS_MOST at most) in place of those that an earlier call left there; nothing
  * where the task's answers are no pictures. Beside a label map stands 00-labels.png, its numbers as
  * bytes. *written: how many. Errors are those of evaluation and
  * of files. */
-hu_status hu_answers_write(hu_trainer *trainer, const hu_dataset *dataset, const char *directory,
-                           const char *folder, int64_t count, int64_t *written);
+hu_status hu_sample_images_write(hu_trainer *trainer, const hu_dataset *dataset,
+                                 const char *directory, const char *folder, int64_t count,
+                                 int64_t *written);
 
 /* ---- pictures ---- */
 

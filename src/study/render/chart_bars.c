@@ -16,13 +16,13 @@ static double total_of(const hu_chart_bar *bar, size_t parts) {
 }
 
 /* One bar: its label above it, its parts side by side, its sum. */
-static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
+static void draw_bar(hu_page *page, const hu_axis_scale *x, const hu_chart_bar *bar,
                      const char *const *part, size_t parts, double y, const char *unit) {
     char name[64], tip[256];
     double sum = 0.0, total = total_of(bar, parts);
     hu_svg_text_begin(page, 2, y + LABEL - 3, "name", bar->label, HU_CHART_WIDTH - 8);
     for (size_t i = 0; i < parts; i++) {
-        double from = hu_scale_at(x, sum), to = hu_scale_at(x, sum + bar->part[i]);
+        double from = hu_axis_scale_at(x, sum), to = hu_axis_scale_at(x, sum + bar->part[i]);
         sum += bar->part[i];
         /* Below a twentieth of a pixel nothing would be seen. */
         if (to - from < 0.05) continue;
@@ -30,18 +30,18 @@ static void draw_bar(hu_page *page, const hu_scale *x, const hu_chart_bar *bar,
         snprintf(tip, sizeof tip, "%.80s: %.80s %.3g %s", bar->label, part[i], bar->part[i], unit);
         hu_svg_rect(page, from, y + LABEL, to - from, BAR, name, tip);
     }
-    hu_svg_format(page, hu_scale_at(x, total) + 7, y + LABEL + 12, "tick", "%.1f", total);
+    hu_svg_format(page, hu_axis_scale_at(x, total) + 7, y + LABEL + 12, "tick", "%.1f", total);
 }
 
 void hu_chart_bars(hu_page *page, const hu_chart_bar *bar, size_t count, const char *const *part,
                    size_t parts, const char *unit) {
     double high = 0.0, bottom = TOP + ROW * (double)count;
     for (size_t i = 0; i < count; i++) high = fmax(high, total_of(&bar[i], parts));
-    hu_scale x = hu_scale_exact(0.0, high, 2, HU_CHART_WIDTH - TOTAL);
-    hu_ticks ticks = hu_scale_ticks(&x, 6);
+    hu_axis_scale x = hu_axis_scale_exact(0.0, high, 2, HU_CHART_WIDTH - TOTAL);
+    hu_ticks ticks = hu_axis_scale_ticks(&x, 6);
     hu_svg_begin(page, HU_CHART_WIDTH, bottom + 40, "memory by role");
     for (int i = 0; i < ticks.count; i++) {
-        double at = hu_scale_at(&x, ticks.at[i]);
+        double at = hu_axis_scale_at(&x, ticks.at[i]);
         hu_svg_line(page, at, TOP, at, bottom, "grid");
         hu_svg_format(page, at, bottom + 14, i == 0 ? "tick" : "tick middle", "%.*f", ticks.digits,
                       ticks.at[i]);
@@ -58,7 +58,7 @@ enum { HEIGHT = 280, MARKS = 6, LABEL_WIDTH = 40 };
 
 typedef struct binades_plot {
     hu_frame frame;
-    hu_scale x, y;
+    hu_axis_scale x, y;
 } binades_plot;
 
 static binades_plot binades_make_plot(const hu_chart_line *line, size_t count,
@@ -70,14 +70,14 @@ static binades_plot binades_make_plot(const hu_chart_line *line, size_t count,
             low = fmin(low, line[i].x[k]);
             high = fmax(high, line[i].x[k]);
         }
-    p.x = hu_scale_exact(low, high, p.frame.left, p.frame.right);
-    p.y = hu_scale_exact(axis->low, axis->high, p.frame.bottom, p.frame.top);
+    p.x = hu_axis_scale_exact(low, high, p.frame.left, p.frame.right);
+    p.y = hu_axis_scale_exact(axis->low, axis->high, p.frame.bottom, p.frame.top);
     return p;
 }
 
 /* A tick with its number; a share as per cent. */
 static void binades_draw_tick(hu_page *page, const binades_plot *p, double at, bool is_share) {
-    double y = hu_scale_at(&p->y, at);
+    double y = hu_axis_scale_at(&p->y, at);
     hu_svg_line(page, p->frame.left, y, p->frame.right, y, "grid");
     hu_svg_format(page, p->frame.left - 7, y + 4, "tick end", is_share ? "%g %%" : "%g",
                   is_share ? 100.0 * pow(10.0, at) : at);
@@ -92,7 +92,7 @@ static void draw_axes(hu_page *page, const binades_plot *p, const hu_binade_axis
     for (int n = (int)ceil(axis->low); n <= (int)floor(axis->high); n += rows)
         binades_draw_tick(page, p, n, axis->is_share);
     for (int n = (int)ceil(p->x.low / every) * every; n <= (int)floor(p->x.high); n += every) {
-        double at = hu_scale_at(&p->x, n);
+        double at = hu_axis_scale_at(&p->x, n);
         hu_svg_line(page, at, p->frame.bottom, at, p->frame.bottom + 5, "axis");
         hu_svg_power(page, at, p->frame.bottom + 19, "tick middle", n);
     }
@@ -103,7 +103,7 @@ static void draw_axes(hu_page *page, const binades_plot *p, const hu_binade_axis
 }
 
 static double binades_height_of(const binades_plot *p, double y) {
-    return hu_scale_at(&p->y, fmin(fmax(y, p->y.low), p->y.high));
+    return hu_axis_scale_at(&p->y, fmin(fmax(y, p->y.low), p->y.high));
 }
 
 /* Marks of lines that run together stand at different places. */
@@ -114,14 +114,14 @@ static void binades_draw_line(hu_page *page, const binades_plot *p, const hu_cha
     snprintf(name, sizeof name, "line %s", style);
     hu_svg_path(page, name);
     for (size_t k = 0; k < line->count; k++)
-        hu_svg_point(page, k == 0, hu_scale_at(&p->x, line->x[k]),
+        hu_svg_point(page, k == 0, hu_axis_scale_at(&p->x, line->x[k]),
                      binades_height_of(p, line->y[k]));
     hu_svg_path_end(page, false, line->label);
     snprintf(name, sizeof name, "mark %s", style);
     for (size_t m = 0; m < MARKS && line->count > 0; m++) {
         size_t k = (line->count - 1) * (2 * m + 1) / (2 * MARKS) + turn;
         if (k >= line->count) k = line->count - 1;
-        hu_svg_mark(page, line->series, hu_scale_at(&p->x, line->x[k]),
+        hu_svg_mark(page, line->series, hu_axis_scale_at(&p->x, line->x[k]),
                     binades_height_of(p, line->y[k]), 3.6, name, line->label);
     }
 }
@@ -144,7 +144,7 @@ enum { PLOT_HEIGHT = 320, MAX_X_TICKS = 10 };
 /* x: log2; y: the numbers, or log10 of them. */
 typedef struct powers_plot {
     hu_frame frame;
-    hu_scale x, y;
+    hu_axis_scale x, y;
     bool is_log;
 } powers_plot;
 
@@ -179,10 +179,10 @@ static powers_plot powers_make_plot(const hu_chart_line *line, size_t count, boo
             y_high = fmax(y_high, powers_height_of(&p, line[i].y[k]));
         }
     /* Half a doubling of room, so that no mark lies on the frame. */
-    p.x = hu_scale_exact(floor(x_low) - 0.5, ceil(x_high) + 0.5, p.frame.left, p.frame.right);
-    p.y = is_log
-              ? hu_scale_exact(outward(y_low, -1), outward(y_high, 1), p.frame.bottom, p.frame.top)
-              : hu_scale_fit(0.0, y_high, p.frame.bottom, p.frame.top);
+    p.x = hu_axis_scale_exact(floor(x_low) - 0.5, ceil(x_high) + 0.5, p.frame.left, p.frame.right);
+    p.y = is_log ? hu_axis_scale_exact(outward(y_low, -1), outward(y_high, 1), p.frame.bottom,
+                                       p.frame.top)
+                 : hu_axis_scale_fit(0.0, y_high, p.frame.bottom, p.frame.top);
     return p;
 }
 
@@ -191,7 +191,7 @@ static void draw_across(hu_page *page, const powers_plot *p, const char *title) 
     int low = (int)ceil(p->x.low), high = (int)floor(p->x.high);
     int every = (high - low) / MAX_X_TICKS + 1;
     for (int n = low; n <= high; n += every) {
-        double at = hu_scale_at(&p->x, n);
+        double at = hu_axis_scale_at(&p->x, n);
         hu_svg_line(page, at, p->frame.bottom, at, p->frame.bottom + 5, "axis");
         hu_svg_format(page, at, p->frame.bottom + 19, "tick middle", "%.0f", ldexp(1.0, n));
     }
@@ -201,7 +201,7 @@ static void draw_across(hu_page *page, const powers_plot *p, const char *title) 
 
 static void powers_draw_tick(hu_page *page, const powers_plot *p, double at, int digits,
                              double value) {
-    double height = hu_scale_at(&p->y, at);
+    double height = hu_axis_scale_at(&p->y, at);
     hu_svg_line(page, p->frame.left, height, p->frame.right, height, "grid");
     if (p->is_log)
         hu_svg_format(page, p->frame.left - 8, height + 4, "tick end", "%g", value);
@@ -221,7 +221,7 @@ static void draw_powers_of_ten(hu_page *page, const powers_plot *p) {
 }
 
 static void draw_up(hu_page *page, const powers_plot *p, const char *title) {
-    hu_ticks ticks = hu_scale_ticks(&p->y, 6);
+    hu_ticks ticks = hu_axis_scale_ticks(&p->y, 6);
     if (p->is_log)
         draw_powers_of_ten(page, p);
     else
@@ -238,8 +238,8 @@ static void powers_draw_line(hu_page *page, const powers_plot *p, const hu_chart
     hu_svg_path(page, name);
     for (size_t k = 0; k < line->count; k++) {
         if (is_shown(p, line, k))
-            hu_svg_point(page, is_new, hu_scale_at(&p->x, log2(line->x[k])),
-                         hu_scale_at(&p->y, powers_height_of(p, line->y[k])));
+            hu_svg_point(page, is_new, hu_axis_scale_at(&p->x, log2(line->x[k])),
+                         hu_axis_scale_at(&p->y, powers_height_of(p, line->y[k])));
         is_new = !is_shown(p, line, k);
     }
     hu_svg_path_end(page, false, line->label);
@@ -247,8 +247,8 @@ static void powers_draw_line(hu_page *page, const powers_plot *p, const hu_chart
     for (size_t k = 0; k < line->count; k++) {
         if (!is_shown(p, line, k)) continue;
         snprintf(tip, sizeof tip, "%.150s: %.4g at %.0f", line->label, line->y[k], line->x[k]);
-        hu_svg_mark(page, line->series, hu_scale_at(&p->x, log2(line->x[k])),
-                    hu_scale_at(&p->y, powers_height_of(p, line->y[k])), 4.5, name, tip);
+        hu_svg_mark(page, line->series, hu_axis_scale_at(&p->x, log2(line->x[k])),
+                    hu_axis_scale_at(&p->y, powers_height_of(p, line->y[k])), 4.5, name, tip);
     }
 }
 

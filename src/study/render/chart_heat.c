@@ -26,10 +26,10 @@ static double left_of(const hu_chart_row *row, size_t count) {
 }
 
 /* A stretch of steps in which the group's bits did not change; wide ones show their number. */
-static void draw_span(hu_page *page, const hu_heat_words *words, const hu_scale *x,
+static void draw_span(hu_page *page, const hu_heat_words *words, const hu_axis_scale *x,
                       const hu_chart_row *row, const hu_chart_span *span, double y) {
     char name[32], tip[256];
-    double from = hu_scale_at(x, span->from), to = hu_scale_at(x, span->to);
+    double from = hu_axis_scale_at(x, span->from), to = hu_axis_scale_at(x, span->to);
     snprintf(name, sizeof name, "heat h%d", level_of(words, span->bits));
     snprintf(tip, sizeof tip, "%.120s: %.4g bits, steps %.0f to %.0f", row->label, span->bits,
              span->from, span->to);
@@ -57,9 +57,9 @@ static void draw_key(hu_page *page, const hu_heat_words *words) {
 void hu_chart_heat(hu_page *page, const hu_heat_words *words, const hu_chart_row *row, size_t count,
                    double steps) {
     double left = left_of(row, count);
-    hu_scale x = hu_scale_exact(0.0, steps, left, RIGHT);
+    hu_axis_scale x = hu_axis_scale_exact(0.0, steps, left, RIGHT);
     double bottom = TOP + ROW * (double)count;
-    hu_ticks ticks = hu_scale_ticks(&x, 7);
+    hu_ticks ticks = hu_axis_scale_ticks(&x, 7);
     hu_svg_begin(page, HU_CHART_WIDTH, bottom + 40, words->label);
     hu_svg_text_begin(page, 2, 13, "title", words->title, words->has_key ? 206 : HU_CHART_WIDTH);
     if (words->has_key) draw_key(page, words);
@@ -71,7 +71,7 @@ void hu_chart_heat(hu_page *page, const hu_heat_words *words, const hu_chart_row
         hu_svg_text(page, RIGHT + 10, y + 12, "tick", row[i].note);
     }
     for (int i = 0; i < ticks.count; i++) {
-        double at = hu_scale_at(&x, ticks.at[i]);
+        double at = hu_axis_scale_at(&x, ticks.at[i]);
         hu_svg_line(page, at, bottom, at, bottom + 4, "axis");
         hu_svg_format(page, at, bottom + 17, "tick middle", "%.*f", ticks.digits, ticks.at[i]);
     }
@@ -97,7 +97,7 @@ enum {
 };
 
 typedef struct panel {
-    hu_scale x;
+    hu_axis_scale x;
     double top;   /* of the first row */
     bool has_own; /* the column of the ridges' own ranges */
     const hu_ridge_heads *heads;
@@ -121,17 +121,17 @@ void hu_ridges_span(const hu_chart_ridge *ridge, size_t count, hu_ridge_span *sp
 }
 
 /* From the lowest to the highest exponent that any tensor has; rare ends are not cut. */
-static hu_scale fit_exponents(const hu_chart_ridge *ridge, size_t count, hu_ridge_span span) {
+static hu_axis_scale fit_exponents(const hu_chart_ridge *ridge, size_t count, hu_ridge_span span) {
     hu_ridges_span(ridge, count, &span);
     double low = span.low, high = span.high;
     if (!(high >= low + LEAST_BITS)) low = high - LEAST_BITS;
     if (!isfinite(low)) low = -LEAST_BITS, high = 0.0;
-    return hu_scale_exact(low - 1.0, high + 1.0, NAME_WIDTH, PLOT_RIGHT);
+    return hu_axis_scale_exact(low - 1.0, high + 1.0, NAME_WIDTH, PLOT_RIGHT);
 }
 
 /* Pixels of an exponent; beyond the plot: its edge. */
 static double place(const panel *p, double exponent) {
-    return hu_scale_at(&p->x, fmin(fmax(exponent, p->x.low), p->x.high));
+    return hu_axis_scale_at(&p->x, fmin(fmax(exponent, p->x.low), p->x.high));
 }
 
 /* Bar of a format: subnormal numbers, then normal ones, up to overflow. */
@@ -262,12 +262,12 @@ static void draw_head(hu_page *page, const panel *p) {
 /* Powers of two as grid lines. */
 static void draw_exponents(hu_page *page, const panel *p, double bottom) {
     enum { MOST_TICKS = 6 };
-    hu_ticks ticks = hu_scale_ticks(&p->x, MOST_TICKS);
+    hu_ticks ticks = hu_axis_scale_ticks(&p->x, MOST_TICKS);
     for (int wanted = MOST_TICKS; ticks.count > MOST_TICKS && wanted > 1; wanted--)
-        ticks = hu_scale_ticks(&p->x, wanted - 1);
+        ticks = hu_axis_scale_ticks(&p->x, wanted - 1);
     for (int i = 0; i < ticks.count; i++) {
         if (ticks.at[i] != floor(ticks.at[i])) continue;
-        double x = hu_scale_at(&p->x, ticks.at[i]);
+        double x = hu_axis_scale_at(&p->x, ticks.at[i]);
         hu_svg_line(page, x, 2, x, bottom, "grid");
         hu_svg_power(page, x, bottom + 15, "tick middle", (int)ticks.at[i]);
     }

@@ -13,7 +13,7 @@ enum { PLOT_HEIGHT = 290, ROW = 15, MAX_POINTS = 200, MAX_TICKS = 1200, MARKS = 
 
 typedef struct line_plot {
     hu_frame frame;
-    hu_scale x, y;
+    hu_axis_scale x, y;
 } line_plot;
 
 /* Whether a run has a row below the plot. */
@@ -41,15 +41,15 @@ static line_plot make_plot(const hu_chart_line *line, size_t count, double top) 
         }
     if (isfinite(top)) y_high = fmin(y_high, top);
     line_plot made = {.frame = {54, HU_CHART_WIDTH - 24, 26, PLOT_HEIGHT - 44}};
-    made.y = hu_scale_fit(fmin(y_low, y_high), y_high, made.frame.bottom, made.frame.top);
+    made.y = hu_axis_scale_fit(fmin(y_low, y_high), y_high, made.frame.bottom, made.frame.top);
     made.frame.left = fmax(made.frame.left, hu_axis_room(&made.y));
-    made.x = hu_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
+    made.x = hu_axis_scale_exact(0.0, x_high, made.frame.left, made.frame.right);
     return made;
 }
 
 /* Height of a value; what lies outside the plot stands at its edge. */
 static double clamped(const line_plot *p, double value) {
-    return hu_scale_at(&p->y, fmin(fmax(value, p->y.low), p->y.high));
+    return hu_axis_scale_at(&p->y, fmin(fmax(value, p->y.low), p->y.high));
 }
 
 /* What is drawn of a curve, in pixels. */
@@ -78,7 +78,7 @@ static void make_trace(const line_plot *p, const hu_chart_line *line, const doub
             used++;
         }
         if (used > 0) {
-            made->x[made->count] = hu_scale_at(&p->x, at / used);
+            made->x[made->count] = hu_axis_scale_at(&p->x, at / used);
             made->y[made->count] = clamped(p, sum / used);
             made->is_new[made->count++] = is_new;
         }
@@ -130,8 +130,8 @@ static void draw_marks(hu_page *page, const line_plot *p, const hu_chart_line *l
     for (size_t k = 0; k < line->count; k++) {
         if (!isfinite(line->y[k])) continue;
         snprintf(tip, sizeof tip, "%.150s: %.4g at %.0f", line->label, line->y[k], line->x[k]);
-        hu_svg_mark(page, line->series, hu_scale_at(&p->x, line->x[k]), clamped(p, line->y[k]), 3.4,
-                    name, tip);
+        hu_svg_mark(page, line->series, hu_axis_scale_at(&p->x, line->x[k]), clamped(p, line->y[k]),
+                    3.4, name, tip);
     }
 }
 
@@ -145,7 +145,7 @@ static void draw_end(hu_page *page, const line_plot *p, const hu_chart_line *lin
         if (isfinite(line->y[k])) height = line->y[k];
     snprintf(name, sizeof name, "mark %s", style);
     snprintf(tip, sizeof tip, "%.150s diverged at step %.0f", line->label, line->ended);
-    hu_svg_mark(page, 4, hu_scale_at(&p->x, line->ended), clamped(p, height), 6.5, name, tip);
+    hu_svg_mark(page, 4, hu_axis_scale_at(&p->x, line->ended), clamped(p, height), 6.5, name, tip);
 }
 
 /* A curve with its marks; one that is drawn smooth shows its raw points faintly if there is room.
@@ -180,16 +180,16 @@ static void draw_strip(hu_page *page, const line_plot *p, const hu_chart_line *l
     /* Of very many ticks every nth, for the size of the file. */
     size_t every = line->skipped_count / MAX_TICKS + 1;
     for (size_t k = 0; k < line->skipped_count; k += every) {
-        double x = hu_scale_at(&p->x, line->skipped[k].x);
+        double x = hu_axis_scale_at(&p->x, line->skipped[k].x);
         hu_svg_rect(page, x - 0.75, y, 1.5, 10, name, line->skipped[k].tip);
     }
     snprintf(name, sizeof name, "mark %s", style);
     every = line->promoted_count / MAX_TICKS + 1;
     for (size_t k = 0; k < line->promoted_count; k += every)
-        hu_svg_mark(page, 2, hu_scale_at(&p->x, line->promoted[k].x), y + 5, 4.0, name,
+        hu_svg_mark(page, 2, hu_axis_scale_at(&p->x, line->promoted[k].x), y + 5, 4.0, name,
                     line->promoted[k].tip);
     if (!isnan(line->ended))
-        hu_svg_mark(page, 4, hu_scale_at(&p->x, line->ended), y + 5, 5.0, name, line->label);
+        hu_svg_mark(page, 4, hu_axis_scale_at(&p->x, line->ended), y + 5, 5.0, name, line->label);
 }
 
 /* What the signs of the rows are, of those that are there. */
@@ -246,7 +246,7 @@ typedef struct box {
 
 typedef struct layout {
     hu_frame frame;
-    hu_scale x, y;
+    hu_axis_scale x, y;
     double sense; /* 1, or -1 where a lower y is better: the axis then grows downwards */
     bool has_low; /* a strip at the bottom for points without a place on the axis */
     box taken[MAX_BOXES];
@@ -298,16 +298,16 @@ static layout make_layout(const hu_chart_point *point, size_t count, double sens
     if (plot.has_low) plot.frame.bottom -= STRIP;
     y_low -= y_pad;
     y_high += y_pad;
-    plot.y = sense > 0.0 ? hu_scale_exact(y_low, y_high, plot.frame.bottom, plot.frame.top)
-                         : hu_scale_exact(-y_high, -y_low, plot.frame.top, plot.frame.bottom);
+    plot.y = sense > 0.0 ? hu_axis_scale_exact(y_low, y_high, plot.frame.bottom, plot.frame.top)
+                         : hu_axis_scale_exact(-y_high, -y_low, plot.frame.top, plot.frame.bottom);
     plot.frame.left = fmax(plot.frame.left, hu_axis_room(&plot.y));
-    plot.x = hu_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
+    plot.x = hu_axis_scale_exact(x_low - x_pad, x_high + x_pad, plot.frame.left, plot.frame.right);
     return plot;
 }
 
 /* Points without a y, or far below, stand in the strip, above its words. */
 static double y_of(const layout *plot, const hu_chart_point *point) {
-    return is_low(point) ? plot->frame.bottom + STRIP - 11 : hu_scale_at(&plot->y, point->y);
+    return is_low(point) ? plot->frame.bottom + STRIP - 11 : hu_axis_scale_at(&plot->y, point->y);
 }
 
 /* Names keep off the dashed line. */
@@ -327,7 +327,7 @@ static void draw_front(hu_page *page, layout *plot, const hu_chart_point *point,
             if (point[i].is_front && point[i].x > last && (!next || point[i].x < next->x))
                 next = &point[i];
         if (!next) break;
-        double x = hu_scale_at(&plot->x, next->x), y = y_of(plot, next);
+        double x = hu_axis_scale_at(&plot->x, next->x), y = y_of(plot, next);
         hu_svg_point(page, is_new, x, is_new ? plot->frame.bottom : height);
         hu_svg_point(page, false, x, y);
         if (!is_new) take_piece(plot, before, height, x, height);
@@ -346,10 +346,11 @@ static void draw_front(hu_page *page, layout *plot, const hu_chart_point *point,
 static void draw_range(hu_page *page, layout *plot, const hu_chart_point *point) {
     enum { CAP = 4 };
     char style[64], name[96];
-    double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
+    double x = hu_axis_scale_at(&plot->x, point->x), y = y_of(plot, point);
     take(plot, (box){x - 7, y - 7, 14, 14, false});
     if (!(fabs(point->most - point->least) > 0.0) || is_low(point)) return;
-    double low = hu_scale_at(&plot->y, point->least), high = hu_scale_at(&plot->y, point->most);
+    double low = hu_axis_scale_at(&plot->y, point->least),
+           high = hu_axis_scale_at(&plot->y, point->most);
     hu_series_class(point->series, style, sizeof style);
     snprintf(name, sizeof name, "range %s", style);
     hu_svg_line(page, x, low, x, high, name);
@@ -365,13 +366,13 @@ static void draw_mark(hu_page *page, const layout *plot, const hu_chart_point *p
     char style[64], name[96];
     hu_series_class(point->series, style, sizeof style);
     snprintf(name, sizeof name, "mark %s%s", style, point->is_absent ? " absent" : "");
-    hu_svg_mark(page, point->series, hu_scale_at(&plot->x, point->x), y_of(plot, point),
+    hu_svg_mark(page, point->series, hu_axis_scale_at(&plot->x, point->x), y_of(plot, point),
                 point->is_front ? 6.5 : 5.0, name, point->tip);
 }
 
 /* Closer than 3 pixels: their marks cannot be told apart, so one name stands for both. */
 static bool coincide(const layout *plot, const hu_chart_point *a, const hu_chart_point *b) {
-    double dx = hu_scale_at(&plot->x, a->x) - hu_scale_at(&plot->x, b->x);
+    double dx = hu_axis_scale_at(&plot->x, a->x) - hu_axis_scale_at(&plot->x, b->x);
     double dy = y_of(plot, a) - y_of(plot, b);
     return a->is_front == b->is_front && dx * dx + dy * dy < 9.0;
 }
@@ -396,7 +397,7 @@ static void make_text(const layout *plot, const hu_chart_point *point, size_t co
 
 /* Right, left, above, below, then the corners; no name where all of these are taken. */
 static void draw_name(hu_page *page, layout *plot, const hu_chart_point *point, const char *text) {
-    double x = hu_scale_at(&plot->x, point->x), y = y_of(plot, point);
+    double x = hu_axis_scale_at(&plot->x, point->x), y = y_of(plot, point);
     double width = hu_svg_text_width(text) * (point->is_front ? 1.06 : 1.0), height = 14.0;
     const double dx[PLACES] = {10, -width - 10, -width / 2, -width / 2,
                                8,  8,           -width - 8, -width - 8};

@@ -98,14 +98,14 @@ static hu_status write_row(hu_csv *csv) {
 static hu_status check_titles(hu_csv *csv, hu_lines *lines, uint64_t *kept) {
     hu_status st = HU_OK;
     hu_line first;
-    bool is_there;
+    bool is_present;
     size_t titles = csv->row.size - 1;
     uint64_t end = hu_lines_size(lines), start = 0;
     char last = '\n';
     size_t got;
     *kept = 0;
-    HU_TRY(hu_lines_next(lines, &first, &is_there));
-    if (!is_there) return HU_OK;
+    HU_TRY(hu_lines_next(lines, &first, &is_present));
+    if (!is_present) return HU_OK;
     size_t same = first.bytes < titles ? first.bytes : titles;
     bool is_torn = !first.has_end && first.bytes <= titles;
     if ((!is_torn && first.bytes != titles) || memcmp(first.text, csv->row.data, same) != 0)

@@ -248,19 +248,19 @@ static double round_step(double span, int wanted) {
 }
 
 /* The ends are what is asked for. */
-hu_scale hu_scale_exact(double low, double high, double from, double to) {
+hu_axis_scale hu_axis_scale_exact(double low, double high, double from, double to) {
     if (!isfinite(low) || !isfinite(high) || high < low) low = 0.0, high = 1.0;
     if (!(high > low)) {
         double spread = fabs(low) > 0.0 ? 0.05 * fabs(low) : 0.5;
         low -= spread;
         high += spread;
     }
-    return (hu_scale){low, high, from, to};
+    return (hu_axis_scale){low, high, from, to};
 }
 
 /* The ends are round numbers around what is asked for. */
-hu_scale hu_scale_fit(double low, double high, double from, double to) {
-    hu_scale scale = hu_scale_exact(low, high, from, to);
+hu_axis_scale hu_axis_scale_fit(double low, double high, double from, double to) {
+    hu_axis_scale scale = hu_axis_scale_exact(low, high, from, to);
     double step = round_step(scale.high - scale.low, 6);
     /* 1e-9 of a step: a number that is round but for its last bits is not pushed outward. */
     scale.low = step * floor(scale.low / step + 1e-9);
@@ -268,12 +268,12 @@ hu_scale hu_scale_fit(double low, double high, double from, double to) {
     return scale;
 }
 
-double hu_scale_at(const hu_scale *scale, double value) {
+double hu_axis_scale_at(const hu_axis_scale *scale, double value) {
     double part = (value - scale->low) / (scale->high - scale->low);
     return scale->from + part * (scale->to - scale->from);
 }
 
-hu_ticks hu_scale_ticks(const hu_scale *scale, int wanted) {
+hu_ticks hu_axis_scale_ticks(const hu_axis_scale *scale, int wanted) {
     hu_ticks ticks = {0};
     double step = round_step(scale->high - scale->low, wanted);
     double first = ceil(scale->low / step - 1e-9);
@@ -289,8 +289,8 @@ hu_ticks hu_scale_ticks(const hu_scale *scale, int wanted) {
 
 enum { UP_TICKS = 6, BESIDE = 14 };
 
-double hu_axis_room(const hu_scale *y) {
-    hu_ticks up = hu_scale_ticks(y, UP_TICKS);
+double hu_axis_room(const hu_axis_scale *y) {
+    hu_ticks up = hu_axis_scale_ticks(y, UP_TICKS);
     double room = 0.0;
     char text[64];
     for (int i = 0; i < up.count; i++) {
@@ -300,17 +300,17 @@ double hu_axis_room(const hu_scale *y) {
     return room + BESIDE;
 }
 
-void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_scale *x, const char *x_title,
-                  const hu_scale *y, const char *y_title) {
-    hu_ticks across = hu_scale_ticks(x, 7), up = hu_scale_ticks(y, UP_TICKS);
+void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_axis_scale *x, const char *x_title,
+                  const hu_axis_scale *y, const char *y_title) {
+    hu_ticks across = hu_axis_scale_ticks(x, 7), up = hu_axis_scale_ticks(y, UP_TICKS);
     hu_svg_group(page, "axes");
     for (int i = 0; i < up.count; i++) {
-        double at = hu_scale_at(y, up.at[i]);
+        double at = hu_axis_scale_at(y, up.at[i]);
         hu_svg_line(page, frame->left, at, frame->right, at, "grid");
         hu_svg_format(page, frame->left - 8, at + 4, "tick end", "%.*f", up.digits, up.at[i]);
     }
     for (int i = 0; i < across.count; i++) {
-        double at = hu_scale_at(x, across.at[i]);
+        double at = hu_axis_scale_at(x, across.at[i]);
         hu_svg_line(page, at, frame->bottom, at, frame->bottom + 5, "axis");
         hu_svg_format(page, at, frame->bottom + 19, "tick middle", "%.*f", across.digits,
                       across.at[i]);

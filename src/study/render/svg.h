@@ -62,10 +62,10 @@ void hu_svg_text_tail(hu_page *page, double x, double y, const char *class_name,
 /* ---- From numbers to places in a picture, and round numbers for the axis ---- */
 
 /* Numbers low .. high lie linearly on pixels from .. to; to may be the smaller one. */
-typedef struct hu_scale {
+typedef struct hu_axis_scale {
     double low, high; /* numbers at the ends */
     double from, to;  /* pixels of low and high */
-} hu_scale;
+} hu_axis_scale;
 
 enum { HU_TICKS = 24 };
 
@@ -76,16 +76,16 @@ typedef struct hu_ticks {
 } hu_ticks;
 
 /* A scale whose ends are round numbers outside of low..high; equal or unknown ends are spread. */
-hu_scale hu_scale_fit(double low, double high, double from, double to);
+hu_axis_scale hu_axis_scale_fit(double low, double high, double from, double to);
 
 /* The same with the ends as they are. */
-hu_scale hu_scale_exact(double low, double high, double from, double to);
+hu_axis_scale hu_axis_scale_exact(double low, double high, double from, double to);
 
 /* Pixels of a value. */
-double hu_scale_at(const hu_scale *scale, double value);
+double hu_axis_scale_at(const hu_axis_scale *scale, double value);
 
 /* About `wanted` round numbers inside. */
-hu_ticks hu_scale_ticks(const hu_scale *scale, int wanted);
+hu_ticks hu_axis_scale_ticks(const hu_axis_scale *scale, int wanted);
 
 /* Where a chart's axes are: left, right, top, bottom of the plot in pixels. */
 typedef struct hu_frame {
@@ -93,10 +93,10 @@ typedef struct hu_frame {
 } hu_frame;
 
 /* Room that the numbers of an axis on the left take, with what parts them from the plot. */
-double hu_axis_room(const hu_scale *y);
+double hu_axis_room(const hu_axis_scale *y);
 
 /* Grid lines, numbers and titles of both axes. */
-void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_scale *x, const char *x_title,
-                  const hu_scale *y, const char *y_title);
+void hu_axes_draw(hu_page *page, const hu_frame *frame, const hu_axis_scale *x, const char *x_title,
+                  const hu_axis_scale *y, const char *y_title);
 
 #endif

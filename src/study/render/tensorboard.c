@@ -179,14 +179,14 @@ typedef struct records {
 } records;
 
 /* The next bytes of the record; false: the file ends before them. */
-static hu_status read_part(records *r, uint64_t offset, size_t bytes, bool *is_there) {
+static hu_status read_part(records *r, uint64_t offset, size_t bytes, bool *is_present) {
     size_t got;
     hu_status st = hu_writer_reserve(&r->record, bytes);
     if (st != HU_OK) return st;
     st = hu_io_read_at(r->descriptor, r->path, offset + r->record.size,
                        r->record.data + r->record.size, bytes, &got);
     r->record.size += got;
-    *is_there = got == bytes;
+    *is_present = got == bytes;
     return st;
 }
 

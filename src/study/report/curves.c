@@ -53,7 +53,7 @@ static size_t list_seeds(const hu_report *report, const hu_report_run *first,
 static size_t put_points(const hu_report_run *run, const hu_column *column, double smooth,
                          double *x, double *y) {
     const hu_history *history = run->history;
-    bool is_test = hu_column_is_judged(column);
+    bool is_test = hu_column_is_evaluated(column);
     double factor = is_test ? run->metric->factor : 1.0, mean = (double)NAN;
     size_t n = 0;
     for (size_t i = 0; i < history->metrics_count; i++) {
@@ -84,7 +84,7 @@ static double next_of(const seed_points *seed, size_t seeds) {
 /* One point of the mean where every seed that came so far has one: rows of steps that a single seed
  * skipped would bend it. */
 static void add_mean(seed_points *seed, size_t seeds, double x, curve *c) {
-    size_t there = 0, lacking = 0, finite = 0, n = c->line.count;
+    size_t valid = 0, lacking = 0, finite = 0, n = c->line.count;
     double sum = 0.0, least = (double)NAN, most = (double)NAN;
     for (size_t s = 0; s < seeds; s++) {
         if (seed[s].at == seed[s].count) continue;
@@ -93,14 +93,14 @@ static void add_mean(seed_points *seed, size_t seeds, double x, curve *c) {
             continue;
         }
         double y = seed[s].y[seed[s].at++];
-        there++;
+        valid++;
         if (!isfinite(y)) continue;
         finite++;
         sum += y;
         least = fmin(least, y);
         most = fmax(most, y);
     }
-    if (there == 0 || lacking > 0) return;
+    if (valid == 0 || lacking > 0) return;
     c->x[n] = x;
     c->y[n] = finite > 0 ? sum / (double)finite : (double)NAN;
     c->least[n] = least;
@@ -150,7 +150,7 @@ static hu_status make_curve(const hu_report_run *const *run, size_t seeds, const
     }
     c->line.x = c->x;
     c->line.y = c->y;
-    c->line.has_marks = hu_column_is_judged(column) && c->line.count <= 40;
+    c->line.has_marks = hu_column_is_evaluated(column) && c->line.count <= 40;
 done:
     return st;
 }
@@ -232,7 +232,7 @@ static double top_of(const curve *all, size_t count) {
 
 /* Only numbers of one kind share an axis: of one metric, or of one loss of one task. */
 static bool share_axis(const hu_column *column, const hu_report_run *a, const hu_report_run *b) {
-    if (hu_column_is_judged(column)) return a->metric == b->metric;
+    if (hu_column_is_evaluated(column)) return a->metric == b->metric;
     return strcmp(a->loss, b->loss) == 0;
 }
 
@@ -249,7 +249,7 @@ static bool is_only_axis(const hu_report *report, const hu_column *column,
 static void name_chart(const hu_report *report, const hu_column *column, const hu_report_run *run,
                        char heading[NAME_BYTES], char title[NAME_BYTES]) {
     char text[HU_METRIC_TEXT_BYTES];
-    if (hu_column_is_judged(column)) {
+    if (hu_column_is_evaluated(column)) {
         const char *part = column->kind == HU_COLUMN_TEST ? "test" : "validation";
         snprintf(heading, NAME_BYTES, "%s %s", column->curve, hu_metric_words(run->metric, text));
         snprintf(title, NAME_BYTES, "%s %s", part, hu_metric_axis(run->metric, text));
@@ -274,7 +274,7 @@ static double smooth_of(const hu_report *report, const hu_column *column,
         points += run->history->metrics_count;
         count++;
     }
-    return hu_column_is_judged(column) || count == 0 || points / count < SHORT ? 0.0 : 0.8;
+    return hu_column_is_evaluated(column) || count == 0 || points / count < SHORT ? 0.0 : 0.8;
 }
 
 /* The lines of a chart. */
@@ -292,7 +292,7 @@ static hu_status add_line(const hu_report *report, const hu_report_run *run,
     size_t seeds = list_seeds(report, run, seed, MAX_SEEDS), n = made->count++;
     curve *c = &made->curve[n];
     hu_status st = make_curve(seed, seeds, column, smooth, c);
-    if (st == HU_OK && !hu_column_is_judged(column)) st = add_marks(seed, seeds, c);
+    if (st == HU_OK && !hu_column_is_evaluated(column)) st = add_marks(seed, seeds, c);
     made->line[n] = c->line;
     snprintf(made->name[n], NAME_BYTES, seeds > 1 ? "%.100s, %zu seeds" : "%.100s", run->name,
              seeds);
@@ -323,7 +323,8 @@ static void draw(hu_page *page, const hu_report *report, const hu_column *column
     if (st == HU_OK && made->most > 1) {
         hu_html_panel(page, heading);
         hu_legend_draw(page, made->item, made->count, HU_LEGEND_LINES);
-        double top = hu_column_is_judged(column) ? (double)NAN : top_of(made->curve, made->count);
+        double top =
+            hu_column_is_evaluated(column) ? (double)NAN : top_of(made->curve, made->count);
         hu_chart_lines(page, made->line, made->count, smooth - here, top, "steps done", title);
         hu_html_panel_end(page);
     }

@@ -83,8 +83,8 @@ static hu_status put_commands(hu_page *page, const char *name, const char *folde
     char date[HU_DATE_BYTES];
     size_t i;
     json_t *start;
-    hu_standing standing;
-    hu_status st = hu_standing_read(folder, &standing);
+    hu_run_standing standing;
+    hu_status st = hu_run_standing_read(folder, &standing);
     json_array_foreach(standing.starts, i, start) {
         if (!json_object_get(start, "command")) continue;
         hu_html_row(page, false);
@@ -94,7 +94,7 @@ static hu_status put_commands(hu_page *page, const char *name, const char *folde
         hu_html_text(page, text_of(start, "command"));
         hu_html_row_end(page);
     }
-    hu_standing_free(&standing);
+    hu_run_standing_free(&standing);
     return st == HU_ERR_MEMORY ? st : HU_OK;
 }
 

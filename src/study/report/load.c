@@ -107,10 +107,10 @@ static hu_status read_confusion(hu_report_run *run) {
 }
 
 static hu_status find_trouble(hu_report_run *run) {
-    hu_walk walk;
+    hu_tensor_order walk;
     hu_status st = hu_history_walk(run->history, run->graph, &walk);
     if (st == HU_OK) st = hu_trouble_of_run(run->history, &walk, &run->trouble);
-    hu_walk_free(&walk);
+    hu_tensor_order_free(&walk);
     return st;
 }
 
@@ -143,7 +143,7 @@ static const hu_metric *metric_of(const hu_report_run *run) {
 static hu_status add_run(hu_report *report, const char *folder) {
     hu_report_run *run = NULL;
     hu_status st;
-    HU_TRY(hu_owned_check(folder));
+    HU_TRY(hu_run_folder_check_owned(folder));
     HU_TRY(new_run(report, &run));
     HU_TRY(hu_strdup(folder, &run->folder));
     HU_TRY(read_config(run));
@@ -210,7 +210,7 @@ static hu_status add_folder(hu_report *report, const char *folder) {
     bool is_run;
     json_t *list = NULL;
     uint32_t number;
-    hu_status st = hu_owned_check(folder);
+    hu_status st = hu_run_folder_check_owned(folder);
     if (st == HU_OK) st = hu_run_folder_is(folder, &is_run);
     if (st != HU_OK || is_run) return st == HU_OK ? add_run(report, folder) : st;
     st = hu_names_intern(&report->folders, folder, HU_NAMES_NONE, &number);

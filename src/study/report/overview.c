@@ -267,7 +267,7 @@ static void put_table(hu_page *page, const hu_report *report, const hu_summary *
     snprintf(best, sizeof best, "best%s", metric->unit);
     const struct {
         const char *title;
-        bool is_there;
+        bool is_present;
     } column[] = {{"precision", true},
                   {value, true},
                   {"range", true},
@@ -288,7 +288,7 @@ static void put_table(hu_page *page, const hu_report *report, const hu_summary *
     const char *titles[sizeof column / sizeof *column];
     size_t count = 0;
     for (size_t i = 0; i < sizeof column / sizeof *column; i++)
-        if (column[i].is_there) titles[count++] = column[i].title;
+        if (column[i].is_present) titles[count++] = column[i].title;
     hu_html_table(page, titles, count, 1);
     for (int i = 0; i < report->precisions; i++) put_row(page, metric, &all[i], has);
     hu_html_table_end(page);

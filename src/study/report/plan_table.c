@@ -45,9 +45,9 @@ static void describe_parameters(const hu_run *run, const hu_node *node, layer *r
 
 /* "saved 8 bit, waits": what becomes of the output. */
 static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]) {
-    hu_output_fate fate = hu_run_fate(run, out);
+    hu_output_placement fate = hu_run_placement(run, out);
     bool is_saved = fate == HU_OUTPUT_SAVED;
-    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_fate_name(fate), is_saved ? " " : "",
+    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_placement_name(fate), is_saved ? " " : "",
              is_saved ? hu_run_storage_name(run, out) : "",
              hu_run_needs_maximum_first(run, out) ? ", waits" : "");
 }
@@ -91,10 +91,10 @@ static json_t *layer_json(const hu_run *run, uint32_t index) {
         row.name, "op", row.op, "output", shape_json(row.output), "parameters",
         (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation", row.activation,
         "gradient", row.gradient, "weight", format_json(row.weight), "weight_gradient",
-        format_json(row.weight_gradient), "output_is", hu_fate_name(hu_run_fate(run, out)),
-        "output_storage", hu_run_storage_name(run, out), "waits_for_maximum",
-        hu_run_needs_maximum_first(run, out), "gradient_waits_for_maximum",
-        hu_run_gradient_needs_maximum_first(run, out), "forward_by",
+        format_json(row.weight_gradient), "output_is",
+        hu_placement_name(hu_run_placement(run, out)), "output_storage",
+        hu_run_storage_name(run, out), "waits_for_maximum", hu_run_needs_maximum_first(run, out),
+        "gradient_waits_for_maximum", hu_run_gradient_needs_maximum_first(run, out), "forward_by",
         hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
 }
 
@@ -137,23 +137,23 @@ done:
 }
 
 /* The sum over one application of a network that has turns of its own. */
-static hu_status add_network(hu_table *table, const hu_graph *graph, int turn) {
+static hu_status add_network(hu_table *table, const hu_graph *graph, int phase) {
     char name[2 * HU_TURN_BYTES];
-    snprintf(name, sizeof name, "%s, once", graph->turn[turn].name);
+    snprintf(name, sizeof name, "%s, once", graph->phase[phase].name);
     layer row = {.name = name,
                  .op = "",
-                 .parameters = hu_graph_turn_parameters(graph, turn),
-                 .macs = hu_graph_turn_macs(graph, turn)};
+                 .parameters = hu_graph_phase_parameters(graph, phase),
+                 .macs = hu_graph_phase_macs(graph, phase)};
     return add_row(table, &row);
 }
 
 json_t *hu_plan_networks_json(const hu_graph *graph) {
-    json_t *list = graph->turn_count > 0 ? json_array() : NULL;
-    for (int t = 0; list && t < graph->turn_count; t++)
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", graph->turn[t].name,
+    json_t *list = graph->phase_count > 0 ? json_array() : NULL;
+    for (int t = 0; list && t < graph->phase_count; t++)
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", graph->phase[t].name,
                                               "parameters",
-                                              (json_int_t)hu_graph_turn_parameters(graph, t),
-                                              "macs", (json_int_t)hu_graph_turn_macs(graph, t)));
+                                              (json_int_t)hu_graph_phase_parameters(graph, t),
+                                              "macs", (json_int_t)hu_graph_phase_macs(graph, t)));
     return list;
 }
 
@@ -172,7 +172,7 @@ hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
         layer row = describe(run, n);
         HU_TRY(add_row(*table, &row));
     }
-    for (int t = 0; t < hu_run_graph(run)->turn_count; t++)
+    for (int t = 0; t < hu_run_graph(run)->phase_count; t++)
         HU_TRY(add_network(*table, hu_run_graph(run), t));
     HU_TRY(add_row(*table, &total));
 done:

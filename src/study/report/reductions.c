@@ -29,7 +29,8 @@ void hu_reduction_name(const hu_comm_options *options, hu_reduction_names *names
     if (options->error_feedback) append(names->scaling, "feedback");
 }
 
-int32_t hu_reduction_worst(const hu_comm_study *study, const hu_comm_outcome *outcome) {
+int32_t hu_reduction_worst(const hu_gradient_study *study,
+                           const hu_gradient_study_outcome *outcome) {
     int32_t worst = -1;
     for (int32_t l = 0; outcome->layer && l < study->given.layers; l++)
         if (worst < 0 || outcome->layer[l].relative_l2 > outcome->layer[worst].relative_l2)
@@ -37,7 +38,7 @@ int32_t hu_reduction_worst(const hu_comm_study *study, const hu_comm_outcome *ou
     return worst;
 }
 
-bool hu_reduction_is_best(const hu_comm_study *study, int32_t number) {
+bool hu_reduction_is_best(const hu_gradient_study *study, int32_t number) {
     double own = study->cases[number].outcome.error.relative_l2;
     hu_reduction_names names, other;
     int32_t rivals = 0;
@@ -60,7 +61,8 @@ __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fo
     va_end(values);
 }
 
-static void describe_drawn(const hu_comm_synthetic *gradient, const char *elements, char *text) {
+static void describe_drawn(const hu_synthetic_gradient *gradient, const char *elements,
+                           char *text) {
     int exponent;
     add(text, "%d workers, %s elements (rho %g, sigma %g", gradient->workers, elements,
         gradient->rho, gradient->sigma);
@@ -72,8 +74,8 @@ static void describe_drawn(const hu_comm_synthetic *gradient, const char *elemen
         add(text, ", magnitude %g)", gradient->magnitude);
 }
 
-void hu_reduction_describe(const hu_comm_study *study, char *text) {
-    const hu_comm_synthetic *gradient = &study->gradient;
+void hu_reduction_describe(const hu_gradient_study *study, char *text) {
+    const hu_synthetic_gradient *gradient = &study->gradient;
     char elements[HU_GROUPED_BYTES];
     *text = '\0';
     hu_grouped(gradient->elements, elements);
@@ -88,9 +90,9 @@ void hu_reduction_describe(const hu_comm_study *study, char *text) {
 }
 
 /* Shares in percent; the best L2 has a star, for which the others leave room. */
-static hu_status add_errors(const hu_comm_study *study, int32_t number, hu_table *table) {
+static hu_status add_errors(const hu_gradient_study *study, int32_t number, hu_table *table) {
     hu_status st = HU_OK;
-    const hu_comm_outcome *o = &study->cases[number].outcome;
+    const hu_gradient_study_outcome *o = &study->cases[number].outcome;
     HU_TRY(hu_table_cell(table, "%.2f", 100.0 * o->error.eq5_mean));
     HU_TRY(hu_table_cell(table, "%.2f", 100.0 * o->error.median));
     HU_TRY(hu_table_cell(table, "%.2f %c", 100.0 * o->error.relative_l2,
@@ -103,10 +105,10 @@ done:
     return st;
 }
 
-static hu_status add_row(const hu_comm_study *study, int32_t number, hu_table *table) {
+static hu_status add_row(const hu_gradient_study *study, int32_t number, hu_table *table) {
     hu_status st = HU_OK;
-    const hu_comm_case *c = &study->cases[number];
-    const hu_comm_outcome *o = &c->outcome;
+    const hu_gradient_study_case *c = &study->cases[number];
+    const hu_gradient_study_outcome *o = &c->outcome;
     hu_reduction_names names;
     char bytes[HU_GROUPED_BYTES], all[HU_GROUPED_BYTES];
     hu_reduction_name(&c->options, &names);
@@ -127,7 +129,7 @@ done:
     return st;
 }
 
-static hu_status make_table(const hu_comm_study *study, hu_table **table) {
+static hu_status make_table(const hu_gradient_study *study, hu_table **table) {
     const char *title[16] = {"schedule", "format", "scaling", "Eq. 5 %",
                              "median %", "L2 %  ", "zeros %"};
     hu_status st = HU_OK;
@@ -149,7 +151,7 @@ done:
     return st;
 }
 
-hu_status hu_reductions_print(const hu_comm_study *study) {
+hu_status hu_reductions_print(const hu_gradient_study *study) {
     hu_table *table = NULL;
     char line[HU_REDUCTION_LINE_BYTES];
     hu_status st = make_table(study, &table);
@@ -167,7 +169,7 @@ hu_status hu_reductions_print(const hu_comm_study *study) {
     return HU_OK;
 }
 
-static json_t *error_json(const hu_comm_outcome *o) {
+static json_t *error_json(const hu_gradient_study_outcome *o) {
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "eq5_mean",
                      hu_json_number(o->error.eq5_mean), "median", hu_json_number(o->error.median),
                      "relative_l2", hu_json_number(o->error.relative_l2), "zeros",
@@ -176,7 +178,7 @@ static json_t *error_json(const hu_comm_outcome *o) {
                      (json_int_t)o->error.excluded, "nonfinite", (json_int_t)o->error.nonfinite);
 }
 
-static json_t *layers_json(const hu_comm_study *study, const hu_comm_outcome *o) {
+static json_t *layers_json(const hu_gradient_study *study, const hu_gradient_study_outcome *o) {
     json_t *layers = json_array();
     for (int32_t l = 0; l < study->given.layers; l++)
         json_array_append_new(layers, json_pack("{s:s, s:I, s:b, s:o, s:o, s:o}", "name",
@@ -189,8 +191,8 @@ static json_t *layers_json(const hu_comm_study *study, const hu_comm_outcome *o)
     return layers;
 }
 
-static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
-    const hu_comm_outcome *o = &c->outcome;
+static json_t *case_json(const hu_gradient_study *study, const hu_gradient_study_case *c) {
+    const hu_gradient_study_outcome *o = &c->outcome;
     hu_reduction_names names;
     char scaling[HU_REDUCTION_TEXT_BYTES];
     hu_reduction_name(&c->options, &names);
@@ -214,10 +216,10 @@ static json_t *case_json(const hu_comm_study *study, const hu_comm_case *c) {
     return object;
 }
 
-static json_t *skipped_json(const hu_comm_study *study) {
+static json_t *skipped_json(const hu_gradient_study *study) {
     json_t *skipped = json_array();
     for (int32_t i = 0; i < study->skipped; i++) {
-        const hu_comm_case *c = &study->cases[study->count + i];
+        const hu_gradient_study_case *c = &study->cases[study->count + i];
         hu_reduction_names names;
         char scaling[HU_REDUCTION_TEXT_BYTES];
         hu_reduction_name(&c->options, &names);
@@ -228,7 +230,7 @@ static json_t *skipped_json(const hu_comm_study *study) {
     return skipped;
 }
 
-json_t *hu_reductions_json(const hu_comm_study *study) {
+json_t *hu_reductions_json(const hu_gradient_study *study) {
     json_t *rows = json_array();
     for (int32_t i = 0; i < study->count; i++)
         json_array_append_new(rows, case_json(study, &study->cases[i]));

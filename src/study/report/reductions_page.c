@@ -90,18 +90,18 @@ static void draw(hu_page *page, const picture *p, bool is_log, const char *x, co
 
 /* ---- errors ---- */
 
-typedef double error_of(const hu_comm_error *error);
+typedef double error_of(const hu_gradient_error *error);
 
-static double eq5(const hu_comm_error *error) {
+static double eq5(const hu_gradient_error *error) {
     return error->eq5_mean;
 }
 
-static double relative_l2(const hu_comm_error *error) {
+static double relative_l2(const hu_gradient_error *error) {
     return error->relative_l2;
 }
 
 /* Whether case i is the first of its format, whose name is written to `format`. */
-static bool is_new_format(const hu_comm_study *study, int32_t i, char *format) {
+static bool is_new_format(const hu_gradient_study *study, int32_t i, char *format) {
     hu_reduction_names names, before;
     hu_reduction_name(&study->cases[i].options, &names);
     snprintf(format, HU_REDUCTION_TEXT_BYTES, "%s", names.format);
@@ -114,11 +114,11 @@ static bool is_new_format(const hu_comm_study *study, int32_t i, char *format) {
 
 /* One picture of a format, one line per kind of group and scaling. All workers are one group to a
  * schedule without groups, as the ring in the paper's Table 9. */
-static void draw_format(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
+static void draw_format(hu_page *page, const hu_gradient_study *study, picture *p, error_of *error,
                         const char *format, const char *title) {
     begin_picture(p);
     for (int32_t i = 0; i < study->count; i++) {
-        const hu_comm_case *c = &study->cases[i];
+        const hu_gradient_study_case *c = &study->cases[i];
         const hu_comm_schedule *schedule = c->options.schedule;
         hu_reduction_names names;
         char label[LABEL_BYTES];
@@ -133,7 +133,7 @@ static void draw_format(hu_page *page, const hu_comm_study *study, picture *p, e
 }
 
 /* Formats side by side in one picture would have more lines than there are colours. */
-static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, error_of *error,
+static void draw_errors(hu_page *page, const hu_gradient_study *study, picture *p, error_of *error,
                         const char *name, const char *title) {
     char format[HU_REDUCTION_TEXT_BYTES], heading[LABEL_BYTES];
     for (int32_t i = 0; i < study->count; i++) {
@@ -148,7 +148,7 @@ static void draw_errors(hu_page *page, const hu_comm_study *study, picture *p, e
 /* ---- time ---- */
 
 /* Milliseconds of a reduction of n elements; NaN where the schedule does not fit. */
-static double milliseconds(const hu_comm_study *study, const hu_comm_options *options,
+static double milliseconds(const hu_gradient_study *study, const hu_comm_options *options,
                            int32_t workers, int64_t n) {
     const hu_comm_layer layer = {.name = "gradient", .elements = n};
     hu_comm_options own = *options;
@@ -164,7 +164,7 @@ static double milliseconds(const hu_comm_study *study, const hu_comm_options *op
 
 /* The lines of a picture: one per schedule and width; scales change a time by little. bits: of that
  * width alone, 0: of all. */
-static void add_times(const hu_comm_study *study, picture *p, int64_t n, unsigned bits) {
+static void add_times(const hu_gradient_study *study, picture *p, int64_t n, unsigned bits) {
     begin_picture(p);
     for (int32_t i = 0; i < study->count; i++) {
         const hu_comm_options *options = &study->cases[i].options;
@@ -187,7 +187,7 @@ static void add_times(const hu_comm_study *study, picture *p, int64_t n, unsigne
 }
 
 /* One picture, that widths can be compared in; one for each width where it has no room for all. */
-static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, int64_t n) {
+static void draw_times(hu_page *page, const hu_gradient_study *study, picture *p, int64_t n) {
     enum { BITS_MOST = 32 };
     char title[LABEL_BYTES], grouped[HU_GROUPED_BYTES];
     snprintf(title, sizeof title, "predicted milliseconds for %s elements", hu_grouped(n, grouped));
@@ -205,8 +205,8 @@ static void draw_times(hu_page *page, const hu_comm_study *study, picture *p, in
 /* ---- table ---- */
 
 /* Shares in percent; the best L2 of a format has a star. */
-static void put_errors(hu_page *page, const hu_comm_study *study, int32_t number) {
-    const hu_comm_outcome *o = &study->cases[number].outcome;
+static void put_errors(hu_page *page, const hu_gradient_study *study, int32_t number) {
+    const hu_gradient_study_outcome *o = &study->cases[number].outcome;
     const double shares[] = {o->error.eq5_mean, o->error.median, o->error.relative_l2,
                              o->error.zeros};
     enum { L2 = 2 };
@@ -222,9 +222,9 @@ static void put_errors(hu_page *page, const hu_comm_study *study, int32_t number
 }
 
 /* Its cells are those of the terminal's table, in the same order. */
-static void put_row(hu_page *page, const hu_comm_study *study, int32_t number) {
-    const hu_comm_case *c = &study->cases[number];
-    const hu_comm_outcome *o = &c->outcome;
+static void put_row(hu_page *page, const hu_gradient_study *study, int32_t number) {
+    const hu_gradient_study_case *c = &study->cases[number];
+    const hu_gradient_study_outcome *o = &c->outcome;
     hu_reduction_names names;
     char text[64], grouped[HU_GROUPED_BYTES];
     hu_reduction_name(&c->options, &names);
@@ -249,9 +249,9 @@ static void put_row(hu_page *page, const hu_comm_study *study, int32_t number) {
     hu_html_row_end(page);
 }
 
-static void put_skipped(hu_page *page, const hu_comm_study *study) {
+static void put_skipped(hu_page *page, const hu_gradient_study *study) {
     for (int32_t i = 0; i < study->skipped; i++) {
-        const hu_comm_case *c = &study->cases[study->count + i];
+        const hu_gradient_study_case *c = &study->cases[study->count + i];
         char pair[HU_COMM_PAIR_BYTES], text[2 * HU_COMM_MISFIT_BYTES];
         hu_comm_pair_print(&c->options, pair);
         snprintf(text, sizeof text, "skipped %s: %s", pair, c->misfit);
@@ -259,7 +259,7 @@ static void put_skipped(hu_page *page, const hu_comm_study *study) {
     }
 }
 
-static void put_table(hu_page *page, const hu_comm_study *study) {
+static void put_table(hu_page *page, const hu_gradient_study *study) {
     const char *title[16] = {"schedule",  "format", "scaling", "Eq. 5, %",
                              "median, %", "L2, %",  "zeros, %"};
     size_t columns = 7;
@@ -283,7 +283,7 @@ static void put_table(hu_page *page, const hu_comm_study *study) {
 
 /* ---- page ---- */
 
-static void put_head(hu_page *page, const hu_comm_study *study) {
+static void put_head(hu_page *page, const hu_gradient_study *study) {
     char title[64], line[HU_REDUCTION_LINE_BYTES], link[HU_COMM_LINK_BYTES];
     char subtitle[sizeof line + sizeof link + 2];
     snprintf(title, sizeof title, "Gradients of %d workers", study->gradient.workers);
@@ -293,7 +293,7 @@ static void put_head(hu_page *page, const hu_comm_study *study) {
     hu_html_begin(page, title, subtitle);
 }
 
-static hu_status make_html(const hu_comm_study *study, char **html) {
+static hu_status make_html(const hu_gradient_study *study, char **html) {
     hu_page page = {0};
     picture *p;
     *html = NULL;
@@ -328,7 +328,7 @@ static hu_status make_html(const hu_comm_study *study, char **html) {
     return hu_page_finish(&page, html);
 }
 
-hu_status hu_reductions_page(const hu_comm_study *study, const char *path) {
+hu_status hu_reductions_page(const hu_gradient_study *study, const char *path) {
     hu_status st = HU_OK;
     char *html = NULL;
     HU_TRY(make_html(study, &html));

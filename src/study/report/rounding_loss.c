@@ -394,20 +394,20 @@ static double added_of(const hu_report_run *run) {
 /* The mean over the seeds of one precision. Returns whether there is a point. */
 static bool make_point(const hu_report *report, int number, hu_chart_point *point,
                        char tip[TIP_BYTES]) {
-    hu_spread spread = {0};
+    hu_sample_stats spread = {0};
     *point = (hu_chart_point){.least = (double)NAN, .most = (double)NAN};
     for (size_t i = 0; i < report->count; i++) {
         const hu_report_run *run = &report->run[i];
         double added = added_of(run);
         if (run->number != number || isnan(added)) continue;
-        hu_spread_add(&spread, added);
+        hu_sample_stats_add(&spread, added);
         point->x = ratio_of(run->precision);
         point->label = run->name;
         point->series = run->family_number;
         point->least = fmin(point->least, added);
         point->most = fmax(point->most, added);
     }
-    point->y = hu_spread_mean(&spread);
+    point->y = hu_sample_stats_mean(&spread);
     if (spread.count == 0 || isnan(point->x)) return false;
     if (spread.count == 1) point->least = point->most = (double)NAN;
     snprintf(tip, TIP_BYTES, "%.150s: promotions add %.3g %% of the aggregate with all high",

@@ -53,8 +53,8 @@ static void add_run(const hu_report_run *run, hu_summary *s) {
     }
     s->done++;
     s->collapsed += json_object_get(result, "collapsed") != NULL;
-    hu_spread_add(&s->last_spread, test.last);
-    hu_spread_add(&s->best_spread, test.best);
+    hu_sample_stats_add(&s->last_spread, test.last);
+    hu_sample_stats_add(&s->best_spread, test.best);
     s->least = fmin(s->least, test.last);
     s->most = fmax(s->most, test.last);
     add_loss(hu_json_real(result, "train_loss"), s);
@@ -77,10 +77,10 @@ static void divide(hu_summary *s) {
     for (size_t i = 0; i < sizeof of_done / sizeof *of_done; i++)
         *of_done[i] = s->done ? *of_done[i] / s->done : (double)NAN;
     s->loss = s->with_loss ? s->loss / s->with_loss : (double)NAN;
-    s->value = hu_spread_mean(&s->last_spread);
-    s->deviation = hu_spread_deviation(&s->last_spread);
-    s->best = hu_spread_mean(&s->best_spread);
-    s->best_deviation = hu_spread_deviation(&s->best_spread);
+    s->value = hu_sample_stats_mean(&s->last_spread);
+    s->deviation = hu_sample_stats_deviation(&s->last_spread);
+    s->best = hu_sample_stats_mean(&s->best_spread);
+    s->best_deviation = hu_sample_stats_deviation(&s->best_spread);
 }
 
 double hu_summary_across(const hu_summary *s, int axis) {

@@ -18,7 +18,7 @@ typedef struct hu_summary {
                       seed each: than the test samples leave open */
     bool is_far;   /* far below the rest, by more than noise: on no front */
     double deviation, best_deviation;
-    hu_spread last_spread, best_spread;
+    hu_sample_stats last_spread, best_spread;
     double low_ratio, aggregate_start, aggregate, aggregate_mean, memory, rss, rate, promoted,
         skipped, loss; /* loss: of those with_loss; NaN: there are none */
     int with_loss;

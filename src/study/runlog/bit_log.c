@@ -10,7 +10,7 @@
 
 enum { TAG_BYTES = HU_NAME_BYTES + 8 };
 
-struct hu_bits_log {
+struct hu_bit_log {
     const hu_bits_meter *meter;
     hu_tensorboard *board;
     hu_append *file;
@@ -18,18 +18,18 @@ struct hu_bits_log {
     char (*tag)[TAG_BYTES]; /* [layers] "bits/conv1" */
 };
 
-static const hu_bits_layers *layers_of(const hu_bits_log *log) {
+static const hu_bits_layers *layers_of(const hu_bit_log *log) {
     return log->meter->task->layers;
 }
 
-hu_status hu_bits_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
-                           hu_bits_log **result) {
+hu_status hu_bit_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
+                          hu_bit_log **result) {
     hu_status st = HU_OK;
-    hu_bits_log *log = NULL;
+    hu_bit_log *log = NULL;
     char *path = NULL;
     *result = NULL;
     HU_TRY(HU_NEW(&log));
-    *log = (hu_bits_log){.meter = meter, .board = board};
+    *log = (hu_bit_log){.meter = meter, .board = board};
     uint32_t layers = layers_of(log)->count;
     HU_TRY(HU_NEW_ARRAY(&log->scalar, layers));
     HU_TRY(HU_NEW_ARRAY(&log->tag, layers));
@@ -41,15 +41,15 @@ hu_status hu_bits_log_open(const char *folder, const hu_bits_meter *meter, hu_te
     log = NULL;
 done:
     hu_free(path);
-    hu_bits_log_close(log);
+    hu_bit_log_close(log);
     return st;
 }
 
-hu_status hu_bits_log_sync(hu_bits_log *log) {
+hu_status hu_bit_log_sync(hu_bit_log *log) {
     return hu_append_sync(log->file);
 }
 
-void hu_bits_log_close(hu_bits_log *log) {
+void hu_bit_log_close(hu_bit_log *log) {
     if (!log) return;
     hu_append_close(log->file);
     hu_free(log->scalar);
@@ -58,7 +58,7 @@ void hu_bits_log_close(hu_bits_log *log) {
 }
 
 /* {"step": N, KEY: rows}; takes the rows. */
-static hu_status write_line(const hu_bits_log *log, int64_t step, const char *key, json_t *rows) {
+static hu_status write_line(const hu_bit_log *log, int64_t step, const char *key, json_t *rows) {
     char *line = NULL;
     hu_status st =
         hu_json_line(json_pack("{s:I, s:o}", "step", (json_int_t)step, key, rows), &line);
@@ -69,7 +69,7 @@ static hu_status write_line(const hu_bits_log *log, int64_t step, const char *ke
 }
 
 /* Only what changed: schedules that draw bits anew in each step would fill disks. */
-static hu_status write_changes(hu_bits_log *log, int64_t step) {
+static hu_status write_changes(hu_bit_log *log, int64_t step) {
     hu_status st = HU_OK;
     const hu_bits_meter *meter = log->meter;
     size_t count = 0;
@@ -87,7 +87,7 @@ done:
     return st;
 }
 
-static hu_status write_learned(const hu_bits_log *log, int64_t step) {
+static hu_status write_learned(const hu_bit_log *log, int64_t step) {
     const hu_bits_layers *layers = layers_of(log);
     json_t *rows = json_array();
     for (uint32_t l = 0; l < layers->count; l++)
@@ -98,7 +98,7 @@ static hu_status write_learned(const hu_bits_log *log, int64_t step) {
 }
 
 /* What the bits of this step cost; what all steps so far did stands among the metrics. */
-static hu_status write_costs(const hu_bits_log *log, int64_t step) {
+static hu_status write_costs(const hu_bit_log *log, int64_t step) {
     const hu_bits_meter *m = log->meter;
     const hu_scalar scalar[] = {{"cost/forward", m->step_forward / m->most_forward, "cost/forward",
                                  "Bit-operations of this step's forward pass, over the most bits."},
@@ -107,7 +107,7 @@ static hu_status write_costs(const hu_bits_log *log, int64_t step) {
     return hu_tensorboard_scalars(log->board, step, scalar, 2);
 }
 
-hu_status hu_bits_log_step(hu_bits_log *log, int64_t step, bool has_row) {
+hu_status hu_bit_log_step(hu_bit_log *log, int64_t step, bool has_row) {
     hu_status st = HU_OK;
     bool has_changed = log->meter->any_changed;
     if (has_changed) HU_TRY(write_changes(log, step));

@@ -5,21 +5,21 @@
 #include "precision/bit_accounting.h"
 #include "render/tensorboard.h"
 
-typedef struct hu_bits_log hu_bits_log;
+typedef struct hu_bit_log hu_bit_log;
 
 /* Opens the folder's file for appending. Meter and board (NULL: none) are borrowed. Owner closes.
  * HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_bits_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
-                           hu_bits_log **log);
+hu_status hu_bit_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
+                          hu_bit_log **log);
 
 /* Behind a step: a line of the layers whose bits differ from those of the step before, if there are
  * any; has_row: the metrics have a row, and what is learned has a line too. HU_ERR_IO. */
-hu_status hu_bits_log_step(hu_bits_log *log, int64_t step, bool has_row);
+hu_status hu_bit_log_step(hu_bit_log *log, int64_t step, bool has_row);
 
 /* NULL is allowed. */
-void hu_bits_log_close(hu_bits_log *log);
+void hu_bit_log_close(hu_bit_log *log);
 
 /* Waits until all lines are on the disk. HU_ERR_IO. */
-hu_status hu_bits_log_sync(hu_bits_log *log);
+hu_status hu_bit_log_sync(hu_bit_log *log);
 
 #endif

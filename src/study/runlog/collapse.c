@@ -60,7 +60,7 @@ static void search_histograms(const hu_history *history, uint32_t tensor, hu_lar
     }
 }
 
-void hu_history_largest(const hu_history *history, const hu_walk *walk,
+void hu_history_largest(const hu_history *history, const hu_tensor_order *walk,
                         hu_largest largest[HU_LARGEST_KINDS]) {
     char name[HU_TENSOR_NAME_BYTES];
     memset(largest, 0, HU_LARGEST_KINDS * sizeof *largest);

@@ -27,7 +27,7 @@ enum { HU_LARGEST_ACT, HU_LARGEST_PARAMETER, HU_LARGEST_KINDS };
 
 /* Of all steps that were recorded and not skipped: gradients of activations and of parameters.
  * Tensors that are rounded are counted in every step, by exponents; histograms tell magnitudes. */
-void hu_history_largest(const hu_history *history, const hu_walk *walk,
+void hu_history_largest(const hu_history *history, const hu_tensor_order *walk,
                         hu_largest largest[HU_LARGEST_KINDS]);
 
 /* The larger of both. */

@@ -71,7 +71,8 @@ uint64_t hu_event_elements(const hu_event_counts *counts, int event) {
 /* In how many steps the events of a tensor held, and how much they took: what the
  * list "held" of a row says (docs/run-folder.md). */
 
-void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step) {
+void hu_event_duration_add(hu_event_duration *held, unsigned events, const hu_event_counts *counts,
+                           int64_t step) {
     for (int e = 0; e < HU_EVENTS; e++) {
         if (!(events >> e & 1u)) continue;
         held[e].steps++;
@@ -81,7 +82,8 @@ void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, 
     }
 }
 
-void hu_held_write(hu_append *file, const char *name, const hu_held *held, bool *is_first) {
+void hu_event_duration_write(hu_append *file, const char *name, const hu_event_duration *held,
+                             bool *is_first) {
     for (int e = 0; e < HU_EVENTS; e++) {
         if (held[e].steps == 0) continue;
         hu_append_format(file,

@@ -60,18 +60,20 @@ uint64_t hu_event_elements(const hu_event_counts *counts, int event);
  * list "held" of a row says (docs/run-folder.md). */
 
 /* One event of one tensor. */
-typedef struct hu_held {
+typedef struct hu_event_duration {
     uint64_t steps; /* in which it held */
     int64_t last;   /* of them */
     uint64_t count,
         of; /* numbers that it befell, and that it could have befallen, in all of them */
-} hu_held;
+} hu_event_duration;
 
 /* Adds a step with these events (bits 1 << event) to the tensor's [HU_EVENTS]. */
-void hu_held_add(hu_held *held, unsigned events, const hu_event_counts *counts, int64_t step);
+void hu_event_duration_add(hu_event_duration *held, unsigned events, const hu_event_counts *counts,
+                           int64_t step);
 
 /* Writes [name, kind, steps, last, count, of] for each event that held, commas between them.
  * is_first: nothing stands in the list yet. */
-void hu_held_write(hu_append *file, const char *name, const hu_held *held, bool *is_first);
+void hu_event_duration_write(hu_append *file, const char *name, const hu_event_duration *held,
+                             bool *is_first);
 
 #endif

@@ -39,7 +39,7 @@ static const char *const own_names[] = {
     "common.yaml", "compare.json", "demo.json", "assign.json", "plan.yaml", "plans", "log.txt",
     "seconds"};
 
-bool hu_owns_name(const char *name) {
+bool hu_run_folder_owns(const char *name) {
     static const char board[] = "events.out.tfevents.";
     if (strncmp(name, board, sizeof board - 1) == 0) return true;
     for (size_t i = 0; i < sizeof own_names / sizeof *own_names; i++) {
@@ -89,7 +89,7 @@ static hu_status list(const char *directory, bool only_own, hu_names *found) {
     for (struct dirent *entry; st == HU_OK && (entry = readdir(open));) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
-        if (only_own && !hu_owns_name(name)) continue;
+        if (only_own && !hu_run_folder_owns(name)) continue;
         st = hu_names_intern(found, name, HU_NAMES_NONE, &number);
     }
     closedir(open);
@@ -114,7 +114,7 @@ static hu_status check_below(const char *root, const char *directory, int depth,
     return st;
 }
 
-hu_status hu_owned_check(const char *directory) {
+hu_status hu_run_folder_check_owned(const char *directory) {
     char *root = realpath(directory, NULL);
     if (!root) return errno == ENOMEM ? hu_io_fail(directory, "cannot open", errno) : HU_OK;
     hu_status st = check_below(root, directory, 1, true);
@@ -234,24 +234,25 @@ static hu_status open_metrics(hu_run_folder *folder, const hu_trainer *trainer, 
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
     hu_metrics_more more = {.bits = meter,
                             .held = hu_trainer_samples(trainer, HU_HALF_VALIDATION) > 0,
-                            .turns = hu_trainer_graph(trainer)->turn_count > 0,
+                            .phases = hu_trainer_graph(trainer)->phase_count > 0,
                             .counted = hu_task_counted(hu_trainer_task(trainer)),
                             .per_sample = (double)hu_trainer_places(trainer)};
     HU_TRY(
         hu_tensorboard_open(folder->path, step, folder->note, sizeof folder->note, &folder->board));
     HU_TRY(open_rows(folder, metric, more));
-    if (meter) HU_TRY(hu_bits_log_open(folder->path, meter, folder->board, &folder->bits));
+    if (meter) HU_TRY(hu_bit_log_open(folder->path, meter, folder->board, &folder->bits));
 done:
     return st;
 }
 
 /* The lock is the descriptor's: it ends with the process, however that ends. */
-hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor) {
+hu_status hu_run_folder_lock(const char *directory, const char *doing, int *descriptor) {
     *descriptor = -1;
-    hu_status st = hu_owned_check(directory);
+    hu_status st = hu_run_folder_check_owned(directory);
     if (st == HU_OK) st = hu_io_open(directory, O_RDONLY | O_DIRECTORY, descriptor);
     if (st != HU_OK) return st;
-    /* Who only looks whether somebody trains here holds it for a moment (hu_folder_is_held). */
+    /* Who only looks whether somebody trains here holds it for a moment (hu_run_folder_is_locked).
+     */
     const struct timespec moment = {.tv_nsec = 20000000};
     for (int i = 0; i < 3; i++) {
         if (flock(*descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return HU_OK;
@@ -265,13 +266,13 @@ static hu_status sweep(const char *folder) {
     static const char *const pictures[] = {"pictures", "answers", "mistakes"};
     struct stat info;
     hu_status st = HU_OK;
-    hu_replacement_sweep(folder);
+    hu_atomic_file_sweep(folder);
     for (size_t i = 0; i < sizeof pictures / sizeof *pictures && st == HU_OK; i++) {
         char *path = NULL;
         st = hu_path_join(folder, pictures[i], &path);
         /* A link leads out of the folder. */
         if (st == HU_OK && lstat(path, &info) == 0 && S_ISDIR(info.st_mode))
-            hu_replacement_sweep(path);
+            hu_atomic_file_sweep(path);
         hu_free(path);
     }
     return st;
@@ -287,7 +288,7 @@ static hu_status open_folder(const char *directory, const hu_config *config,
     folder->keep = (int)keep;
     HU_TRY(make_directory(directory, config, &folder->path));
     /* Two processes in one folder would mix their rows and checkpoints. */
-    HU_TRY(hu_folder_lock(folder->path, "training", &folder->lock));
+    HU_TRY(hu_run_folder_lock(folder->path, "training", &folder->lock));
     HU_TRY(sweep(folder->path));
     HU_TRY(hu_path_join(folder->path, "checkpoint", &folder->checkpoints));
     HU_TRY(hu_config_bool(config, "run.keep_best", &keeps_best));
@@ -372,8 +373,8 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(drop_result(directory));
     if (folder->best) hu_checkpoint_drop_after(folder->best, step);
     /* Lines behind the checkpoint will be written again, by the same steps. */
-    HU_TRY(hu_history_mend(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
-                           sizeof folder->note));
+    HU_TRY(hu_history_truncate(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
+                               sizeof folder->note));
     HU_TRY(write_config(folder, config));
     HU_TRY(open_metrics(folder, trainer, step));
 done:
@@ -384,7 +385,7 @@ done:
 void hu_run_folder_close(hu_run_folder *folder) {
     hu_metrics_close(folder->metrics);
     hu_recorder_close(folder->numerics);
-    hu_bits_log_close(folder->bits);
+    hu_bit_log_close(folder->bits);
     hu_tensorboard_close(folder->board);
     if (folder->path && folder->lock >= 0) close(folder->lock);
     hu_free(folder->path);
@@ -447,9 +448,9 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run,
     char *numerics = NULL, *histograms = NULL;
     HU_TRY(hu_path_join(folder->path, "numerics.jsonl", &numerics));
     HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
-    HU_TRY(hu_recorder_open(numerics, hu_record_has_room(run) ? histograms : NULL,
+    HU_TRY(hu_recorder_open(numerics, hu_exponent_record_has_room(run) ? histograms : NULL,
                             hu_run_graph(run), hu_run_edges(run), &folder->numerics));
-    hu_recorder_watch(folder->numerics, hu_board_exponents, folder->board);
+    hu_recorder_watch(folder->numerics, hu_tensorboard_tag_exponents, folder->board);
     if (saved->record)
         HU_TRY(hu_recorder_restore(folder->numerics, saved->record, saved->record_bytes));
 done:
@@ -463,7 +464,7 @@ static hu_status sync_histories(hu_run_folder *folder) {
     hu_status st = HU_OK;
     HU_TRY(hu_metrics_sync(folder->metrics));
     HU_TRY(hu_recorder_sync(folder->numerics));
-    if (folder->bits) HU_TRY(hu_bits_log_sync(folder->bits));
+    if (folder->bits) HU_TRY(hu_bit_log_sync(folder->bits));
     HU_TRY(hu_tensorboard_sync(folder->board));
 done:
     return st;
@@ -548,12 +549,12 @@ hu_status hu_result_read(const char *directory, json_t **result) {
     char *path = NULL;
     uint8_t *data = NULL;
     size_t bytes;
-    bool is_there;
+    bool is_present;
     json_error_t error;
     *result = NULL;
     HU_TRY(hu_path_join(directory, "result.json", &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(hu_file_read_plain(path, RESULT_LIMIT, &data, &bytes));
     st = hu_json_parse((const char *)data, bytes, result, &error);
     if (st == HU_ERR_CORRUPT)
@@ -580,7 +581,7 @@ done:
 
 /* Where the folder of a run is while it trains, and whether it may be written. */
 
-bool hu_run_folder_is_there(const hu_run_folder *folder) {
+bool hu_run_folder_exists(const hu_run_folder *folder) {
     struct stat here, held;
     if (!folder->path || folder->lock < 0 || fstat(folder->lock, &held) != 0) return true;
     return stat(folder->path, &here) == 0 && here.st_dev == held.st_dev &&
@@ -603,7 +604,7 @@ static hu_status save_there(const hu_run_folder *folder, hu_trainer *trainer, ch
 hu_status hu_run_folder_find_again(hu_run_folder *folder, hu_trainer *trainer) {
     char by_descriptor[64], now[4096];
     struct stat held;
-    if (hu_run_folder_is_there(folder)) return HU_OK;
+    if (hu_run_folder_exists(folder)) return HU_OK;
     snprintf(by_descriptor, sizeof by_descriptor, "/proc/self/fd/%d", folder->lock);
     ssize_t length = readlink(by_descriptor, now, sizeof now - 1);
     now[length > 0 ? length : 0] = '\0';

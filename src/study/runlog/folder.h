@@ -21,14 +21,14 @@
 
 /* Whether a name directly below the folder of a run, a comparison, a demo or a search is a file or
  * folder that these write (docs/run-folder.md). */
-bool hu_owns_name(const char *name);
+bool hu_run_folder_owns(const char *name);
 
 /* What a folder that somebody has sent may hold in place of its own files: links that leave the
  * folder, through which others would be read or written, and pipes, sockets and devices, which are
  * waited for. HU_ERR_CORRUPT names the first of them, by name, among its own names and in its own
  * folders; HU_ERR_IO, HU_ERR_MEMORY. The folder itself may be a link, and need not be there.
  * Proof: tests/program/hostile_test.py. */
-hu_status hu_owned_check(const char *directory);
+hu_status hu_run_folder_check_owned(const char *directory);
 
 #define HU_BEST_FOLDER "best"
 
@@ -38,7 +38,7 @@ typedef struct hu_run_folder {
     char *best;        /* path/best; NULL: the best one is not kept */
     hu_metrics *metrics;
     hu_recorder *numerics;
-    hu_bits_log *bits; /* NULL: no schedule of bits */
+    hu_bit_log *bits; /* NULL: no schedule of bits */
     hu_tensorboard *board;
     int keep;
     int lock;        /* descriptor of the folder, held while this process trains in it */
@@ -100,7 +100,7 @@ hu_status hu_run_folder_result(const hu_run_folder *folder, json_t *result);
 
 /* Holds a folder against other processes until the descriptor is closed or this one ends.
  * HU_ERR_IO; doing says what the other does: "training". */
-hu_status hu_folder_lock(const char *directory, const char *doing, int *descriptor);
+hu_status hu_run_folder_lock(const char *directory, const char *doing, int *descriptor);
 
 /* Result of a run folder: the JSON object in result.json. NULL if there is none (HU_OK). New
  * reference. */
@@ -112,7 +112,7 @@ hu_status hu_result_read(const char *directory, json_t **result);
 
 /* Whether the folder still has the path that it was opened by. It is known by its descriptor, which
  * also writes that go on into open histories follow. */
-bool hu_run_folder_is_there(const hu_run_folder *folder);
+bool hu_run_folder_exists(const hu_run_folder *folder);
 
 /* What to do where it has not: saves the state where the folder is now (trainer NULL: it cannot be
  * saved by this process alone), and says so. HU_ERR_MISSING: it was moved, with its new path and

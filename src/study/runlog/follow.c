@@ -30,7 +30,7 @@ hu_status hu_follow_open(const char *folder, hu_follow **follow) {
     hu_follow *made = NULL;
     *follow = NULL;
     if (!hu_file_exists(folder)) return hu_fail(HU_ERR_MISSING, "%s: no such folder", folder);
-    HU_TRY(hu_owned_check(folder));
+    HU_TRY(hu_run_folder_check_owned(folder));
     HU_TRY(HU_NEW(&made));
     HU_TRY(hu_path_join(folder, HU_PROGRESS_FILE, &made->path));
     *follow = made;
@@ -58,33 +58,33 @@ static hu_status put(hu_follow *follow, size_t *used, int c) {
 
 /* The next whole line into follow->line; *is_there false: there is none yet. A line that is too
  * long becomes an empty one. */
-static hu_status read_line(hu_follow *follow, bool *is_there) {
+static hu_status read_line(hu_follow *follow, bool *is_present) {
     hu_status st = HU_OK;
     size_t used = 0;
-    *is_there = false;
+    *is_present = false;
     clearerr(follow->file); /* the end that was met may be no end any more */
     if (fseek(follow->file, follow->at, SEEK_SET) != 0) return HU_OK;
-    for (int c; !*is_there && (c = fgetc(follow->file)) != EOF;) {
-        *is_there = c == '\n';
-        if (*is_there && used == ROW_MOST) used = 0;
-        HU_TRY(put(follow, &used, *is_there ? '\0' : c));
+    for (int c; !*is_present && (c = fgetc(follow->file)) != EOF;) {
+        *is_present = c == '\n';
+        if (*is_present && used == ROW_MOST) used = 0;
+        HU_TRY(put(follow, &used, *is_present ? '\0' : c));
     }
-    if (*is_there) follow->at = ftell(follow->file);
+    if (*is_present) follow->at = ftell(follow->file);
 done:
     return st;
 }
 
 hu_status hu_follow_next(hu_follow *follow, json_t **row) {
     hu_status st = HU_OK;
-    bool is_there = true;
+    bool is_present = true;
     *row = NULL;
     if (!follow->file) follow->file = fopen(follow->path, "re");
     if (!follow->file && errno == ENOENT) return HU_OK;
     if (!follow->file) return hu_io_fail(follow->path, "cannot open", errno);
-    while (is_there) {
+    while (is_present) {
         json_error_t error;
-        HU_TRY(read_line(follow, &is_there));
-        if (!is_there) break;
+        HU_TRY(read_line(follow, &is_present));
+        if (!is_present) break;
         if (hu_json_parse(follow->line, strlen(follow->line), row, &error) == HU_ERR_MEMORY)
             return HU_ERR_MEMORY;
         if (*row && *hu_progress_event(*row)) return HU_OK;
@@ -114,7 +114,7 @@ static void take_text(const json_t *row, const char *key, char *text, size_t cap
 }
 
 /* A folder of several trainings begins, or goes on. */
-static void take_verb(const json_t *row, hu_standing *standing) {
+static void take_verb(const json_t *row, hu_run_standing *standing) {
     standing->rows = standing->done = -1;
     standing->failed = standing->diverged = 0;
     take_text(row, "verb", standing->verb, sizeof standing->verb);
@@ -122,7 +122,7 @@ static void take_verb(const json_t *row, hu_standing *standing) {
 }
 
 /* One of its trainings: those that begin are no news. */
-static void take_training(const json_t *row, hu_standing *standing) {
+static void take_training(const json_t *row, hu_run_standing *standing) {
     char state[32] = "";
     take_text(row, "state", state, sizeof state);
     bool has_diverged = strcmp(state, "diverged") == 0;
@@ -132,9 +132,9 @@ static void take_training(const json_t *row, hu_standing *standing) {
     if (has_ended && standing->done >= 0) standing->done++;
 }
 
-static void take_row(const json_t *row, hu_standing *standing) {
+static void take_row(const json_t *row, hu_run_standing *standing) {
     const char *event = hu_progress_event(row);
-    standing->is_there = true;
+    standing->is_present = true;
     /* Skipped steps are numbers, not counts, and come before the row that counts them. */
     if (strcmp(event, "skipped") == 0 || strcmp(event, "rescaled") == 0 ||
         strcmp(event, "data") == 0)
@@ -158,7 +158,7 @@ static void take_row(const json_t *row, hu_standing *standing) {
 }
 
 /* How it was begun, each time. */
-static hu_status take_start(const json_t *row, hu_standing *standing) {
+static hu_status take_start(const json_t *row, hu_run_standing *standing) {
     static const char *const keys[] = {"time", "halfulp", "command"};
     if (strcmp(hu_progress_event(row), "start") != 0) return HU_OK;
     json_t *start = json_object();
@@ -170,20 +170,20 @@ static hu_status take_start(const json_t *row, hu_standing *standing) {
     return hu_fail(HU_ERR_MEMORY, "out of memory while reading %s", HU_PROGRESS_FILE);
 }
 
-hu_status hu_standing_read(const char *folder, hu_standing *standing) {
+hu_status hu_run_standing_read(const char *folder, hu_run_standing *standing) {
     hu_status st = HU_OK;
     hu_follow *follow = NULL;
     json_t *row = NULL;
     const double unknown = (double)NAN;
-    *standing = (hu_standing){.step = -1,
-                              .steps = -1,
-                              .epoch = unknown,
-                              .epochs = unknown,
-                              .metric = unknown,
-                              .best = unknown,
-                              .rows = -1,
-                              .done = -1,
-                              .starts = json_array()};
+    *standing = (hu_run_standing){.step = -1,
+                                  .steps = -1,
+                                  .epoch = unknown,
+                                  .epochs = unknown,
+                                  .metric = unknown,
+                                  .best = unknown,
+                                  .rows = -1,
+                                  .done = -1,
+                                  .starts = json_array()};
     HU_TRY(hu_follow_open(folder, &follow));
     do {
         json_decref(row);
@@ -197,12 +197,12 @@ done:
     return st;
 }
 
-void hu_standing_free(hu_standing *standing) {
+void hu_run_standing_free(hu_run_standing *standing) {
     json_decref(standing->starts);
     standing->starts = NULL;
 }
 
-bool hu_folder_is_held(const char *folder) {
+bool hu_run_folder_is_locked(const char *folder) {
     int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return false;
     bool is_held = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;

@@ -20,8 +20,8 @@ hu_status hu_follow_next(hu_follow *follow, json_t **row);
 void hu_follow_close(hu_follow *follow);
 
 /* What the rows of a folder come to: how far a run was when its latest row was written. */
-typedef struct hu_standing {
-    bool is_there;           /* there is a row at all */
+typedef struct hu_run_standing {
+    bool is_present;         /* there is a row at all */
     int64_t step, steps;     /* -1: no row says so */
     double epoch, epochs;    /* NaN: likewise */
     double metric, best;     /* of the latest evaluation, and the best one; NaN: there was none */
@@ -33,14 +33,14 @@ typedef struct hu_standing {
     int64_t failed, diverged; /* last beginning */
     json_t *starts; /* [{"time", "halfulp", "command"}, ...]: how it was begun, each time, as far as
                        rows say so; owned */
-} hu_standing;
+} hu_run_standing;
 
-/* Reads all rows. A folder without any: is_there is false. Owner frees with hu_standing_free, after
- * a failure too. HU_ERR_MISSING, HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_standing_read(const char *folder, hu_standing *standing);
-void hu_standing_free(hu_standing *standing);
+/* Reads all rows. A folder without any: is_there is false. Owner frees with hu_run_standing_free,
+ * after a failure too. HU_ERR_MISSING, HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_run_standing_read(const char *folder, hu_run_standing *standing);
+void hu_run_standing_free(hu_run_standing *standing);
 
-/* Whether a process works in the folder (hu_folder_lock). */
-bool hu_folder_is_held(const char *folder);
+/* Whether a process works in the folder (hu_run_folder_lock). */
+bool hu_run_folder_is_locked(const char *folder);
 
 #endif

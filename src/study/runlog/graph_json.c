@@ -102,17 +102,17 @@ static json_t *loops_json(const hu_graph *graph) {
 }
 
 /* The turns of a step, each with its losses; none of other graphs. */
-static json_t *turns_json(const hu_graph *graph) {
+static json_t *phases_json(const hu_graph *graph) {
     json_t *list = json_array();
-    for (int t = 0; list && t < graph->turn_count; t++) {
+    for (int t = 0; list && t < graph->phase_count; t++) {
         json_t *losses = json_array();
         for (int k = 0; losses && k < graph->loss_count; k++) {
             const hu_node *node = &graph->node[graph->loss[k].node];
-            if (graph->loss[k].turn == t)
+            if (graph->loss[k].phase == t)
                 json_array_append_new(losses, json_string(graph->value[node->out[0]].name));
         }
         json_array_append_new(
-            list, json_pack("{s:s, s:o}", "name", graph->turn[t].name, "losses", losses));
+            list, json_pack("{s:s, s:o}", "name", graph->phase[t].name, "losses", losses));
     }
     return list;
 }
@@ -134,7 +134,7 @@ json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_
                   losses_json(graph), "values", values_json(graph), "nodes", nodes_json(graph));
     if (object && graph->is_split) json_object_set_new(object, "passes", passes_json(graph));
     if (object && graph->loop_count > 0) json_object_set_new(object, "loops", loops_json(graph));
-    if (object && graph->turn_count > 0) json_object_set_new(object, "turns", turns_json(graph));
+    if (object && graph->phase_count > 0) json_object_set_new(object, "turns", phases_json(graph));
     return object;
 }
 
@@ -274,17 +274,17 @@ done:
 }
 
 /* Of graphs with turns the losses stand by their turns, in the order of both. */
-static hu_status read_turns(const hu_place *place, const json_t *turns, hu_graph *graph) {
+static hu_status read_phases(const hu_place *place, const json_t *phases, hu_graph *graph) {
     hu_status st = HU_OK;
     const char *name;
     size_t count;
-    HU_TRY(hu_json_list(place, turns, "turns", &count));
+    HU_TRY(hu_json_list(place, phases, "turns", &count));
     for (size_t i = 0; i < count; i++) {
-        const json_t *turn = json_array_get(turns, i);
-        HU_TRY(hu_json_text(place, json_object_get(turn, "name"), "turns", &name));
-        st = hu_graph_turn(graph, name);
+        const json_t *phase = json_array_get(phases, i);
+        HU_TRY(hu_json_text(place, json_object_get(phase, "name"), "turns", &name));
+        st = hu_graph_phase(graph, name);
         if (st != HU_OK) HU_TRY(hu_place_fail(place, "%s", hu_last_error()));
-        HU_TRY(read_losses(place, json_object_get(turn, "losses"), NULL, graph));
+        HU_TRY(read_losses(place, json_object_get(phase, "losses"), NULL, graph));
     }
 done:
     return st;
@@ -319,10 +319,10 @@ static hu_status read_graph(const hu_place *place, const json_t *object, hu_grap
     HU_TRY(hu_json_list(place, nodes, "nodes", &count));
     for (size_t i = 0; i < count; i++) HU_TRY(read_node(place, json_array_get(nodes, i), graph));
     HU_TRY(read_loops(place, json_object_get(object, "loops"), graph));
-    const json_t *turns = json_object_get(object, "turns");
-    HU_TRY(turns ? read_turns(place, turns, graph)
-                 : read_losses(place, json_object_get(object, "losses"),
-                               json_object_get(object, "passes"), graph));
+    const json_t *phases = json_object_get(object, "turns");
+    HU_TRY(phases ? read_phases(place, phases, graph)
+                  : read_losses(place, json_object_get(object, "losses"),
+                                json_object_get(object, "passes"), graph));
     st = hu_graph_finish(graph);
     if (st != HU_OK && st != HU_ERR_MEMORY) st = hu_place_fail(place, "%s", hu_last_error());
 done:

@@ -50,15 +50,15 @@ static hu_status read_lines(hu_history *history, const char *name, bool may_miss
     hu_place place = {history->folder, name, 0};
     hu_lines *lines = NULL;
     hu_line line;
-    bool is_there;
+    bool is_present;
     char *path = NULL;
     size_t parts = 0, first_part = 0;
     HU_TRY(hu_path_join(history->folder, name, &path));
     st = hu_lines_open(path, &lines);
     if (st == HU_ERR_MISSING && may_miss) st = HU_OK;
     while (st == HU_OK && lines) {
-        HU_TRY(hu_lines_next(lines, &line, &is_there));
-        if (!is_there) break;
+        HU_TRY(hu_lines_next(lines, &line, &is_present));
+        if (!is_present) break;
         place.line++;
         if (!line.has_end) {
             warn(history, name, "%s: line %zu has no end and is left out", place.line);

@@ -114,12 +114,12 @@ hu_status hu_json_read(hu_place *place, json_t **object) {
     char *path = NULL;
     uint8_t *data = NULL;
     size_t bytes = 0;
-    bool is_there;
+    bool is_present;
     json_error_t error;
     *object = NULL;
     HU_TRY(hu_path_join(place->folder, place->file, &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(hu_file_read_plain(path, SIZE_MAX / 2, &data, &bytes));
     st = hu_json_parse((const char *)data, bytes, object, &error);
     place->line = *object || error.line < 1 ? 1 : (size_t)error.line;

@@ -5,8 +5,8 @@
 #include "runlog/history_walk.h"
 
 /* What befell the tensors of the walk. */
-static void find_befallen(const hu_history *history, const hu_walk *walk, const uint32_t *place,
-                          uint16_t *befallen) {
+static void find_befallen(const hu_history *history, const hu_tensor_order *walk,
+                          const uint32_t *place, uint16_t *befallen) {
     for (size_t e = 0; e < history->event_count; e++) {
         const hu_event_record *event = &history->events[e];
         uint32_t at = place[event->tensor];
@@ -40,7 +40,8 @@ static uint32_t count_sums(const hu_history *history, bool *failed) {
     return count;
 }
 
-hu_status hu_trouble_of_run(const hu_history *history, const hu_walk *walk, hu_trouble *trouble) {
+hu_status hu_trouble_of_run(const hu_history *history, const hu_tensor_order *walk,
+                            hu_trouble *trouble) {
     hu_status st = HU_OK;
     uint32_t *place = NULL;
     uint16_t *befallen = NULL;

@@ -5,6 +5,7 @@
 #include "runlog/trouble.h"
 
 /* walk: hu_history_walk. HU_ERR_MEMORY. */
-hu_status hu_trouble_of_run(const hu_history *history, const hu_walk *walk, hu_trouble *trouble);
+hu_status hu_trouble_of_run(const hu_history *history, const hu_tensor_order *walk,
+                            hu_trouble *trouble);
 
 #endif

@@ -10,16 +10,16 @@ static bool has_kind(const hu_history *history, const hu_graph *graph, hu_tensor
     return false;
 }
 
-hu_status hu_history_walk(const hu_history *history, const hu_graph *graph, hu_walk *walk) {
+hu_status hu_history_walk(const hu_history *history, const hu_graph *graph, hu_tensor_order *walk) {
     unsigned more = 0;
     if (has_kind(history, graph, HU_TENSOR_WIRE)) more |= HU_WALK_WIRE;
     if (has_kind(history, graph, HU_TENSOR_WEIGHTS)) more |= HU_WALK_WEIGHTS;
     if (has_kind(history, graph, HU_TENSOR_MOMENTUM)) more |= HU_WALK_MOMENTUM;
     if (has_kind(history, graph, HU_TENSOR_SQUARES)) more |= HU_WALK_SQUARES;
-    return hu_walk_create(graph, more, walk);
+    return hu_tensor_order_create(graph, more, walk);
 }
 
-void hu_history_places(const hu_history *history, const hu_walk *walk, uint32_t *place) {
+void hu_history_places(const hu_history *history, const hu_tensor_order *walk, uint32_t *place) {
     char name[HU_TENSOR_NAME_BYTES];
     for (uint32_t t = 0; t < history->tensors.count; t++) place[t] = HU_NONE;
     for (uint32_t i = 0; i < walk->count; i++) {

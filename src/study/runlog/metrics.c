@@ -28,12 +28,12 @@ double hu_row_cost(const hu_metrics_row *row, bool is_forward) {
     return is_forward ? hu_bits_relative_forward(row->bits) : hu_bits_relative_training(row->bits);
 }
 
-double hu_row_turn_loss(const hu_metrics_row *row, int turn) {
-    return row->report->turns > 1 ? row->report->turn[turn].loss : (double)NAN;
+double hu_row_phase_loss(const hu_metrics_row *row, int phase) {
+    return row->report->phases > 1 ? row->report->phase[phase].loss : (double)NAN;
 }
 
-double hu_row_turn_scale(const hu_metrics_row *row, int turn) {
-    return row->report->turns > 1 ? (double)row->report->turn[turn].scale : (double)NAN;
+double hu_row_phase_scale(const hu_metrics_row *row, int phase) {
+    return row->report->phases > 1 ? (double)row->report->phase[phase].scale : (double)NAN;
 }
 
 #define VALUE(name, kind, cell, place, board, curve, value)                                        \
@@ -53,7 +53,7 @@ const hu_column hu_columns[] = {
 #undef ROW
 };
 
-bool hu_column_is_judged(const hu_column *column) {
+bool hu_column_is_evaluated(const hu_column *column) {
     return column->kind == HU_COLUMN_TEST || column->kind == HU_COLUMN_HELD;
 }
 
@@ -117,12 +117,13 @@ static const char *board_title(const hu_metrics *metrics, int c) {
 }
 
 static const char *board_about(const hu_metrics *metrics, int c) {
-    return is_rate(&hu_columns[c]) ? metrics->rate_about : hu_board_about(hu_columns[c].name);
+    return is_rate(&hu_columns[c]) ? metrics->rate_about
+                                   : hu_tensorboard_tag_about(hu_columns[c].name);
 }
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
     if (column->kind == HU_COLUMN_HELD) return metrics->more.held;
-    if (column->kind == HU_COLUMN_TURN) return metrics->more.turns;
+    if (column->kind == HU_COLUMN_TURN) return metrics->more.phases;
     return metrics->more.bits || column->kind != HU_COLUMN_BITS;
 }
 
@@ -130,17 +131,17 @@ static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
 static hu_status read_titles(const char *path, hu_metrics *metrics) {
     hu_lines *lines;
     hu_line line;
-    bool is_there;
+    bool is_present;
     char *titles = NULL;
     hu_status st = hu_lines_open(path, &lines);
     if (st != HU_OK) return st == HU_ERR_MISSING ? HU_OK : st;
-    HU_TRY(hu_lines_next(lines, &line, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_lines_next(lines, &line, &is_present));
+    if (!is_present) goto done;
     HU_TRY(HU_NEW_ARRAY(&titles, line.bytes + 1));
     memcpy(titles, line.text, line.bytes);
     metrics->more.bits = strstr(titles, ",training_bitops");
     metrics->more.held = strstr(titles, ",validation_");
-    metrics->more.turns = strstr(titles, ",turn_1_loss");
+    metrics->more.phases = strstr(titles, ",turn_1_loss");
 done:
     hu_free(titles);
     hu_lines_close(lines);
@@ -183,7 +184,7 @@ hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metric
     name_rate(*metrics);
     for (int c = 0; c < HU_COLUMNS; c++) {
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
-        hu_board_tag(hu_columns[c].board, board_title(*metrics, c), (*metrics)->tag[c]);
+        hu_tensorboard_tag(hu_columns[c].board, board_title(*metrics, c), (*metrics)->tag[c]);
     }
     HU_TRY(open_csv(*metrics));
     HU_TRY(open_lines(*metrics));
@@ -209,7 +210,7 @@ void hu_metrics_close(hu_metrics *metrics) {
 
 static bool is_absent(const hu_column *column, double value) {
     bool may_miss = column->kind == HU_COLUMN_BATCH || column->kind == HU_COLUMN_BITS ||
-                    column->kind == HU_COLUMN_TURN || hu_column_is_judged(column);
+                    column->kind == HU_COLUMN_TURN || hu_column_is_evaluated(column);
     return may_miss && isnan(value);
 }
 
@@ -271,12 +272,12 @@ static hu_scalar make_scalar(hu_metrics *metrics, int c, double value) {
 static hu_status write_board(hu_metrics *metrics, const hu_metrics_row *row) {
     hu_scalar scalar[HU_COLUMNS];
     size_t count = 0;
-    for (int turn = 0; turn < 2; turn++)
+    for (int phase = 0; phase < 2; phase++)
         for (int c = 0; c < HU_COLUMNS; c++) {
             const hu_column *column = &hu_columns[c];
             double value = column->value(row);
-            bool is_turn = hu_column_is_judged(column) == (turn == 1);
-            if (!column->board || !is_turn || is_absent(column, value)) continue;
+            bool is_phase = hu_column_is_evaluated(column) == (phase == 1);
+            if (!column->board || !is_phase || is_absent(column, value)) continue;
             if (is_rate(column)) value *= metrics->more.per_sample;
             scalar[count++] = make_scalar(metrics, c, value);
         }

@@ -63,9 +63,9 @@ typedef enum hu_column_kind {
     X(relative_forward_cost,  BITS, "%.17g", 13, "spent", NULL, hu_row_cost(row, true))            \
     X(relative_training_cost, BITS, "%.17g", 14, "spent", NULL, hu_row_cost(row, false))           \
     X(validation_metric,   HELD,  "%.17g", 15, "validation", "Validation", row->validation)        \
-    X(turn_1_loss,         TURN,  "%.17g", 16, "train", NULL, hu_row_turn_loss(row, 0))            \
-    X(turn_2_loss,         TURN,  "%.17g", 17, "train", NULL, hu_row_turn_loss(row, 1))            \
-    X(turn_2_loss_scale,   TURN,  "%.9g",  18, "scaling", NULL, hu_row_turn_scale(row, 1))
+    X(turn_1_loss,         TURN,  "%.17g", 16, "train", NULL, hu_row_phase_loss(row, 0))           \
+    X(turn_2_loss,         TURN,  "%.17g", 17, "train", NULL, hu_row_phase_loss(row, 1))           \
+    X(turn_2_loss_scale,   TURN,  "%.9g",  18, "scaling", NULL, hu_row_phase_scale(row, 1))
 
 /* clang-format on */
 
@@ -74,8 +74,8 @@ double hu_row_bitops(const hu_metrics_row *row, bool is_forward);
 double hu_row_cost(const hu_metrics_row *row, bool is_forward);
 
 /* Loss and loss scale of one of several turns, from 0 on. NaN: there is one turn. */
-double hu_row_turn_loss(const hu_metrics_row *row, int turn);
-double hu_row_turn_scale(const hu_metrics_row *row, int turn);
+double hu_row_phase_loss(const hu_metrics_row *row, int phase);
+double hu_row_phase_scale(const hu_metrics_row *row, int phase);
 
 typedef int64_t hu_column_WHOLE;
 typedef double hu_column_REAL;
@@ -116,7 +116,7 @@ typedef struct hu_column {
 extern const hu_column hu_columns[];
 
 /* Of the task's first metric: only rows with an evaluation have it. */
-bool hu_column_is_judged(const hu_column *column);
+bool hu_column_is_evaluated(const hu_column *column);
 
 /* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
 const hu_column *hu_column_at(int place);
@@ -132,9 +132,9 @@ typedef struct hu_metrics hu_metrics;
 
 /* What only some trainings have: columns, and places of samples. */
 typedef struct hu_metrics_more {
-    bool bits;  /* it has a schedule of bits */
-    bool held;  /* it holds samples out */
-    bool turns; /* it learns in turns */
+    bool bits;   /* it has a schedule of bits */
+    bool held;   /* it holds samples out */
+    bool phases; /* it learns in turns */
     /* What TensorBoard is told the rate in, "images" or "tokens" (borrowed: valid for ever), and
      * how many of them are a sample. metrics.csv tells it in samples, as all versions did. */
     const char *counted;

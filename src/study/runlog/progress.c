@@ -219,7 +219,7 @@ static void put_start(lines *l, const json_t *row) {
 }
 
 /* "  (last step: disc 1.3988, gen 0.6902)": losses of turns, where there are some. */
-static void put_turns(lines *l, const json_t *row) {
+static void put_phases(lines *l, const json_t *row) {
     static const char prefix[] = "loss_";
     const char *key, *before = " (last step: ";
     char number[HU_FIXED_BYTES];
@@ -250,7 +250,7 @@ static void put_trouble(lines *l, const json_t *row) {
 static void put_state(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES], number[HU_FIXED_BYTES];
     put(l, "  loss %s", hu_fixed_text(hu_json_real(row, "loss"), 4, number));
-    put_turns(l, row);
+    put_phases(l, row);
     put_metric(l, "  ", row, "metric");
     put(l, "  lr %.4g  %s %s/s  %s left", hu_json_real(row, "lr"),
         hu_fixed_text(hu_json_real(row, "per_second"), 0, number), word(row, "counted"),

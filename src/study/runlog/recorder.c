@@ -41,15 +41,15 @@ struct hu_recorder {
     hu_append *numerics, *histograms;
     const hu_edge_table *edges; /* borrowed, as the graph of the walk */
     const hu_run *run;          /* of the step that is being noted; it may be planned anew */
-    hu_walk walk;
+    hu_tensor_order walk;
     book *book;
     size_t book_bytes;
-    entry *pending;     /* [walk.count] */
-    entry *ring[RING];  /* oldest first */
-    hu_held *held;      /* [walk.count][HU_EVENTS] */
-    uint16_t *befallen; /* [walk.count] */
-    uint8_t *failed;    /* [node_count][HU_PRODUCT_ROLES] 1: sums that were in trouble */
-    bool *marked;       /* [walk.count] for hu_trouble_of_tensors */
+    entry *pending;          /* [walk.count] */
+    entry *ring[RING];       /* oldest first */
+    hu_event_duration *held; /* [walk.count][HU_EVENTS] */
+    uint16_t *befallen;      /* [walk.count] */
+    uint8_t *failed;         /* [node_count][HU_PRODUCT_ROLES] 1: sums that were in trouble */
+    bool *marked;            /* [walk.count] for hu_trouble_of_tensors */
     hu_trouble trouble;
     bool is_known; /* trouble is that of now */
     bool is_first; /* element of the list that is being written */
@@ -61,18 +61,18 @@ struct hu_recorder {
 
 static size_t book_bytes(size_t tensors, size_t nodes) {
     return sizeof(book) + (RING + 1) * tensors * sizeof(entry) +
-           tensors * HU_EVENTS * sizeof(hu_held) + tensors * sizeof(uint16_t) +
+           tensors * HU_EVENTS * sizeof(hu_event_duration) + tensors * sizeof(uint16_t) +
            nodes * HU_PRODUCT_ROLES;
 }
 
 hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, size_t *bytes,
                             size_t *tensors) {
-    hu_walk walk;
-    hu_status st = hu_walk_create(graph, hu_walk_more(edges), &walk);
+    hu_tensor_order walk;
+    hu_status st = hu_tensor_order_create(graph, hu_tensor_order_more(edges), &walk);
     if (st != HU_OK) return st;
     *tensors = walk.count;
     *bytes = book_bytes(walk.count, graph->node_count);
-    hu_walk_free(&walk);
+    hu_tensor_order_free(&walk);
     return HU_OK;
 }
 
@@ -87,18 +87,18 @@ static hu_status make_book(hu_recorder *r) {
     r->book = block;
     r->pending = (entry *)(void *)(r->book + 1);
     for (int i = 0; i < RING; i++) r->ring[i] = r->pending + (size_t)(i + 1) * tensors;
-    r->held = (hu_held *)(void *)(r->pending + (RING + 1) * tensors);
+    r->held = (hu_event_duration *)(void *)(r->pending + (RING + 1) * tensors);
     r->befallen = (uint16_t *)(void *)(r->held + tensors * HU_EVENTS);
     r->failed = (uint8_t *)(void *)(r->befallen + tensors);
     return HU_OK;
 }
 
 /* The names of all tensors, in order: counts of another graph have other places. */
-static uint64_t fingerprint_of(const hu_walk *walk) {
+static uint64_t fingerprint_of(const hu_tensor_order *walk) {
     char name[HU_TENSOR_NAME_BYTES];
     XXH64_state_t state;
     /* Other versions kept other things of each tensor, and nothing of sums. */
-    XXH64_reset(&state, sizeof(entry) + HU_EVENTS * sizeof(hu_held) + 1);
+    XXH64_reset(&state, sizeof(entry) + HU_EVENTS * sizeof(hu_event_duration) + 1);
     for (uint32_t i = 0; i < walk->count; i++) {
         hu_tensor_name(walk->graph, walk->tensor[i], name);
         XXH64_update(&state, name, strlen(name) + 1);
@@ -121,7 +121,7 @@ hu_status hu_recorder_open(const char *numerics, const char *histograms, const h
     HU_TRY(hu_alloc(sizeof(hu_recorder), &block));
     hu_recorder *r = block;
     r->edges = edges;
-    HU_TRY(hu_walk_create(graph, hu_walk_more(edges), &r->walk));
+    HU_TRY(hu_tensor_order_create(graph, hu_tensor_order_more(edges), &r->walk));
     HU_TRY(make_book(r));
     r->book->fingerprint = fingerprint_of(&r->walk);
     clear_entries(r, r->pending);
@@ -152,9 +152,9 @@ static const char *separator(hu_recorder *r) {
 
 /* The histogram of a tensor, if this step took histograms of it. */
 static bool recorded(const hu_recorder *r, hu_tensor tensor, int64_t step, hu_histogram *x) {
-    if (!hu_record_has(r->run, (uint64_t)step)) return false;
+    if (!hu_exponent_record_has(r->run, (uint64_t)step)) return false;
     *x = (hu_histogram){0};
-    return hu_record_tensor(r->run, tensor, x);
+    return hu_exponent_record_tensor(r->run, tensor, x);
 }
 
 /* What the tensor is rounded to; it may change from step to step. */
@@ -171,7 +171,7 @@ static hu_round_counts rounding_counts(const hu_recorder *r, uint32_t i, int64_t
     if (counts.elements > 0) return counts;
     hu_round_counts_clear(&counts);
     if (!hu_quantizer_rounds(quantizer_of(r, i)) && recorded(r, tensor, step, &x))
-        counts = hu_record_counts(&x);
+        counts = hu_exponent_record_counts(&x);
     return counts;
 }
 
@@ -268,15 +268,18 @@ static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
 }
 
 /* In how many of the row's steps each event held. held NULL: the row is of one step. */
-static void write_held(hu_recorder *r, int64_t step, const entry *entries, const hu_held *held) {
+static void write_held(hu_recorder *r, int64_t step, const entry *entries,
+                       const hu_event_duration *held) {
     char name[HU_TENSOR_NAME_BYTES];
     r->is_first = true;
     hu_append_text(r->numerics, ", \"held\": [");
     for (uint32_t i = 0; i < r->walk.count; i++) {
-        hu_held one[HU_EVENTS] = {{0}};
-        if (!held) hu_held_add(one, (unsigned)entries[i].events, &entries[i].counts, step);
+        hu_event_duration one[HU_EVENTS] = {{0}};
+        if (!held)
+            hu_event_duration_add(one, (unsigned)entries[i].events, &entries[i].counts, step);
         hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
-        hu_held_write(r->numerics, name, held ? held + (size_t)i * HU_EVENTS : one, &r->is_first);
+        hu_event_duration_write(r->numerics, name, held ? held + (size_t)i * HU_EVENTS : one,
+                                &r->is_first);
     }
     hu_append_text(r->numerics, "]");
 }
@@ -291,8 +294,8 @@ static hu_status write_row(hu_recorder *r, int64_t step, int64_t steps, bool ski
     for (uint32_t i = 0; i < r->walk.count; i++) write_entry(r, i, &entries[i]);
     hu_append_text(r->numerics, "]");
     write_held(r, step, entries, entries == r->pending ? r->held : NULL);
-    if (with_present) hu_counted_products_write(r->numerics, r->walk.graph, r->edges);
-    if (with_present) hu_counted_updates_write(r->numerics, r->walk.graph, r->edges);
+    if (with_present) hu_product_counts_write(r->numerics, r->walk.graph, r->edges);
+    if (with_present) hu_update_counts_write(r->numerics, r->walk.graph, r->edges);
     return end_line(r->numerics, "}");
 }
 
@@ -302,8 +305,8 @@ static void retire(hu_recorder *r) {
     for (uint32_t i = 0; i < r->walk.count; i++) {
         const entry *oldest = &r->ring[0][i];
         add_entry(&r->pending[i], oldest);
-        hu_held_add(r->held + (size_t)i * HU_EVENTS, (unsigned)oldest->events, &oldest->counts,
-                    b->ring_step[0]);
+        hu_event_duration_add(r->held + (size_t)i * HU_EVENTS, (unsigned)oldest->events,
+                              &oldest->counts, b->ring_step[0]);
     }
     b->pending_steps++;
     b->pending_last = b->ring_step[0];
@@ -373,7 +376,7 @@ static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const
 static hu_status write_histograms(hu_recorder *r, int64_t step) {
     hu_histogram x;
     hu_status st = HU_OK;
-    if (!r->histograms || !hu_record_has(r->run, (uint64_t)step)) return HU_OK;
+    if (!r->histograms || !hu_exponent_record_has(r->run, (uint64_t)step)) return HU_OK;
     r->is_first = true;
     hu_append_format(r->histograms, "{\"step\": %" PRId64 ", \"tensors\": [", step);
     for (uint32_t i = 0; i < r->walk.count; i++)
@@ -420,8 +423,7 @@ hu_status hu_recorder_note(hu_recorder *r, const hu_run *run, int64_t step, hu_s
     r->run = run;
     HU_TRY(note_tensors(r, step, end));
     /* One that is skipped had a loss scale that was too large. */
-    if (end == HU_STEP_DONE && hu_counted_products_trouble(r->edges, r->failed))
-        r->is_known = false;
+    if (end == HU_STEP_DONE && hu_product_counts_trouble(r->edges, r->failed)) r->is_known = false;
     HU_TRY(write_histograms(r, step));
     if (end != HU_STEP_DONE) HU_TRY(write_steps(r));
 done:
@@ -499,7 +501,7 @@ void hu_recorder_close(hu_recorder *r) {
     if (!r) return;
     hu_append_close(r->numerics);
     hu_append_close(r->histograms);
-    hu_walk_free(&r->walk);
+    hu_tensor_order_free(&r->walk);
     hu_free(r->marked);
     hu_free(r->book);
     hu_free(r);

@@ -18,7 +18,7 @@
 typedef struct group_files {
     const char *folder, *verb;
     json_t *list; /* compare.json, demo.json or assign.json; NULL: not there yet */
-    hu_standing standing;
+    hu_run_standing standing;
 } group_files;
 
 /* A number of the standing; null where no row tells. */
@@ -28,7 +28,7 @@ static json_t *count_of(int64_t count) {
 
 /* Trainings of a list that some member tells about: those of an older version have no rows of
  * progress that count them. */
-static void count_rows(const json_t *list, hu_standing *standing) {
+static void count_rows(const json_t *list, hu_run_standing *standing) {
     size_t i;
     const json_t *row, *rows = json_object_get(list, "rows");
     if (standing->done >= 0 || !json_is_array(rows)) return;
@@ -85,11 +85,11 @@ static json_t *best_of(const group_files *files) {
 }
 
 static const char *state_of(const group_files *files) {
-    const hu_standing *standing = &files->standing;
-    if (hu_folder_is_held(files->folder)) return "running";
+    const hu_run_standing *standing = &files->standing;
+    if (hu_run_folder_is_locked(files->folder)) return "running";
     if (*standing->state) return standing->state;
     bool is_whole = files->list && standing->done == standing->rows;
-    return !standing->is_there && is_whole ? "finished" : "stopped";
+    return !standing->is_present && is_whole ? "finished" : "stopped";
 }
 
 /* Of the last beginning, or, where nothing tells, of the folder. */
@@ -102,25 +102,25 @@ static json_int_t changed_of(const group_files *files) {
 }
 
 static json_t *pack_group(group_files *files) {
-    hu_standing *standing = &files->standing;
+    hu_run_standing *standing = &files->standing;
     count_rows(files->list, standing);
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:I}", "folder", files->folder,
                      "kind", files->verb, "state", state_of(files), "rows",
                      count_of(standing->rows), "done", count_of(standing->done), "failed",
                      (json_int_t)standing->failed, "diverged", (json_int_t)standing->diverged,
-                     "best", best_of(files), "command", hu_listing_command(standing), "changed",
+                     "best", best_of(files), "command", hu_run_list_command(standing), "changed",
                      changed_of(files));
 }
 
 /* Nothing of a folder that is no such one after all. */
 static hu_status add_group(json_t *listing, const char *folder) {
     group_files files = {.folder = folder};
-    hu_status st = hu_standing_read(folder, &files.standing);
+    hu_status st = hu_run_standing_read(folder, &files.standing);
     /* What cannot be read is not told; the list may do without. */
     if (st != HU_ERR_MEMORY) st = hu_runs_list(folder, &files.verb, &files.list);
     if (st == HU_OK && !*files.verb) files.verb = files.standing.verb;
-    if (st == HU_OK && *files.verb) st = hu_listing_insert(listing, pack_group(&files));
-    hu_standing_free(&files.standing);
+    if (st == HU_OK && *files.verb) st = hu_run_list_insert(listing, pack_group(&files));
+    hu_run_standing_free(&files.standing);
     json_decref(files.list);
     return st;
 }
@@ -133,14 +133,14 @@ static hu_status add_all(json_t *listing, const char *folder) {
     HU_TRY(hu_run_folder_is(folder, &is_run));
     if (!is_run) HU_TRY(add_group(listing, folder));
     HU_TRY(hu_groups_below(folder, &names));
-    HU_TRY(hu_listing_add_each(folder, &names, add_group, listing));
+    HU_TRY(hu_run_list_add_each(folder, &names, add_group, listing));
 done:
     hu_names_free(&names);
     return st;
 }
 
-hu_status hu_listing_groups(const char *folder, json_t **listing) {
-    return hu_listing_collect(folder, add_all, listing);
+hu_status hu_run_list_groups(const char *folder, json_t **listing) {
+    return hu_run_list_collect(folder, add_all, listing);
 }
 
 /* ---- for people ---- */
@@ -186,14 +186,14 @@ static hu_status group_cells(hu_table *table, const json_t *group) {
     HU_TRY(lost_cell(table, group, "diverged"));
     HU_TRY(lost_cell(table, group, "failed"));
     HU_TRY(best_cell(table, group));
-    HU_TRY(hu_listing_state_cell(table, group));
-    HU_TRY(hu_listing_date_cell(table, group));
+    HU_TRY(hu_run_list_state_cell(table, group));
+    HU_TRY(hu_run_list_date_cell(table, group));
 done:
     return st;
 }
 
-hu_status hu_listing_groups_table(const json_t *listing, hu_table **table) {
+hu_status hu_run_list_groups_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"folder", "kind", "rows",  "diverged",
                                          "failed", "best", "state", "started"};
-    return hu_listing_rows(listing, titles, sizeof titles / sizeof *titles, group_cells, table);
+    return hu_run_list_rows(listing, titles, sizeof titles / sizeof *titles, group_cells, table);
 }

@@ -23,9 +23,9 @@ static const char config_name[] = CONFIG_NAME;
 
 static bool has_file(const char *directory, const char *name) {
     char *path = NULL;
-    bool is_there = hu_path_join(directory, name, &path) == HU_OK && hu_file_exists(path);
+    bool is_present = hu_path_join(directory, name, &path) == HU_OK && hu_file_exists(path);
     hu_free(path);
-    return is_there;
+    return is_present;
 }
 
 hu_status hu_run_folder_is(const char *directory, bool *is_run) {
@@ -139,11 +139,11 @@ static hu_status explain(const char *directory) {
 }
 
 hu_status hu_run_folder_config(const char *directory, char **path) {
-    bool is_there = false;
+    bool is_present = false;
     hu_status st = hu_path_join(directory, config_name, path);
-    if (st == HU_OK) st = hu_file_find(*path, &is_there);
-    if (st == HU_OK && is_there) st = hu_owned_check(directory);
-    if (st == HU_OK && is_there) return HU_OK;
+    if (st == HU_OK) st = hu_file_find(*path, &is_present);
+    if (st == HU_OK && is_present) st = hu_run_folder_check_owned(directory);
+    if (st == HU_OK && is_present) return HU_OK;
     hu_free(*path);
     *path = NULL;
     return st == HU_OK ? explain(directory) : st;
@@ -158,7 +158,7 @@ typedef struct run_files {
     const char *folder;
     hu_keys *config;
     json_t *result; /* NULL: it has not ended */
-    hu_standing standing;
+    hu_run_standing standing;
     time_t changed; /* its configuration */
     bool is_damaged;
 } run_files;
@@ -166,10 +166,10 @@ typedef struct run_files {
 static void free_files(run_files *files) {
     hu_keys_free(files->config);
     json_decref(files->result);
-    hu_standing_free(&files->standing);
+    hu_run_standing_free(&files->standing);
 }
 
-json_t *hu_listing_command(const hu_standing *standing) {
+json_t *hu_run_list_command(const hu_run_standing *standing) {
     size_t count = json_array_size(standing->starts);
     json_t *last = count ? json_array_get(standing->starts, count - 1) : NULL;
     json_t *command = json_object_get(last, "command");
@@ -195,7 +195,7 @@ static hu_status read_files(const char *folder, run_files *files) {
     if (stat(path, &about) == 0) files->changed = about.st_mtime;
     HU_TRY(note(hu_yaml_read(path, &files->config), &files->is_damaged));
     HU_TRY(note(hu_result_read(folder, &files->result), &files->is_damaged));
-    HU_TRY(note(hu_standing_read(folder, &files->standing), &files->is_damaged));
+    HU_TRY(note(hu_run_standing_read(folder, &files->standing), &files->is_damaged));
 done:
     hu_free(path);
     return st;
@@ -215,7 +215,7 @@ static const char *name_of(const run_files *files) {
 }
 
 static const char *state_of(const run_files *files) {
-    if (hu_folder_is_held(files->folder)) return "running";
+    if (hu_run_folder_is_locked(files->folder)) return "running";
     if (files->is_damaged) return "damaged";
     if (json_object_get(files->result, "diverged")) return "diverged";
     if (json_object_get(files->result, "stopped_early")) return "stopped early";
@@ -232,7 +232,7 @@ static json_t *pack_metric(const hu_metric *metric, const char *part, double val
 /* Of the result, on the test samples if they were read; of a run that has none, of its latest
  * evaluation. */
 static json_t *metric_of(const run_files *files) {
-    const hu_standing *standing = &files->standing;
+    const hu_run_standing *standing = &files->standing;
     const hu_metric *metric = hu_metric_find(standing->name);
     hu_result_metric test = hu_result_metric_of(files->result);
     hu_result_metric held = hu_result_validation_of(files->result);
@@ -257,10 +257,10 @@ static json_t *pack_run(const run_files *files) {
                      text_of(files, "data.name"), "state", state_of(files), "step", step_of(files),
                      "steps", (json_int_t)files->standing.steps, "epochs",
                      hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
-                     hu_listing_command(&files->standing), "changed", (json_int_t)files->changed);
+                     hu_run_list_command(&files->standing), "changed", (json_int_t)files->changed);
 }
 
-hu_status hu_listing_insert(json_t *listing, json_t *run) {
+hu_status hu_run_list_insert(json_t *listing, json_t *run) {
     size_t at = json_array_size(listing);
     double changed = hu_json_real(run, "changed");
     while (at > 0 && hu_json_real(json_array_get(listing, at - 1), "changed") > changed) at--;
@@ -271,13 +271,13 @@ hu_status hu_listing_insert(json_t *listing, json_t *run) {
 static hu_status add_run(json_t *listing, const char *folder) {
     run_files files = {0};
     hu_status st = read_files(folder, &files);
-    if (st == HU_OK) st = hu_listing_insert(listing, pack_run(&files));
+    if (st == HU_OK) st = hu_run_list_insert(listing, pack_run(&files));
     free_files(&files);
     return st;
 }
 
-hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_listing_adder *add,
-                              json_t *listing) {
+hu_status hu_run_list_add_each(const char *folder, const hu_names *names, hu_run_list_adder *add,
+                               json_t *listing) {
     hu_status st = HU_OK;
     for (uint32_t i = 0; i < names->count && st == HU_OK; i++) {
         char *path = NULL;
@@ -288,7 +288,7 @@ hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_list
     return st;
 }
 
-hu_status hu_listing_collect(const char *folder, hu_listing_adder *add, json_t **listing) {
+hu_status hu_run_list_collect(const char *folder, hu_run_list_adder *add, json_t **listing) {
     *listing = NULL;
     json_t *made = json_array();
     hu_status st =
@@ -306,7 +306,7 @@ static hu_status add_all(json_t *listing, const char *folder) {
     hu_names names = {0};
     char *path = NULL;
     HU_TRY(hu_runs_below(folder, &names));
-    HU_TRY(hu_listing_add_each(folder, &names, add_run, listing));
+    HU_TRY(hu_run_list_add_each(folder, &names, add_run, listing));
     HU_TRY(hu_path_join(folder, "config.resolved.yaml", &path));
     if (names.count == 0 && hu_file_exists(path)) HU_TRY(add_run(listing, folder));
 done:
@@ -315,17 +315,17 @@ done:
     return st;
 }
 
-hu_status hu_listing_read(const char *folder, json_t **listing) {
+hu_status hu_run_list_read(const char *folder, json_t **listing) {
     *listing = NULL;
     if (!hu_file_exists(folder))
         return hu_fail(HU_ERR_MISSING, "%s: no such folder, expected one that runs are in", folder);
-    return hu_listing_collect(folder, add_all, listing);
+    return hu_run_list_collect(folder, add_all, listing);
 }
 
 /* ---- for people ---- */
 
-hu_status hu_listing_rows(const json_t *listing, const char *const *titles, int count,
-                          hu_listing_cells *cells, hu_table **table) {
+hu_status hu_run_list_rows(const json_t *listing, const char *const *titles, int count,
+                           hu_run_list_cells *cells, hu_table **table) {
     hu_status st = hu_table_create(titles, count, table);
     for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
         st = cells(*table, json_array_get(listing, i));
@@ -383,7 +383,7 @@ done:
 }
 
 /* What went wrong is marked, on a terminal also by its colour. */
-hu_status hu_listing_state_cell(hu_table *table, const json_t *row) {
+hu_status hu_run_list_state_cell(hu_table *table, const json_t *row) {
     static const char *const bad[] = {"failed", "diverged", "damaged"};
     const char *state = word(row, "state");
     bool is_bad = false;
@@ -394,7 +394,7 @@ hu_status hu_listing_state_cell(hu_table *table, const json_t *row) {
     return st;
 }
 
-hu_status hu_listing_date_cell(hu_table *table, const json_t *run) {
+hu_status hu_run_list_date_cell(hu_table *table, const json_t *run) {
     time_t changed = (time_t)json_integer_value(json_object_get(run, "changed"));
     struct tm local;
     char text[32] = "-";
@@ -411,15 +411,15 @@ static hu_status run_cells(hu_table *table, const json_t *run) {
     HU_TRY(data_cell(table, word(run, "data")));
     HU_TRY(length_cells(table, run));
     HU_TRY(metric_cells(table, run));
-    HU_TRY(hu_listing_state_cell(table, run));
-    HU_TRY(hu_listing_date_cell(table, run));
+    HU_TRY(hu_run_list_state_cell(table, run));
+    HU_TRY(hu_run_list_date_cell(table, run));
 done:
     return st;
 }
 
-hu_status hu_listing_table(const json_t *listing, hu_table **table) {
+hu_status hu_run_list_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"run",  "name",  "model",  "precision",
                                          "data", "steps", "epochs", "metric",
                                          "best", "state", "started"};
-    return hu_listing_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
+    return hu_run_list_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
 }

@@ -41,7 +41,7 @@ hu_status hu_run_folder_is(const char *directory, bool *is_run);
  * "running" (a process works in it), "finished", "stopped early", "diverged", "stopped" or
  * "failed", and "damaged" where its configuration or its result cannot be read. Owner drops the
  * reference. HU_ERR_MISSING: there is no such folder. HU_ERR_MEMORY. */
-hu_status hu_listing_read(const char *folder, json_t **listing);
+hu_status hu_run_list_read(const char *folder, json_t **listing);
 
 /* [{"folder", "kind", "state", "rows", "done", "failed", "diverged", "best": {"name", "metric"} or
  * null, "command", "changed"}, ...] of comparisons, demos and searches (kind: "compare", "demo",
@@ -49,42 +49,42 @@ hu_status hu_listing_read(const char *folder, json_t **listing);
  * rows, done: trainings, and those that have ended, well or diverged; null: not known. best: the
  * precision of the best mean, or what a search chose. state: "running", "finished", "interrupted",
  * "failed" or "stopped". Owner drops the reference. HU_ERR_MISSING, HU_ERR_MEMORY. */
-hu_status hu_listing_groups(const char *folder, json_t **listing);
+hu_status hu_run_list_groups(const char *folder, json_t **listing);
 
 /* The same for people. Owner frees with hu_table_free. */
-hu_status hu_listing_groups_table(const json_t *listing, hu_table **table);
+hu_status hu_run_list_groups_table(const json_t *listing, hu_table **table);
 
 /* ---- what both lists are made by ---- */
 
 /* Adds what a folder is, or what it holds, to a list. */
-typedef hu_status hu_listing_adder(json_t *listing, const char *folder);
+typedef hu_status hu_run_list_adder(json_t *listing, const char *folder);
 
 /* The cells of one row. */
-typedef hu_status hu_listing_cells(hu_table *table, const json_t *row);
+typedef hu_status hu_run_list_cells(hu_table *table, const json_t *row);
 
 /* A list of what add finds. Owner drops the reference; NULL on failure. HU_ERR_MEMORY, or add's. */
-hu_status hu_listing_collect(const char *folder, hu_listing_adder *add, json_t **listing);
+hu_status hu_run_list_collect(const char *folder, hu_run_list_adder *add, json_t **listing);
 
 /* Adds the folders of these names in a folder. HU_ERR_MEMORY, or add's. */
-hu_status hu_listing_add_each(const char *folder, const hu_names *names, hu_listing_adder *add,
-                              json_t *listing);
+hu_status hu_run_list_add_each(const char *folder, const hu_names *names, hu_run_list_adder *add,
+                               json_t *listing);
 
 /* A table with a row for each element. Owner frees with hu_table_free; NULL on failure. */
-hu_status hu_listing_rows(const json_t *listing, const char *const *titles, int count,
-                          hu_listing_cells *cells, hu_table **table);
+hu_status hu_run_list_rows(const json_t *listing, const char *const *titles, int count,
+                           hu_run_list_cells *cells, hu_table **table);
 
 /* Cells that both tables have. */
-hu_status hu_listing_state_cell(hu_table *table, const json_t *row);
-hu_status hu_listing_date_cell(hu_table *table, const json_t *row);
+hu_status hu_run_list_state_cell(hu_table *table, const json_t *row);
+hu_status hu_run_list_date_cell(hu_table *table, const json_t *row);
 
 /* Puts a row where its time belongs: the latest is the last. Takes the reference; NULL is
  * HU_ERR_MEMORY. */
-hu_status hu_listing_insert(json_t *listing, json_t *row);
+hu_status hu_run_list_insert(json_t *listing, json_t *row);
 
 /* The words that a folder was last begun with, null where nothing tells. New reference. */
-json_t *hu_listing_command(const hu_standing *standing);
+json_t *hu_run_list_command(const hu_run_standing *standing);
 
 /* The runs for people. Owner frees with hu_table_free. */
-hu_status hu_listing_table(const json_t *listing, hu_table **table);
+hu_status hu_run_list_table(const json_t *listing, hu_table **table);
 
 #endif

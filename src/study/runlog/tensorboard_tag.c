@@ -23,13 +23,13 @@ static const struct {
     {"turn_2_loss_scale", "Loss scale of the second turn."},
 };
 
-const char *hu_board_about(const char *column) {
+const char *hu_tensorboard_tag_about(const char *column) {
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
         if (strcmp(sentences[i].column, column) == 0) return sentences[i].about;
     return "";
 }
 
-const char *hu_board_tag(const char *group, const char *title, char tag[HU_BOARD_TAG_BYTES]) {
+const char *hu_tensorboard_tag(const char *group, const char *title, char tag[HU_BOARD_TAG_BYTES]) {
     size_t length = group ? strlen(group) : 0;
     bool says_group = length > 0 && strncmp(title, group, length) == 0 && title[length] == '_';
     tag[0] = '\0';
@@ -39,8 +39,8 @@ const char *hu_board_tag(const char *group, const char *title, char tag[HU_BOARD
     return tag;
 }
 
-hu_status hu_board_exponents(void *board, int64_t step, const char *name, int32_t first,
-                             const uint64_t *bin, size_t count) {
+hu_status hu_tensorboard_tag_exponents(void *board, int64_t step, const char *name, int32_t first,
+                                       const uint64_t *bin, size_t count) {
     char tag[512];
     if (count == 0) return HU_OK;
     snprintf(tag, sizeof tag, "exponents/%s", name);

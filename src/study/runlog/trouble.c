@@ -13,16 +13,16 @@ bool hu_tensor_is_vector(const hu_graph *graph, hu_tensor tensor) {
 }
 
 /* Whether it is made of one that is marked. */
-static bool is_made_of(const hu_walk *walk, uint32_t place, const bool *marked) {
+static bool is_made_of(const hu_tensor_order *walk, uint32_t place, const bool *marked) {
     enum { ROOM = 64 };
-    uint32_t source[ROOM], count = hu_walk_sources(walk, place, ROOM, source);
+    uint32_t source[ROOM], count = hu_tensor_order_sources(walk, place, ROOM, source);
     for (uint32_t i = 0; i < count && i < ROOM; i++)
         if (marked[source[i]]) return true;
     return false;
 }
 
 /* The walk lists every tensor behind all that it is made of. */
-void hu_trouble_of_tensors(const hu_walk *walk, const uint16_t *befallen, bool *marked,
+void hu_trouble_of_tensors(const hu_tensor_order *walk, const uint16_t *befallen, bool *marked,
                            hu_trouble *trouble) {
     trouble->lost = trouble->gone = 0;
     for (uint32_t i = 0; i < walk->count; i++) {
@@ -87,7 +87,7 @@ static void write_product(hu_append *file, const char *layer, const hu_node_prod
                      c->subnormal, c->overflow, c->terms, c->stalled);
 }
 
-void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
+void hu_product_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
     bool is_first = true;
     for (uint32_t n = 0; n < edges->node_count; n++)
         for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
@@ -110,7 +110,7 @@ static bool is_in_trouble(const hu_node_products *products, int role) {
                                   (double)c->stalled / (double)c->terms);
 }
 
-bool hu_counted_products_trouble(const hu_edge_table *edges, uint8_t *failed) {
+bool hu_product_counts_trouble(const hu_edge_table *edges, uint8_t *failed) {
     bool is_new = false;
     for (uint32_t n = 0; n < edges->node_count; n++)
         for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
@@ -122,7 +122,7 @@ bool hu_counted_products_trouble(const hu_edge_table *edges, uint8_t *failed) {
     return is_new;
 }
 
-void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
+void hu_update_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
     bool is_first = true;
     for (hu_value_id v = 0; v < edges->value_count; v++) {
         const hu_update_counts *update = &edges->value[v].update;

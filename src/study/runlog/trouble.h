@@ -31,7 +31,7 @@ bool hu_tensor_is_vector(const hu_graph *graph, hu_tensor tensor);
 
 /* Tensors of a walk. befallen: [walk->count], what has ever befallen each, bits 1 << event; marked:
  * [walk->count], overwritten: which are in trouble. */
-void hu_trouble_of_tensors(const hu_walk *walk, const uint16_t *befallen, bool *marked,
+void hu_trouble_of_tensors(const hu_tensor_order *walk, const uint16_t *befallen, bool *marked,
                            hu_trouble *trouble);
 
 /* Largest shares of one counted step: of sums that were beyond the largest finite number, of those
@@ -54,13 +54,13 @@ const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYT
  * (docs/run-folder.md). Each is left out where the present step has not counted it. */
 
 /* Products with a chosen accumulator. */
-void hu_counted_products_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
+void hu_product_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
 
 /* Marks those whose sums are in trouble in the present step: failed [node_count][HU_PRODUCT_ROLES].
  * Gives whether there is a new one. */
-bool hu_counted_products_trouble(const hu_edge_table *edges, uint8_t *failed);
+bool hu_product_counts_trouble(const hu_edge_table *edges, uint8_t *failed);
 
 /* What became of the updates of parameters. */
-void hu_counted_updates_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
+void hu_update_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);
 
 #endif

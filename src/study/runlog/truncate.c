@@ -154,13 +154,13 @@ static bool stays(const history *h, const hu_line *line, int64_t *step) {
 static hu_status judge(const history *h, uint64_t tail, verdict *v) {
     hu_status st = HU_OK;
     hu_line line;
-    bool is_there, has_gone = false;
+    bool is_present, has_gone = false;
     int64_t step;
     *v = (verdict){.kept = hu_lines_size(h->lines)};
     hu_lines_seek(h->lines, tail);
     for (;;) {
-        HU_TRY(hu_lines_next(h->lines, &line, &is_there));
-        if (!is_there) break;
+        HU_TRY(hu_lines_next(h->lines, &line, &is_present));
+        if (!is_present) break;
         if (stays(h, &line, &step)) {
             v->has_more |= has_gone;
             continue;
@@ -173,7 +173,7 @@ done:
     return st;
 }
 
-static hu_status copy_front(const history *h, uint64_t bytes, hu_replacement *made) {
+static hu_status copy_front(const history *h, uint64_t bytes, hu_atomic_file *made) {
     hu_status st = HU_OK;
     char block[COPY_BYTES];
     size_t got = 1;
@@ -181,7 +181,7 @@ static hu_status copy_front(const history *h, uint64_t bytes, hu_replacement *ma
         uint64_t left = bytes - at;
         size_t wanted = left < COPY_BYTES ? (size_t)left : COPY_BYTES;
         HU_TRY(hu_lines_peek(h->lines, at, block, wanted, &got));
-        HU_TRY(hu_replacement_write(made, block, got));
+        HU_TRY(hu_atomic_file_write(made, block, got));
     }
 done:
     return st;
@@ -190,23 +190,23 @@ done:
 /* The lines that stay, behind each other in a file of their own. */
 static hu_status rewrite(const history *h, uint64_t kept) {
     hu_status st = HU_OK;
-    hu_replacement *made = NULL;
+    hu_atomic_file *made = NULL;
     hu_line line;
-    bool is_there;
+    bool is_present;
     int64_t step;
-    HU_TRY(hu_replacement_open(h->path, &made));
+    HU_TRY(hu_atomic_file_open(h->path, &made));
     HU_TRY(copy_front(h, kept, made));
     hu_lines_seek(h->lines, kept);
     for (;;) {
-        HU_TRY(hu_lines_next(h->lines, &line, &is_there));
-        if (!is_there) break;
+        HU_TRY(hu_lines_next(h->lines, &line, &is_present));
+        if (!is_present) break;
         /* Its end is the byte behind it. */
-        if (stays(h, &line, &step)) HU_TRY(hu_replacement_write(made, line.text, line.bytes + 1));
+        if (stays(h, &line, &step)) HU_TRY(hu_atomic_file_write(made, line.text, line.bytes + 1));
     }
-    st = hu_replacement_commit(made);
+    st = hu_atomic_file_commit(made);
     made = NULL;
 done:
-    hu_replacement_drop(made);
+    hu_atomic_file_drop(made);
     return st;
 }
 
@@ -259,8 +259,8 @@ done:
     return st;
 }
 
-hu_status hu_history_mend(const char *folder, const hu_history_mark *mark, int64_t step, char *note,
-                          size_t capacity) {
+hu_status hu_history_truncate(const char *folder, const hu_history_mark *mark, int64_t step,
+                              char *note, size_t capacity) {
     hu_status st = HU_OK;
     for (int i = 0; i < HU_HISTORIES && st == HU_OK; i++)
         st = mend(folder, names[i], mark ? &mark[i] : NULL, step, note, capacity);

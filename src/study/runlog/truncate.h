@@ -29,7 +29,7 @@ hu_status hu_history_marks(const char *folder, hu_history_mark mark[HU_HISTORIES
  *         lines that the checkpoint knows, with their steps
  *
  * Files are looked at from their end: their length costs nothing. HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_history_mend(const char *folder, const hu_history_mark *mark, int64_t step, char *note,
-                          size_t capacity);
+hu_status hu_history_truncate(const char *folder, const hu_history_mark *mark, int64_t step,
+                              char *note, size_t capacity);
 
 #endif

@@ -58,11 +58,11 @@ hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
                             const hu_step_report *report) {
     hu_status st = HU_OK;
     if (!run->is_on) return HU_OK;
-    run->turns = report->turns;
-    for (int t = 0; t < report->turns; t++) {
+    run->phases = report->phases;
+    for (int t = 0; t < report->phases; t++) {
         if (run->count == run->room) HU_TRY(grow(run));
-        run->loss[run->count++] = report->turn[t].loss;
-        run->name[t] = report->turn[t].name;
+        run->loss[run->count++] = report->phase[t].loss;
+        run->name[t] = report->phase[t].name;
     }
     if (report->step == 0) HU_TRY(note_gradient(run, trainer, report));
 done:
@@ -70,17 +70,17 @@ done:
 }
 
 /* Of one turn of every step. */
-static json_t *losses_of(const hu_check_run *run, int turn) {
+static json_t *losses_of(const hu_check_run *run, int phase) {
     json_t *losses = json_array();
-    for (int64_t i = turn; i < run->count; i += run->turns)
+    for (int64_t i = phase; i < run->count; i += run->phases)
         json_array_append_new(losses, hu_json_number(run->loss[i]));
     return losses;
 }
 
 void hu_check_run_put(const hu_check_run *run, json_t *object) {
     if (!run->is_on || !object) return;
-    json_t *losses = run->turns > 1 ? json_object() : losses_of(run, 0);
-    for (int t = 0; run->turns > 1 && t < run->turns; t++)
+    json_t *losses = run->phases > 1 ? json_object() : losses_of(run, 0);
+    for (int t = 0; run->phases > 1 && t < run->phases; t++)
         json_object_set_new(losses, run->name[t], losses_of(run, t));
     json_object_set_new(object, "losses", losses);
     json_object_set_new(object, "first_gradient_norm", hu_json_number(run->norm));

@@ -10,9 +10,9 @@ typedef struct hu_check_run {
     bool is_on, wants_norms;
     int64_t count, room; /* of losses */
     double *loss;        /* of each turn of each step of this process, before its update */
-    int turns;           /* of a step */
-    const char *name[HU_TURNS_MOST]; /* of the turns. Borrowed: as long as the trainer */
-    double norm;                     /* of the whole gradient in step 0; NaN without that step */
+    int phases;          /* of a step */
+    const char *name[HU_PHASES_MOST]; /* of the turns. Borrowed: as long as the trainer */
+    double norm;                      /* of the whole gradient in step 0; NaN without that step */
     json_t *norms; /* of each parameter's gradient in step 0, by name; NULL without */
 } hu_check_run;
 

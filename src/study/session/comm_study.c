@@ -213,14 +213,14 @@ static hu_status read_case(const lists *names, int32_t number, hu_comm_options *
     const char *format = names->formats.item[number / scalings % formats];
     const char *scaling = names->scalings.item[number % scalings];
     HU_TRY(hu_comm_scaling_parse(scaling, &options->scaling, &options->constant));
-    if (strcmp(schedule, "auto") == 0) schedule = hu_usual_schedule(options->scaling);
+    if (strcmp(schedule, "auto") == 0) schedule = hu_default_schedule(options->scaling);
     HU_TRY(hu_comm_schedule_parse(schedule, &options->schedule, &options->group));
     HU_TRY(hu_format_parse(options->scaling->code ? "fp32" : format, &options->format));
 done:
     return st;
 }
 
-static hu_status read_cases(hu_config *config, hu_comm_study *study) {
+static hu_status read_cases(hu_config *config, hu_gradient_study *study) {
     hu_status st = HU_OK;
     hu_comm_options shared = {0};
     lists *names = NULL;
@@ -286,7 +286,7 @@ done:
 }
 
 /* Drawn from a model. */
-static hu_status read_model(hu_config *config, hu_comm_synthetic *gradient) {
+static hu_status read_model(hu_config *config, hu_synthetic_gradient *gradient) {
     enum { FIRST_CONVOLUTION = 9408 }; /* of ResNet-50, which the paper measured */
     hu_status st = HU_OK;
     HU_TRY(hu_keys_used(config, "comm without run=", without_run));
@@ -302,12 +302,12 @@ done:
 
 /* Made by a run. */
 static hu_status make_given(hu_config *config, const hu_listener *listener,
-                            const volatile sig_atomic_t *stop, hu_study *s) {
+                            const volatile sig_atomic_t *stop, hu_comm_study *s) {
     hu_status st = HU_OK;
     int64_t bucket;
     hu_gradients_wanted wanted = {.step = -1, .given = config, .stop = stop};
     const hu_worker_gradients *made = &s->run.made;
-    hu_comm_study *study = &s->study;
+    hu_gradient_study *study = &s->study;
     HU_TRY(hu_keys_used(config, "comm with run=", with_run));
     HU_TRY(hu_config_text(config, "comm.run", &wanted.directory));
     HU_TRY(hu_config_text(config, "comm.exact", &wanted.exact));
@@ -319,11 +319,11 @@ static hu_status make_given(hu_config *config, const hu_listener *listener,
     HU_TRY(hu_options_bucket(config, made->workers, &bucket));
     snprintf(s->origin, sizeof s->origin, "step %lld of %.200s", (long long)made->step,
              wanted.directory);
-    study->given = (hu_comm_given){.gradient = made->gradient,
-                                   .layer = made->layer,
-                                   .layers = made->layers,
-                                   .bucket_bytes = bucket,
-                                   .origin = s->origin};
+    study->given = (hu_gradient_study_given){.gradient = made->gradient,
+                                             .layer = made->layer,
+                                             .layers = made->layers,
+                                             .bucket_bytes = bucket,
+                                             .origin = s->origin};
     study->gradient.workers = made->workers;
     for (int32_t l = 0; l < made->layers; l++) study->gradient.elements += made->layer[l].elements;
 done:
@@ -331,7 +331,7 @@ done:
 }
 
 static hu_status read_gradients(hu_config *config, const hu_listener *listener,
-                                const volatile sig_atomic_t *stop, hu_study *s) {
+                                const volatile sig_atomic_t *stop, hu_comm_study *s) {
     hu_status st = HU_OK;
     HU_TRY(hu_config_u64(config, "run.seed", &s->study.gradient.seed));
     if (hu_config_given(config, "comm.run"))
@@ -342,12 +342,12 @@ done:
     return st;
 }
 
-hu_status hu_study_open(hu_config *config, const hu_listener *listener,
-                        const volatile sig_atomic_t *stop, hu_study *s) {
+hu_status hu_comm_study_open(hu_config *config, const hu_listener *listener,
+                             const volatile sig_atomic_t *stop, hu_comm_study *s) {
     hu_status st = HU_OK;
     const char *rate, *latency;
-    hu_comm_study *study = &s->study;
-    *s = (hu_study){.study = {.threads = 1, .stop = stop}};
+    hu_gradient_study *study = &s->study;
+    *s = (hu_comm_study){.study = {.threads = 1, .stop = stop}};
     HU_TRY(read_count(config, "run.repeat", "1", &study->seeds));
     HU_TRY(read_count(config, "run.steps", "1", &study->reductions));
     HU_TRY(hu_config_text(config, "cluster.link", &rate));
@@ -356,14 +356,15 @@ hu_status hu_study_open(hu_config *config, const hu_listener *listener,
     HU_TRY(read_cases(config, study));
     HU_TRY(read_gradients(config, listener, stop, s));
 done:
-    if (st != HU_OK) hu_study_close(s);
+    if (st != HU_OK) hu_comm_study_close(s);
     return st;
 }
 
 /* All pairs that share the reason of the first. */
-static void tell_reason(const hu_comm_study *study, int32_t first, const hu_listener *listener) {
+static void tell_reason(const hu_gradient_study *study, int32_t first,
+                        const hu_listener *listener) {
     char pairs[1024] = "";
-    const hu_comm_case *skipped = study->cases + study->count;
+    const hu_gradient_study_case *skipped = study->cases + study->count;
     for (int32_t i = first; i < study->skipped; i++) {
         char pair[HU_COMM_PAIR_BYTES];
         size_t used = strlen(pairs);
@@ -374,8 +375,8 @@ static void tell_reason(const hu_comm_study *study, int32_t first, const hu_list
     hu_listener_tell(listener, "skipped %s: %s", pairs, skipped[first].misfit);
 }
 
-void hu_study_tell_skipped(const hu_comm_study *study, const hu_listener *listener) {
-    const hu_comm_case *skipped = study->cases + study->count;
+void hu_comm_study_tell_skipped(const hu_gradient_study *study, const hu_listener *listener) {
+    const hu_gradient_study_case *skipped = study->cases + study->count;
     for (int32_t i = 0; i < study->skipped; i++) {
         bool is_told = false;
         for (int32_t k = 0; k < i && !is_told; k++)
@@ -384,7 +385,7 @@ void hu_study_tell_skipped(const hu_comm_study *study, const hu_listener *listen
     }
 }
 
-void hu_study_close(hu_study *s) {
-    hu_comm_study_free(&s->study);
+void hu_comm_study_close(hu_comm_study *s) {
+    hu_gradient_study_free(&s->study);
     hu_saved_gradients_close(&s->run);
 }

@@ -11,8 +11,8 @@
 #include "render/table.h"
 #include "render/terminal.h"
 
-static const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
-                                  char line[HU_JUDGED_LINE_BYTES]);
+static const char *hu_evaluation_line(const hu_saved_run *run, const hu_evaluation *made,
+                                      char line[HU_EVALUATION_LINE_BYTES]);
 
 /* ---- What a task's first metric is worth without a network ---- */
 
@@ -136,7 +136,7 @@ done:
 /* ---- What a language model of a run's folder puts behind a text ---- */
 
 static hu_status read_options(const hu_config *config, int32_t unknown_token,
-                              hu_continuation *options) {
+                              hu_generation *options) {
     int64_t seed;
     bool says_unknown;
     hu_status st;
@@ -151,12 +151,12 @@ done:
 }
 
 /* What the model puts behind the text; the prompt is then as before. Owner frees *text. */
-static hu_status go_on(hu_prompted *p, double temperature, char **text) {
-    hu_continuation options = p->options;
+static hu_status go_on(hu_completions *p, double temperature, char **text) {
+    hu_generation options = p->options;
     size_t before = p->prompt.count;
     hu_status st;
     options.temperature = temperature;
-    HU_TRY(hu_continue(p->run.trainer, p->run.dataset, &options, &p->prompt));
+    HU_TRY(hu_generation_make(p->run.trainer, p->run.dataset, &options, &p->prompt));
     st = hu_words_join(&p->words, p->prompt.number + before, options.tokens, true, text);
 done:
     p->prompt.count = before;
@@ -192,10 +192,11 @@ static hu_status check_words(const hu_config *config) {
                    word, typed ? typed : "predict.text");
 }
 
-hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
-                           const char *where, const char *text, size_t bytes, hu_prompted *made) {
+hu_status hu_completions_make(hu_config *config, const char *directory, const hu_listener *listener,
+                              const char *where, const char *text, size_t bytes,
+                              hu_completions *made) {
     hu_status st;
-    *made = (hu_prompted){.run = {.prompts = true}};
+    *made = (hu_completions){.run = {.prompts = true}};
     HU_TRY(check_keys(config));
     HU_TRY(check_words(config));
     HU_TRY(hu_saved_run_open(config, directory, listener, &made->run));
@@ -212,7 +213,7 @@ done:
     return st;
 }
 
-void hu_prompted_free(hu_prompted *made) {
+void hu_completions_free(hu_completions *made) {
     hu_free(made->likeliest);
     hu_free(made->drawn);
     hu_prompt_free(&made->prompt);
@@ -222,22 +223,22 @@ void hu_prompted_free(hu_prompted *made) {
 
 /* ---- what is told ---- */
 
-static const char *unit_of(const hu_prompted *p) {
+static const char *unit_of(const hu_completions *p) {
     static const char *const names[] = {
         [HU_TEXT_BYTES] = "bytes", [HU_TEXT_CHARACTERS] = "characters", [HU_TEXT_WORDS] = "words"};
     return names[p->run.dataset->unit];
 }
 
-static const char *weights_of(const hu_prompted *p) {
+static const char *weights_of(const hu_completions *p) {
     return p->run.options.eval_masters ? "master" : "rounded";
 }
 
-static json_t *drawn_json(const hu_prompted *p) {
+static json_t *drawn_json(const hu_completions *p) {
     return json_pack("{s:s, s:f, s:I}", "text", p->drawn, "temperature", p->options.temperature,
                      "seed", (json_int_t)p->options.seed);
 }
 
-json_t *hu_prompted_json(const hu_prompted *p) {
+json_t *hu_completions_json(const hu_completions *p) {
     json_t *unknown = json_array();
     for (size_t i = 0; unknown && i < p->prompt.unknowns; i++)
         json_array_append_new(unknown, json_string(p->prompt.unknown[i]));
@@ -252,8 +253,8 @@ json_t *hu_prompted_json(const hu_prompted *p) {
 
 /* A heading, the text, and what stands behind it: words with a blank between them, but not at the
  * end of a line. */
-static hu_status put_one(const hu_prompted *p, const char *how, const char *text, const char *made,
-                         hu_byte_writer *out) {
+static hu_status put_one(const hu_completions *p, const char *how, const char *text,
+                         const char *made, hu_byte_writer *out) {
     size_t bytes = strlen(text);
     bool is_apart = p->run.dataset->unit == HU_TEXT_WORDS && bytes > 0 && text[bytes - 1] != '\n' &&
                     made[0] != '\n';
@@ -264,7 +265,7 @@ static hu_status put_one(const hu_prompted *p, const char *how, const char *text
     return st;
 }
 
-hu_status hu_prompted_text(const hu_prompted *p, char **text) {
+hu_status hu_completions_text(const hu_completions *p, char **text) {
     char line[160], *prompt = NULL;
     hu_byte_writer out = {0};
     hu_status st;
@@ -293,8 +294,8 @@ done:
 static const char *const part_names[] = {
     [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
 
-hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
-                         bool *ends_with_test) {
+hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
+                             hu_half *evaluation, bool *ends_with_test) {
     const char *part;
     bool is_held = dataset->validation.count > 0;
     hu_status st = hu_config_text(config, "eval.part", &part);
@@ -307,21 +308,21 @@ hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_
                                              "beside train leaves it those to hold out"
                                            : "");
     is_held = is_held && strcmp(part, "test") != 0;
-    *judged = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    *evaluation = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
     *ends_with_test = is_held && strcmp(part, "auto") == 0;
     return HU_OK;
 }
 
-const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
-                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]) {
+const char *hu_evaluation_text(const hu_result_metric *test, const hu_result_metric *validation,
+                               int64_t held, char text[HU_EVALUATION_TEXT_BYTES]) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     int used = 0;
     hu_metric_words(test->metric, words);
     if (held > 0)
-        used = snprintf(text, HU_JUDGED_TEXT_BYTES, "validation %s %s of %lld held out", words,
+        used = snprintf(text, HU_EVALUATION_TEXT_BYTES, "validation %s %s of %lld held out", words,
                         hu_metric_text(test->metric, validation->last, value), (long long)held);
     if (held == 0 || !isnan(test->last))
-        snprintf(text + used, HU_JUDGED_TEXT_BYTES - (size_t)used, "%stest %s %s",
+        snprintf(text + used, HU_EVALUATION_TEXT_BYTES - (size_t)used, "%stest %s %s",
                  held > 0 ? ", " : "", words, hu_metric_text(test->metric, test->last, value));
     return text;
 }
@@ -346,8 +347,8 @@ static hu_status check_endings(const hu_config *config) {
     return st;
 }
 
-hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
-                        hu_judged *made) {
+hu_status hu_evaluation_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                            hu_evaluation *made) {
     const char *asked = "auto";
     hu_status st = check_endings(config);
     if (st != HU_OK) return st;
@@ -368,15 +369,15 @@ hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu
                                      &made->confusion, made->metrics, &made->loss);
 }
 
-void hu_judged_free(hu_judged *made) {
+void hu_evaluation_free(hu_evaluation *made) {
     hu_confusion_free(&made->confusion);
 }
 
-hu_status hu_judged_print(const hu_saved_run *run, const hu_judged *made, char **text) {
-    char line[HU_JUDGED_LINE_BYTES], *facts = NULL, *confused = NULL;
+hu_status hu_evaluation_print(const hu_saved_run *run, const hu_evaluation *made, char **text) {
+    char line[HU_EVALUATION_LINE_BYTES], *facts = NULL, *confused = NULL;
     hu_status st;
     *text = NULL;
-    hu_judged_line(run, made, line);
+    hu_evaluation_line(run, made, line);
     HU_TRY(hu_class_facts_text(run->trainer, run->dataset, made->half, &facts));
     HU_TRY(hu_confusion_text(&made->confusion, &confused));
     size_t bytes =
@@ -390,9 +391,9 @@ done:
     return st;
 }
 
-hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
-                          const hu_saved_run *run, const hu_judged *made) {
-    char line[HU_JUDGED_LINE_BYTES], title[256];
+hu_status hu_evaluation_write(const hu_config *config, const hu_listener *listener,
+                              const hu_saved_run *run, const hu_evaluation *made) {
+    char line[HU_EVALUATION_LINE_BYTES], title[256];
     const char *path;
     hu_status st = HU_OK;
     bool has_classes = made->confusion.classes > 0;
@@ -410,7 +411,8 @@ hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
     if (hu_config_asked(config, "out.page")) {
         HU_TRY(hu_config_text(config, "out.page", &path));
         snprintf(title, sizeof title, "What %.200s takes for what", run->directory);
-        HU_TRY(hu_confusion_page(&made->confusion, title, hu_judged_line(run, made, line), path));
+        HU_TRY(
+            hu_confusion_page(&made->confusion, title, hu_evaluation_line(run, made, line), path));
         size_t count = made->confusion.mistakes;
         hu_listener_tell(listener, "wrote %zu mistake%s to %s", count, count == 1 ? "" : "s", path);
     }
@@ -418,11 +420,11 @@ done:
     return st;
 }
 
-static const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made,
-                                  char line[HU_JUDGED_LINE_BYTES]) {
+static const char *hu_evaluation_line(const hu_saved_run *run, const hu_evaluation *made,
+                                      char line[HU_EVALUATION_LINE_BYTES]) {
     const hu_task *task = hu_trainer_task(run->trainer);
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], loss[HU_FIXED_BYTES];
-    const size_t most = HU_JUDGED_LINE_BYTES;
+    const size_t most = HU_EVALUATION_LINE_BYTES;
     size_t used = (size_t)snprintf(line, most, "step %lld:", (long long)run->step);
     for (int m = 0; task->metric[m] && used < most; m++)
         used += (size_t)snprintf(line + used, most - used, " %s %s %s ", made->part,
@@ -435,7 +437,7 @@ static const char *hu_judged_line(const hu_saved_run *run, const hu_judged *made
     return line;
 }
 
-json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made) {
+json_t *hu_evaluation_json(const hu_saved_run *run, const hu_evaluation *made) {
     char key[HU_METRIC_KEY_BYTES];
     const hu_task *task = hu_trainer_task(run->trainer);
     const hu_metric *first = task->metric[0];

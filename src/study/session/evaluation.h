@@ -40,28 +40,29 @@ hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu
 
 /* ---- What a language model of a run's folder puts behind a text ---- */
 
-typedef struct hu_prompted {
+typedef struct hu_completions {
     hu_saved_run run;
     hu_words words;
     hu_prompt prompt;
-    hu_continuation options; /* of the drawn tokens; temperature 0: none are */
+    hu_generation options;   /* of the drawn tokens; temperature 0: none are */
     char *likeliest, *drawn; /* what follows the text; NULL: not made */
-} hu_prompted;
+} hu_completions;
 
 /* Opens a run and lets it go on with a text [bytes, with a zero behind it] as the keys predict.*
  * say. where: names the text in messages. Words that the run does not know are told to the
  * listener. HU_ERR_ARGUMENT: keys of samples (out.*) are given too. Errors of hu_saved_run_open,
- * hu_prompt_read and hu_continue. Owner frees with hu_prompted_free, also on failure. Proof:
- * tests/program/prompt_test.py. */
-hu_status hu_prompted_make(hu_config *config, const char *directory, const hu_listener *listener,
-                           const char *where, const char *text, size_t bytes, hu_prompted *made);
-void hu_prompted_free(hu_prompted *made);
+ * hu_prompt_read and hu_generation_make. Owner frees with hu_completions_free, also on failure.
+ * Proof: tests/program/prompt_test.py. */
+hu_status hu_completions_make(hu_config *config, const char *directory, const hu_listener *listener,
+                              const char *where, const char *text, size_t bytes,
+                              hu_completions *made);
+void hu_completions_free(hu_completions *made);
 
 /* What was asked and what came of it. NULL if out of memory. New reference. */
-json_t *hu_prompted_json(const hu_prompted *made);
+json_t *hu_completions_json(const hu_completions *made);
 
 /* The same for people: the text, and what stands behind it. Owner frees *text with hu_free. */
-hu_status hu_prompted_text(const hu_prompted *made, char **text);
+hu_status hu_completions_text(const hu_completions *made, char **text);
 
 /* ---- judged ---- */
 
@@ -69,45 +70,45 @@ hu_status hu_prompted_text(const hu_prompted *made, char **text);
 
 /* eval.part of a training. ends_with_test: the test samples are read beside them, once, at the end.
  * HU_ERR_ARGUMENT: validation was asked for, and nothing is held out. */
-hu_status hu_judged_read(const hu_config *config, const hu_dataset *dataset, hu_half *judged,
-                         bool *ends_with_test);
+hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
+                             hu_half *evaluation, bool *ends_with_test);
 
 /* "validation accuracy 80.00 % of 500 held out, test accuracy 81.20 %"; held 0: nothing was
  * followed but the test samples. */
-enum { HU_JUDGED_TEXT_BYTES = 256 };
-const char *hu_judged_text(const hu_result_metric *test, const hu_result_metric *validation,
-                           int64_t held, char text[HU_JUDGED_TEXT_BYTES]);
+enum { HU_EVALUATION_TEXT_BYTES = 256 };
+const char *hu_evaluation_text(const hu_result_metric *test, const hu_result_metric *validation,
+                               int64_t held, char text[HU_EVALUATION_TEXT_BYTES]);
 
 /* A run that is looked at again. */
-typedef struct hu_judged {
+typedef struct hu_evaluation {
     hu_half half;     /* as the command asked */
     const char *part; /* "validation" or "test". Borrowed: valid for ever */
     double metrics[HU_METRICS_MAX], loss;
     hu_baseline baseline;
     hu_confusion confusion; /* of tasks that say one class of each sample, else all zero */
-} hu_judged;
+} hu_evaluation;
 
 /* All metrics of the task and the loss over the part that the command asks for (else the test
  * samples, whatever the training was followed on), which is read once. HU_ERR_ARGUMENT as above.
- * Owner frees with hu_judged_free, also on failure. */
-hu_status hu_judged_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
-                        hu_judged *made);
+ * Owner frees with hu_evaluation_free, also on failure. */
+hu_status hu_evaluation_run(const hu_config *config, const hu_listener *listener, hu_saved_run *run,
+                            hu_evaluation *made);
 
 /* "step 740: test mean ap 53.48 %  test mean ap 11 52.93 %  test loss 2.1000  (master weights)". */
-enum { HU_JUDGED_LINE_BYTES = 512 };
+enum { HU_EVALUATION_LINE_BYTES = 512 };
 
 /* The object of `eval --json`: the metrics as "test_NAME", the first one under "metric" too, and
  * those of each class. New reference; NULL if out of memory. */
-json_t *hu_judged_json(const hu_saved_run *run, const hu_judged *made);
+json_t *hu_evaluation_json(const hu_saved_run *run, const hu_evaluation *made);
 
 /* What a person reads: the line, and tables of what is known of each class. Owner frees *text. */
-hu_status hu_judged_print(const hu_saved_run *run, const hu_judged *made, char **text);
+hu_status hu_evaluation_print(const hu_saved_run *run, const hu_evaluation *made, char **text);
 
 /* Writes the files that the command asks for: out.file, a CSV of the classes, and out.page. Each is
  * told. HU_ERR_ARGUMENT where the task says no classes, HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_judged_write(const hu_config *config, const hu_listener *listener,
-                          const hu_saved_run *run, const hu_judged *made);
+hu_status hu_evaluation_write(const hu_config *config, const hu_listener *listener,
+                              const hu_saved_run *run, const hu_evaluation *made);
 
-void hu_judged_free(hu_judged *made);
+void hu_evaluation_free(hu_evaluation *made);
 
 #endif

@@ -65,11 +65,12 @@ static hu_status check_workers(const hu_config *config, const hu_transport *tran
                    (long long)count, transport->size, (long long)count);
 }
 
-hu_status hu_peers_open(hu_config *config, const volatile sig_atomic_t *stop, hu_peers *peers) {
+hu_status hu_processes_open(hu_config *config, const volatile sig_atomic_t *stop,
+                            hu_processes *peers) {
     hu_status st = HU_OK;
     const char *name;
     int32_t processes;
-    *peers = (hu_peers){.wait.is_ending = stop};
+    *peers = (hu_processes){.wait.is_ending = stop};
     HU_TRY(hu_config_f64(config, "comm.timeout", &peers->wait.timeout));
     HU_TRY(hu_config_bool(config, "comm.overlap", &peers->overlap));
     HU_TRY(chosen_transport(config, &name, &processes));
@@ -79,12 +80,12 @@ hu_status hu_peers_open(hu_config *config, const volatile sig_atomic_t *stop, hu
     st = check_size(peers->transport, processes);
     if (st == HU_OK) st = set_workers(config, peers->transport);
     if (st == HU_OK) st = check_workers(config, peers->transport);
-    HU_TRY(hu_peers_agree(peers, st));
+    HU_TRY(hu_processes_agree(peers, st));
 done:
     return st;
 }
 
-void hu_peers_close(hu_peers *peers, hu_status status) {
+void hu_processes_close(hu_processes *peers, hu_status status) {
     hu_transport *transport = peers->transport;
     if (!transport) return;
     hu_rendezvous_free(peers->job);
@@ -99,7 +100,7 @@ void hu_peers_close(hu_peers *peers, hu_status status) {
 }
 
 /* Rows of all processes, between reductions. */
-static hu_status meet(const hu_peers *peers, const char *where, size_t bytes, void *all) {
+static hu_status meet(const hu_processes *peers, const char *where, size_t bytes, void *all) {
     hu_status st = hu_rendezvous_gather(peers->job, bytes, all);
     return st == HU_OK ? st : hu_fail_within(st, "rank %d, %s: ", peers->transport->rank, where);
 }
@@ -112,7 +113,7 @@ typedef struct verdict {
     char text[1020];
 } verdict;
 
-hu_status hu_peers_agree(hu_peers *peers, hu_status own) {
+hu_status hu_processes_agree(hu_processes *peers, hu_status own) {
     hu_status st = HU_OK;
     verdict *all = NULL;
     if (!peers->job) return own;
@@ -136,7 +137,7 @@ done:
 }
 
 /* Open MPI's mpirun sends SIGKILL a second after SIGTERM, unless told otherwise. */
-double hu_peers_grace(const hu_peers *peers) {
+double hu_processes_grace(const hu_processes *peers) {
     const double usual = 1.0, moment = 0.4;
     if (!peers->transport || strcmp(peers->transport->kind->name, "openmpi") != 0) return 0.0;
     const char *text = getenv("OMPI_MCA_odls_base_sigkill_timeout");
@@ -144,16 +145,16 @@ double hu_peers_grace(const hu_peers *peers) {
     return given > 2.0 * moment ? given - moment : 0.5 * given;
 }
 
-hu_status hu_peers_team(void *context, const hu_comm_plan *plan, float *const *gradient,
-                        hu_team **team) {
-    const hu_peers *peers = context;
-    return hu_team_process(plan, gradient, peers->job, peers->overlap, team);
+hu_status hu_processes_team(void *context, const hu_comm_plan *plan, float *const *gradient,
+                            hu_process_group **team) {
+    const hu_processes *peers = context;
+    return hu_process_group_process(plan, gradient, peers->job, peers->overlap, team);
 }
 
-void hu_peers_join(const hu_peers *peers, hu_train_comm *comm) {
+void hu_processes_join(const hu_processes *peers, hu_train_comm *comm) {
     if (!peers || !peers->transport) return;
-    comm->join = hu_peers_team;
-    comm->context = (void *)peers; /* handed back to hu_peers_team alone, which reads it */
+    comm->join = hu_processes_team;
+    comm->context = (void *)peers; /* handed back to hu_processes_team alone, which reads it */
     comm->first = peers->transport->rank;
     /* A job of one process is one, too. */
     if (comm->options.workers < 1) comm->options.workers = 1;
@@ -263,7 +264,8 @@ static hu_status compare_rows(const char *rows, size_t bytes, int32_t count) {
 static const char at_start[] = "comparing keys before the first step";
 
 /* The texts of all processes, rows[size][*bytes]. Owner frees. */
-static hu_status gather_texts(const hu_peers *peers, const lines *own, char **rows, size_t *bytes) {
+static hu_status gather_texts(const hu_processes *peers, const lines *own, char **rows,
+                              size_t *bytes) {
     hu_status st = HU_OK;
     uint64_t *length = NULL;
     size_t count = (size_t)peers->transport->size, rank = (size_t)peers->transport->rank;
@@ -281,8 +283,8 @@ done:
     return st;
 }
 
-hu_status hu_peers_compare(hu_peers *peers, const hu_config *config, const hu_trainer *trainer,
-                           const char *fingerprint) {
+hu_status hu_processes_compare(hu_processes *peers, const hu_config *config,
+                               const hu_trainer *trainer, const char *fingerprint) {
     hu_status st = HU_OK;
     lines own = {0};
     size_t bytes;
@@ -310,7 +312,7 @@ static hu_status compare_hashes(const uint64_t *hash, int32_t count, int64_t ste
     return HU_OK;
 }
 
-hu_status hu_peers_compare_weights(hu_peers *peers, const hu_trainer *trainer) {
+hu_status hu_processes_compare_weights(hu_processes *peers, const hu_trainer *trainer) {
     hu_status st = HU_OK;
     uint64_t *hash = NULL;
     char where[96];

@@ -146,9 +146,9 @@ hu_status hu_net_head(hu_net *net, hu_value value) {
 
 /* The declared network. Borrowed: valid until the net is freed or changed. HU_ERR_ARGUMENT: it has
  * no head, or a declaration has failed. */
-static hu_status hu_net_own(const hu_net *net, hu_own_net *own) {
+static hu_status hu_net_own(const hu_net *net, hu_custom_net *own) {
     hu_status st = check(net);
-    *own = (hu_own_net){.graph = net->graph, .head = net->head};
+    *own = (hu_custom_net){.graph = net->graph, .head = net->head};
     if (st == HU_OK && net->head == HU_NONE)
         st = hu_fail(HU_ERR_ARGUMENT, "the network has no head: hu_net_head says what it predicts");
     return st;
@@ -168,7 +168,7 @@ struct hu_training {
     hu_dataset *opened; /* NULL: the caller's */
     hu_precision precision;
     hu_trainer *trainer; /* the session's, where there is one */
-    hu_walk walk;
+    hu_tensor_order walk;
     int64_t steps;
 
     bool has_folder;    /* that of the session */
@@ -217,7 +217,7 @@ done:
 }
 
 /* A network of the program's own has no row of the table that would name its task. */
-static hu_status name_net(const hu_net *net, hu_config *config, hu_own_net *own) {
+static hu_status name_net(const hu_net *net, hu_config *config, hu_custom_net *own) {
     hu_status st = HU_OK;
     if (!net) return HU_OK;
     if (hu_config_asked(config, "model.name"))
@@ -243,7 +243,7 @@ static hu_status find_folder(const hu_config *config, const char **directory, bo
 }
 
 /* What `halfulp train` and `halfulp resume` leave, but for the page. */
-static hu_status open_session(hu_training *t, const hu_dataset *data, const hu_own_net *own,
+static hu_status open_session(hu_training *t, const hu_dataset *data, const hu_custom_net *own,
                               const char *directory, bool resume) {
     hu_status st;
     HU_TRY(hu_session_open(t->config, data, own, directory, resume, NULL, NULL, &t->session));
@@ -256,7 +256,7 @@ done:
 }
 
 /* The order of `halfulp train`: options, trainer, first weights. */
-static hu_status open_alone(hu_training *t, const hu_dataset *data, const hu_own_net *own) {
+static hu_status open_alone(hu_training *t, const hu_dataset *data, const hu_custom_net *own) {
     hu_status st;
     hu_train_options options;
     HU_TRY(hu_options_train(t->config, data, &t->precision, &options));
@@ -273,7 +273,7 @@ done:
 static hu_status open_training(hu_training *t, const hu_net *net, const hu_dataset *data,
                                const char *folder) {
     hu_status st = HU_OK;
-    hu_own_net own = {.head = HU_NONE};
+    hu_custom_net own = {.head = HU_NONE};
     const char *directory = folder;
     bool has_folder = true;
     HU_TRY(name_net(net, t->config, &own));
@@ -286,8 +286,8 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
     HU_TRY(has_folder ? open_session(t, data, net ? &own : NULL, directory, folder != NULL)
                       : open_alone(t, data, net ? &own : NULL));
     const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
-    st = hu_walk_create(hu_trainer_graph(t->trainer), hu_walk_more(edges) & HU_WALK_WEIGHTS,
-                        &t->walk);
+    st = hu_tensor_order_create(hu_trainer_graph(t->trainer),
+                                hu_tensor_order_more(edges) & HU_WALK_WEIGHTS, &t->walk);
 done:
     return st;
 }
@@ -349,7 +349,7 @@ static void leave_session(hu_training *t) {
  * the precision. */
 void hu_training_close(hu_training *training) {
     if (!training) return;
-    hu_walk_free(&training->walk);
+    hu_tensor_order_free(&training->walk);
     leave_session(training);
     hu_trainer_free(training->trainer);
     hu_precision_free(&training->precision);
@@ -527,7 +527,7 @@ hu_status hu_training_write(hu_training *training, const char *name, const float
 
 /* The same for tensors that are rounded, gradients too. */
 static hu_status unknown_tensor(const hu_training *training, const char *name) {
-    const hu_walk *walk = &training->walk;
+    const hu_tensor_order *walk = &training->walk;
     hu_status st = HU_OK;
     void *texts = NULL, *list = NULL;
     HU_TRY(hu_alloc_array(walk->count, HU_TENSOR_NAME_BYTES, &texts));
@@ -550,7 +550,7 @@ hu_status hu_training_counts(const hu_training *training, const char *tensor,
     HU_GIVEN(training);
     HU_GIVEN(tensor);
     HU_GIVEN(counts);
-    const hu_walk *walk = &training->walk;
+    const hu_tensor_order *walk = &training->walk;
     char name[HU_TENSOR_NAME_BYTES];
     hu_round_counts_clear(counts);
     for (uint32_t i = 0; i < walk->count; i++) {

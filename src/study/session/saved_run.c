@@ -30,8 +30,9 @@ static bool is_other_data(const hu_keys *saved, const hu_keys *given) {
 static bool draws_from_others(const hu_keys *saved, const hu_keys *given) {
     bool is_flat = false;
     if (!is_other_data(saved, given)) return false;
-    const char *images = hu_image_held_directory(hu_keys_value(hu_keys_find(given, "data.name")));
-    return images && hu_image_held_is_flat(images, &is_flat) == HU_OK && is_flat;
+    const char *images =
+        hu_image_held_out_directory(hu_keys_value(hu_keys_find(given, "data.name")));
+    return images && hu_image_held_out_is_flat(images, &is_flat) == HU_OK && is_flat;
 }
 
 /* Whether what is given now is what was, or a text that stands for it in folders without. */
@@ -76,10 +77,10 @@ static hu_status check_kept(const hu_keys *saved, const hu_keys *given, bool loo
 static hu_status recall_file(const char *directory, const char *file, const char *key,
                              hu_keys *saved) {
     char *path;
-    bool is_there = false;
+    bool is_present = false;
     hu_status st = hu_path_join(directory, file, &path);
-    if (st == HU_OK) st = hu_file_find(path, &is_there);
-    if (is_there) st = hu_keys_set_text(saved, key, path, hu_keys_origin(saved));
+    if (st == HU_OK) st = hu_file_find(path, &is_present);
+    if (is_present) st = hu_keys_set_text(saved, key, path, hu_keys_origin(saved));
     hu_free(path);
     return st;
 }
@@ -152,7 +153,7 @@ hu_status hu_saved_run_data(hu_config *config, const char *directory, const hu_l
     hu_data_known known;
     char *class_names = NULL;
     *dataset = NULL;
-    hu_status st = hu_known_read(directory, false, &known, &class_names);
+    hu_status st = hu_dataset_info_read(directory, false, &known, &class_names);
     if (st == HU_OK) st = hu_session_dataset_known(config, listener, &known, dataset);
     hu_free(class_names);
     return st;
@@ -244,14 +245,14 @@ static hu_status open_samples(hu_config *config, const char *directory, const hu
     char *class_names = NULL;
     bool takes_all;
     HU_TRY(check_judged(config, run));
-    HU_TRY(hu_held_images_other(config, directory, listener, &run->has_other_data, &takes_all));
+    HU_TRY(hu_held_out_images_other(config, directory, listener, &run->has_other_data, &takes_all));
     run->has_other_data = run->has_other_data || run->files.count > 0;
-    HU_TRY(hu_known_read(directory, run->has_other_data, &known, &class_names));
+    HU_TRY(hu_dataset_info_read(directory, run->has_other_data, &known, &class_names));
     take_files(run, &known);
     HU_TRY(take_prompts(config, run, &known));
     known.needs_no_truth = run->allows_unlabelled && known.only_test;
     HU_TRY(hu_session_dataset_known(config, listener, &known, &run->dataset));
-    if (run->files.count == 0) hu_held_images_tell(run->dataset, takes_all, listener);
+    if (run->files.count == 0) hu_held_out_images_tell(run->dataset, takes_all, listener);
     /* Nothing is trained on other data: they need not fill a batch. */
     if (run->dataset->only_test || run->has_other_data)
         HU_TRY(hu_config_replace(config, "data.drop_last", "off", "other data are looked at"));

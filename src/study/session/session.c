@@ -74,7 +74,7 @@ static hu_status load_newest(hu_session *session, const char *directory, hu_run_
                          "%s is finished: it has done its %lld steps; `halfulp resume %s "
                          "steps=MORE` trains on",
                          directory, (long long)step, directory);
-        hu_idle_tell_typed(session->config, "the run is finished", session->listener);
+        hu_unused_keys_tell_typed(session->config, "the run is finished", session->listener);
     } else if (hu_trainer_is_out_of_patience(session->trainer))
         hu_listener_tell(session->listener,
                          "%s has stopped early, at step %lld: `halfulp resume %s stop.patience=0` "
@@ -113,26 +113,26 @@ static hu_status write_resolved(const hu_session *session) {
 /* Whether the folder is where it was; else the state is saved where it is now, if this process has
  * all of it. */
 hu_status hu_session_find_folder(hu_session *session) {
-    bool has_all = !session->peers || !session->peers->transport;
+    bool has_all = !session->processes || !session->processes->transport;
     if (!session->leads) return HU_OK;
     return hu_run_folder_find_again(&session->folder, has_all ? session->trainer : NULL);
 }
 
 /* A checkpoint, and the plan that goes with it. */
 hu_status hu_session_save(hu_session *session) {
-    hu_status st = hu_peers_compare_weights(session->peers, session->trainer);
+    hu_status st = hu_processes_compare_weights(session->processes, session->trainer);
     if (st == HU_OK) st = hu_session_find_folder(session);
     if (st == HU_OK) st = hu_trainer_gather(session->trainer);
     if (st != HU_OK || !session->leads) return st;
     st = hu_run_folder_save(&session->folder, session->trainer);
     if (st == HU_OK) st = write_resolved(session);
-    return st == HU_OK ? hu_talk_saved(&session->talk) : st;
+    return st == HU_OK ? hu_messages_saved(&session->messages) : st;
 }
 
 /* The state of the best evaluation so far. Where several processes have parts of the state, they
  * are here only where it was saved. */
 hu_status hu_session_keep_best(hu_session *session, bool is_saved) {
-    bool has_all = !session->peers || !session->peers->transport;
+    bool has_all = !session->processes || !session->processes->transport;
     if (!is_saved && !has_all) return HU_OK;
     hu_status st = hu_session_find_folder(session);
     if (st != HU_OK) return st;
@@ -191,8 +191,8 @@ static hu_status open_folder(hu_session *session, const char *directory, bool re
     HU_TRY(hu_run_folder_text(&session->folder, "plan.json", plan));
     HU_TRY(hu_run_folder_text(&session->folder, "graph.json", graph));
     HU_TRY(write_resolved(session));
-    HU_TRY(hu_known_write(session->folder.path, session->dataset));
-    HU_TRY(hu_held_images_write(session->config, session->dataset, session->folder.path));
+    HU_TRY(hu_dataset_info_write(session->folder.path, session->dataset));
+    HU_TRY(hu_held_out_images_write(session->config, session->dataset, session->folder.path));
     HU_TRY(hu_changed_data_write(&session->data, session->folder.path));
     /* Whoever saved it may have been stopped before it was kept. */
     if (resume && hu_session_is_at_best(session)) HU_TRY(hu_session_keep_best(session, true));
@@ -211,20 +211,20 @@ static hu_status follow_folder(hu_session *session, const char *directory, bool 
     return st;
 }
 
-hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_own_net *own,
+hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_custom_net *own,
                           const char *directory, bool resume, const hu_listener *listener,
-                          hu_peers *peers, hu_session *session) {
+                          hu_processes *processes, hu_session *session) {
     hu_status st = HU_OK;
     hu_train_options options;
     *session = (hu_session){.config = config,
                             .dataset = dataset,
                             .listener = listener,
-                            .peers = peers,
-                            .leads = hu_peers_lead(peers),
+                            .processes = processes,
+                            .leads = hu_processes_lead(processes),
                             .before = hu_ledger_now()};
     HU_TRY(hu_options_train(config, dataset, &session->precision, &options));
     options.own = own;
-    hu_peers_join(peers, &options.comm);
+    hu_processes_join(processes, &options.comm);
     HU_TRY(hu_trainer_create(&options, dataset, &session->trainer));
     session->steps = options.steps;
     if (options.batch > dataset->train.count)
@@ -234,7 +234,7 @@ hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu
     hu_ledger ledger = hu_trainer_ledger(session->trainer);
     /* Planned bytes against allocated ones, before the first step. */
     HU_TRY(hu_ledger_check(&ledger, &session->before));
-    hu_idle_tell(config, listener);
+    hu_unused_keys_tell(config, listener);
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     HU_TRY(hu_sounds_tell(session->trainer, session->dataset, listener));
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
@@ -243,19 +243,20 @@ hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu
     HU_TRY(hu_options_tell_bits(config, session->trainer, listener));
     HU_TRY(read_intervals(session));
     HU_TRY(hu_check_run_open(config, &session->check));
-    HU_TRY(hu_judged_read(config, dataset, &session->judged, &session->ends_with_test));
+    HU_TRY(hu_evaluation_read(config, dataset, &session->evaluation, &session->ends_with_test));
     HU_TRY(session->leads ? open_folder(session, directory, resume)
                           : follow_folder(session, directory, resume));
     hu_opening opening = {config, dataset, &options, session->trainer, session->folder.path};
-    HU_TRY(hu_talk_open(&opening, listener, session->judged, session->leads, &session->talk));
-    if (session->data.what[0]) HU_TRY(hu_talk_data(&session->talk, session->data.what));
+    HU_TRY(hu_messages_open(&opening, listener, session->evaluation, session->leads,
+                            &session->messages));
+    if (session->data.what[0]) HU_TRY(hu_messages_data(&session->messages, session->data.what));
 done:
     if (st != HU_OK) hu_session_close(session);
     return st;
 }
 
 void hu_session_close(hu_session *session) {
-    hu_talk_close(&session->talk);
+    hu_messages_close(&session->messages);
     hu_trainer_free(session->trainer);
     hu_run_folder_close(&session->folder);
     hu_check_run_close(&session->check);

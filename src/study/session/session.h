@@ -21,7 +21,7 @@ typedef struct hu_session {
     hu_config *config;           /* borrowed */
     const hu_dataset *dataset;   /* borrowed */
     const hu_listener *listener; /* borrowed; NULL: nobody listens */
-    hu_peers *peers;             /* borrowed; NULL: this process trains alone */
+    hu_processes *processes;     /* borrowed; NULL: this process trains alone */
     bool leads;                  /* it writes the folder; where there are peers, one does */
     hu_precision precision;
     hu_trainer *trainer;
@@ -29,7 +29,7 @@ typedef struct hu_session {
     hu_ledger before;    /* what the allocator counted before the trainer was made */
     int64_t steps;       /* of the whole training */
     bool is_best;        /* the latest evaluation is the best so far */
-    hu_half judged;      /* the samples that the training is followed on */
+    hu_half evaluation;  /* the samples that the training is followed on */
     bool ends_with_test; /* the test samples are read beside them, once, at the end */
     int64_t eval_every;  /* epochs; 0: only at the end */
     int64_t checkpoint_every, log_every;
@@ -39,7 +39,7 @@ typedef struct hu_session {
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
     hu_check_run check;                       /* what is told of its steps */
     hu_baseline baseline;                     /* measured when the training has ended */
-    hu_talk talk;                             /* what is said of it */
+    hu_messages messages;                     /* what is said of it */
     hu_changed_data data;                     /* as it is found now */
     bool wants_stop; /* after the latest step: some process of the training was asked to end */
 } hu_session;
@@ -65,9 +65,9 @@ typedef struct hu_session_result {
  * the first. own: NULL, or the network that is trained in place of the model of the configuration;
  * borrowed: needed for the call. peers: NULL, or the other processes of the training; those that do
  * not lead read the folder alone. */
-hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_own_net *own,
+hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu_custom_net *own,
                           const char *directory, bool resume, const hu_listener *listener,
-                          hu_peers *peers, hu_session *session);
+                          hu_processes *processes, hu_session *session);
 void hu_session_close(hu_session *session);
 
 /* Where all that is left of a training is done by hu_session_run, somebody else may do it step by

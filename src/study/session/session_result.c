@@ -23,7 +23,7 @@
 
 /* What images cost that do not stay in memory, and gradients between several processes. */
 static void put_waits(json_t *object, const hu_trainer *trainer) {
-    hu_team_seconds seconds = hu_trainer_team_seconds(trainer);
+    hu_process_group_seconds seconds = hu_trainer_team_seconds(trainer);
     double waited = hu_trainer_data_waited(trainer);
     if (waited > 0.0) json_object_set_new(object, "data_wait_seconds", hu_json_number(waited));
     if (!(seconds.busy > 0.0)) return;

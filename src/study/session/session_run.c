@@ -22,7 +22,7 @@ static double rate_of(const hu_session *session) {
 /* value: of the samples that the training is followed on, NaN where there was no evaluation. */
 static hu_status write_row(const hu_session *session, const hu_step_report *report, double value,
                            const hu_session_result *result) {
-    bool is_test = session->judged == HU_HALF_TEST;
+    bool is_test = session->evaluation == HU_HALF_TEST;
     hu_metrics_row row = {.report = report,
                           .rate = rate_of(session),
                           .test = is_test ? value : result->test.last,
@@ -32,12 +32,12 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
 }
 
 /* What has been measured by now; metric: NaN where no evaluation was behind the step. */
-static hu_talk_state talk_state(const hu_session *session, const hu_step_report *report,
-                                double metric) {
-    return (hu_talk_state){.report = report,
-                           .rate = rate_of(session),
-                           .metric = metric,
-                           .trouble = hu_session_trouble(session)};
+static hu_messages_state message_state(const hu_session *session, const hu_step_report *report,
+                                       double metric) {
+    return (hu_messages_state){.report = report,
+                               .rate = rate_of(session),
+                               .metric = metric,
+                               .trouble = hu_session_trouble(session)};
 }
 
 /* What one process writes for all of them: rows, and what the model was judged by. */
@@ -56,11 +56,11 @@ static hu_status write_step(hu_session *session, const hu_step_report *report,
     if (has_row) HU_TRY(hu_recorder_row(recorder));
     if (report->events > 0) HU_TRY(hu_run_folder_events(&session->folder, report, run));
     if (session->folder.bits)
-        HU_TRY(hu_bits_log_step(session->folder.bits, report->step, is_logged));
+        HU_TRY(hu_bit_log_step(session->folder.bits, report->step, is_logged));
     HU_TRY(hu_session_judge(session, result, &value));
     if (is_logged) HU_TRY(write_row(session, report, value, result));
-    hu_talk_state state = talk_state(session, report, value);
-    HU_TRY(hu_talk_behind(&session->talk, &state));
+    hu_messages_state state = message_state(session, report, value);
+    HU_TRY(hu_messages_behind(&session->messages, &state));
 done:
     return st;
 }
@@ -85,8 +85,8 @@ static hu_status one_step(hu_session *session, hu_session_result *result, hu_ste
     hu_status st = hu_trainer_step(session->trainer, report);
     session->train_seconds += hu_seconds_now() - start;
     session->train_samples += report->samples;
-    hu_talk_state state = talk_state(session, report, (double)NAN);
-    hu_status told = hu_talk_step(&session->talk, &state);
+    hu_messages_state state = message_state(session, report, (double)NAN);
+    hu_status told = hu_messages_step(&session->messages, &state);
     if (st == HU_OK) st = told;
     if (st == HU_OK) st = hu_check_run_note(&session->check, session->trainer, report);
     if (st == HU_ERR_NONFINITE) {
@@ -105,7 +105,7 @@ static hu_status one_step(hu_session *session, hu_session_result *result, hu_ste
 
 /* The flag is set by a signal handler; it is looked at between steps. Processes stop together. */
 static bool is_interrupted(const hu_session *session) {
-    if (session->peers && session->peers->transport) return session->wants_stop;
+    if (session->processes && session->processes->transport) return session->wants_stop;
     return session->interrupted && *session->interrupted;
 }
 
@@ -119,7 +119,7 @@ static hu_status interrupted(const hu_session *session) {
 
 /* Without its rows nothing is known of it. */
 static hu_status find_collapse(const hu_session *session, hu_session_result *result) {
-    hu_chance chance = hu_trainer_chance(session->trainer, session->judged);
+    hu_chance chance = hu_trainer_chance(session->trainer, session->evaluation);
     if (result->has_diverged || !session->leads) return HU_OK;
     hu_status st =
         hu_collapse_read(session->folder.path, result->test.metric, &chance, result->collapse);
@@ -140,14 +140,15 @@ static hu_status tell_end(hu_session *session, hu_status status, const hu_sessio
     const char *state = result->is_early ? "stopped early" : "finished";
     if (result->has_diverged) state = "diverged";
     if (status != HU_OK) state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
-    return hu_talk_end(&session->talk, state, status, result->has_diverged ? result->reason : NULL);
+    return hu_messages_end(&session->messages, state, status,
+                           result->has_diverged ? result->reason : NULL);
 }
 
 /* A training that has ended loses nothing where a picture of it cannot be written. */
 static void write_answers(hu_session *session) {
     int64_t written;
-    hu_status st = hu_answers_write(session->trainer, session->dataset, session->folder.path,
-                                    HU_ANSWERS_FOLDER, HU_ANSWERS_OF_TRAINING, &written);
+    hu_status st = hu_sample_images_write(session->trainer, session->dataset, session->folder.path,
+                                          HU_ANSWERS_FOLDER, HU_ANSWERS_OF_TRAINING, &written);
     if (st != HU_OK)
         hu_listener_tell(session->listener, "note: no pictures of test samples: %s",
                          hu_last_error());
@@ -196,7 +197,7 @@ static hu_status conclude(hu_session *session, hu_session_result *result) {
     /* A walk over the samples: for what is reported, once. */
     if (session->leads)
         HU_TRY(hu_baseline_measure(hu_trainer_task(session->trainer), session->dataset,
-                                   session->judged, session->listener, &session->baseline));
+                                   session->evaluation, session->listener, &session->baseline));
     if (session->leads && !result->has_diverged) write_answers(session);
     tell_losses(session);
 done:

@@ -59,7 +59,7 @@ static hu_status tell_evaluation(hu_session *session) {
     const char *first = NULL;
     int64_t step = hu_trainer_progress(session->trainer)->step - 1;
     if (!session->folder.numerics) return HU_OK;
-    HU_TRY(hu_trainer_count_evaluation(session->trainer, session->judged));
+    HU_TRY(hu_trainer_count_evaluation(session->trainer, session->evaluation));
     HU_TRY(hu_recorder_evaluation(session->folder.numerics, step, &first));
     if (first)
         hu_listener_tell(
@@ -89,8 +89,8 @@ bool hu_session_is_at_best(const hu_session *session) {
 static hu_status evaluate(hu_session *session, double *value, double *loss) {
     double metrics[HU_METRICS_MAX];
     bool is_last = hu_trainer_progress(session->trainer)->step >= session->steps;
-    hu_status st =
-        evaluate_half(session, session->judged, is_last && !session->ends_with_test, metrics, loss);
+    hu_status st = evaluate_half(session, session->evaluation, is_last && !session->ends_with_test,
+                                 metrics, loss);
     if (st != HU_OK) return st;
     *value = metrics[0];
     session->is_best = is_best(session, *value);
@@ -103,9 +103,9 @@ static hu_status evaluate(hu_session *session, double *value, double *loss) {
 /* Where the folder was moved just now there is no room for pictures, but the row of the step is
  * whole, behind which that is told. */
 static hu_status draw(hu_session *session) {
-    hu_status st = hu_session_pictures(session->config, session->trainer, session->judged,
+    hu_status st = hu_session_pictures(session->config, session->trainer, session->evaluation,
                                        session->folder.path);
-    return st == HU_OK || hu_run_folder_is_there(&session->folder) ? st : HU_OK;
+    return st == HU_OK || hu_run_folder_exists(&session->folder) ? st : HU_OK;
 }
 
 hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value) {
@@ -134,14 +134,15 @@ hu_status hu_session_judge_along(hu_session *session) {
  * followed on: the others are to stay in its result. */
 static bool lacks_test(const hu_session *session) {
     bool has_more = hu_trainer_task(session->trainer)->metric[1] != NULL;
-    bool reads_more = session->ends_with_test || (session->judged == HU_HALF_TEST && has_more);
+    bool reads_more = session->ends_with_test || (session->evaluation == HU_HALF_TEST && has_more);
     return session->leads && reads_more && isnan(hu_trainer_test_metrics(session->trainer)[0]);
 }
 
 hu_status hu_session_give_metric(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
-    hu_result_metric *made = session->judged == HU_HALF_TEST ? &result->test : &result->validation;
+    hu_result_metric *made =
+        session->evaluation == HU_HALF_TEST ? &result->test : &result->validation;
     if (progress->last_metric_step < 0) return HU_OK;
     if (lacks_test(session) && !result->has_diverged) HU_TRY(read_test(session, result));
     made->last = progress->last_metric;

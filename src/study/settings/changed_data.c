@@ -54,11 +54,11 @@ static hu_status read_kept(const char *directory, char **kept) {
     char *path = NULL;
     uint8_t *data = NULL;
     size_t bytes;
-    bool is_there;
+    bool is_present;
     *kept = NULL;
     HU_TRY(hu_path_join(directory, HU_DATA_FILE, &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(hu_file_read_plain(path, FILE_LIMIT, &data, &bytes));
     st = hu_strndup((const char *)data, bytes, kept);
 done:

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-const char *hu_usual_schedule(const hu_comm_scaling *scaling) {
+const char *hu_default_schedule(const hu_comm_scaling *scaling) {
     return scaling->wide ? "pairwise" : "ring";
 }
 
@@ -27,7 +27,8 @@ done:
 static hu_status read_schedule(hu_config *config, hu_comm_options *options) {
     hu_status st = HU_OK;
     const char *text;
-    HU_TRY(hu_config_set(config, "comm.schedule", hu_usual_schedule(options->scaling), "scaling"));
+    HU_TRY(
+        hu_config_set(config, "comm.schedule", hu_default_schedule(options->scaling), "scaling"));
     HU_TRY(hu_config_text(config, "comm.schedule", &text));
     HU_TRY(hu_comm_schedule_parse(text, &options->schedule, &options->group));
 done:
@@ -96,7 +97,7 @@ static hu_status check_alone(const hu_config *config, const hu_train_comm *comm)
     hu_status st = hu_config_text(config, "comm.schedule", &schedule);
     if (st != HU_OK) return st;
     bool has_order = hu_config_asked(config, "comm.schedule") &&
-                     strcmp(schedule, hu_usual_schedule(comm->options.scaling)) != 0;
+                     strcmp(schedule, hu_default_schedule(comm->options.scaling)) != 0;
     if (!idle && !has_order) return HU_OK;
     if (idle && strcmp(idle, "comm.rounding") == 0)
         return hu_fail(HU_ERR_ARGUMENT,

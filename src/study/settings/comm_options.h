@@ -6,7 +6,7 @@
 
 /* The schedule of those who leave it open: owners must be able to add in float32 where the scaling
  * wants that. Borrowed: valid for ever. */
-const char *hu_usual_schedule(const hu_comm_scaling *scaling);
+const char *hu_default_schedule(const hu_comm_scaling *scaling);
 
 /* comm.bucket in bytes; left open, what suits so many workers is set. */
 hu_status hu_options_bucket(hu_config *config, int32_t workers, int64_t *bytes);

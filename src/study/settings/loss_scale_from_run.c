@@ -20,7 +20,7 @@ static const char *run_of(const hu_config *config) {
     return strncmp(text, prefix, sizeof prefix - 1) == 0 ? text + sizeof prefix - 1 : NULL;
 }
 
-bool hu_scale_is_from_run(const hu_config *config) {
+bool hu_loss_scale_is_from_run(const hu_config *config) {
     return run_of(config) != NULL;
 }
 
@@ -52,11 +52,11 @@ static hu_status read_largest(const char *folder, hu_largest largest[HU_LARGEST_
     hu_status st = HU_OK;
     hu_history *history = NULL;
     hu_graph *graph = NULL;
-    hu_walk walk = {0};
+    hu_tensor_order walk = {0};
     st = hu_history_read(folder, &history);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "scaler.init=%s%s: ", prefix, folder));
     HU_TRY(hu_graph_read(folder, &graph));
-    HU_TRY(hu_walk_create(graph, false, &walk));
+    HU_TRY(hu_tensor_order_create(graph, false, &walk));
     hu_history_largest(history, &walk, largest);
     if (history->histogram_count == 0 || !(hu_largest_of_all(largest).magnitude > 0.0))
         st = hu_fail(HU_ERR_MISSING,
@@ -64,13 +64,13 @@ static hu_status read_largest(const char *folder, hu_largest largest[HU_LARGEST_
                      "trained with run.histogram_every above 0",
                      prefix, folder);
 done:
-    hu_walk_free(&walk);
+    hu_tensor_order_free(&walk);
     hu_graph_free(graph);
     hu_history_free(history);
     return st;
 }
 
-hu_status hu_scale_from_run(hu_config *config, const hu_precision *precision) {
+hu_status hu_loss_scale_from_run(hu_config *config, const hu_precision *precision) {
     static const hu_role roles[HU_LARGEST_KINDS] = {HU_ROLE_ACT_GRAD, HU_ROLE_WEIGHT_GRAD};
     const char *folder = run_of(config);
     hu_largest largest[HU_LARGEST_KINDS];
@@ -91,7 +91,7 @@ hu_status hu_scale_from_run(hu_config *config, const hu_precision *precision) {
     return hu_config_replace(config, "scaler.init", text, "the gradients of a run");
 }
 
-const char *hu_scaling_words(const hu_config *config, const hu_trainer *trainer, char *text) {
+const char *hu_loss_scaling_words(const hu_config *config, const hu_trainer *trainer, char *text) {
     const char *name = "none";
     char number[HU_DECIMAL_BYTES];
     bool has_begun = hu_trainer_progress(trainer)->step > 0;

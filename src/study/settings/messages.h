@@ -37,7 +37,7 @@ typedef struct hu_listener {
 
 /* " (disc 1.3988, gen 0.6902)": the losses of a step's turns; "" where there is one. text: room for
  * HU_METRIC_TEXT_BYTES. Gives it back. */
-const char *hu_listener_turns(const hu_step_report *report, char *text);
+const char *hu_listener_phases(const hu_step_report *report, char *text);
 
 /* "38 images/s", or "2432 tokens/s, 38.0 samples/s" of tasks whose samples have places: samples and
  * places of a second. text: room for HU_METRIC_TEXT_BYTES. Gives it back. */
@@ -56,8 +56,9 @@ json_t *hu_warnings_json(const hu_run *run);
 
 /* A message for each key that was typed and has no effect in this training; the second: for each
  * typed key of what a training computes. */
-void hu_idle_tell(const hu_config *config, const hu_listener *listener);
-void hu_idle_tell_typed(const hu_config *config, const char *reason, const hu_listener *listener);
+void hu_unused_keys_tell(const hu_config *config, const hu_listener *listener);
+void hu_unused_keys_tell_typed(const hu_config *config, const char *reason,
+                               const hu_listener *listener);
 
 /* ---- What is said of a training before its first step ---- */
 
@@ -75,7 +76,7 @@ typedef struct hu_opening {
 /* What a training says while it runs: to its listener, and to progress.jsonl. */
 
 /* The voice of one process of a training; all zero: it says nothing. */
-typedef struct hu_talk {
+typedef struct hu_messages {
     const hu_listener *listener; /* borrowed; NULL: nobody listens */
     const hu_trainer *trainer;   /* borrowed */
     hu_progress *file;           /* NULL: this process does not write the folder */
@@ -85,38 +86,39 @@ typedef struct hu_talk {
     float scale;                 /* of the latest step's loss; 0: there was none */
     int64_t skipped;             /* steps since the last epoch */
     bool is_test;                /* the training is followed on the test samples */
-} hu_talk;
+} hu_messages;
 
 /* What was measured up to the end of a step. */
-typedef struct hu_talk_state {
+typedef struct hu_messages_state {
     const hu_step_report *report;
     double rate;        /* samples a second, NaN: none yet */
     double metric;      /* as the evaluation behind the step found it, NaN: there was none */
     hu_trouble trouble; /* so far */
-} hu_talk_state;
+} hu_messages_state;
 
 /* Begins: opens the file (writes: whether this process writes the folder), warns, and tells what is
  * about to be trained. Owner closes, also on failure. HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_talk_open(const hu_opening *opening, const hu_listener *listener, hu_half judged,
-                       bool writes, hu_talk *talk);
-void hu_talk_close(hu_talk *talk);
+hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listener, hu_half judged,
+                           bool writes, hu_messages *messages);
+void hu_messages_close(hu_messages *messages);
 
 /* The data have changed, as what says, and that was accepted: event "data". */
-hu_status hu_talk_data(hu_talk *talk, const char *what);
+hu_status hu_messages_data(hu_messages *messages, const char *what);
 
 /* After a step, before what it is judged by: news for the listener; events "skipped" and
  * "rescaled". */
-hu_status hu_talk_step(hu_talk *talk, const hu_talk_state *state);
+hu_status hu_messages_step(hu_messages *messages, const hu_messages_state *state);
 
 /* After the evaluation behind it: the event "evaluation"; "epoch" where the step ends one, or the
  * training; else "step" where nothing was said for a minute. */
-hu_status hu_talk_behind(hu_talk *talk, const hu_talk_state *state);
+hu_status hu_messages_behind(hu_messages *messages, const hu_messages_state *state);
 
 /* A checkpoint of the latest step was written. */
-hu_status hu_talk_saved(hu_talk *talk);
+hu_status hu_messages_saved(hu_messages *messages);
 
 /* How it ended: state "finished", "stopped early", "diverged", "interrupted" or "failed"; reason:
  * NULL or a text. Keeps status and words of a failure that is told; else HU_ERR_IO. */
-hu_status hu_talk_end(hu_talk *talk, const char *state, hu_status status, const char *reason);
+hu_status hu_messages_end(hu_messages *messages, const char *state, hu_status status,
+                          const char *reason);
 
 #endif

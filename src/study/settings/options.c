@@ -190,7 +190,7 @@ static hu_status read_scaler(hu_config *config, const hu_precision *precision,
     bool dynamic = precision->scaler == HU_SCALER_DYNAMIC;
     HU_TRY(hu_config_text(config, "scaler.name", &name));
     if (strcmp(name, "auto") == 0)
-        name = hu_scale_is_from_run(config) ? "constant" : dynamic ? "dynamic" : "none";
+        name = hu_loss_scale_is_from_run(config) ? "constant" : dynamic ? "dynamic" : "none";
     HU_TRY(hu_config_set(config, "scaler.name", name, "precision"));
     HU_TRY(hu_loss_scale_parse(name, &scaler->kind));
     *scaler = hu_loss_scale_defaults(scaler->kind);
@@ -199,7 +199,7 @@ static hu_status read_scaler(hu_config *config, const hu_precision *precision,
     HU_TRY(set_number(config, "scaler.interval",
                       precision->scaler_epoch_interval ? steps_per_epoch : 2000));
     HU_TRY(set_number(config, "scaler.stop_after", 20));
-    HU_TRY(hu_scale_from_run(config, precision));
+    HU_TRY(hu_loss_scale_from_run(config, precision));
     HU_TRY(hu_config_f64(config, "scaler.init", &init));
     HU_TRY(hu_config_f64(config, "scaler.growth", &growth));
     HU_TRY(hu_config_f64(config, "scaler.backoff", &backoff));
@@ -406,7 +406,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
     HU_TRY(hu_options_precision(config, precision));
     HU_TRY(read_optimizer(config, options));
     HU_TRY(read_schedule(config, &options->schedule));
-    HU_TRY(hu_config_f64(config, "lr.turn_2", &options->turn_2_rate));
+    HU_TRY(hu_config_f64(config, "lr.turn_2", &options->phase_2_rate));
     HU_TRY(read_scaler(config, precision, steps_per_epoch, &options->scaler));
     HU_TRY(read_length(config, steps_per_epoch, &options->steps));
     HU_TRY(hu_options_comm(config, &options->comm));

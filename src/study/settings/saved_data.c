@@ -20,15 +20,15 @@
 /* The images that a run drew to test with, known again in a folder that
  * another path names. */
 
-hu_status hu_held_images_write(hu_config *config, const hu_dataset *dataset,
-                               const char *directory) {
+hu_status hu_held_out_images_write(hu_config *config, const hu_dataset *dataset,
+                                   const char *directory) {
     hu_status st;
     hu_image_choice choice;
     char *text = NULL, *path = NULL;
-    const char *images = hu_image_held_directory(dataset->name);
+    const char *images = hu_image_held_out_directory(dataset->name);
     if (!images || !dataset->holds_test) return HU_OK;
     HU_TRY(hu_session_image_choice(config, &choice));
-    HU_TRY(hu_image_held_list(images, &choice, &text));
+    HU_TRY(hu_image_held_out_list(images, &choice, &text));
     if (!text) goto done;
     HU_TRY(hu_path_join(directory, HU_HELD_FILE, &path));
     HU_TRY(hu_file_replace(path, text, strlen(text)));
@@ -43,12 +43,12 @@ static hu_status is_noted(const char *directory, const char *text, bool *is_same
     hu_status st;
     uint8_t *noted = NULL;
     size_t bytes;
-    bool is_there;
+    bool is_present;
     char *path = NULL;
     *is_same = false;
     HU_TRY(hu_path_join(directory, HU_HELD_FILE, &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(hu_file_read_plain(path, SIZE_MAX, &noted, &bytes));
     *is_same = bytes == strlen(text) && memcmp(noted, text, bytes) == 0;
 done:
@@ -65,22 +65,23 @@ static hu_status is_own(hu_config *config, const char *directory, const char *im
     char *text = NULL;
     *is_same = false;
     hu_status st = hu_session_image_choice(config, &choice);
-    if (st != HU_OK || hu_image_held_list(images, &choice, &text) != HU_OK || !text) return st;
+    if (st != HU_OK || hu_image_held_out_list(images, &choice, &text) != HU_OK || !text) return st;
     st = is_noted(directory, text, is_same);
     hu_free(text);
     return st;
 }
 
-hu_status hu_held_images_other(hu_config *config, const char *directory,
-                               const hu_listener *listener, bool *has_other_data, bool *takes_all) {
+hu_status hu_held_out_images_other(hu_config *config, const char *directory,
+                                   const hu_listener *listener, bool *has_other_data,
+                                   bool *takes_all) {
     hu_status st;
     const char *name;
     bool is_flat, is_same;
     *takes_all = false;
     HU_TRY(hu_config_text(config, "data.name", &name));
-    const char *images = hu_image_held_directory(name);
+    const char *images = hu_image_held_out_directory(name);
     if (!*has_other_data || !images) return HU_OK;
-    HU_TRY(hu_image_held_is_flat(images, &is_flat));
+    HU_TRY(hu_image_held_out_is_flat(images, &is_flat));
     if (!is_flat || hu_config_asked(config, "data.validation")) return HU_OK;
     HU_TRY(is_own(config, directory, images, &is_same));
     if (is_same) {
@@ -97,7 +98,8 @@ done:
     return st;
 }
 
-void hu_held_images_tell(const hu_dataset *dataset, bool takes_all, const hu_listener *listener) {
+void hu_held_out_images_tell(const hu_dataset *dataset, bool takes_all,
+                             const hu_listener *listener) {
     long long count = (long long)dataset->test.count;
     if (takes_all)
         hu_listener_tell(listener,
@@ -168,8 +170,8 @@ static hu_status look_for_words(const char *directory, bool *has_words) {
     return st;
 }
 
-hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
-                        char **class_names) {
+hu_status hu_dataset_info_read(const char *directory, bool has_other_data, hu_data_known *known,
+                               char **class_names) {
     hu_status st;
     hu_graph *graph = NULL;
     bool has_words;
@@ -208,7 +210,7 @@ done:
 }
 
 /* The first class of an alphabet is the blank, whose name is empty. */
-hu_status hu_known_write(const char *directory, const hu_dataset *dataset) {
+hu_status hu_dataset_info_write(const char *directory, const hu_dataset *dataset) {
     const char *names = dataset->class_names;
     char *path;
     if (dataset->unit != HU_TEXT_BYTES) return write_vocabulary(directory, dataset);

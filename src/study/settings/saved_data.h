@@ -13,17 +13,20 @@
 
 /* Writes RUN/held-out.txt (data/image_list.h) where the data drew their test images. HU_ERR_IO,
  * HU_ERR_MEMORY. */
-hu_status hu_held_images_write(hu_config *config, const hu_dataset *dataset, const char *directory);
+hu_status hu_held_out_images_write(hu_config *config, const hu_dataset *dataset,
+                                   const char *directory);
 
 /* What other data= than the run's means for a folder without a test half. Where data.validation is
  * typed now, that is drawn. Where the run's share draws the very images that the run held out, the
  * folder is the run's own: *has_other_data becomes false, and the listener is told. Else
  * data.validation becomes 0: all images are judged, *takes_all. Anything else is left alone. */
-hu_status hu_held_images_other(hu_config *config, const char *directory,
-                               const hu_listener *listener, bool *has_other_data, bool *takes_all);
+hu_status hu_held_out_images_other(hu_config *config, const char *directory,
+                                   const hu_listener *listener, bool *has_other_data,
+                                   bool *takes_all);
 
 /* Which of the images of another folder are judged: all of them, or the share that was typed. */
-void hu_held_images_tell(const hu_dataset *dataset, bool takes_all, const hu_listener *listener);
+void hu_held_out_images_tell(const hu_dataset *dataset, bool takes_all,
+                             const hu_listener *listener);
 
 /* ---- What a run knows of its data when it is opened again ---- */
 
@@ -31,12 +34,12 @@ void hu_held_images_tell(const hu_dataset *dataset, bool takes_all, const hu_lis
  * be others than the run's, of which only the test half is then looked at; unless the folder, of an
  * older version, tells of no classes. Owner frees known->class_names with hu_free, also on failure:
  * HU_ERR_CORRUPT, HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_known_read(const char *directory, bool has_other_data, hu_data_known *known,
-                        char **class_names);
+hu_status hu_dataset_info_read(const char *directory, bool has_other_data, hu_data_known *known,
+                               char **class_names);
 
 /* Leaves the names of the classes in a run's folder, where the data have names for them; words of
  * texts and sentences are a vocabulary (data/vocabulary.h), or two. */
-hu_status hu_known_write(const char *directory, const hu_dataset *dataset);
+hu_status hu_dataset_info_write(const char *directory, const hu_dataset *dataset);
 
 /* ---- unread data ---- */
 

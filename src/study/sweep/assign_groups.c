@@ -24,8 +24,8 @@ static hu_status name_cell(const hu_assign *assign, uint32_t g, hu_table *table)
 
 /* Degrees between two updates. */
 static double angle_of(double cosine) {
-    const double half_turn = 180.0, pi = 3.14159265358979323846;
-    return acos(fmax(-1.0, fmin(1.0, cosine))) * half_turn / pi;
+    const double half_phase = 180.0, pi = 3.14159265358979323846;
+    return acos(fmax(-1.0, fmin(1.0, cosine))) * half_phase / pi;
 }
 
 static hu_status cost_cell(const hu_assign *assign, uint32_t g, hu_table *table) {

@@ -22,8 +22,8 @@ enum { FIXED_WORDS = 4, PATH_BYTES = 4096 };
 /* The run's configuration with the words of an option, NULL: as it is. Words are borrowed by the
  * configuration. */
 typedef struct words {
-    char file[PATH_BYTES + 64], word[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES];
-    char *argv[FIXED_WORDS + HU_REPAIR_WORDS];
+    char file[PATH_BYTES + 64], word[HU_REMEDY_WORDS][HU_REMEDY_WORD_BYTES];
+    char *argv[FIXED_WORDS + HU_REMEDY_WORDS];
     int argc;
 } words;
 
@@ -31,7 +31,7 @@ static void take_word(words *w, char *word) {
     w->argv[w->argc++] = word;
 }
 
-static void make_words(const char *folder, const hu_repair_option *option, words *w) {
+static void make_words(const char *folder, const hu_remedy_option *option, words *w) {
     static char program[] = "halfulp", verb[] = "plan", fresh[] = "scaler.init=auto";
     bool sets_scaler = false, sets_init = false;
     w->argc = 0;
@@ -71,7 +71,7 @@ done:
 }
 
 /* What cannot be planned has no price, and is no failure of who asks why. */
-static hu_status price(const char *folder, const hu_repair_option *option, uint64_t *bytes) {
+static hu_status price(const char *folder, const hu_remedy_option *option, uint64_t *bytes) {
     words w;
     *bytes = 0;
     if (strlen(folder) >= PATH_BYTES) return HU_OK;
@@ -80,7 +80,7 @@ static hu_status price(const char *folder, const hu_repair_option *option, uint6
     return st == HU_ERR_MEMORY ? st : HU_OK;
 }
 
-hu_status hu_repair_price(const char *folder, hu_repair *advice) {
+hu_status hu_remedy_price(const char *folder, hu_remedy *advice) {
     hu_status st = HU_OK;
     if (advice->count == 0) return HU_OK;
     HU_TRY(price(folder, NULL, &advice->bytes));

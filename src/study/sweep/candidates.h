@@ -5,6 +5,6 @@
 
 /* Plans the run's training as it is and with each option, without its samples, and fills the bytes
  * of advice and options; 0 where the folder does not tell enough to plan. HU_ERR_MEMORY. */
-hu_status hu_repair_price(const char *folder, hu_repair *advice);
+hu_status hu_remedy_price(const char *folder, hu_remedy *advice);
 
 #endif

@@ -438,28 +438,28 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
                          hu_compare *compare) {
     hu_status st = HU_OK;
     hu_jobs jobs;
-    hu_pace pace = {0};
+    hu_job_progress progress = {0};
     int lock = -1, done = 0;
     HU_TRY(hu_jobs_options(config, compare->directory, compare->common, &jobs));
     jobs.interrupted = interrupted;
-    jobs.pace = &pace;
+    jobs.progress = &progress;
     jobs.after = keep;
     jobs.context = compare;
     HU_TRY(hu_directory_create(compare->directory));
     /* Two commands in one folder would train the same rows twice. */
-    HU_TRY(hu_folder_lock(compare->directory, "comparing", &lock));
+    HU_TRY(hu_run_folder_lock(compare->directory, "comparing", &lock));
     HU_TRY(hu_jobs_read_states(&jobs, compare->job, compare->count));
     for (int i = 0; i < compare->count; i++) done += compare->job[i].state == HU_JOB_DONE;
     if (!jobs.is_quiet)
         fprintf(stderr, "%s: %d rows, %d of them finished before\n", compare->directory,
                 compare->count, done);
-    pace = (hu_pace){.is_quiet = jobs.is_quiet, .parallel = jobs.parallel};
-    HU_TRY(hu_pace_open(compare->directory, "compare", compare->count, done, &pace));
+    progress = (hu_job_progress){.is_quiet = jobs.is_quiet, .parallel = jobs.parallel};
+    HU_TRY(hu_job_progress_open(compare->directory, "compare", compare->count, done, &progress));
     HU_TRY(hu_jobs_run(&jobs, compare->job, compare->count));
     HU_TRY(keep(compare));
 done:
-    st = hu_pace_end(&pace, st);
-    hu_pace_close(&pace);
+    st = hu_job_progress_end(&progress, st);
+    hu_job_progress_close(&progress);
     if (lock >= 0) close(lock);
     return st;
 }

@@ -24,7 +24,7 @@ typedef struct hu_compare_mean {
      * highest over the seeds; the same of the best evaluation of each run. */
     double value, deviation, least, most;
     double best, best_deviation;
-    hu_spread last_spread, best_spread;
+    hu_sample_stats last_spread, best_spread;
     double behind; /* value less that of the best sound precision */
     bool is_noise; /* the 95 % interval of that difference holds zero */
     double low_ratio, memory_bytes, peak_rss_bytes, seconds, promoted, skipped;

@@ -19,8 +19,8 @@ static void add_result(const hu_job *job, hu_compare_mean *mean) {
     mean->collapsed += json_object_get(result, "collapsed") != NULL;
     mean->least = fmin(mean->least, test.last);
     mean->most = fmax(mean->most, test.last);
-    hu_spread_add(&mean->last_spread, test.last);
-    hu_spread_add(&mean->best_spread, test.best);
+    hu_sample_stats_add(&mean->last_spread, test.last);
+    hu_sample_stats_add(&mean->best_spread, test.best);
     mean->low_ratio += hu_json_real(result, "low_precision_ratio");
     mean->aggregate_start += hu_json_real(result, "model_aggregate_bits_start");
     mean->aggregate_bits += hu_json_real(result, "model_aggregate_bits");
@@ -56,10 +56,10 @@ static void divide(hu_compare_mean *mean) {
                       &mean->relative_inference};
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
         *sums[i] = mean->done ? *sums[i] / mean->done : (double)NAN;
-    mean->value = hu_spread_mean(&mean->last_spread);
-    mean->deviation = hu_spread_deviation(&mean->last_spread);
-    mean->best = hu_spread_mean(&mean->best_spread);
-    mean->best_deviation = hu_spread_deviation(&mean->best_spread);
+    mean->value = hu_sample_stats_mean(&mean->last_spread);
+    mean->deviation = hu_sample_stats_deviation(&mean->last_spread);
+    mean->best = hu_sample_stats_mean(&mean->best_spread);
+    mean->best_deviation = hu_sample_stats_deviation(&mean->best_spread);
 }
 
 /* Has a mean over all its seeds: none diverged, collapsed, failed or is not finished. */

@@ -153,15 +153,15 @@ hu_status hu_job_folder_write_seconds(const hu_job *job) {
 hu_status hu_job_folder_read(const hu_keys *common, hu_job *job) {
     hu_status st = HU_OK;
     char *path = NULL;
-    bool is_there;
+    bool is_present;
     json_decref(job->result);
     job->result = NULL;
     job->seconds = 0.0;
     job->state = HU_JOB_NEW;
-    HU_TRY(hu_owned_check(job->directory));
+    HU_TRY(hu_run_folder_check_owned(job->directory));
     HU_TRY(hu_path_join(job->directory, "config.resolved.yaml", &path));
-    HU_TRY(hu_file_find(path, &is_there));
-    if (!is_there) goto done;
+    HU_TRY(hu_file_find(path, &is_present));
+    if (!is_present) goto done;
     HU_TRY(check_config(job, common, path));
     HU_TRY(hu_result_read(job->directory, &job->result));
     HU_TRY(add_planned(job->directory, job->result));
@@ -197,10 +197,10 @@ void hu_job_folder_message(const hu_job *job, char *message, size_t capacity) {
 
 bool hu_job_folder_step(const hu_job *job, long long *step, long long *steps) {
     char tail[TAIL_BYTES], *end;
-    hu_standing standing;
-    if (hu_standing_read(job->directory, &standing) != HU_OK) standing.steps = -1;
+    hu_run_standing standing;
+    if (hu_run_standing_read(job->directory, &standing) != HU_OK) standing.steps = -1;
     *steps = (long long)standing.steps;
-    hu_standing_free(&standing);
+    hu_run_standing_free(&standing);
     read_tail(job, "metrics.csv", tail);
     char *stop = strrchr(tail, '\n');
     if (!stop) return false;

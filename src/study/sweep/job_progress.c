@@ -10,38 +10,39 @@
 #include "runlog/result.h"
 #include "sweep/job_folder.h"
 
-hu_status hu_pace_open(const char *folder, const char *verb, int rows, int done, hu_pace *pace) {
-    hu_status st = hu_progress_open(folder, &pace->file);
+hu_status hu_job_progress_open(const char *folder, const char *verb, int rows, int done,
+                               hu_job_progress *progress) {
+    hu_status st = hu_progress_open(folder, &progress->file);
     if (st != HU_OK) return st;
     json_t *facts = json_pack("{s:s, s:s}", "verb", verb, "folder", folder);
     if (facts && rows > 0) json_object_set_new(facts, "rows", json_integer(rows));
     if (facts) json_object_set_new(facts, "done", json_integer(done));
-    return hu_progress_write(pace->file, "start", facts, NULL);
+    return hu_progress_write(progress->file, "start", facts, NULL);
 }
 
-hu_status hu_pace_end(hu_pace *pace, hu_status status) {
+hu_status hu_job_progress_end(hu_job_progress *progress, hu_status status) {
     char words[1024];
     const char *state = status == HU_ERR_INTERRUPTED ? "interrupted" : "failed";
-    if (!pace->file) return status;
+    if (!progress->file) return status;
     snprintf(words, sizeof words, "%s", status == HU_OK ? "" : hu_last_error());
     json_t *facts = json_pack("{s:s}", "state", status == HU_OK ? "finished" : state);
     if (facts && *words) json_object_set_new(facts, "reason", json_string(words));
-    hu_status st = hu_progress_write(pace->file, "end", facts, NULL);
+    hu_status st = hu_progress_write(progress->file, "end", facts, NULL);
     return status == HU_OK ? st : hu_fail(status, "%s", words);
 }
 
-void hu_pace_close(hu_pace *pace) {
-    hu_progress_close(pace->file);
-    *pace = (hu_pace){0};
+void hu_job_progress_close(hu_job_progress *progress) {
+    hu_progress_close(progress->file);
+    *progress = (hu_job_progress){0};
 }
 
 /* Rows of the command, and the number of a job among them, from 1 on. */
-static int rows_of(const hu_pace *pace, int count) {
-    return pace->rows > 0 ? pace->rows : count;
+static int rows_of(const hu_job_progress *progress, int count) {
+    return progress->rows > 0 ? progress->rows : count;
 }
 
-static int number_of(const hu_pace *pace, int index) {
-    return (pace->rows > 0 ? pace->first : 0) + index + 1;
+static int number_of(const hu_job_progress *progress, int index) {
+    return (progress->rows > 0 ? progress->first : 0) + index + 1;
 }
 
 static bool is_over(const hu_job *job) {
@@ -61,8 +62,8 @@ static double foretold(const hu_job *job) {
     return steps > step ? seconds_of(job) * (double)steps / (double)(step + 1) : (double)NAN;
 }
 
-double hu_pace_left(const hu_pace *pace, const hu_job *job, int count) {
-    int waiting = rows_of(pace, count) - number_of(pace, count - 1), running = 0;
+double hu_job_progress_left(const hu_job_progress *progress, const hu_job *job, int count) {
+    int waiting = rows_of(progress, count) - number_of(progress, count - 1), running = 0;
     double rest = 0.0, whole = 0.0;
     for (int i = 0; i < count; i++) {
         double one = foretold(&job[i]);
@@ -72,15 +73,16 @@ double hu_pace_left(const hu_pace *pace, const hu_job *job, int count) {
         whole += isnan(one) ? 0.0 : one;
         rest += isnan(one) ? 0.0 : one - seconds_of(&job[i]);
     }
-    double mean = pace->ended > 0 ? pace->seconds / (double)pace->ended : whole / (double)running;
+    double mean =
+        progress->ended > 0 ? progress->seconds / (double)progress->ended : whole / (double)running;
     if (waiting > 0) rest += (double)waiting * mean;
-    return rest / (double)(pace->parallel > 0 ? pace->parallel : 1);
+    return rest / (double)(progress->parallel > 0 ? progress->parallel : 1);
 }
 
 /* "row 3 of 20: ", or nothing for a job that is alone. */
-static void say_place(const hu_pace *pace, int count, int index) {
-    if (rows_of(pace, count) > 1)
-        fprintf(stderr, "row %d of %d: ", number_of(pace, index), rows_of(pace, count));
+static void say_place(const hu_job_progress *progress, int count, int index) {
+    if (rows_of(progress, count) > 1)
+        fprintf(stderr, "row %d of %d: ", number_of(progress, index), rows_of(progress, count));
 }
 
 /* Of a job that has ended; where the test samples were not read, of the validation samples. */
@@ -108,9 +110,10 @@ static const char *state_of(const hu_job *job) {
     return json_object_get(job->result, "diverged") ? "diverged" : "finished";
 }
 
-static void say_end(const hu_pace *pace, const hu_job *job, int count, int index, double left) {
+static void say_end(const hu_job_progress *progress, const hu_job *job, int count, int index,
+                    double left) {
     if (hu_terminal_is_live(STDERR_FILENO)) fprintf(stderr, "\r\033[K");
-    say_place(pace, count, index);
+    say_place(progress, count, index);
     fprintf(stderr, "%s: ", job[index].label);
     if (job[index].state == HU_JOB_FAILED)
         fprintf(stderr, "failed: %s\n", job[index].failure);
@@ -123,11 +126,11 @@ static void say_end(const hu_pace *pace, const hu_job *job, int count, int index
 }
 
 /* The event "row". left: NaN or 0 is not written. */
-static hu_status write_row(hu_pace *pace, const hu_job *job, int number, int rows,
+static hu_status write_row(hu_job_progress *progress, const hu_job *job, int number, int rows,
                            const char *state, double left) {
     bool is_held;
     hu_result_metric made = metric_of(job, &is_held);
-    if (!pace->file) return HU_OK;
+    if (!progress->file) return HU_OK;
     json_t *facts = json_pack("{s:i, s:i, s:s, s:s, s:s, s:o}", "row", number, "rows", rows,
                               "label", job->label, "run", job->directory, "state", state, "seconds",
                               hu_json_number(job->seconds));
@@ -137,45 +140,47 @@ static hu_status write_row(hu_pace *pace, const hu_job *job, int number, int row
                                       is_held ? "validation" : "test", "value",
                                       hu_json_number(made.last)));
     if (facts && left > 0.0) json_object_set_new(facts, "left_seconds", hu_json_number(left));
-    return hu_progress_write(pace->file, "row", facts, NULL);
+    return hu_progress_write(progress->file, "row", facts, NULL);
 }
 
-hu_status hu_pace_begins(hu_pace *pace, const hu_job *job, int count, int index) {
-    pace->spoke = hu_seconds_now();
-    if (!pace->is_quiet) {
-        say_place(pace, count, index);
+hu_status hu_job_progress_begins(hu_job_progress *progress, const hu_job *job, int count,
+                                 int index) {
+    progress->spoke = hu_seconds_now();
+    if (!progress->is_quiet) {
+        say_place(progress, count, index);
         fprintf(stderr, "%s%s\n", job[index].label,
                 job[index].state == HU_JOB_STOPPED ? " (goes on)" : "");
     }
-    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count), "begins",
-                     (double)NAN);
+    return write_row(progress, &job[index], number_of(progress, index), rows_of(progress, count),
+                     "begins", (double)NAN);
 }
 
-hu_status hu_pace_ended(hu_pace *pace, const hu_job *job, int count, int index) {
+hu_status hu_job_progress_ended(hu_job_progress *progress, const hu_job *job, int count,
+                                int index) {
     if (job[index].state == HU_JOB_DONE) {
-        pace->ended++;
-        pace->seconds += job[index].seconds;
+        progress->ended++;
+        progress->seconds += job[index].seconds;
     }
-    double left = hu_pace_left(pace, job, count);
-    pace->spoke = hu_seconds_now();
-    if (!pace->is_quiet) say_end(pace, job, count, index, left);
-    return write_row(pace, &job[index], number_of(pace, index), rows_of(pace, count),
+    double left = hu_job_progress_left(progress, job, count);
+    progress->spoke = hu_seconds_now();
+    if (!progress->is_quiet) say_end(progress, job, count, index, left);
+    return write_row(progress, &job[index], number_of(progress, index), rows_of(progress, count),
                      state_of(&job[index]), left);
 }
 
 /* On a terminal a line in the place of the last one, every second; elsewhere one a minute. */
-void hu_pace_step(hu_pace *pace, const hu_job *job, int count, int index) {
+void hu_job_progress_step(hu_job_progress *progress, const hu_job *job, int count, int index) {
     const double minute = 60.0;
     char span[HU_DURATION_BYTES];
     long long step, steps;
     bool is_live = hu_terminal_is_live(STDERR_FILENO);
     double now = hu_seconds_now();
-    if (pace->is_quiet || now - pace->spoke < (is_live ? 1.0 : minute)) return;
-    pace->spoke = now;
+    if (progress->is_quiet || now - progress->spoke < (is_live ? 1.0 : minute)) return;
+    progress->spoke = now;
     if (!hu_job_folder_step(&job[index], &step, &steps)) return;
-    double left = hu_pace_left(pace, job, count);
+    double left = hu_job_progress_left(progress, job, count);
     if (is_live) fprintf(stderr, "\r\033[K");
-    say_place(pace, count, index);
+    say_place(progress, count, index);
     fprintf(stderr, "%s: step %lld, %.0f s", job[index].label, step, seconds_of(&job[index]));
     if (left > 0.0) fprintf(stderr, ", %s left", hu_duration_text(left, span));
     if (!is_live) fputc('\n', stderr);

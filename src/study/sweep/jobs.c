@@ -96,7 +96,7 @@ static hu_status start(const hu_jobs *jobs, hu_job *job) {
     char *words[MAX_WORDS];
     int n = 0;
     hu_status st = hu_directory_create(job->directory);
-    if (st == HU_OK) st = hu_owned_check(job->directory);
+    if (st == HU_OK) st = hu_run_folder_check_owned(job->directory);
     if (st != HU_OK) return st;
     snprintf(config, sizeof config, "config=%s/common.yaml", jobs->directory);
     snprintf(folder, sizeof folder, "run.dir=%s", job->directory);
@@ -156,14 +156,14 @@ static hu_status collect_ended(const hu_jobs *jobs, hu_job *job, int count, int 
         if (job[i].state != HU_JOB_RUNNING) continue;
         pid_t ended = waitpid(job[i].pid, &code, WNOHANG);
         if (ended == 0 || (ended < 0 && errno == EINTR)) {
-            hu_pace_step(jobs->pace, job, count, i);
+            hu_job_progress_step(jobs->progress, job, count, i);
             ++*running;
             continue;
         }
         hu_status end = ended < 0 ? hu_fail(HU_ERR_INTERNAL, "lost a process: %s", strerror(errno))
                                   : read_exit(jobs, &job[i], code);
         if (ended < 0) job[i].state = HU_JOB_FAILED;
-        hu_status told = hu_pace_ended(jobs->pace, job, count, i);
+        hu_status told = hu_job_progress_ended(jobs->progress, job, count, i);
         if (st == HU_OK) st = end;
         if (st == HU_OK) st = told;
         if (st == HU_OK && jobs->after) st = jobs->after(jobs->context);
@@ -213,7 +213,7 @@ hu_status hu_jobs_run(const hu_jobs *jobs, hu_job *job, int count) {
         bool is_stopped = jobs->interrupted && *jobs->interrupted;
         for (; !is_stopped && next < count && running < jobs->parallel; next++) {
             if (job[next].state == HU_JOB_DONE) continue;
-            HU_TRY(hu_pace_begins(jobs->pace, job, count, next));
+            HU_TRY(hu_job_progress_begins(jobs->progress, job, count, next));
             HU_TRY(start(jobs, &job[next]));
             running++;
         }

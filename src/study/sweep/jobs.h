@@ -17,7 +17,7 @@ typedef struct hu_jobs {
     int threads;           /* of each process */
     int parallel;          /* processes at once */
     bool is_quiet;
-    hu_pace *pace;                            /* never NULL while jobs run */
+    hu_job_progress *progress;                /* never NULL while jobs run */
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
 
     /* Called after every job that ended, may be NULL. */

@@ -39,13 +39,13 @@ typedef struct outcome {
 /* Nobody trains into it now. */
 static hu_status check_idle(const char *folder) {
     int lock = -1;
-    hu_status st = hu_folder_lock(folder, "training", &lock);
+    hu_status st = hu_run_folder_lock(folder, "training", &lock);
     if (lock >= 0) close(lock);
     return st;
 }
 
 /* What was not trained to its end, or not at all, has nothing to be compared with. */
-static hu_status check_run(const hu_explaining *x, json_t **result) {
+static hu_status check_run(const hu_diagnosis *x, json_t **result) {
     hu_status st = HU_OK;
     HU_TRY(check_idle(x->run.folder));
     HU_TRY(hu_result_read(x->run.folder, result));
@@ -61,9 +61,9 @@ done:
     return st;
 }
 
-static hu_status check_option(const hu_explaining *x, const hu_repair *repair, int64_t number) {
+static hu_status check_option(const hu_diagnosis *x, const hu_remedy *repair, int64_t number) {
     char text[HU_REASON_BYTES];
-    const char *reason = hu_repair_reason(x, repair, text);
+    const char *reason = hu_remedy_reason(x, repair, text);
     if (number <= repair->count) return HU_OK;
     if (repair->count == 0)
         return hu_fail(HU_ERR_ARGUMENT, "try=%lld: there is nothing to try. %s", (long long)number,
@@ -92,7 +92,7 @@ static hu_status name_folder(const char *run, const hu_try_request *request,
 
 /* ---- the training ---- */
 
-static bool sets(const hu_repair_option *option, const char *key) {
+static bool sets(const hu_remedy_option *option, const char *key) {
     for (int i = 0; i < option->words; i++)
         if (strncmp(option->word[i], key, strlen(key)) == 0) return true;
     return false;
@@ -143,13 +143,13 @@ static int add_request(const hu_try_request *request, char words[2][WORD_BYTES],
 
 /* The folder's path has been measured by name_folder. A loss scale of its own begins as the
  * precision wants it, not as the run's did. */
-static hu_status train(const hu_explaining *x, const hu_repair_option *option,
+static hu_status train(const hu_diagnosis *x, const hu_remedy_option *option,
                        const hu_try_request *request, const char *folder) {
     static char program[] = "halfulp", verb[] = "train", fresh[] = "scaler.init=auto";
     static char transport[] = "comm.transport=auto";
     char config[PATH_BYTES + 64], directory[PATH_BYTES + 16];
-    char words[HU_REPAIR_WORDS][HU_REPAIR_WORD_BYTES], asked[2][WORD_BYTES];
-    char *argv[PROGRAM_WORDS + HU_REPAIR_WORDS];
+    char words[HU_REMEDY_WORDS][HU_REMEDY_WORD_BYTES], asked[2][WORD_BYTES];
+    char *argv[PROGRAM_WORDS + HU_REMEDY_WORDS];
     int n = 0;
     pid_t pid;
     snprintf(config, sizeof config, "config=%s/config.resolved.yaml", x->run.folder);
@@ -172,7 +172,7 @@ static hu_status train(const hu_explaining *x, const hu_repair_option *option,
 
 /* ---- after ---- */
 
-static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
+static void take_outcome(const hu_diagnosis *x, json_t *result, outcome *o) {
     static const char *const verdicts[] = {"nothing died", "numbers died", "diverged"};
     const json_t *loss = json_object_get(result, "train_loss");
     snprintf(o->folder, sizeof o->folder, "%s", x->run.folder);
@@ -190,15 +190,15 @@ static void take_outcome(const hu_explaining *x, json_t *result, outcome *o) {
 /* What became of the repaired run. */
 static hu_status read_repaired(const char *folder, outcome *o) {
     hu_status st = HU_OK;
-    hu_explaining x = {0};
+    hu_diagnosis x = {0};
     json_t *result = NULL;
-    HU_TRY(hu_opened_run_read(folder, "fp16", &x.run));
+    HU_TRY(hu_run_record_read(folder, "fp16", &x.run));
     HU_TRY(hu_why_create(&x.run, &x.why));
     HU_TRY(hu_result_read(folder, &result));
     take_outcome(&x, result, o);
 done:
     hu_why_free(&x.why);
-    hu_opened_run_close(&x.run);
+    hu_run_record_close(&x.run);
     return st;
 }
 
@@ -238,11 +238,11 @@ static json_t *outcome_json(const outcome *o) {
                      "diverged", has_diverged(o), "deaths", (json_int_t)o->deaths);
 }
 
-static hu_status tell(const outcome *before, const outcome *after, const hu_repair_option *option,
+static hu_status tell(const outcome *before, const outcome *after, const hu_remedy_option *option,
                       bool as_json) {
-    char line[HU_REPAIR_LINE_BYTES];
+    char line[HU_REMEDY_LINE_BYTES];
     bool helped = is_better(after, before);
-    hu_repair_line(option, line);
+    hu_remedy_line(option, line);
     if (as_json)
         return hu_json_print(json_pack("{s:s, s:s, s:o, s:o, s:b}", "line", line, "metric",
                                        before->metric.metric->name, "before", outcome_json(before),
@@ -258,11 +258,11 @@ static hu_status tell(const outcome *before, const outcome *after, const hu_repa
     return HU_OK;
 }
 
-hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_try_request *request,
+hu_status hu_why_try(const hu_diagnosis *x, const hu_remedy *repair, const hu_try_request *request,
                      bool as_json) {
     hu_status st = HU_OK;
     int64_t number = request->number;
-    char folder[PATH_BYTES], line[HU_REPAIR_LINE_BYTES], untold[HU_QUANTIZER_BYTES];
+    char folder[PATH_BYTES], line[HU_REMEDY_LINE_BYTES], untold[HU_QUANTIZER_BYTES];
     json_t *result = NULL;
     outcome before = {0}, after = {0};
     if (!repair)
@@ -273,13 +273,13 @@ hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_t
     HU_TRY(check_run(x, &result));
     HU_TRY(check_option(x, repair, number));
     HU_TRY(name_folder(x->run.folder, request, folder));
-    const hu_repair_option *option = &repair->option[number - 1];
-    if (hu_repair_untold(repair, untold))
+    const hu_remedy_option *option = &repair->option[number - 1];
+    if (hu_remedy_untold(repair, untold))
         fprintf(stderr,
                 "warning: %s recorded no gradients, so that nothing is known of them: they stay in "
                 "%s\n",
                 x->run.folder, untold);
-    fprintf(stderr, "trains %s with %s into %s\n", x->run.folder, hu_repair_line(option, line),
+    fprintf(stderr, "trains %s with %s into %s\n", x->run.folder, hu_remedy_line(option, line),
             folder);
     HU_TRY(train(x, option, request, folder));
     take_outcome(x, result, &before);

@@ -17,7 +17,7 @@ typedef struct hu_try_request {
  * which nothing here trains. HU_ERR_ARGUMENT: that; the run has no steps or did not end, is still
  * going, there is no such option, or the folder is there already. A training that ends with an
  * error ends this with its message; interrupted, it can be resumed. */
-hu_status hu_why_try(const hu_explaining *x, const hu_repair *repair, const hu_try_request *request,
+hu_status hu_why_try(const hu_diagnosis *x, const hu_remedy *repair, const hu_try_request *request,
                      bool as_json);
 
 #endif

@@ -17,7 +17,7 @@
 struct hu_rows {
     hu_job *job; /* [count] */
     int count, begun;
-    hu_pace pace;
+    hu_job_progress progress;
     int lock; /* descriptor of the folder */
     hu_listener own;
     double left; /* seconds of all rows, as the latest step foretells; NaN: unknown */
@@ -32,8 +32,8 @@ hu_status hu_rows_open(const char *folder, const char *verb, int count, hu_rows 
     HU_TRY(HU_NEW_ARRAY(&made->job, (size_t)count));
     HU_TRY(hu_directory_create(folder));
     /* Two commands in one folder would mix their rows. */
-    HU_TRY(hu_folder_lock(folder, "working", &made->lock));
-    HU_TRY(hu_pace_open(folder, verb, count, 0, &made->pace));
+    HU_TRY(hu_run_folder_lock(folder, "working", &made->lock));
+    HU_TRY(hu_job_progress_open(folder, verb, count, 0, &made->progress));
     *rows = made;
     made = NULL;
 done:
@@ -50,7 +50,7 @@ hu_status hu_rows_begin(hu_rows *rows, const char *label, const char *directory)
     hu_job *job = current(rows);
     snprintf(job->label, sizeof job->label, "%s", label);
     snprintf(job->directory, sizeof job->directory, "%s", directory);
-    hu_status st = hu_pace_begins(&rows->pace, rows->job, rows->count, rows->begun - 1);
+    hu_status st = hu_job_progress_begins(&rows->progress, rows->job, rows->count, rows->begun - 1);
     job->state = HU_JOB_RUNNING;
     job->started = hu_seconds_now();
     return st;
@@ -61,7 +61,8 @@ static void hear_step(void *context, const hu_step_news *news) {
     hu_step_news all = *news;
     int waiting = rows->count - rows->begun;
     double own = hu_seconds_now() - current(rows)->started + news->left;
-    double mean = rows->pace.ended > 0 ? rows->pace.seconds / (double)rows->pace.ended : own;
+    double mean =
+        rows->progress.ended > 0 ? rows->progress.seconds / (double)rows->progress.ended : own;
     rows->left = all.left = news->left + (double)waiting * mean;
     if (rows->own.on_step) rows->own.on_step(rows->own.context, &all);
 }
@@ -97,13 +98,13 @@ hu_status hu_rows_ended(hu_rows *rows) {
     job->seconds = hu_seconds_now() - job->started;
     hu_status st = hu_result_read(job->directory, &job->result);
     if (st != HU_OK) return st;
-    return hu_pace_ended(&rows->pace, rows->job, rows->count, rows->begun - 1);
+    return hu_job_progress_ended(&rows->progress, rows->job, rows->count, rows->begun - 1);
 }
 
 hu_status hu_rows_close(hu_rows *rows, hu_status status) {
     if (!rows) return status;
-    hu_status st = hu_pace_end(&rows->pace, status);
-    hu_pace_close(&rows->pace);
+    hu_status st = hu_job_progress_end(&rows->progress, status);
+    hu_job_progress_close(&rows->progress);
     hu_jobs_free(rows->job, rows->count);
     hu_free(rows->job);
     if (rows->lock >= 0) close(rows->lock);

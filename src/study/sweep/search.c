@@ -105,7 +105,7 @@ hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener) {
     snprintf(plans, sizeof plans, "%s/plans", assign->directory);
     HU_TRY(hu_directory_create(assign->directory));
     HU_TRY(hu_directory_create(plans));
-    HU_TRY(hu_owned_check(assign->directory));
+    HU_TRY(hu_run_folder_check_owned(assign->directory));
 done:
     return st;
 }
@@ -114,9 +114,10 @@ done:
  * before. */
 hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice) {
     hu_status st = HU_OK;
-    assign->pace = (hu_pace){.is_quiet = assign->jobs.is_quiet, .parallel = assign->jobs.parallel};
-    assign->jobs.pace = &assign->pace;
-    HU_TRY(hu_pace_open(assign->directory, "assign", 0, 0, &assign->pace));
+    assign->progress =
+        (hu_job_progress){.is_quiet = assign->jobs.is_quiet, .parallel = assign->jobs.parallel};
+    assign->jobs.progress = &assign->progress;
+    HU_TRY(hu_job_progress_open(assign->directory, "assign", 0, 0, &assign->progress));
     HU_TRY(hu_assign_plan_size(assign, NULL, false, &assign->plain_size));
     HU_TRY(hu_assign_check_budget(assign));
     HU_TRY(hu_assign_train_references(assign));
@@ -129,8 +130,8 @@ hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice) {
     HU_TRY(hu_assign_race(assign, choice));
     HU_TRY(hu_assign_read_test(assign, choice));
 done:
-    st = hu_pace_end(&assign->pace, st);
-    hu_pace_close(&assign->pace);
+    st = hu_job_progress_end(&assign->progress, st);
+    hu_job_progress_close(&assign->progress);
     return st;
 }
 

@@ -24,11 +24,11 @@ typedef enum hu_budget_kind {
 /* One precision trained for one length with all seeds. Values are of the validation samples. */
 typedef struct hu_assign_outcome {
     bool is_known;
-    hu_spread spread;   /* of the seeds' values */
-    double value;       /* mean over the seeds; NaN: diverged with some */
-    double deviation;   /* standard deviation over the seeds; NaN: of one seed there is none */
-    double least, most; /* over the seeds */
-    double bits;        /* model aggregate at the end, promotions included; mean over the seeds */
+    hu_sample_stats spread; /* of the seeds' values */
+    double value;           /* mean over the seeds; NaN: diverged with some */
+    double deviation;       /* standard deviation over the seeds; NaN: of one seed there is none */
+    double least, most;     /* over the seeds */
+    double bits; /* model aggregate at the end, promotions included; mean over the seeds */
     double size; /* what the budget counts, at the end, as a share of float32's: the most over the
                     seeds */
 } hu_assign_outcome;
@@ -76,7 +76,7 @@ typedef struct hu_assign_choice {
 typedef struct hu_assign {
     hu_config *config;
     hu_jobs jobs;
-    hu_pace pace; /* of its trainings */
+    hu_job_progress progress; /* of its trainings */
     hu_keys *seeds, *common;
     char directory[512];
     hu_budget_kind kind;

@@ -57,14 +57,14 @@ static hu_assign_outcome read_outcome(const hu_assign *assign, const hu_job *job
     double count = (double)seeds;
     for (size_t s = 0; s < seeds; s++) {
         double value = value_of(&job[s]);
-        hu_spread_add(&made.spread, value);
+        hu_sample_stats_add(&made.spread, value);
         made.bits += hu_json_real(job[s].result, "model_aggregate_bits") / count;
         made.size = fmax(made.size, hu_assign_size_of(assign, job[s].result));
         made.least = fmin(made.least, value);
         made.most = fmax(made.most, value);
     }
-    made.value = hu_spread_mean(&made.spread);
-    made.deviation = hu_spread_deviation(&made.spread);
+    made.value = hu_sample_stats_mean(&made.spread);
+    made.deviation = hu_sample_stats_deviation(&made.spread);
     return made;
 }
 
@@ -152,16 +152,16 @@ done:
 static hu_status read_seeds(const hu_assign *assign, const char *name, double *mean,
                             double *deviation, int64_t *samples) {
     hu_status st = HU_OK;
-    hu_spread spread = {0};
+    hu_sample_stats spread = {0};
     double value;
     char folder[1024];
     for (size_t s = 0; s < hu_keys_count(assign->seeds); s++) {
         hu_assign_folder(assign, name, assign->rungs - 1, s, folder, sizeof folder);
         HU_TRY(read_run(folder, &value, samples));
-        hu_spread_add(&spread, value);
+        hu_sample_stats_add(&spread, value);
     }
-    *mean = hu_spread_mean(&spread);
-    *deviation = hu_spread_deviation(&spread);
+    *mean = hu_sample_stats_mean(&spread);
+    *deviation = hu_sample_stats_deviation(&spread);
 done:
     return st;
 }
@@ -295,13 +295,13 @@ static hu_status run_rung(hu_assign *assign, int rung, field *f) {
                 assign->rungs, f->count, (long long)hu_assign_steps(assign, rung),
                 hu_keys_count(assign->seeds));
     /* Trainings of other lengths say nothing of how long these take. */
-    assign->pace.ended = 0;
-    assign->pace.seconds = 0.0;
+    assign->progress.ended = 0;
+    assign->progress.seconds = 0.0;
     for (uint32_t k = 0; k < f->count; k++) {
         uint32_t i = f->index[k];
         hu_assign_outcome made;
-        assign->pace.first = (int)(k * hu_keys_count(assign->seeds));
-        assign->pace.rows = (int)(f->count * hu_keys_count(assign->seeds));
+        assign->progress.first = (int)(k * hu_keys_count(assign->seeds));
+        assign->progress.rows = (int)(f->count * hu_keys_count(assign->seeds));
         HU_TRY(hu_assign_train(assign, assign->candidate[i].name, assign->candidate[i].path, rung,
                                &made));
         assign->candidate[i].rung[rung] = made;
@@ -313,7 +313,7 @@ static hu_status run_rung(hu_assign *assign, int rung, field *f) {
     }
     hu_assign_pool(assign, rung);
 done:
-    assign->pace.rows = 0;
+    assign->progress.rows = 0;
     return st;
 }
 

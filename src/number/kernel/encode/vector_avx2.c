@@ -142,14 +142,14 @@ HU_INLINE uint64_t without_bits(code_kind kind, const __m256i *codes, __m256i bi
  * exponent. is_normal: none is below the smallest normal number, so that none becomes one that is.
  */
 HU_INLINE void encode_group(const constants *c, code_kind kind, __m256i *x, const __m256i *u,
-                            float *y, void *codes, counters *t, bool is_calm, bool is_normal) {
+                            float *y, void *codes, counters *t, bool is_in_range, bool is_normal) {
     __m256i v[VECTORS], code[VECTORS], packed[2];
     if (!is_normal) count_inputs(u, t);
     HU_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         __m256i sign = _mm256_and_si256(x[k], spread(HU_F32_SIGN));
         v[k] = round_lanes(c, kind, u[k], &code[k]);
-        if (!is_calm) replace(c, u[k], &x[k], &v[k], &code[k], t);
+        if (!is_in_range) replace(c, u[k], &x[k], &v[k], &code[k], t);
         if (y)
             _mm256_storeu_si256((__m256i *)(void *)(y + (ptrdiff_t)8 * k),
                                 _mm256_or_si256(v[k], sign));
@@ -158,7 +158,7 @@ HU_INLINE void encode_group(const constants *c, code_kind kind, __m256i *x, cons
         put_8(c, x, code, codes, packed);
     else
         put_16(c, x, code, codes, packed);
-    if (!is_calm) {
+    if (!is_in_range) {
         count_numbers(c, v, t);
     } else if (!is_normal) {
         t->zero_before += without_bits(kind, packed, c->magnitude);

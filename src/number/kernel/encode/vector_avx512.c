@@ -169,14 +169,14 @@ HU_INLINE void count_codes(const constants *c, code_kind kind, const __m512i *co
  * codes of others do not tell what they are. is_normal: none is below the smallest normal number,
  * so that none becomes one that is. */
 HU_INLINE void encode_group(const constants *c, code_kind kind, __m512i *x, const __m512i *u,
-                            float *y, void *codes, counters *t, bool is_calm, bool is_normal) {
+                            float *y, void *codes, counters *t, bool is_in_range, bool is_normal) {
     __m512i v[VECTORS], code[VECTORS], packed[2];
     if (!is_normal) count_inputs(u, t);
     HU_UNROLL
     for (int k = 0; k < VECTORS; k++) {
         __m512i signed_x = x[k];
         v[k] = round_lanes(c, kind, u[k], &code[k]);
-        if (!is_calm) replace(c, u[k], &x[k], &v[k], &code[k], t);
+        if (!is_in_range) replace(c, u[k], &x[k], &v[k], &code[k], t);
         __m512i out = _mm512_ternarylogic_epi32(v[k], signed_x, spread(HU_F32_SIGN), OR_AND);
         if (y) _mm512_storeu_si512(y + (ptrdiff_t)16 * k, out);
     }
@@ -184,7 +184,7 @@ HU_INLINE void encode_group(const constants *c, code_kind kind, __m512i *x, cons
         put_8(c, x, code, codes, packed);
     else
         put_16(c, x, code, codes, packed);
-    if (!is_calm)
+    if (!is_in_range)
         count_numbers(c, v, t);
     else if (!is_normal)
         count_codes(c, kind, packed, t);
