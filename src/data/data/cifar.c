@@ -207,7 +207,9 @@ static hu_status name_classes(const layout *version, const char *directory, int6
 }
 
 hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, hu_dataset *dataset) {
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset) {
+    (void)choice;
     const layout *version = layout_of(kind);
     hu_dataset_set_images(dataset, SIDE, SIDE, CHANNELS, kind->classes);
     hu_status st = open_half(version, directory, version->train, version->train_records_max,

@@ -23,7 +23,6 @@ static const hu_data_kind kinds[] = {
      .help = "Fashion-MNIST, 60,000 + 10,000 images 28x28x1, 10 classes",
      .advice = "install the package dataset-fashion-mnist (apt install dataset-fashion-mnist), or "
                "set HALFULP_DATA to the folder that holds fashion-mnist/",
-     .has_directory = true,
      .classes = 10,
      .names =
          "T-shirt/top\0Trouser\0Pullover\0Dress\0Coat\0Sandal\0Shirt\0Sneaker\0Bag\0Ankle boot",
@@ -31,6 +30,7 @@ static const hu_data_kind kinds[] = {
      .width = 28,
      .mean = {0.2860f},
      .std = {0.3530f},
+     .traits = HU_DATA_HAS_DIRECTORY,
      .available = hu_idx_available,
      .open = hu_idx_open},
     {.name = "idx",
@@ -38,35 +38,33 @@ static const hu_data_kind kinds[] = {
      .help = "images and labels in IDX files, plain or .gz (MNIST and its relatives)",
      .advice = "the folder must hold train-images-idx3-ubyte, train-labels-idx1-ubyte and the same "
                "of t10k- or test-, plain or .gz",
-     .has_directory = true,
-     .needs_directory = true,
-     .reads_names = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_READS_NAMES,
      .available = hu_idx_available,
      .open = hu_idx_open},
     {.name = "cifar10",
      .usage = "cifar10:DIR",
      .help = "CIFAR-10, binary version, 50,000 + 10,000 images 32x32x3, 10 classes",
      .advice = "get the binary version and give its folder as cifar10:DIR",
-     .has_directory = true,
      .classes = 10,
      .height = 32,
      .width = 32,
      .mean = {0.4914f, 0.4822f, 0.4465f},
      .std = {0.2023f, 0.1994f, 0.2010f},
      .augment = {.pad = 4, .flip = true},
+     .traits = HU_DATA_HAS_DIRECTORY,
      .available = hu_cifar_available,
      .open = hu_cifar_open},
     {.name = "cifar100",
      .usage = "cifar100:DIR",
      .help = "CIFAR-100, binary version, fine labels, 50,000 + 10,000 images 32x32x3, 100 classes",
      .advice = "get the binary version and give its folder as cifar100:DIR",
-     .has_directory = true,
      .classes = 100,
      .height = 32,
      .width = 32,
      .mean = {0.5074f, 0.4867f, 0.4411f},
      .std = {0.2011f, 0.1987f, 0.2025f},
      .augment = {.pad = 4, .flip = true},
+     .traits = HU_DATA_HAS_DIRECTORY,
      .available = hu_cifar_available,
      .open = hu_cifar_open},
     {.name = "glyphs",
@@ -94,18 +92,13 @@ static const hu_data_kind kinds[] = {
      .advice =
          "the folder must hold train/CLASS/*.jpg (.jpeg, .png, .webp) and the same in val or test, "
          "or CLASS/*.jpg with data.validation=0.2",
-     .has_directory = true,
-     .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
-     .takes_size = true,
-     .takes_crop = true,
-     .takes_parts = true,
-     .takes_files = true,
-     .takes_known = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_SIZE | HU_DATA_TAKES_CROP |
+               HU_DATA_TAKES_PARTS | HU_DATA_TAKES_KNOWN | HU_DATA_TAKES_FILES,
      .available = hu_folder_available,
-     .open_images = hu_folder_open},
+     .open = hu_folder_open},
     {.name = "dense",
      .usage = "dense:DIR",
      .help = "images with a label map each: DIR/train/NAME.jpg with DIR/trainannot/NAME.png, and "
@@ -113,18 +106,13 @@ static const hu_data_kind kinds[] = {
              "data.unlabelled and data.memory",
      .advice = "the folder must hold train, trainannot, and test and testannot (or val, valannot)",
      .fields = "mask",
-     .has_directory = true,
-     .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
-     .takes_size = true,
-     .takes_crop = true,
-     .takes_scales = true,
-     .takes_unlabelled = true,
-     .takes_known = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_SIZE | HU_DATA_TAKES_CROP |
+               HU_DATA_TAKES_SCALES | HU_DATA_TAKES_UNLABELLED | HU_DATA_TAKES_KNOWN,
      .available = hu_dense_available,
-     .open_images = hu_dense_open},
+     .open = hu_dense_open},
     {.name = "boxes",
      .usage = "boxes:DIR",
      .help = "images with boxes in the layout of PASCAL VOC: ImageSets/Main/train.txt and test.txt "
@@ -132,31 +120,24 @@ static const hu_data_kind kinds[] = {
      .advice = "the folder must hold ImageSets/Main/train.txt, test.txt (or val.txt) beside it, "
                "JPEGImages and Annotations",
      .fields = "boxes",
-     .has_directory = true,
-     .needs_directory = true,
      .mean = {0.485f, 0.456f, 0.406f},
      .std = {0.229f, 0.224f, 0.225f},
      .augment = {.flip = true},
-     .takes_samples = true,
-     .takes_size = true,
-     .takes_files = true,
-     .takes_known = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_SIZE | HU_DATA_TAKES_SAMPLES |
+               HU_DATA_TAKES_KNOWN | HU_DATA_TAKES_FILES,
      .available = hu_boxes_available,
-     .open_images = hu_boxes_open},
+     .open = hu_boxes_open},
     {.name = "pairs",
      .usage = "pairs:DIR",
      .help = "images in DIR/train and DIR/test (or val), each with a small one made of it, to be "
              "enlarged; see data.scale, data.crop, data.crops and data.memory",
      .advice = "the folder must hold train and test (or val) with .jpg, .jpeg or .png files",
      .fields = "small large",
-     .has_directory = true,
-     .needs_directory = true,
      .std = {1.0f, 1.0f, 1.0f},
      .augment = {.turn = true},
-     .takes_crop = true,
-     .takes_pairs = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_CROP | HU_DATA_TAKES_PAIRS,
      .available = hu_pairs_available,
-     .open_images = hu_pairs_open},
+     .open = hu_pairs_open},
     {.name = "speech",
      .usage = "speech:DIR",
      .help = "sounds DIR/train/NAME.wav (.flac, .ogg, ...) and the same of test or val, with what "
@@ -165,29 +146,22 @@ static const hu_data_kind kinds[] = {
      .advice =
          "the folder must hold train and test (or val) with .wav files (.flac, .ogg, .aiff, .mp3)",
      .fields = "features length",
-     .has_directory = true,
-     .needs_directory = true,
      .std = {1.0f},
-     .takes_frames = true,
-     .takes_files = true,
-     .takes_known = true,
+     .traits =
+         HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_FRAMES | HU_DATA_TAKES_KNOWN | HU_DATA_TAKES_FILES,
      .available = hu_speech_available,
-     .open_images = hu_speech_open},
+     .open = hu_speech_open},
     {.name = "sounds",
      .usage = "sounds:DIR",
      .help = "sounds in DIR/train/CLASS and DIR/val/CLASS, or in DIR/CLASS with "
              "data.validation=0.2, as spectrograms; see data.frames and data.rate",
      .advice = "the folder must hold train/CLASS/*.wav (.flac, .ogg, .aiff, .mp3) and the same in "
                "val or test, or CLASS/*.wav with data.validation=0.2",
-     .has_directory = true,
-     .needs_directory = true,
      .std = {1.0f},
-     .takes_parts = true,
-     .takes_frames = true,
-     .takes_files = true,
-     .takes_known = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_PARTS | HU_DATA_TAKES_FRAMES |
+               HU_DATA_TAKES_KNOWN | HU_DATA_TAKES_FILES,
      .available = hu_sounds_available,
-     .open_images = hu_sounds_open},
+     .open = hu_sounds_open},
     {.name = "text",
      .usage = "text:FILE",
      .help = "a text as bytes, characters or words, each to be told from those before it; see "
@@ -195,13 +169,10 @@ static const hu_data_kind kinds[] = {
              "data.streams",
      .advice = "give a file of text",
      .fields = "tokens targets",
-     .has_directory = true,
-     .needs_directory = true,
-     .takes_text = true,
-     .reads_bytes = true,
-     .takes_known = true,
+     .traits =
+         HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_TEXT | HU_DATA_READS_BYTES | HU_DATA_TAKES_KNOWN,
      .available = hu_text_available,
-     .open_images = hu_text_open},
+     .open = hu_text_open},
     {.name = "parallel",
      .usage = "parallel:DIR",
      .help = "sentences DIR/train.LANG and DIR/test.LANG (or val), plain or .gz, the same line in "
@@ -210,12 +181,9 @@ static const hu_data_kind kinds[] = {
      .advice = "the folder must hold train.LANG and test.LANG (or val, or data.test) of both "
                "languages, plain or .gz",
      .fields = "source source_length target_length",
-     .has_directory = true,
-     .needs_directory = true,
-     .takes_parallel = true,
-     .takes_known = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_PARALLEL | HU_DATA_TAKES_KNOWN,
      .available = hu_parallel_available,
-     .open_images = hu_parallel_open},
+     .open = hu_parallel_open},
     {.name = "segments",
      .usage = "segments:FILE",
      .help = "a text with headings as pairs of segments: hidden words are to be told, and whether "
@@ -223,18 +191,15 @@ static const hu_data_kind kinds[] = {
              "and data.vocabulary",
      .advice = "give a file of text",
      .fields = "segments places",
-     .has_directory = true,
-     .needs_directory = true,
-     .takes_text = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY | HU_DATA_TAKES_TEXT,
      .available = hu_text_available,
-     .open_images = hu_segments_open},
+     .open = hu_segments_open},
     {.name = "ink",
      .usage = "ink:SPEC",
      .help = "the grey images of another data set with a label map each: ground, or ink of class "
              "1 + label",
      .advice = "",
-     .has_directory = true,
-     .needs_directory = true,
+     .traits = HU_DATA_NEEDS_DIRECTORY,
      .available = hu_ink_available,
      .open = hu_ink_open},
 };
@@ -334,12 +299,12 @@ static hu_status find_kind(const char *spec, const hu_data_kind **kind) {
 static hu_status find_directory(const hu_data_kind *kind, const char *spec, char **directory) {
     const char *colon = strchr(spec, ':');
     *directory = NULL;
-    if (colon && !kind->has_directory)
+    if (colon && !hu_data_kind_has(kind, HU_DATA_HAS_DIRECTORY))
         return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s'", spec, kind->usage);
-    if ((colon && !colon[1]) || (!colon && kind->needs_directory))
+    if ((colon && !colon[1]) || (!colon && hu_data_kind_has(kind, HU_DATA_NEEDS_DIRECTORY)))
         return hu_fail(HU_ERR_ARGUMENT, "data: found '%s', expected '%s%s'", spec, kind->usage,
                        strchr(kind->usage, ':') ? "" : ":DIR");
-    if (!kind->has_directory) return HU_OK;
+    if (!hu_data_kind_has(kind, HU_DATA_HAS_DIRECTORY)) return HU_OK;
     if (colon) return hu_strdup(colon + 1, directory);
     const char *root = getenv("HALFULP_DATA");
     return hu_path_join(root && root[0] ? root : SHARED_ROOT, kind->name, directory);
@@ -379,7 +344,9 @@ static void measure(hu_dataset *dataset) {
 /* Published constants, or measured ones where the kind has none. */
 static void take_constants(const hu_data_kind *kind, hu_dataset *dataset) {
     hu_field *image = &dataset->field[HU_FIELD_IMAGE];
-    if (kind->takes_text || kind->takes_parallel) return; /* they have no images */
+    if (hu_data_kind_has(kind, HU_DATA_TAKES_TEXT) ||
+        hu_data_kind_has(kind, HU_DATA_TAKES_PARALLEL))
+        return;                       /* they have no images */
     if (image->std[0] > 0.0f) return; /* a kind made of another kind has taken them over */
     memcpy(image->mean, kind->mean, sizeof kind->mean);
     memcpy(image->std, kind->std, sizeof kind->std);
@@ -404,13 +371,15 @@ static hu_status open_squares(const hu_data_kind *kind, const hu_image_choice *c
     hu_image_choice of_files = {
         .size = kind->height, .memory = choice->memory, .known = choice->known};
     if (of_files.known.classes == 0) of_files.known.classes = kind->classes;
-    return hu_folder_open(NULL, NULL, &of_files, dataset);
+    return hu_folder_open(kind, NULL, NULL, &of_files, dataset);
 }
 
 static hu_status check_files(const hu_data_kind *kind, const hu_data_known *known,
                              const char *name) {
-    if (!known->files || kind->takes_files || has_squares(kind)) return HU_OK;
-    if (kind->takes_text || kind->takes_parallel)
+    if (!known->files || hu_data_kind_has(kind, HU_DATA_TAKES_FILES) || has_squares(kind))
+        return HU_OK;
+    if (hu_data_kind_has(kind, HU_DATA_TAKES_TEXT) ||
+        hu_data_kind_has(kind, HU_DATA_TAKES_PARALLEL))
         return hu_fail(HU_ERR_ARGUMENT,
                        "found '%.100s' for a model of %s, expected text='%.100s': words to go on "
                        "with or to translate",
@@ -428,10 +397,11 @@ static hu_status name_classes(const hu_data_kind *kind, const char *directory,
                               hu_dataset *dataset) {
     hu_status st = HU_OK;
     int64_t classes = dataset->field[HU_FIELD_LABEL].classes;
-    if (kind->reads_names) HU_TRY(hu_class_names_read(directory, classes, &dataset->class_names));
+    if (hu_data_kind_has(kind, HU_DATA_READS_NAMES))
+        HU_TRY(hu_class_names_read(directory, classes, &dataset->class_names));
     if (!dataset->class_names && kind->names)
         HU_TRY(hu_class_names_copy(kind->names, classes, &dataset->class_names));
-    if (dataset->class_names && (kind->reads_names || kind->names))
+    if (dataset->class_names && (hu_data_kind_has(kind, HU_DATA_READS_NAMES) || kind->names))
         dataset->class_name_count = classes;
 done:
     return st;
@@ -444,8 +414,7 @@ static hu_status open_kind(const hu_data_kind *kind, const char *directory,
     if (st == HU_OK) st = check_files(kind, &choice->known, dataset->name);
     if (st != HU_OK) return st;
     if (choice->known.files && has_squares(kind)) return open_squares(kind, choice, dataset);
-    st = kind->open_images ? kind->open_images(directory, limits, choice, dataset)
-                           : kind->open(kind, directory, limits, dataset);
+    st = kind->open(kind, directory, limits, choice, dataset);
     if (st == HU_OK) st = name_classes(kind, directory, dataset);
     bool is_folder = choice->known.file_count == 0; /* files of predict stand anywhere */
     if (st == HU_ERR_MISSING && kind->advice[0] && is_folder)
@@ -504,7 +473,8 @@ hu_status hu_dataset_open_images(const char *spec, const hu_data_limits *limits,
     hu_dataset *opened = block;
     HU_TRY(hu_strdup(spec, &opened->name));
     HU_TRY(open_kind(kind, directory, limits, choice, opened));
-    opened->only_test = choice->known.files || (kind->takes_known && choice->known.only_test);
+    opened->only_test = choice->known.files ||
+                        (hu_data_kind_has(kind, HU_DATA_TAKES_KNOWN) && choice->known.only_test);
     /* Data counts under its own role, so that the ledger of a run can be checked without it. */
     for (size_t i = 0; i < OWNED; i++) hu_memory_assign(opened->owned[i], HU_MEMORY_DATA);
     take_constants(kind, opened);

@@ -562,8 +562,10 @@ static void give(boxes_reader *half, uint64_t memory, void *const *owned, hu_spl
                         .reader = &half->reader};
 }
 
-hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_boxes_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     const hu_data_known *known = &choice->known;
     boxes_reader *train = NULL, *test = NULL;

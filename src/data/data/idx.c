@@ -259,7 +259,8 @@ done:
 }
 
 hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
-                      hu_dataset *dataset) {
+                      const hu_image_choice *choice, hu_dataset *dataset) {
+    (void)choice;
     /* Extents of 0 are filled in by the training half, and the test half is checked against
      * them. */
     hu_dataset_set_images(dataset, kind->height, kind->width, 1, kind->classes);

@@ -212,8 +212,10 @@ done:
     return st;
 }
 
-hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_folder_open(const hu_data_kind *kind, const char *directory,
+                         const hu_data_limits *limits, const hu_image_choice *choice,
+                         hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     hu_image_list train = {0}, test = {0};
     HU_TRY(check_choice(choice, dataset));

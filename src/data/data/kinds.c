@@ -30,23 +30,23 @@ check_wish(const char *name, bool is_fine, const char *only, const char *found, 
 /* What is asked of the pixels: sizes, crops and scales. */
 static hu_status check_sizes(const hu_data_kind *kind, const hu_image_choice *c, const char *name) {
     hu_status st;
-    if (kind->takes_pairs && c->size)
+    if (hu_data_kind_has(kind, HU_DATA_TAKES_PAIRS) && c->size)
         return hu_fail(HU_ERR_ARGUMENT,
                        "data %s: found data.size=%lld, expected none: small images are made by "
                        "data.scale",
                        name, (long long)c->size);
-    HU_TRY(check_wish(name, kind->takes_size || !c->size, "folder:DIR, dense:DIR and boxes:DIR",
-                      "data.size=%lld", (long long)c->size));
-    HU_TRY(check_wish(name, kind->takes_crop || !c->crop, "folder:DIR, dense:DIR and pairs:DIR",
-                      "data.crop=%lld", (long long)c->crop));
-    HU_TRY(check_wish(name, kind->takes_scales || c->most_scale == 0.0, "dense:DIR",
-                      "data.scales=%g-%g", c->least_scale, c->most_scale));
-    HU_TRY(check_wish(name, kind->takes_samples || !c->box_samples, "boxes:DIR",
-                      "data.box_samples=on"));
-    HU_TRY(check_wish(name, kind->takes_pairs || !c->scale, "pairs:DIR", "data.scale=%lld",
-                      (long long)c->scale));
-    HU_TRY(check_wish(name, kind->takes_pairs || !c->crops, "pairs:DIR", "data.crops=%lld",
-                      (long long)c->crops));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_SIZE) || !c->size,
+                      "folder:DIR, dense:DIR and boxes:DIR", "data.size=%lld", (long long)c->size));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_CROP) || !c->crop,
+                      "folder:DIR, dense:DIR and pairs:DIR", "data.crop=%lld", (long long)c->crop));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_SCALES) || c->most_scale == 0.0,
+                      "dense:DIR", "data.scales=%g-%g", c->least_scale, c->most_scale));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_SAMPLES) || !c->box_samples,
+                      "boxes:DIR", "data.box_samples=on"));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_PAIRS) || !c->scale, "pairs:DIR",
+                      "data.scale=%lld", (long long)c->scale));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_PAIRS) || !c->crops, "pairs:DIR",
+                      "data.crops=%lld", (long long)c->crops));
 done:
     return st;
 }
@@ -59,8 +59,8 @@ static hu_status check_parallel(const hu_data_kind *kind, const hu_text_choice *
     const char *const found[] = {c->source, c->target, c->test, c->source_vocabulary};
     hu_status st = HU_OK;
     for (size_t i = 0; st == HU_OK && i < sizeof key / sizeof *key; i++)
-        st = check_wish(name, kind->takes_parallel || !found[i], parallel, "data.%s=%s", key[i],
-                        found[i]);
+        st = check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_PARALLEL) || !found[i], parallel,
+                        "data.%s=%s", key[i], found[i]);
     return st;
 }
 
@@ -68,13 +68,14 @@ static hu_status check_parallel(const hu_data_kind *kind, const hu_text_choice *
 static hu_status check_text(const hu_data_kind *kind, const hu_text_choice *c, const char *name) {
     static const char text[] = "text:FILE and segments:FILE";
     static const char both[] = "text:FILE, segments:FILE and parallel:DIR";
-    bool is_text = kind->takes_text, is_either = is_text || kind->takes_parallel;
+    bool is_text = hu_data_kind_has(kind, HU_DATA_TAKES_TEXT),
+         is_either = is_text || hu_data_kind_has(kind, HU_DATA_TAKES_PARALLEL);
     hu_status st;
     HU_TRY(check_wish(name, is_text || c->unit == HU_TEXT_BYTES, text, "data.unit=%s",
                       c->unit == HU_TEXT_WORDS    ? "word"
                       : c->unit == HU_TEXT_PIECES ? "piece"
                                                   : "char"));
-    if (kind->reads_bytes && c->unit == HU_TEXT_BYTES && c->least_count)
+    if (hu_data_kind_has(kind, HU_DATA_READS_BYTES) && c->unit == HU_TEXT_BYTES && c->least_count)
         return hu_fail(
             HU_ERR_ARGUMENT,
             "data %s: found data.min_count=%lld, which has no effect on bytes: all 256 are "
@@ -95,23 +96,26 @@ done:
 
 hu_status hu_data_kind_check(const hu_data_kind *kind, const hu_image_choice *c, const char *name) {
     static const char folder[] = "folder:DIR and sounds:DIR", heard[] = "speech:DIR and sounds:DIR";
-    bool takes_parts = kind->takes_parts;
+    bool takes_parts = hu_data_kind_has(kind, HU_DATA_TAKES_PARTS);
     hu_status st;
-    HU_TRY(check_wish(name, (takes_parts && kind->takes_size) || c->area == 0.0, "folder:DIR",
-                      "data.area=%g", c->area));
+    HU_TRY(check_wish(name,
+                      (takes_parts && hu_data_kind_has(kind, HU_DATA_TAKES_SIZE)) || c->area == 0.0,
+                      "folder:DIR", "data.area=%g", c->area));
     HU_TRY(check_wish(name, takes_parts || !c->classes, folder, "data.classes=%lld",
                       (long long)c->classes));
     HU_TRY(check_wish(name, takes_parts || !c->parts, folder, "data.part=%lld/%lld",
                       (long long)c->part, (long long)c->parts));
-    HU_TRY(check_wish(name, (takes_parts && kind->takes_size) || !c->skips_damaged, "folder:DIR",
-                      "data.damaged=skip"));
-    HU_TRY(check_wish(name, kind->takes_unlabelled || !c->unlabelled, "dense:DIR",
-                      "data.unlabelled=%lld", (long long)c->unlabelled - 1));
-    HU_TRY(check_wish(name, kind->takes_unlabelled || !c->label_count, "dense:DIR", "data.labels"));
-    HU_TRY(check_wish(name, kind->takes_frames || !c->frames, heard, "data.frames=%lld",
-                      (long long)c->frames));
-    HU_TRY(check_wish(name, kind->takes_frames || !c->rate, heard, "data.rate=%lld",
-                      (long long)c->rate));
+    HU_TRY(check_wish(
+        name, (takes_parts && hu_data_kind_has(kind, HU_DATA_TAKES_SIZE)) || !c->skips_damaged,
+        "folder:DIR", "data.damaged=skip"));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_UNLABELLED) || !c->unlabelled,
+                      "dense:DIR", "data.unlabelled=%lld", (long long)c->unlabelled - 1));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_UNLABELLED) || !c->label_count,
+                      "dense:DIR", "data.labels"));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_FRAMES) || !c->frames, heard,
+                      "data.frames=%lld", (long long)c->frames));
+    HU_TRY(check_wish(name, hu_data_kind_has(kind, HU_DATA_TAKES_FRAMES) || !c->rate, heard,
+                      "data.rate=%lld", (long long)c->rate));
     HU_TRY(check_text(kind, &c->text, name));
     st = check_sizes(kind, c, name);
 done:
@@ -148,8 +152,10 @@ static const char *find_advice(const char *word) {
 static const char *kind_of_path(const char *path, const hu_data_kind *kinds, size_t count) {
     enum { LEAST = 4 }; /* letters of a name that tell anything */
     for (size_t i = 0; i < count && hu_is_folder(path); i++)
-        if (kinds[i].available && kinds[i].advice[0] && !kinds[i].takes_text &&
-            !kinds[i].takes_parallel && kinds[i].available(&kinds[i], path))
+        if (kinds[i].available && kinds[i].advice[0] &&
+            !hu_data_kind_has(&kinds[i], HU_DATA_TAKES_TEXT) &&
+            !hu_data_kind_has(&kinds[i], HU_DATA_TAKES_PARALLEL) &&
+            kinds[i].available(&kinds[i], path))
             return kinds[i].name;
     if (hu_file_exists(path) && !hu_is_folder(path)) return "text";
     for (size_t i = 0; i < count; i++) {

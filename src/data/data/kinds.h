@@ -3,30 +3,38 @@
 #define HU_DATA_KINDS_H
 #include <halfulp/data.h>
 
+/* What a kind has, and which wishes of hu_image_choice it takes; traits are sums of these. */
+enum {
+    HU_DATA_HAS_DIRECTORY = 1 << 0,
+    HU_DATA_NEEDS_DIRECTORY = 1 << 1 | HU_DATA_HAS_DIRECTORY,
+    HU_DATA_READS_NAMES = 1 << 2, /* DIR/classes.txt has a name of a class in each line, if any */
+    HU_DATA_TAKES_SIZE = 1 << 3,
+    HU_DATA_TAKES_CROP = 1 << 4,
+    HU_DATA_TAKES_SCALES = 1 << 5,
+    HU_DATA_TAKES_UNLABELLED = 1 << 6,
+    HU_DATA_TAKES_SAMPLES = 1 << 7, /* box_samples */
+    HU_DATA_TAKES_PARTS = 1 << 8,   /* classes and parts; area too, of sizes */
+    HU_DATA_TAKES_PAIRS = 1 << 9,   /* scale and crops */
+    HU_DATA_TAKES_FRAMES = 1 << 10, /* frames and rate */
+    HU_DATA_TAKES_TEXT = 1 << 11,
+    HU_DATA_READS_BYTES = 1 << 12,    /* if no unit is asked for */
+    HU_DATA_TAKES_PARALLEL = 1 << 13, /* languages of a text */
+    HU_DATA_TAKES_KNOWN = 1 << 14,    /* what a model knows */
+    HU_DATA_TAKES_FILES = 1 << 15
+};
+
 typedef struct hu_data_kind {
     const char *name;  /* in a spec, before the colon */
     const char *usage; /* in the help */
     const char *help;
     const char *advice; /* what to do if its files are missing, "" if nothing is known */
-    const char
-        *fields; /* names of those that most kinds have not, with blanks between them; NULL */
-    bool needs_directory, has_directory;
-    int64_t classes;   /* 0: taken from the labels */
-    bool reads_names;  /* DIR/classes.txt has a name of a class in each line, where it is there */
-    const char *names; /* [classes] where that is not there, each with its final zero; NULL */
-    int64_t height, width;                             /* 0: taken from the files */
+    const char *fields; /* those that most kinds do not have, with blanks between them; NULL */
+    unsigned traits;
+    int64_t classes;       /* 0: taken from the labels */
+    const char *names;     /* [classes] without classes.txt, each with its final zero; NULL */
+    int64_t height, width; /* 0: taken from the files */
     float mean[HU_CHANNELS_MAX], std[HU_CHANNELS_MAX]; /* std 0: computed from the training half */
     hu_augment augment;
-    bool takes_size, takes_crop, takes_scales, takes_unlabelled; /* those of hu_image_choice */
-    bool takes_samples;                                          /* its box_samples */
-    bool takes_parts;    /* its classes and parts; area too, of sizes */
-    bool takes_pairs;    /* its scale and crops */
-    bool takes_frames;   /* its frames and rate */
-    bool takes_text;     /* its text */
-    bool reads_bytes;    /* where no unit is asked for */
-    bool takes_parallel; /* its text's languages */
-    bool takes_known;    /* what a model knows */
-    bool takes_files;    /* its files */
 
     /* Whether the files are in directory; NULL: there are none to miss. */
     bool (*available)(const struct hu_data_kind *kind, const char *directory);
@@ -34,12 +42,13 @@ typedef struct hu_data_kind {
     /* Fills dimensions, classes, splits and owned of a dataset that is zero but for its name. What
      * was put into owned is freed by the caller, also on failure. */
     hu_status (*open)(const struct hu_data_kind *kind, const char *directory,
-                      const hu_data_limits *limits, hu_dataset *dataset);
-
-    /* Instead of open: of kinds that hu_image_choice is for. */
-    hu_status (*open_images)(const char *directory, const hu_data_limits *limits,
-                             const hu_image_choice *choice, hu_dataset *dataset);
+                      const hu_data_limits *limits, const hu_image_choice *choice,
+                      hu_dataset *dataset);
 } hu_data_kind;
+
+static inline bool hu_data_kind_has(const hu_data_kind *kind, unsigned trait) {
+    return (kind->traits & trait) == trait;
+}
 
 /* HU_ERR_ARGUMENT where a choice asks for what the kind cannot give; names the key and the kinds
  * that can. name: of the data set. */
@@ -60,56 +69,25 @@ static inline int64_t hu_limited(int64_t count, int64_t limit) {
     return limit > 0 && limit < count ? limit : count;
 }
 
-bool hu_idx_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_idx_open(const hu_data_kind *kind, const char *directory, const hu_data_limits *limits,
-                      hu_dataset *dataset);
-
-bool hu_cifar_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_cifar_open(const hu_data_kind *kind, const char *directory,
-                        const hu_data_limits *limits, hu_dataset *dataset);
-
-hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
-                         const hu_data_limits *limits, hu_dataset *dataset);
-
-hu_status hu_contacts_open(const hu_data_kind *kind, const char *directory,
-                           const hu_data_limits *limits, hu_dataset *dataset);
-
-bool hu_ink_available(const hu_data_kind *kind, const char *spec);
-hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_limits *limits,
-                      hu_dataset *dataset);
-
-bool hu_folder_available(const hu_data_kind *kind, const char *directory);
-bool hu_boxes_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_boxes_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_pairs_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_speech_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_sounds_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_sounds_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_text_available(const hu_data_kind *kind, const char *path);
-hu_status hu_segments_open(const char *path, const hu_data_limits *limits,
-                           const hu_image_choice *choice, hu_dataset *dataset);
-hu_status hu_text_open(const char *path, const hu_data_limits *limits,
-                       const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_parallel_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_parallel_open(const char *directory, const hu_data_limits *limits,
-                           const hu_image_choice *choice, hu_dataset *dataset);
-
-bool hu_dense_available(const hu_data_kind *kind, const char *directory);
-hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset);
-
-hu_status hu_folder_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset);
+/* Every kind of files has one of each; glyphs and contacts are never missing. */
+#define HU_DATA_KIND_PROTOTYPES(name)                                                              \
+    bool hu_##name##_available(const hu_data_kind *kind, const char *directory);                   \
+    hu_status hu_##name##_open(const hu_data_kind *kind, const char *directory,                    \
+                               const hu_data_limits *limits, const hu_image_choice *choice,        \
+                               hu_dataset *dataset);
+HU_DATA_KIND_PROTOTYPES(idx)
+HU_DATA_KIND_PROTOTYPES(cifar)
+HU_DATA_KIND_PROTOTYPES(glyphs)
+HU_DATA_KIND_PROTOTYPES(contacts)
+HU_DATA_KIND_PROTOTYPES(ink)
+HU_DATA_KIND_PROTOTYPES(folder)
+HU_DATA_KIND_PROTOTYPES(dense)
+HU_DATA_KIND_PROTOTYPES(boxes)
+HU_DATA_KIND_PROTOTYPES(pairs)
+HU_DATA_KIND_PROTOTYPES(speech)
+HU_DATA_KIND_PROTOTYPES(sounds)
+HU_DATA_KIND_PROTOTYPES(text)
+HU_DATA_KIND_PROTOTYPES(parallel)
+HU_DATA_KIND_PROTOTYPES(segments)
 
 #endif

@@ -367,8 +367,10 @@ static void give(dense_reader *dense, uint64_t memory, hu_split *split) {
     *split = (hu_split){.count = (int64_t)dense->names.count, .reader = &dense->reader};
 }
 
-hu_status hu_dense_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_dense_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     const hu_data_known *known = &choice->known;
     dense_reader *train = NULL, *test = NULL;

@@ -148,8 +148,10 @@ static void set_fields(const hu_image_choice *choice, int64_t bins, hu_dataset *
     dataset->field[HU_FIELD_IMAGE].is_spatial = false;
 }
 
-hu_status hu_sounds_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_sounds_open(const hu_data_kind *kind, const char *directory,
+                         const hu_data_limits *limits, const hu_image_choice *choice,
+                         hu_dataset *dataset) {
+    (void)kind;
     bool only_test = choice->known.files || choice->known.only_test;
     hu_image_list train = {0}, test = {0};
     hu_spectrum spectrum = {0};

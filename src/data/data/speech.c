@@ -405,8 +405,10 @@ done:
     return st;
 }
 
-hu_status hu_speech_open(const char *directory, const hu_data_limits *limits,
-                         const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_speech_open(const hu_data_kind *kind, const char *directory,
+                         const hu_data_limits *limits, const hu_image_choice *choice,
+                         hu_dataset *dataset) {
+    (void)kind;
     const hu_data_known *known = &choice->known;
     speech_half train = {0}, test = {0};
     hu_spectrum spectrum = {0};

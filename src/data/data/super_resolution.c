@@ -332,8 +332,10 @@ static hu_status set_test_fields(const pairs_reader *test, hu_dataset *dataset) 
     return HU_OK;
 }
 
-hu_status hu_pairs_open(const char *directory, const hu_data_limits *limits,
-                        const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_pairs_open(const hu_data_kind *kind, const char *directory,
+                        const hu_data_limits *limits, const hu_image_choice *choice,
+                        hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     pairs_reader *train = NULL, *test = NULL;
     HU_TRY(check_choice(choice));

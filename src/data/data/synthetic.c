@@ -192,7 +192,9 @@ static hu_status draw_half(const char *half, int64_t count, void **owned, hu_spl
 }
 
 hu_status hu_glyphs_open(const hu_data_kind *kind, const char *directory,
-                         const hu_data_limits *limits, hu_dataset *dataset) {
+                         const hu_data_limits *limits, const hu_image_choice *choice,
+                         hu_dataset *dataset) {
+    (void)choice;
     (void)directory;
     hu_dataset_set_images(dataset, SIDE, SIDE, CHANNELS, kind->classes);
     hu_status st =
@@ -256,7 +258,8 @@ static void take_over(hu_dataset *images, hu_dataset *dataset) {
 }
 
 hu_status hu_ink_open(const hu_data_kind *kind, const char *spec, const hu_data_limits *limits,
-                      hu_dataset *dataset) {
+                      const hu_image_choice *choice, hu_dataset *dataset) {
+    (void)choice;
     enum { MASK = HU_FIELD_LABEL + 1 };
     hu_status st;
     hu_dataset *images = NULL;
@@ -384,7 +387,9 @@ static hu_status contacts_draw_half(const char *half, int64_t count, void **owne
 }
 
 hu_status hu_contacts_open(const hu_data_kind *kind, const char *directory,
-                           const hu_data_limits *limits, hu_dataset *dataset) {
+                           const hu_data_limits *limits, const hu_image_choice *choice,
+                           hu_dataset *dataset) {
+    (void)choice;
     (void)kind;
     (void)directory;
     dataset->field[HU_FIELD_IMAGE] = (hu_field){.name = "image",

@@ -362,8 +362,9 @@ done:
     return st;
 }
 
-hu_status hu_text_open(const char *path, const hu_data_limits *limits,
+hu_status hu_text_open(const hu_data_kind *kind, const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     hu_texts texts;
     hu_text_choice text = choice->text;

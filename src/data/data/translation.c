@@ -218,8 +218,10 @@ done:
     return st;
 }
 
-hu_status hu_parallel_open(const char *directory, const hu_data_limits *limits,
-                           const hu_image_choice *choice, hu_dataset *dataset) {
+hu_status hu_parallel_open(const hu_data_kind *kind, const char *directory,
+                           const hu_data_limits *limits, const hu_image_choice *choice,
+                           hu_dataset *dataset) {
+    (void)kind;
     hu_status st;
     bool knows_words = choice->text.vocabulary && choice->text.source_vocabulary;
     bool only_test = choice->known.only_test && knows_words;

@@ -10,7 +10,7 @@
 #define HU_STORE_SAFETENSORS_H
 #include <halfulp/format.h>
 
-#include "store/safetensor.h"
+#include "store/safetensors_header.h"
 
 /* The format's own bound of the header, and ours of a file. */
 #define HU_SAFETENSORS_HEADER_BYTES ((size_t)100000000)

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/conv.h"
-#include "store/safetensor.h"
+#include "store/safetensors.h"
 #include "train/inner.h"
 #include "train/weight_average.h"
 #include "train/weight_layout.h"
