@@ -193,7 +193,7 @@ demo | quick | build)
     if [[ $what == build ]]; then
         finish "halfulp demo"
     else
-        finish "docs/first-study.md, ten minutes from a format to a comparison"
+        finish "docs/start/first-study.md, ten minutes from a format to a comparison"
     fi
     ;;
 test)

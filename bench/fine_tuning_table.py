@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A network goes on with 160 pictures of classes that it has never seen: docs/fine-tuning.md.
+"""A network goes on with 160 pictures of classes that it has never seen: docs/how-to/fine-tuning.md.
 
 usage: bench/fine_tuning_table.py CIFAR10 OUT [--halfulp=build/halfulp] [--seeds=1,2,3] [--epochs=6]
                                   [--rounds=40] [--threads=1] [--only="fp32, from scratch;..."]

@@ -82,25 +82,30 @@ HFP8 = "{total_packed:.2f} MiB of {total_float32:.2f} in float32; what waits for
 DEMO = [("fp32", "fp32"), ("fp16", "fp16, dynamic loss scale"), ("1/6/9", "1/6/9, no scaling"), ("hfp8", "hfp8 everywhere"),
         ("e4m3fn:ovf=sat", "e4m3fn:ovf=sat everywhere, no scaling"),
         ("e4m3fn:scale=current", "e4m3fn:scale=current everywhere")]
-RESULTS = os.path.join("docs", "results.md")
+
+
+def results(topic):
+    return os.path.join("docs", "results", f"{topic}.md")
+
+
 # Page, what makes the figures, the words: "..." stands for words in between that have no figures of the row.
 ROWS = [
-    *[(RESULTS, in_hfp8(f"model={model}"), f"Memory in hfp8 (`halfulp plan model={model} precision=hfp8`): {HFP8}")
+    *[(results("sequences"), in_hfp8(f"model={model}"), f"Memory in hfp8 (`halfulp plan model={model} precision=hfp8`): {HFP8}")
       for model in ("transformer-lm-s", "lstm-lm-s", "bert-tiny-s")],
-    (RESULTS, in_hfp8("model=seq2seq-s batch=32"),
+    (results("sequences"), in_hfp8("model=seq2seq-s batch=32"),
      f"Memory in hfp8 (`halfulp plan model=seq2seq-s precision=hfp8 batch=32`): {HFP8}"),
-    (RESULTS, resnet20_saved,
+    (results("trainings"), resnet20_saved,
      "with recompute {hfp8_with:.2f} over {fp32_with:.2f} MiB, **{ratio_with:.3f}**; without {hfp8_without:.2f} over "
      "{fp32_without:.2f} MiB, **{ratio_without:.3f}**°"),
-    *[(RESULTS, of_the_demo(precision), f"| {label} | ... | {{saved:.2f}} MiB | {{total:.2f}} MiB° |")
+    *[(results("trainings"), of_the_demo(precision), f"| {label} | ... | {{saved:.2f}} MiB | {{total:.2f}} MiB° |")
       for precision, label in DEMO],
     *[("README.md", of_the_demo(precision), f"    {label} ... {{saved:.2f}} MiB  {{total:.2f}} MiB ")
       for precision, label in DEMO],
-    (RESULTS, counts("model=pan"), "pan has {parameters:,} parameters and {macs:,} multiply-accumulates for a small picture of 64 x 64 pixels°"),
+    (results("pictures"), counts("model=pan"), "pan has {parameters:,} parameters and {macs:,} multiply-accumulates for a small picture of 64 x 64 pixels°"),
 ]
 LONG = [
-    (RESULTS, narrow_cnn("uniform"), "`uniform` {mean:.2f} % (chance, both seeds)°"),
-    (RESULTS, narrow_cnn("uniform+promote"), "**`uniform+promote` {mean:.2f} %** ({first:.2f}, {second:.2f})°"),
+    (results("assignments"), narrow_cnn("uniform"), "`uniform` {mean:.2f} % (chance, both seeds)°"),
+    (results("assignments"), narrow_cnn("uniform+promote"), "**`uniform+promote` {mean:.2f} %** ({first:.2f}, {second:.2f})°"),
 ]
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws docs/formats.svg: the ranges of number formats on a log2 axis, as the program states them.
+"""Draws docs/reference/formats.svg: the ranges of number formats on a log2 axis, as the program states them.
 
-usage: tools/format_ranges.py [build/halfulp] > docs/formats.svg
+usage: tools/format_ranges.py [build/halfulp] > docs/reference/formats.svg
 """
 import json
 import math

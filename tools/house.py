@@ -3,7 +3,7 @@
 
 usage: tools/house.py [--check]     with --check, exit code 1 if a bar is missed
 
-docs/architecture.md says what the house is; tests/program/layers_test.py holds its walls.
+docs/explanation/architecture/index.md says what the house is; tests/program/layers_test.py holds its walls.
 """
 import os
 import re

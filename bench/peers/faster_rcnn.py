@@ -1,5 +1,5 @@
 """Faster-RCNN in its small form, written plainly for torch with halfulp's names: rows of anchors and regions as
-docs/numerics.md ("Boxes") has them, random words by the formula of check runs. Used by same_regions.py."""
+docs/reference/numerics/layers.md ("Boxes") has them, random words by the formula of check runs. Used by same_regions.py."""
 import numpy
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains a small classifier of pictures in torch, float32, by the recipe that docs/results.md has for halfulp's, and
+"""Trains a small classifier of pictures in torch, float32, by the recipe that docs/results/pictures.md has for halfulp's, and
 prints the accuracy on the test pictures: what other seeds than that of the one reference run reach.
 
     /usr/bin/python3 bench/peers/train_pictures.py MODEL --folder=DIR [--epochs=15] [--lr=0.01] [--seed=1] [--pad=8]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Trains Faster-RCNN's small form in torch, float32, by the recipe that halfulp has for it, and prints the mean average
-precision at an overlap of 0.5 (over all points): the figure beside which halfulp's stands in docs/results.md.
+precision at an overlap of 0.5 (over all points): the figure beside which halfulp's stands in docs/results/pictures.md.
 
     /usr/bin/python3 bench/peers/train_regions.py --boxes=DIR [--epochs=20] [--seed=1]
 

@@ -174,7 +174,7 @@ def magnitudes(checks, cwd):
 
 def table_9(checks, cwd):
     """The form of the paper's table and nearly its values; better at the same bytes. Three seeds, so
-    that the test is short; docs/results.md has sixteen."""
+    that the test is short; docs/results/workers.md has sixteen."""
     recipe = os.path.join(RECIPES, "aps-table9.yaml")
     rows = comm(checks, cwd, f"config={recipe}", "repeat=3", "seed=0")["rows"]
     found = {r["schedule"]: 100 * r["error"]["eq5_mean"] for r in rows}

@@ -96,7 +96,7 @@ def go(checks, cwd):
     code, out, err = call("quick")
     demo, last = out.splitlines()
     checks.same((code, demo, "busy" in err), (0, "demo demo data.limit=9600 data.test_limit=2000", False), f"quiet: {err}")
-    checks.that(last.startswith("next: export PATH=") and "docs/first-study.md" in last, last)
+    checks.that(last.startswith("next: export PATH=") and "docs/start/first-study.md" in last, last)
     found = subprocess.run(["bash", "-c", last.removeprefix("next: ") + "\ncommand -v halfulp"], capture_output=True, text=True,
                            check=False).stdout
     checks.same(os.path.realpath(found.strip()), os.path.realpath(f"{cwd}/a copy/build/halfulp"), "the path that is told")

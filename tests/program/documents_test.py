@@ -12,7 +12,8 @@ RULE = re.compile(r"\|( *:?-+:? *\|)+")
 
 
 def pages():
-    found = sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md"))) + [os.path.join(SOURCE, "README.md")]
+    found = sorted(glob.glob(os.path.join(SOURCE, "docs", "**", "*.md"), recursive=True))
+    found += [os.path.join(SOURCE, f"{name}.md") for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
     for path in found:
         with open(path, encoding="utf-8") as file:
             yield os.path.relpath(path, SOURCE), file.read()

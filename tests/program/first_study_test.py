@@ -1,4 +1,4 @@
-"""docs/first-study.md: every command is run in its order, every answer compared.
+"""docs/start/first-study.md: every command is run in its order, every answer compared.
 
 usage: first_study_test.py            compares
        first_study_test.py --write    puts the answers of this program into the page, shortened as they were
@@ -15,7 +15,7 @@ import tempfile
 import program
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-PAGE = os.path.join(ROOT, "docs", "first-study.md")
+PAGE = os.path.join(ROOT, "docs", "start", "first-study.md")
 MASKS = ((r"[\d.,]+ (images/s|samples/s)", r"N \1"), (r"\d+:\d\d (left|h)", r"T \1"), (r"\b[\d.]+ (s|min)\b", r"N \1"),
          (r"((?: [\d.]+ MiB){2}) [\d.]+ MiB \d+ ", r"\1 N MiB N "), (r"-{2,}", "--"), (r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?", "DATE"))
 

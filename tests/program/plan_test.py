@@ -351,7 +351,7 @@ def classes(checks, cwd):
 
 
 def network(checks, cwd):
-    """nodes= predicts times on a network, of a ResNet-50 as SimGrid has them (docs/results.md)."""
+    """nodes= predicts times on a network, of a ResNet-50 as SimGrid has them (docs/results/workers.md)."""
     words = ["model=resnet50", "data.crop=224", "data.classes=1000", "nodes=256", "link=10G",
              "latency=10us", "format=e5m2,e3m0"]
     found, err = plan(*words, cwd=cwd)

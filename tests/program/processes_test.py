@@ -89,7 +89,7 @@ def equal_bits(checks, cwd):
 
 def told(checks, cwd):
     """Rounded tensors of all processes; histograms, and what is not rounded, of worker 0's samples,
-    as docs/run-folder.md says."""
+    as docs/reference/run-folder.md says."""
     keys = [*KEYS, "batch=16", "steps=2", "precision=fp16", "precision.rules=conv1.*: fp32",
             "comm.format=e4m3", "scaling=constant:12", "scaler=dynamic", "run.histogram_every=1"]
     program.train(*keys, "workers=2", cwd=cwd, run="one")

@@ -159,7 +159,7 @@ def schema(checks, cwd):
         print("schema: skipped, jsonschema or yaml is not installed")
         return
     root = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(__file__), "..", ".."))
-    with open(os.path.join(root, "docs", "plan.schema.json")) as file:
+    with open(os.path.join(root, "docs", "reference", "plan.schema.json")) as file:
         rules = json.load(file)
     validator = jsonschema.Draft202012Validator(rules)
     for name, words in {**CASES, "promotion": [*CNN, "precision=uniform+promote"]}.items():

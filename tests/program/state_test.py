@@ -21,7 +21,7 @@ def key(state):
 
 
 def sections(cwd, run, step=6):
-    """The sections of a checkpoint by name (docs/checkpoint-format.md); the journal has the lengths of files with times."""
+    """The sections of a checkpoint by name (docs/reference/checkpoint-format.md); the journal has the lengths of files with times."""
     with open(program.checkpoints(cwd, run)[step], "rb") as file:
         data = file.read()
     found = {}

@@ -92,12 +92,12 @@ int main(void) {{
 
 
 def reader():
-    """What the Python of docs/weights.md defines."""
+    """What the Python of docs/how-to/weights.md defines."""
     root = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-    with open(os.path.join(root, "docs", "weights.md"), encoding="utf-8") as file:
+    with open(os.path.join(root, "docs", "how-to", "weights.md"), encoding="utf-8") as file:
         script = file.read().split("\n```python\n")[1].split("\n```\n")[0]
     found = {}
-    exec(compile(script, "docs/weights.md", "exec"), found)  # pylint: disable=exec-used
+    exec(compile(script, "docs/how-to/weights.md", "exec"), found)  # pylint: disable=exec-used
     return found
 
 
@@ -109,17 +109,17 @@ def read_in_python(checks, path, rounded, message):
         if loaded:
             array = loaded[name]
             checks.same((array.tobytes(), list(array.shape), str(array.dtype)), (rounded[name][2], shape, "float32"),
-                        f"{message}: {name} by docs/weights.md")
+                        f"{message}: {name} by docs/how-to/weights.md")
         elif dtype != "F32":
             table = page["numbers"](metadata[f"format:{name}"])
             width = "H" if dtype.endswith("16") else "B"
             numbers = [table[code] for code in struct.unpack(f"<{math.prod(shape)}{width}", data)]
             checks.same(struct.pack(f"<{len(numbers)}f", *numbers), rounded[name][2],
-                        f"{message}: {name} by the table of docs/weights.md")
+                        f"{message}: {name} by the table of docs/how-to/weights.md")
 
 
 def every_code_in_python(checks, cwd):
-    """numbers() of docs/weights.md gives what fmt --decode does, for every code of formats of every spelling."""
+    """numbers() of docs/how-to/weights.md gives what fmt --decode does, for every code of formats of every spelling."""
     names = [row["name"] for row in json.loads(program.call("fmt", "--list", "--json", cwd=cwd)[1])["formats"] if row["bits"] <= 16]
     spelled = ["e4m0", "e8m0", "1/5/2/d", "fp(5,2,0)", "fp(3,4,-2)", "fp(4,3,4):ovf=nan", "e3m3:bias=9", "e4m3:specials=fn",
                "e4m3:specials=fnuz", "e4m3:specials=fin", "e3m2:specials=ieee", "e2m3:bias=2", "e4m3fn:ovf=sat", "e4m3fnuz:bias=4",

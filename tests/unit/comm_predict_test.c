@@ -89,7 +89,7 @@ static void buckets_share_the_links(void **state) {
 }
 
 /* Milliseconds of SimGrid's SMPI 3.32 for MPI processes that follow the same lists: 256 nodes,
- * links of 10 Gbit/s and 10 us, no factors of its own (docs/results.md says how). */
+ * links of 10 Gbit/s and 10 us, no factors of its own (docs/results/workers.md says how). */
 static void times_are_those_of_a_simulated_network(void **state) {
     (void)state;
     enum { RESNET50 = 25557032, LAYER = 1048576 };

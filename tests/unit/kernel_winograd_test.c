@@ -334,7 +334,8 @@ static double size_of(const arrays *a, int64_t n, int64_t h, int64_t w, int64_t 
     return size;
 }
 
-/* The bound of numerics.md for the forward product: 81 (C + 10) u times that sum. */
+/* The bound of docs/reference/numerics/sums.md for the forward product: 81 (C + 10) u times that
+ * sum. */
 static void errors_keep_their_bound(void **state) {
     static const geometry g[] = {
         {9, 8, 16, 16, 1, 1, 2}, {12, 12, 48, 17, 1, 1, 1}, {6, 7, 130, 8, 2, 0, 1}};

@@ -1,6 +1,6 @@
-/* Sums within a sample of docs/numerics.md, "Reductions", written from that page: every bit of
- * norms of rows and places, means, softmax and losses. exp, log and their kin are those that the
- * page names. */
+/* Sums within a sample of docs/reference/numerics/sums.md, "Reductions", written from that page:
+ * every bit of norms of rows and places, means, softmax and losses. exp, log and their kin are
+ * those that the page names. */
 #include "page_sums.h"
 
 #include "base/elementary.h"

@@ -1,5 +1,5 @@
-/* Sums over the batch of docs/numerics.md, "Reductions", written from that page: every bit of norms
- * over the batch and of bias gradients. */
+/* Sums over the batch of docs/reference/numerics/sums.md, "Reductions", written from that page:
+ * every bit of norms over the batch and of bias gradients. */
 #include "page_sums.h"
 
 #include "op/batch_norm.h"

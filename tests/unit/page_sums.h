@@ -1,5 +1,5 @@
-/* What the models of docs/numerics.md, "Reductions", share: bits compared, and the tree over the
- * chunks. Nothing here shares code with the kernels. */
+/* What the models of docs/reference/numerics/sums.md, "Reductions", share: bits compared, and the
+ * tree over the chunks. Nothing here shares code with the kernels. */
 #ifndef HU_TEST_PAGE_SUMS_H
 #define HU_TEST_PAGE_SUMS_H
 #include "op_drive.h"

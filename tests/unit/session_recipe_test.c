@@ -36,7 +36,7 @@ static void a_model_has_the_rate_of_its_own_optimizer(void **state) {
     expect("model=pan", "", 0.002);
     expect("model=pan-s", "optimizer=adam", 0.002);
     expect("model=cvae", "", 0.0001);
-    expect("model=cvae-s", "", 0.001); /* as docs/results.md records it */
+    expect("model=cvae-s", "", 0.001); /* as docs/results/pictures.md records it */
     expect("model=dcgan", "", 0.0002);
     expect("model=dcgan-s", "", 0.001);
     expect("model=bert-base", "", 0.0001);

@@ -59,7 +59,7 @@ static void read_gradients(fixture *f, const reference *r, float factor) {
     }
 }
 
-/* Squares in runs of 4,096, as docs/numerics.md says; each is added to total. */
+/* Squares in runs of 4,096, as docs/reference/numerics/training.md says; each is added to total. */
 static void add_squares(const float *x, int64_t n, double *total) {
     for (int64_t first = 0; first < n; first += 4096) {
         double sum = 0;

@@ -1,4 +1,5 @@
-/* The updates of docs/numerics.md, "Updates", written from that page in float32: every bit. */
+/* The updates of docs/reference/numerics/training.md, "Updates", written from that page in float32:
+ * every bit. */
 #include "train/optimizer.h"
 
 #include <math.h>
