@@ -97,6 +97,7 @@ ROWS = [
     (results("trainings"), resnet20_saved,
      "with recompute {hfp8_with:.2f} over {fp32_with:.2f} MiB, **{ratio_with:.3f}**; without {hfp8_without:.2f} over "
      "{fp32_without:.2f} MiB, **{ratio_without:.3f}**°"),
+    (results("index"), resnet20_saved, "in hfp8 keeps **{ratio_with:.3f}**° of what float32 keeps"),
     *[(results("trainings"), of_the_demo(precision), f"| {label} | ... | {{saved:.2f}} MiB | {{total:.2f}} MiB° |")
       for precision, label in DEMO],
     *[("README.md", of_the_demo(precision), f"    {label} ... {{saved:.2f}} MiB  {{total:.2f}} MiB ")
