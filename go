@@ -9,6 +9,7 @@
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # ./go sanitize threads  all tests under ThreadSanitizer (with clang)
 # ./go coverage          lines and branches that the tests reach, by room: an hour on two cores
+# ./go docs              the pages as a site with search, and the public headers: build/site
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
@@ -20,6 +21,7 @@ for_tests=(libcmocka-dev libmpfr-dev python3 libopenmpi-dev openmpi-bin)
 for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
+for_docs=(python3 python3-venv doxygen)
 # What `check` runs: walls, pages, words, and the rooms whose tests take no time.
 quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|render|runlog|precision)_)'
 
@@ -42,8 +44,12 @@ set_up() {
     if $wants_tests; then packages+=("${for_tests[@]}"); fi
     if $wants_comm; then packages+=("${for_comm[@]}"); fi
     if $wants_threads; then packages+=("${for_threads[@]}"); fi
+    if $wants_docs; then
+        packages=("${for_docs[@]}") data=()
+    else
+        mapfile -t data < <(missing_of "${for_data[@]}")
+    fi
     mapfile -t missing < <(missing_of "${packages[@]}")
-    mapfile -t data < <(missing_of "${for_data[@]}")
     if ((${#missing[@]} + ${#data[@]} == 0)); then return; fi
     if ((EUID != 0)); then
         say "please install: sudo apt-get install -y ${missing[*]} ${data[*]}"
@@ -111,6 +117,33 @@ build() {
     say "built in $((SECONDS - begun)) s"
 }
 
+# The pages as a site: MkDocs in an environment of its own below build/, the headers by Doxygen. A link or an anchor that
+# leads nowhere ends it.
+make_site() {
+    local venv=build/docs-venv warnings
+    if ! cmp -s docs/requirements.txt $venv/requirements.txt; then
+        rm -rf $venv
+        say "installing MkDocs into $venv"
+        if ! { python3 -m venv $venv && $venv/bin/pip install -q --disable-pip-version-check -r docs/requirements.txt; }; then
+            say "MkDocs could not be installed: pip needs a package index that it can reach"
+            exit 5
+        fi
+        cp docs/requirements.txt $venv
+    fi
+    rm -rf build/api build/site
+    mkdir -p build/api
+    doxygen tools/site/Doxyfile
+    warnings=$(grep -c . build/api/warnings.txt || true)
+    cat build/api/warnings.txt >&2
+    # Not --quiet: what that does not print, --strict does not count.
+    if ! NO_MKDOCS_2_WARNING=1 $venv/bin/mkdocs build --strict >build/api/mkdocs.txt 2>&1; then
+        grep -v '^INFO' build/api/mkdocs.txt >&2
+        exit 1
+    fi
+    say "$(find docs -name '*.md' | wc -l) pages, $(find include/halfulp -name '*.h' | wc -l) headers ($warnings warnings of Doxygen) in $SECONDS s"
+    echo "$PWD/build/site/index.html"
+}
+
 # sanitized PRESET: runs its tests. A report must show although a test may take it for a failure that it expects: those
 # of AddressSanitizer and ThreadSanitizer go to files, UndefinedBehaviorSanitizer's beside another ends with a code that
 # halfulp has not.
@@ -154,15 +187,16 @@ finish() {
 }
 
 usage() {
-    echo "usage: ./go [quick | build | check | test [exhaustive | comm] | sanitize [threads] | coverage | demo]" >&2
+    echo "usage: ./go [quick | build | check | test [exhaustive | comm] | sanitize [threads] | coverage | docs | demo]" >&2
     exit 2
 }
 
 what=${1:-demo}
-wants_tests=false wants_comm=false wants_threads=false
+wants_tests=false wants_comm=false wants_threads=false wants_docs=false
 case "$what $#" in
 "demo "[01] | "quick 1" | "build 1") ;;
 "test 1" | "check 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
+"docs 1") wants_docs=true ;;
 "test 2")
     [[ $2 == exhaustive || $2 == comm ]] || usage
     wants_tests=true
@@ -221,6 +255,7 @@ sanitize)
         sanitized sanitizers
     fi
     ;;
+docs) make_site ;;
 coverage)
     build coverage build/coverage -DHALFULP_TESTS=ON
     find build/coverage -name '*.gcda' -delete # what ran before

@@ -1,0 +1,87 @@
+"""Hooks of mkdocs: pages of files outside of docs/ that the pages link to, and the pages that Doxygen made of the headers.
+
+A link from a page to a file of the repository works where the repository is read. In the site it leads to a page that
+shows the file, or to Doxygen's page of the header.
+"""
+import os
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+API = os.path.join(ROOT, "build", "api", "html")
+LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
+LANGUAGES = {".c": "c", ".h": "c", ".yaml": "yaml", ".py": "python", ".json": "json"}
+origins = {}  # page of the site -> the file of the repository that it shows
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def targets(text, origin):
+    """Paths in the repository that a page links to."""
+    for _, path, _ in LINK.findall(text):
+        if "://" not in path and not path.startswith("mailto:"):
+            yield os.path.normpath(os.path.join(os.path.dirname(origin), path))
+
+
+def shown(path):
+    """The page of the site that stands for a file of the repository."""
+    if path.startswith("docs/"):
+        return path[len("docs/"):]
+    if re.fullmatch(r"include/halfulp/\w+\.h", path):
+        return f"api/{os.path.basename(path)[:-2]}_8h.html"
+    return f"files/{path}" if path.endswith(".md") else f"files/{path}.md"
+
+
+def page_of(path):
+    text = read(path)
+    if path.endswith(".md"):
+        return text
+    return f"# {os.path.basename(path)}\n\nThe file `{path}`.\n\n```{LANGUAGES.get(os.path.splitext(path)[1], '')}\n{text}```\n"
+
+
+def on_files(files, config):
+    origins.clear()
+    waiting = [f"docs/{file.src_uri}" for file in files.documentation_pages()]
+    while waiting:
+        origin = waiting.pop()
+        for path in targets(read(origin), origin):
+            name = shown(path)
+            if path.startswith(("docs/", "include/")) or name in origins or not os.path.isfile(os.path.join(ROOT, path)):
+                continue
+            origins[name] = path
+            files.append(File.generated(config, name, content=page_of(path)))
+            if path.endswith(".md"):
+                waiting.append(path)
+    for name in sorted(os.listdir(API)) if os.path.isdir(API) else ():
+        if name.endswith(".html"):
+            with open(os.path.join(API, name), encoding="utf-8") as file:
+                text = file.read().replace('<div id="projectname">halfulp',
+                                           '<div id="projectname"><a href="../index.html">halfulp</a>')
+            files.append(File.generated(config, f"api/{name}", content=text))
+        elif os.path.isfile(os.path.join(API, name)):
+            files.append(File.generated(config, f"api/{name}", abs_src_path=os.path.join(API, name)))
+    return files
+
+
+def on_page_markdown(markdown, page, **_):
+    """Links by the files of the repository become links by the pages of the site."""
+    name = page.file.src_uri
+    origin = origins.get(name, f"docs/{name}")
+
+    def linked(found):
+        before, path, after = found.groups()
+        if "://" in path or path.startswith("mailto:"):
+            return found.group()
+        whole = os.path.normpath(os.path.join(os.path.dirname(origin), path))
+        return before + os.path.relpath(shown(whole), os.path.dirname(name) or ".") + after
+
+    lines, fenced = [], False
+    for line in markdown.split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        lines.append(line if fenced or line.startswith("    ") else LINK.sub(linked, line))
+    return "\n".join(lines)
