@@ -111,7 +111,7 @@ LONG = [
 
 
 def pattern_of(words):
-    """The words as a pattern that takes any figures, each a group."""
+    """The words as a pattern that takes any figures, each a group, and lines that end at any space."""
     made = ""
     for part in re.split(r"(\{[^}]*\}|\.\.\.| {2,})", words):
         if part == "...":
@@ -119,7 +119,7 @@ def pattern_of(words):
         elif part.startswith("{"):
             made += f"({NUMBER})"
         else:
-            made += " +" if part.isspace() and len(part) > 1 else re.escape(part)
+            made += " +" if part.isspace() and len(part) > 1 else re.escape(part).replace(r"\ ", r"\s+")
     return re.compile(made)
 
 
