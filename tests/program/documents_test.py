@@ -1,4 +1,4 @@
-"""The documents: their tables are tables, their links lead somewhere, their figures are today's."""
+"""The documents: their tables are tables, their links lead somewhere, a reader finds each, their figures are today's."""
 import glob
 import os
 import re
@@ -8,6 +8,8 @@ import sys
 import program
 
 SOURCE = os.environ.get("HALFULP_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+LARGEST = 25000
+WIDEST = 200
 RULE = re.compile(r"\|( *:?-+:? *\|)+")
 
 
@@ -75,6 +77,38 @@ def links(checks, cwd):
                     checks.that(anchor in anchors(texts[whole]), f"{page}:{number}: heading of {target}")
 
 
+def sizes(checks, cwd):
+    """No page is too long to read, no line of prose too long for a screen."""
+    for page, text in pages():
+        if page.startswith("docs"):
+            size = len(text.encode())
+            checks.that(size <= LARGEST, f"{page}: {size} bytes, at most {LARGEST}: split it by topic")
+        for number, line in prose(text):
+            if not line.lstrip().startswith(("|", "!")):
+                checks.that(len(line) <= WIDEST, f"{page}:{number}: {len(line)} columns, at most {WIDEST}")
+
+
+def in_the_index(checks, cwd):
+    """Each page is in the index of the site, once, and its shelf or another page leads to it."""
+    with open(os.path.join(SOURCE, "mkdocs.yml"), encoding="utf-8") as file:
+        nav = re.findall(r"^ +- (?:[^:\n]+: )?([\w/.-]+\.md)$", file.read().partition("\nnav:\n")[2], re.MULTILINE)
+    listed = [os.path.join("docs", page) for page in nav if not page.startswith("files/")]
+    texts = {page: text for page, text in pages() if page.startswith("docs")}
+    for page in texts:
+        checks.same(listed.count(page), 1, f"{page}: times in the nav of mkdocs.yml")
+    for page in listed:
+        checks.that(page in texts, f"mkdocs.yml: {page}: no such page")
+    found, waiting = set(), [os.path.join("docs", "index.md")]
+    while waiting:
+        page = waiting.pop()
+        if page in texts and page not in found:
+            found.add(page)
+            waiting += [os.path.normpath(os.path.join(os.path.dirname(page), target.partition("#")[0]))
+                        for target in re.findall(r"\]\(([^)\s]+)\)", texts[page])]
+    for page in texts:
+        checks.that(page in found, f"{page}: no links lead to it from docs/index.md")
+
+
 def figures(checks, cwd):
     """Those that are the same on every machine; in the long form of this test those of trainings, too."""
     words = ["--long"] if "exhaustive" in sys.argv else []
@@ -84,4 +118,4 @@ def figures(checks, cwd):
     checks.same(done.returncode, 0, f"tools/figures.py: {done.stdout}")
 
 
-program.main(tables, links, figures)
+program.main(tables, links, sizes, in_the_index, figures)
