@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: pages of files outside of docs/ that the pages link to, and the pages that Doxygen made of the headers.
+"""Hooks of mkdocs: files outside of docs/ that the pages link to, Doxygen's pages of the public headers, lists of headers.
 
 A link from a page to a file of the repository works where the repository is read. In the site it leads to a page that
 shows the file, or to Doxygen's page of the header.
@@ -67,9 +67,33 @@ def on_files(files, config):
     return files
 
 
+def headers(wing, room):
+    """What the headers of a room declare, as a list: the first sentence of each."""
+    folder = os.path.join(ROOT, "src", wing, room)
+    for base, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(".h"):
+                with open(os.path.join(base, name), encoding="utf-8") as file:
+                    comment = re.match(r"(?:// .*\n)?/\* \S+ - (.*?)(?:\.$|\.\s|\n \*\n|\*/)", file.read(), re.DOTALL | re.MULTILINE)
+                if comment:
+                    words = re.sub(r"\s*\n \*\s*", " ", comment[1]).strip()
+                    yield f"- `{os.path.relpath(os.path.join(base, name), folder)}`: {words}"
+
+
+def with_headers(wing, markdown):
+    """The page of a wing, each room with what its headers declare."""
+    rooms = re.split(r"(?m)^(?=## `)", markdown)
+    return "".join(room if not (name := re.match(r"## `(\w+)`", room)) else
+                   room.rstrip() + "\n\n" + "\n".join(headers(wing, name[1])) + "\n\n" for room in rooms)
+
+
 def on_page_markdown(markdown, page, **_):
     """Links by the files of the repository become links by the pages of the site."""
     name = page.file.src_uri
+    wing = re.fullmatch(r"explanation/architecture/rooms-(\w+)\.md", name)
+    if wing:
+        markdown = with_headers(wing[1], markdown)
     origin = origins.get(name, f"docs/{name}")
 
     def linked(found):
