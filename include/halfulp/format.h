@@ -126,7 +126,7 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
  * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
  * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an
- * infinity with its sign gives. Source: docs/numerics.md, "Rounding". Proof:
+ * infinity with its sign gives. Source: docs/reference/numerics/formats.md, "Rounding". Proof:
  * tests/exhaustive/format_reference.c (against MPFR).
  */
 HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,

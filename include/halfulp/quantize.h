@@ -53,8 +53,8 @@ HU_API void hu_quantization_print(const hu_quantization *quantization, char *tex
  *   counts       NULL or added to
  *
  * HU_ERR_ARGUMENT: stochastic rounding without a key, more numbers than can be addressed. Never
- * allocates. The bits do not depend on threads or instruction set. Sources: docs/numerics.md,
- * "Scales" and "Uniform quantiser". */
+ * allocates. The bits do not depend on threads or instruction set. Sources:
+ * docs/reference/numerics/formats.md, "Scales" and "Uniform quantiser". */
 HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x,
                              float *y, const hu_random_key *random, uint64_t first_index,
                              hu_array_scale *scale, hu_round_counts *counts);

@@ -68,11 +68,11 @@ typedef struct hu_training hu_training;
  *   training  owner frees with hu_training_close; NULL on failure
  *
  * {"run.dir", FOLDER} (or {"run.name", NAME}: runs/NAME) keeps the run as `halfulp train` does
- * (docs/run-folder.md): journal, evaluations at the ends of epochs, checkpoints, and behind the
- * last step the result; all but report.html, which `halfulp report FOLDER` draws. So `halfulp why`,
- * `stats`, `report`, `watch` and `list` tell of networks of a program's own, too; `eval`,
- * `predict`, `export` and `resume`, which build the network, of models of the table alone. The bits
- * of the training are the same.
+ * (docs/reference/run-folder.md): journal, evaluations at the ends of epochs, checkpoints, and
+ * behind the last step the result; all but report.html, which `halfulp report FOLDER` draws. So
+ * `halfulp why`, `stats`, `report`, `watch` and `list` tell of networks of a program's own, too;
+ * `eval`, `predict`, `export` and `resume`, which build the network, of models of the table alone.
+ * The bits of the training are the same.
  *
  * HU_ERR_UNKNOWN with the nearest names for a key, a model, a format, ...; HU_ERR_PARSE for a
  * value; HU_ERR_ARGUMENT for what does not fit together; HU_ERR_MEMORY; those of hu_dataset_open.
@@ -166,7 +166,7 @@ HU_API hu_status hu_training_save(hu_training *training, const char *folder);
 HU_API hu_status hu_training_resume(hu_training *training, const char *folder);
 
 /* Writes parameters and running statistics into a safetensors file: float32, the layout and the
- * names of torch (docs/weights.md). HU_ERR_IO. */
+ * names of torch (docs/how-to/weights.md). HU_ERR_IO. */
 HU_API hu_status hu_training_export(hu_training *training, const char *path);
 
 #ifdef __cplusplus

@@ -109,6 +109,17 @@ def in_the_index(checks, cwd):
         checks.that(page in found, f"{page}: no links lead to it from docs/index.md")
 
 
+def named(checks, cwd):
+    """Pages that messages, comments, tests and scripts name are there."""
+    for folder in ("src", "include", "tests", "tools", "bench", "recipes", "examples", "cmake", "go", "CMakeLists.txt"):
+        top = os.path.join(SOURCE, folder)
+        paths = [os.path.join(base, name) for base, _, names in os.walk(top) for name in names] or [top]
+        for path in paths:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                for name in re.findall(r"\bdocs/[\w./*-]+\.(?:md|svg|json)\b", file.read()):
+                    checks.that(glob.glob(os.path.join(SOURCE, name)), f"{os.path.relpath(path, SOURCE)}: {name}: no such page")
+
+
 def figures(checks, cwd):
     """Those that are the same on every machine; in the long form of this test those of trainings, too."""
     words = ["--long"] if "exhaustive" in sys.argv else []
@@ -118,4 +129,4 @@ def figures(checks, cwd):
     checks.same(done.returncode, 0, f"tools/figures.py: {done.stdout}")
 
 
-program.main(tables, links, sizes, in_the_index, figures)
+program.main(tables, links, sizes, in_the_index, named, figures)

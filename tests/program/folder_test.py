@@ -41,7 +41,7 @@ def small_folders_are_told(checks, cwd):
     checks.that(code == 0 and err.count(wanted) == 1, err)
     checks.that(0 <= err.find(wanted) < err.find("model "), f"before all else: {err}")
     advice = "note: 30 photos of 3 classes are few for a network that has seen no others: init=FILE begins"
-    checks.that(advice in err and "docs/fine-tuning.md" in err, err)
+    checks.that(advice in err and "docs/how-to/fine-tuning.md" in err, err)
     code, _, err = program.call("train", *words, "epochs=2", "init=few", "run.dir=begun", cwd=cwd)
     checks.that(code == 0 and "has seen no others" not in err and "other classes" not in err, err)
     for part in os.listdir(f"{cwd}/images"):

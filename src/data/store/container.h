@@ -1,5 +1,5 @@
 /* store/container.h - the bytes of a checkpoint file: named sections behind a checked table.
- * docs/checkpoint-format.md describes every field. No file is touched here. */
+ * docs/reference/checkpoint-format.md describes every field. No file is touched here. */
 #ifndef HU_STORE_CONTAINER_H
 #define HU_STORE_CONTAINER_H
 #include <stddef.h>

@@ -256,7 +256,7 @@ size_t hu_comm_largest_message(const hu_comm_plan *plan, const hu_comm_list *lis
  * schedules are made so that no link carries two messages of a step in one direction. Buckets that
  * are on their way at once (HU_COMM_FLIGHTS) share the links evenly; while one waits for a message
  * to arrive, the other has them alone.
- * Proof: docs/results.md compares it with SimGrid's SMPI, schedule by schedule.
+ * Proof: docs/results/workers.md compares it with SimGrid's SMPI, schedule by schedule.
  */
 
 /* Links that a message crosses: to the switch, and from it. */

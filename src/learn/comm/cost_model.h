@@ -68,7 +68,7 @@ int64_t hu_comm_agreement_steps(const hu_comm_plan *plan);
  * schedules are made so that no link carries two messages of a step in one direction. Buckets that
  * are on their way at once (HU_COMM_FLIGHTS) share the links evenly; while one waits for a message
  * to arrive, the other has them alone.
- * Proof: docs/results.md compares it with SimGrid's SMPI, schedule by schedule.
+ * Proof: docs/results/workers.md compares it with SimGrid's SMPI, schedule by schedule.
  */
 
 typedef struct hu_comm_time {

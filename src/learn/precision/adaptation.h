@@ -3,7 +3,7 @@
  * An adaptation is one file and one line of the list. A trainer calls those that its precision asks
  * for at two moments, in the order of the list: before the passes of a step, where they may change
  * quantizers, and at the end of a step, where its counts are known. Between the two moments no
- * quantizer changes. docs/add-an-adaptation.md shows how to add one.
+ * quantizer changes. docs/how-to/add-an-adaptation.md shows how to add one.
  */
 #ifndef HU_PRECISION_ADAPTATION_H
 #define HU_PRECISION_ADAPTATION_H

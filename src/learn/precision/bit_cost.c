@@ -12,7 +12,7 @@
 /* What a layer costs with so many bits: the list of costs.
  *
  * A cost is one file and one line of the list. All costs are of one layer and one sample, pass by
- * pass; a pass is one matrix product. docs/add-a-cost.md shows how to add one.
+ * pass; a pass is one matrix product. docs/how-to/add-a-cost.md shows how to add one.
  */
 
 const hu_cost *const hu_cost_list[HU_COST_COUNT] = {
@@ -113,7 +113,7 @@ const hu_cost hu_cost_memory = {.name = "memory",
 /* The unit of LDP's tables on CIFAR. Its numbers fit this rule: a layer has F = 2 MAC + 2 per
  * element of a batch norm + 1 per element of a relu + 1 per element of an addition of branches; a
  * pass of training takes F p q / 2, a sample at inference F b b / 4. Source: found from tables 1 to
- * 3 of the paper, which does not give the rule; docs/results.md compares. */
+ * 3 of the paper, which does not give the rule; docs/results/bits.md compares. */
 
 static void paper_passes(const hu_cost_task *task, const hu_bits_layer *layer,
                          const hu_cost_bits *bits, double cost[HU_COST_PASSES]) {

@@ -3,7 +3,7 @@
  * A schedule is one file bits_<name>.c and one line of the list. Most follow from the number of the
  * step alone; some follow the training: they are told of every step (hu_bits_news) and keep a state
  * that a checkpoint holds. All is double arithmetic without libm's cosine or logarithm: the same
- * bits on every machine. docs/add-a-bit-schedule.md shows how to add one.
+ * bits on every machine. docs/how-to/add-a-bit-schedule.md shows how to add one.
  */
 #ifndef HU_PRECISION_BIT_SCHEDULE_H
 #define HU_PRECISION_BIT_SCHEDULE_H

@@ -15,8 +15,8 @@
  *
  * A resolved plan says of every tensor that has a rounding point how it is rounded, so that it
  * needs neither the scheme nor the assignment that chose so, and holds for every model whose
- * tensors have these names. docs/plan.schema.json describes the file; src/study/config/plan_file.c
- * turns one into keys.
+ * tensors have these names. docs/reference/plan.schema.json describes the file;
+ * src/study/config/plan_file.c turns one into keys.
  */
 
 /* "value", "use", "grad", "sum", "weights". */

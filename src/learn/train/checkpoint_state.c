@@ -15,7 +15,7 @@
 
 /* ---- state ---- */
 
-/* The trainer's sections of a checkpoint; docs/checkpoint-format.md lists them. */
+/* The trainer's sections of a checkpoint; docs/reference/checkpoint-format.md lists them. */
 
 /* Names and shapes of all parameters and buffers: a checkpoint fits only the graph it was made
  * from. */

@@ -252,7 +252,7 @@ done:
     return st;
 }
 
-/* The order of the phases is part of the result; docs/architecture.md draws it. */
+/* The order of the phases is part of the result (docs/explanation/architecture/one-step.md). */
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     hu_status st = HU_OK;
     hu_step_batch batch;

@@ -1,7 +1,7 @@
 /* train/weights.h - weights of a trainer into a file that others read, and from such a file.
  *
  * Names are the graph's ("layer1.0.conv1.weight", "bn1.running_var"), which are also those that
- * torch.nn gives to a module of the same structure. docs/weights.md has the details. */
+ * torch.nn gives to a module of the same structure. docs/how-to/weights.md has the details. */
 #ifndef HU_TRAIN_WEIGHTS_H
 #define HU_TRAIN_WEIGHTS_H
 #include "base/keys.h"

@@ -1,5 +1,6 @@
 /* format/reference.c - rounding by integer arithmetic alone: what every kernel must equal.
- * Source: docs/numerics.md, "Rounding"; IEEE 754-2019 sections 4.3 and 7.4 for the directed modes.
+ * Source: docs/reference/numerics/formats.md, "Rounding"; IEEE 754-2019 sections 4.3 and 7.4 for
+ * the directed modes.
  */
 #include <halfulp/format.h>
 

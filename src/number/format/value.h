@@ -27,7 +27,7 @@ static inline int hu_format_grid_bits(const hu_format *format, int exponent) {
 
 /* Magnitude code (without sign) of the largest finite number. IEEE formats lose the whole top
  * binade to infinity and NaN, fn formats the last code; fin and fnuz formats keep all codes.
- * Source: docs/numerics.md, "Formats". */
+ * Source: docs/reference/numerics/formats.md, "Formats". */
 static inline uint32_t hu_format_code_max(const hu_format *format) {
     uint32_t hidden = 1u << format->man_bits, magnitudes = hidden << format->exp_bits;
     switch (format->specials) {

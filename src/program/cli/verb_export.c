@@ -48,7 +48,7 @@ static hu_status check_ending(const char *file) {
                            file, ending,
                            strcmp(ending, ".onnx") == 0
                                ? " (torch.onnx.export makes ONNX of a module with these weights)"
-                               : " (docs/weights.md has the line that torch reads it with)");
+                               : " (docs/how-to/weights.md has the line that torch reads it with)");
     return HU_OK;
 }
 
@@ -175,7 +175,7 @@ const hu_verb hu_verb_export = {
         "layout=halfulp: [out, kh, kw, in/groups], as they lie in memory here.\n"
         "weights=rounded: as the products see them, in float32; weights=codes: the same in\n"
         "the bits of their formats (F8_E4M3, F16, ... or codes that init= reads, and the Python\n"
-        "of docs/weights.md). A run in fp32 has none: it is told how to get 8 bits.\n"
+        "of docs/how-to/weights.md). A run in fp32 has none: it is told how to get 8 bits.\n"
         "out=FILE.h writes them as arrays of C. The data that the run was trained on need\n"
         "not be there any more. `halfulp train init=FILE` starts from a file, or a part of it.\n",
     .flags = flags,

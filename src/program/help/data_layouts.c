@@ -112,7 +112,7 @@ void hu_put_data_kind(hu_page *page, const char *word) {
     if (strchr(name, ':'))
         hu_page_put(page, "\nA relative path begins where halfulp is started. `halfulp help "
                           "'data.*'` tells of all keys,\n`halfulp help data` of the other kinds; "
-                          "docs/add-a-data-set.md has every detail.\n");
+                          "docs/reference/data-*.md have every detail.\n");
 }
 
 void hu_put_runs(hu_page *page) {
@@ -142,5 +142,5 @@ void hu_put_runs(hu_page *page) {
         "  halfulp report RUN...        one page of several runs\n\n"
         "predict and eval read the run's data again; data=KIND:PATH says where they are now.\n"
         "predict with files, export, why, stats, list, watch and report need the folder alone.\n"
-        "docs/run-folder.md tells of every file, column by column.\n");
+        "docs/reference/run-folder.md tells of every file, column by column.\n");
 }

@@ -179,7 +179,7 @@ static void put_pytorch(hu_page *page) {
         "                                           torch has them: load_state_dict takes them\n"
         "  halfulp train init=w.safetensors ...     begins with weights of torch\n\n"
         "What torch calls float8_e4m3fn is e4m3fn here, float8_e5m2 is e5m2, bfloat16 is bf16,\n"
-        "float16 is fp16. docs/weights.md has the lines of Python for every model.\n");
+        "float16 is fp16. docs/how-to/weights.md has the lines of Python for every model.\n");
 }
 
 static void put_python(hu_page *page) {
@@ -196,7 +196,7 @@ static void put_python(hu_page *page) {
 static void put_onnx(hu_page *page) {
     hu_page_put(page,
                 "ONNX files are neither read nor written. Weights go out as safetensors (`halfulp "
-                "export RUN`);\nPyTorch takes them and writes ONNX: docs/weights.md.\n");
+                "export RUN`);\nPyTorch takes them and writes ONNX: docs/how-to/weights.md.\n");
 }
 
 static const hu_topic topics[] = {

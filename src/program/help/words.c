@@ -187,7 +187,7 @@ void hu_put_accumulators(hu_page *page) {
                 "\naccumulator.rules give one layer or product another. `halfulp gemm "
                 "accumulator=fmac:fp16,kahan:fp16\nk=4096` measures their errors, `halfulp why "
                 "RUN` tells of sums that stalled: terms that were too\nsmall to change them. "
-                "Exactly: docs/numerics.md.\n");
+                "Exactly: docs/reference/numerics/index.md.\n");
 }
 
 /* "fmac8", "fmac", "fmac:fp16" */
@@ -248,7 +248,7 @@ static const struct {
     {"diverged", "a training that ended at a number that is infinite or no number"},
     {"fine-tuning", "training that begins with weights which have seen other data: init=RUN or "
                     "init=FILE; init.skip='fc.*' leaves out the head, lr.rules= holds parts still. "
-                    "docs/fine-tuning.md"},
+                    "docs/how-to/fine-tuning.md"},
     {"histogram", "how many numbers of a tensor have which exponent, every "
                   "run.histogram_every= steps: what `halfulp stats`, `halfulp why` and the report "
                   "reckon formats by"},

@@ -25,7 +25,8 @@ typedef struct spread {
 } spread;
 
 /* Gradients while a training goes well, against those of its first step: in float32 the root mean
- * square of none shrank by more than 8 binades or grew by more than 4 (docs/results.md, "Advice").
+ * square of none shrank by more than 8 binades or grew by more than 4 (docs/results/advice.md,
+ * "Advice").
  */
 static const spread training = {-8, 4};
 

@@ -1,5 +1,5 @@
 /* runlog/bit_log.h - the bits of a training's layers, written while they change: bits.jsonl of a
- * run folder (docs/run-folder.md), and TensorBoard. */
+ * run folder (docs/reference/run-folder.md), and TensorBoard. */
 #ifndef HU_JOURNAL_BIT_LOG_H
 #define HU_JOURNAL_BIT_LOG_H
 #include "precision/bit_accounting.h"

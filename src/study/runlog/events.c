@@ -69,7 +69,7 @@ uint64_t hu_event_elements(const hu_event_counts *counts, int event) {
 /* ---- held ---- */
 
 /* In how many steps the events of a tensor held, and how much they took: what the
- * list "held" of a row says (docs/run-folder.md). */
+ * list "held" of a row says (docs/reference/run-folder.md). */
 
 void hu_event_duration_add(hu_event_duration *held, unsigned events, const hu_event_counts *counts,
                            int64_t step) {

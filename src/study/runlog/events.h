@@ -1,4 +1,5 @@
-/* runlog/events.h - what can befall the numbers of a tensor in a step (docs/run-folder.md). */
+/* runlog/events.h - what can befall the numbers of a tensor in a step
+ * (docs/reference/run-folder.md). */
 #ifndef HU_JOURNAL_EVENTS_H
 #define HU_JOURNAL_EVENTS_H
 #include <stdbool.h>
@@ -57,7 +58,7 @@ uint64_t hu_event_elements(const hu_event_counts *counts, int event);
 /* ---- held ---- */
 
 /* In how many steps the events of a tensor held, and how much they took: what the
- * list "held" of a row says (docs/run-folder.md). */
+ * list "held" of a row says (docs/reference/run-folder.md). */
 
 /* One event of one tensor. */
 typedef struct hu_event_duration {

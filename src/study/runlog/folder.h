@@ -20,7 +20,7 @@
 /* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
 
 /* Whether a name directly below the folder of a run, a comparison, a demo or a search is a file or
- * folder that these write (docs/run-folder.md). */
+ * folder that these write (docs/reference/run-folder.md). */
 bool hu_run_folder_owns(const char *name);
 
 /* What a folder that somebody has sent may hold in place of its own files: links that leave the

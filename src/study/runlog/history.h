@@ -1,5 +1,5 @@
 /* runlog/history.h - what a run folder tells of its training, read back into plain structures:
- * metrics.jsonl, numerics.jsonl, histograms.jsonl and plan.json (docs/run-folder.md).
+ * metrics.jsonl, numerics.jsonl, histograms.jsonl and plan.json (docs/reference/run-folder.md).
  */
 #ifndef HU_JOURNAL_HISTORY_H
 #define HU_JOURNAL_HISTORY_H

@@ -1,5 +1,5 @@
 /* runlog/progress.h - progress.jsonl: what happened in a training, a comparison or a search, an
- * event a row, for whoever follows it while it runs (docs/run-folder.md).
+ * event a row, for whoever follows it while it runs (docs/reference/run-folder.md).
  *
  * Rows are only appended. A run that goes on adds a "start" of its own, so that rows of steps that
  * were lost with a killed process stay: the file tells what happened, not what a training is.

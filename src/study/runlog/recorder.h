@@ -1,5 +1,5 @@
 /* runlog/recorder.h - the flight recorder of a training: what happened to every tensor, step by
- * step: numerics.jsonl and histograms.jsonl of a run folder (docs/run-folder.md).
+ * step: numerics.jsonl and histograms.jsonl of a run folder (docs/reference/run-folder.md).
  *
  * Every step is noted in memory; a row holds the sums since the row before. The last steps are also
  * kept one by one, so that those before a skipped step can be told apart. What is in memory goes

@@ -73,7 +73,7 @@ const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYT
 /* ---- counted ---- */
 
 /* What only some steps count: the lists "products" and "updates" of a row
- * (docs/run-folder.md). Each is left out where the present step has not counted it. */
+ * (docs/reference/run-folder.md). Each is left out where the present step has not counted it. */
 
 static void write_product(hu_append *file, const char *layer, const hu_node_products *products,
                           int role, const char *separator) {

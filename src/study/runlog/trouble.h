@@ -51,7 +51,7 @@ const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYT
 /* ---- counted ---- */
 
 /* What only some steps count: the lists "products" and "updates" of a row
- * (docs/run-folder.md). Each is left out where the present step has not counted it. */
+ * (docs/reference/run-folder.md). Each is left out where the present step has not counted it. */
 
 /* Products with a chosen accumulator. */
 void hu_product_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges);

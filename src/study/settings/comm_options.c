@@ -9,8 +9,8 @@ const char *hu_default_schedule(const hu_comm_scaling *scaling) {
     return scaling->wide ? "pairwise" : "ring";
 }
 
-/* Few workers want their first bucket to leave early, many want few latencies: docs/results.md has
- * both ends. */
+/* Few workers want their first bucket to leave early, many want few latencies:
+ * docs/results/workers.md has both ends. */
 hu_status hu_options_bucket(hu_config *config, int32_t workers, int64_t *bytes) {
     enum { LEAST_MEGABYTES = 2 };
     hu_status st = HU_OK;

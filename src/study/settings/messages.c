@@ -166,7 +166,8 @@ static void put_gaps(const hu_opening *o, json_t *facts) {
         json_object_set_new(facts, "gaps", json_string(gaps));
 }
 
-/* The facts of the event "start" (docs/run-folder.md). New reference, NULL if out of memory. */
+/* The facts of the event "start" (docs/reference/run-folder.md). New reference, NULL if out of
+ * memory. */
 static json_t *hu_opening_json(const hu_opening *opening) {
     json_t *facts = pack_subject(opening), *recipe = pack_recipe(opening);
     if (!facts || !recipe || json_object_update(facts, recipe) != 0) {
@@ -269,7 +270,7 @@ static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
     hu_listener_tell(listener,
                      "note: %lld photos of %lld classes are few for a network that has seen no "
                      "others: init=FILE begins with the weights of one that has, "
-                     "init.skip= leaves its head (docs/fine-tuning.md)",
+                     "init.skip= leaves its head (docs/how-to/fine-tuning.md)",
                      (long long)count, (long long)classes);
 }
 

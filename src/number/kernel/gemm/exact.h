@@ -74,7 +74,7 @@ static inline hu_exact hu_exact_sum(hu_exact x, hu_exact y) {
 }
 
 /* Magnitude code of the value rounded to nearest, ties to even, on the scale that goes on beyond
- * the format's largest finite code. Source: docs/numerics.md, "Rounding". */
+ * the format's largest finite code. Source: docs/reference/numerics/formats.md, "Rounding". */
 static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
     int emin = hu_format_emin(format);
     if (x.significand == 0) return 0;

@@ -35,8 +35,8 @@ static int has_kernel(const hu_format *format) {
 }
 
 /* The codes of what is no finite number, and the numbers that some kinds of format lack
- * (docs/numerics.md, "Formats"). Infinities that have no code are stored as the largest finite
- * number, NaNs that have none as 0; the caller is told of both (unencodable). */
+ * (docs/reference/numerics/formats.md, "Formats"). Infinities that have no code are stored as the
+ * largest finite number, NaNs that have none as 0; the caller is told of both (unencodable). */
 static void set_specials(hu_packer *p, const hu_format *format) {
     int is_ieee = format->specials == HU_SPECIALS_IEEE, is_fn = format->specials == HU_SPECIALS_FN;
     int is_fnuz = format->specials == HU_SPECIALS_FNUZ;
