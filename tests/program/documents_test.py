@@ -120,6 +120,15 @@ def named(checks, cwd):
                     checks.that(glob.glob(os.path.join(SOURCE, name)), f"{os.path.relpath(path, SOURCE)}: {name}: no such page")
 
 
+def files(checks, cwd):
+    """Files of the source that pages name are there; NAME and FAMILY stand for any. Results are of their day."""
+    for page, text in pages():
+        if not page.startswith(os.path.join("docs", "results")) and page != "CHANGELOG.md":
+            for name in re.findall(r"\b(?:src|tests|tools|bench|examples|cmake)/[\w./*-]*\w\.\w+", text):
+                found = glob.glob(os.path.join(SOURCE, re.sub("[A-Z]{3,}", "*", name)))
+                checks.that(found, f"{page}: {name}: no such file")
+
+
 def figures(checks, cwd):
     """Those that are the same on every machine; in the long form of this test those of trainings, too."""
     words = ["--long"] if "exhaustive" in sys.argv else []
@@ -129,4 +138,4 @@ def figures(checks, cwd):
     checks.same(done.returncode, 0, f"tools/figures.py: {done.stdout}")
 
 
-program.main(tables, links, sizes, in_the_index, named, figures)
+program.main(tables, links, sizes, in_the_index, named, files, figures)
