@@ -77,7 +77,7 @@ def headers(wing, room):
                 with open(os.path.join(base, name), encoding="utf-8") as file:
                     comment = re.match(r"(?:// .*\n)?/\* \S+ - (.*?)(?:\.$|\.\s|\n \*\n|\*/)", file.read(), re.DOTALL | re.MULTILINE)
                 if comment:
-                    words = re.sub(r"\s*\n \*\s*", " ", comment[1]).strip()
+                    words = re.sub(r"([*_<])", r"\\\1", re.sub(r"\s*\n \*\s*", " ", comment[1]).strip())
                     yield f"- `{os.path.relpath(os.path.join(base, name), folder)}`: {words}"
 
 
