@@ -92,7 +92,7 @@ static void check_bytes(const uint8_t *data, size_t size) {
     memset(&container, 0xff, sizeof container);
     hu_status st = hu_container_parse("file", data, size, &container);
     size_t head_bytes = size < HU_CONTAINER_HEAD_BYTES ? size : HU_CONTAINER_HEAD_BYTES;
-    hu_status head = hu_container_check_head("file", data, head_bytes, size);
+    hu_status head = hu_container_check_prologue("file", data, head_bytes, size);
     FUZZ_CHECK(head == HU_OK || st == head || fuzz_was_fault(st));
     if (st != HU_OK) {
         FUZZ_CHECK(st == HU_ERR_CORRUPT || st == HU_ERR_VERSION || fuzz_was_fault(st));

@@ -129,6 +129,28 @@ def files(checks, cwd):
                 checks.that(found, f"{page}: {name}: no such file")
 
 
+def rooms_and_names(checks, cwd):
+    """Files that pages call ROOM/FILE, and functions and types in code, are in the source; NAME stands for any."""
+    sys.path.insert(0, os.path.join(SOURCE, "tools"))
+    from house import CODE, WING, texts  # pylint: disable=import-outside-toplevel
+    of_source = dict(texts("src"))
+    known = {name.split("/", 1)[1] for name in of_source}
+    everything = [*of_source.values(), *(text for folder in ("include", "tests", "bench", "examples", "cmake")
+                                         for _, text in texts(folder, (*CODE, ".py", ".cmake")))]
+    names = {name for text in everything for name in re.findall(r"\b(?:hu|HU)_\w+", text)}
+    for page, text in pages():
+        if page.startswith(os.path.join("docs", "results")) or page == "CHANGELOG.md":
+            continue
+        for code in re.findall(r"`([^`\n]+)`", text):
+            for name in re.findall(r"(?<![\w/.-])[a-z]+/[a-z0-9_/]+\.(?:c|h|inc|list)\b", code):
+                if name.split("/")[0] in WING:
+                    checks.that(name in known, f"{page}: {name}: no such file in src")
+            for name in re.findall(r"\b(?:hu|HU)_\w+", code):
+                if not re.search("NAME|FAMILY", name):
+                    checks.that(name in names or any(other.startswith(name) for other in names if name.endswith("_")),
+                                f"{page}: {name}: not in the source")
+
+
 def figures(checks, cwd):
     """Those that are the same on every machine; in the long form of this test those of trainings, too."""
     words = ["--long"] if "exhaustive" in sys.argv else []
@@ -138,4 +160,4 @@ def figures(checks, cwd):
     checks.same(done.returncode, 0, f"tools/figures.py: {done.stdout}")
 
 
-program.main(tables, links, sizes, in_the_index, named, files, figures)
+program.main(tables, links, sizes, in_the_index, named, files, rooms_and_names, figures)

@@ -23,8 +23,8 @@ struct hu_loader {
     hu_random_key augment_key;
     hu_sampler order;
     hu_prefetch *ahead;                       /* NULL: all fields are in memory, or a source's */
-    const hu_field *moving;                   /* a spatial field, NULL: there is none */
-    hu_augmenter *changer;                    /* NULL: pictures are moved, mirrored and cut alone */
+    const hu_field *first_spatial;            /* a spatial field, NULL: there is none */
+    hu_augmenter *augmenter;                  /* NULL: pictures are moved, mirrored and cut alone */
     hu_byte_table normalised[HU_FIELDS_MAX];  /* of spatial fields of bytes */
     hu_byte_table unit, both, plain, classes; /* both: of HU_READ_SIGNED */
     _Atomic int64_t failure;                  /* of a source: 256 x index + status; 0: none */
@@ -90,9 +90,9 @@ static hu_status check_turned(const hu_field *field, const hu_augment *augment) 
         (long long)augment->pad, (long long)augment->cutout);
 }
 
-static hu_status check_spatial(const hu_loader *loader, const hu_field **moving) {
+static hu_status check_spatial(const hu_loader *loader, const hu_field **first_spatial) {
     hu_status st = HU_OK;
-    *moving = NULL;
+    *first_spatial = NULL;
     for (int f = 0; f < loader->dataset->field_count; f++) {
         const hu_field *field = &loader->field[f];
         if (field->is_boxes && loader->settings.augment.turn)
@@ -100,8 +100,8 @@ static hu_status check_spatial(const hu_loader *loader, const hu_field **moving)
                            "random turns: found boxes in '%s', which are moved and mirrored only",
                            field->name));
         if (!field->is_spatial) continue;
-        if (!*moving) *moving = field;
-        HU_TRY(check_same(field, *moving, &loader->settings.augment));
+        if (!*first_spatial) *first_spatial = field;
+        HU_TRY(check_same(field, *first_spatial, &loader->settings.augment));
         HU_TRY(check_turned(field, &loader->settings.augment));
     }
 done:
@@ -122,12 +122,13 @@ static hu_status check_cut(bool is_cut, const char *name, const hu_reader *reade
 }
 
 /* Bounds of what is asked for; cutout must fit the shorter side. */
-static hu_status check_augment(const hu_field *moving, const hu_reader *reader,
+static hu_status check_augment(const hu_field *first_spatial, const hu_reader *reader,
                                const hu_augment *augment) {
     hu_status st = HU_OK;
     int64_t side = 0;
-    if (moving)
-        side = moving->extent[0] < moving->extent[1] ? moving->extent[0] : moving->extent[1];
+    if (first_spatial)
+        side = first_spatial->extent[0] < first_spatial->extent[1] ? first_spatial->extent[0]
+                                                                   : first_spatial->extent[1];
     if (augment->pad < 0 || augment->pad > PAD_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "pad: found %lld, expected 0..%d", (long long)augment->pad,
                        PAD_MAX);
@@ -178,17 +179,18 @@ static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_sampler_se
 
 /* Whether samples of a field are changed by the changer. */
 static bool is_changed(const hu_loader *loader, const hu_field *field, hu_reading reading) {
-    return loader->changer && field == loader->moving && reading == HU_READ_NORMALISED;
+    return loader->augmenter && field == loader->first_spatial && reading == HU_READ_NORMALISED;
 }
 
 static hu_status make_changer(hu_loader *loader) {
     const hu_loader_settings *s = &loader->settings;
     if (!hu_changes(&s->augment)) return HU_OK;
-    if (!loader->moving || loader->moving->type != HU_FIELD_U8)
+    if (!loader->first_spatial || loader->first_spatial->type != HU_FIELD_U8)
         return hu_fail(HU_ERR_ARGUMENT,
                        "randaugment, erase, mixup, cutmix: found data %s without pictures of bytes",
                        loader->dataset->name);
-    return hu_augmenter_create(loader->moving, &s->augment, s->seed, s->fillers, &loader->changer);
+    return hu_augmenter_create(loader->first_spatial, &s->augment, s->seed, s->fillers,
+                               &loader->augmenter);
 }
 
 hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
@@ -213,8 +215,8 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->field = hu_dataset_fields(dataset, half);
     made->trains = half == HU_HALF_TRAIN;
     made->settings = *settings;
-    HU_TRY(check_spatial(made, &made->moving));
-    HU_TRY(check_augment(made->moving, split->reader, &settings->augment));
+    HU_TRY(check_spatial(made, &made->first_spatial));
+    HU_TRY(check_augment(made->first_spatial, split->reader, &settings->augment));
     HU_TRY(make_changer(made));
     made->failing = &made->failure;
     /* Streams are an order. */
@@ -238,7 +240,7 @@ done:
 void hu_loader_close(hu_loader *loader) {
     if (!loader) return;
     hu_prefetch_free(loader->ahead);
-    hu_augmenter_free(loader->changer);
+    hu_augmenter_free(loader->augmenter);
     hu_sampler_free(&loader->order);
     hu_free(loader);
 }
@@ -293,7 +295,7 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     const hu_augment *a = &loader->settings.augment;
     uint32_t words[4];
     hu_change made = {0};
-    if (!loader->moving || (!moves(a) && !a->cutout)) return made;
+    if (!loader->first_spatial || (!moves(a) && !a->cutout)) return made;
     hu_random_block(&loader->augment_key, (uint64_t)index, words);
     /* Four words of one block serve a sample: two shifts, a bit to mirror, two halves for the cut.
      */
@@ -303,8 +305,9 @@ static hu_change choose(const hu_loader *loader, int64_t index) {
     made.flip = (a->flip || a->turn) && words[2] >> 31;
     made.upside = a->turn && (words[2] >> 30 & 1);
     made.transposes = a->turn && (words[2] >> 29 & 1);
-    made.cut_x = hu_word_below(words[3] << 16, loader->moving->extent[1] - a->cutout + 1);
-    made.cut_y = hu_word_below(words[3] & 0xffff0000u, loader->moving->extent[0] - a->cutout + 1);
+    made.cut_x = hu_word_below(words[3] << 16, loader->first_spatial->extent[1] - a->cutout + 1);
+    made.cut_y =
+        hu_word_below(words[3] & 0xffff0000u, loader->first_spatial->extent[0] - a->cutout + 1);
     return made;
 }
 
@@ -343,8 +346,8 @@ static void fill_changed(const hu_loader *loader, int f, const hu_change *change
         other.change.cut = change->cut;
         other.bytes = bytes_of(loader, f, partner);
     }
-    hu_augmenter_fill(loader->changer, table_of(loader, f, HU_READ_NORMALISED), loader->order.epoch,
-                      &own, partner >= 0 ? &other : NULL, sample);
+    hu_augmenter_fill(loader->augmenter, table_of(loader, f, HU_READ_NORMALISED),
+                      loader->order.epoch, &own, partner >= 0 ? &other : NULL, sample);
 }
 
 static void fill_spatial(const hu_loader *loader, int f, hu_reading reading, int64_t position,
@@ -400,18 +403,18 @@ static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64
 
 /* The class of the partner and its weight; without one its own, and 0. */
 static void fill_mix(const hu_loader *loader, int64_t position, float *sample) {
-    int64_t partner = loader->changer ? partner_of(loader, position) : -1;
+    int64_t partner = loader->augmenter ? partner_of(loader, position) : -1;
     int64_t index = hu_loader_index(loader, position);
     int64_t other = partner < 0 ? index : hu_loader_index(loader, partner);
     sample[0] = number_at(loader, HU_FIELD_LABEL, HU_READ_PLAIN, other);
     sample[1] =
-        partner < 0 ? 0.0f : hu_augmenter_mix(loader->changer, loader->order.epoch, index).weight;
+        partner < 0 ? 0.0f : hu_augmenter_mix(loader->augmenter, loader->order.epoch, index).weight;
 }
 
 /* Of a window of the picture: moved into it, then as the window is. */
 static void fill_seen(const hu_loader *loader, int f, const hu_change *change, int64_t index,
                       float *sample) {
-    const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
+    const int64_t *extent = loader->field[f].extent, *seen = loader->first_spatial->extent;
     const hu_reader *reader = loader->split->reader;
     const hu_reading_change reading = {
         .seed = loader->settings.seed, .epoch = loader->order.epoch, .samples = true};
@@ -427,7 +430,7 @@ static void fill_seen(const hu_loader *loader, int f, const hu_change *change, i
 
 /* Boxes of a sample, which stay in memory. Training takes difficult ones as any others. */
 static void fill_boxes(const hu_loader *loader, int f, int64_t position, float *sample) {
-    const int64_t *extent = loader->field[f].extent, *seen = loader->moving->extent;
+    const int64_t *extent = loader->field[f].extent, *seen = loader->first_spatial->extent;
     int64_t index = hu_loader_index(loader, position);
     const float *rows = loader->split->rows[f];
     const hu_change change = choose(loader, index);

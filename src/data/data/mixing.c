@@ -150,10 +150,10 @@ done:
 }
 
 hu_status hu_augmenter_create(const hu_field *field, const hu_augment *augment, uint64_t seed,
-                              int fillers, hu_augmenter **changer) {
+                              int fillers, hu_augmenter **augmenter) {
     hu_status st = HU_OK;
     hu_augmenter *c = NULL;
-    *changer = NULL;
+    *augmenter = NULL;
     HU_TRY(HU_NEW(&c));
     c->field = field;
     c->augment = *augment;
@@ -174,7 +174,7 @@ hu_status hu_augmenter_create(const hu_field *field, const hu_augment *augment, 
     c->slots = fillers > 0 ? fillers : 1;
     HU_TRY(HU_NEW_ARRAY(&c->slot, (size_t)c->slots));
     for (int i = 0; i < c->slots; i++) HU_TRY(make_slot(c, &c->slot[i]));
-    *changer = c;
+    *augmenter = c;
     c = NULL;
 done:
     hu_augmenter_free(c);

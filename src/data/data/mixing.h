@@ -61,8 +61,8 @@ bool hu_changes(const hu_augment *augment);
  * HU_ERR_ARGUMENT: RandAugment of pictures without three channels; HU_ERR_MEMORY. Owner frees with
  * hu_augmenter_free; NULL is allowed. */
 hu_status hu_augmenter_create(const hu_field *field, const hu_augment *augment, uint64_t seed,
-                              int fillers, hu_augmenter **changer);
-void hu_augmenter_free(hu_augmenter *changer);
+                              int fillers, hu_augmenter **augmenter);
+void hu_augmenter_free(hu_augmenter *augmenter);
 
 /* A sample as it is stored, and the changes of data/augment.h. Borrowed. */
 typedef struct hu_stored {
@@ -72,11 +72,11 @@ typedef struct hu_stored {
 } hu_stored;
 
 /* How a sample is mixed with its partner; weight 0 where nothing is. */
-hu_mix hu_augmenter_mix(const hu_augmenter *changer, int64_t epoch, int64_t index);
+hu_mix hu_augmenter_mix(const hu_augmenter *augmenter, int64_t epoch, int64_t index);
 
 /* sample [height, width, channels]; partner: NULL where there is none. By several threads at once.
  */
-void hu_augmenter_fill(hu_augmenter *changer, const hu_byte_table *table, int64_t epoch,
+void hu_augmenter_fill(hu_augmenter *augmenter, const hu_byte_table *table, int64_t epoch,
                        const hu_stored *own, const hu_stored *partner, float *sample);
 
 #endif

@@ -305,7 +305,7 @@ static hu_status read_file(const char *path, uint8_t **data, size_t *bytes) {
     size_t got;
     uint64_t file_bytes;
     hu_status st = hu_file_head(path, head, sizeof head, &got, &file_bytes);
-    if (st == HU_OK) st = hu_container_check_head(path, head, got, file_bytes);
+    if (st == HU_OK) st = hu_container_check_prologue(path, head, got, file_bytes);
     return st == HU_OK ? hu_file_read_plain(path, (size_t)info.st_size, data, bytes) : st;
 }
 

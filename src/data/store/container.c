@@ -150,7 +150,7 @@ done:
 }
 
 /* The header checksum, before any entry of the table is believed. */
-static hu_status check_header(const hu_byte_reader *reader, size_t count) {
+static hu_status check_header_checksum(const hu_byte_reader *reader, size_t count) {
     hu_byte_reader end = *reader;
     size_t table = count * ENTRY_BYTES; /* count <= HU_CONTAINER_MAX_SECTIONS */
     const uint8_t *skipped;
@@ -239,7 +239,7 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
     size_t count = 0;
     *container = (hu_container){0};
     HU_TRY(read_prologue(&reader, &container->step, &count));
-    HU_TRY(check_header(&reader, count));
+    HU_TRY(check_header_checksum(&reader, count));
     HU_TRY(HU_NEW_ARRAY(&container->sections, count));
     container->count = count;
     /* Sections begin behind the table and its checksum. The entries say where, and must say the
@@ -253,8 +253,8 @@ done:
     return st;
 }
 
-hu_status hu_container_check_head(const char *file, const uint8_t *head, size_t bytes,
-                                  uint64_t file_bytes) {
+hu_status hu_container_check_prologue(const char *file, const uint8_t *head, size_t bytes,
+                                      uint64_t file_bytes) {
     int64_t step;
     size_t count;
     /* The prologue is compared with the whole size, of which it needs no more than the head. */

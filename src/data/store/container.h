@@ -57,8 +57,8 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
  * are, HU_CONTAINER_HEAD_BYTES at most): magic, version, section count, and the size that it says
  * it has. The status and message of hu_container_parse where not. */
 enum { HU_CONTAINER_HEAD_BYTES = 32 };
-hu_status hu_container_check_head(const char *file, const uint8_t *head, size_t bytes,
-                                  uint64_t file_bytes);
+hu_status hu_container_check_prologue(const char *file, const uint8_t *head, size_t bytes,
+                                      uint64_t file_bytes);
 
 void hu_container_free(hu_container *container);
 
