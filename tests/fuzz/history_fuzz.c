@@ -8,8 +8,7 @@
 #include "base/text_file.h"
 #include "render/json.h"
 #include "runlog/history.h"
-#include "runlog/history_brief.h"
-#include "runlog/records.h"
+#include "runlog/history_reader.h"
 
 static const char *const files[] = {"metrics.jsonl",    "numerics.jsonl", "bits.jsonl",
                                     "histograms.jsonl", "plan.json",      "result.json"};

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "engine/exponent_record.h"
+#include "runlog/folder.h"
 #include "runlog/history.h"
-#include "runlog/recorder.h"
 #include "train_fixture.h"
 
 static bool recorded(const fixture *f, hu_tensor tensor, hu_histogram *x) {

@@ -21,7 +21,7 @@ typedef struct hu_rounding_loss {
  *
  * A scale from maxima is that of the tensor itself; that of a block is taken to be near its
  * numbers; uniform integers reach from minus to plus the largest number. Numbers that are not
- * rounded lose nothing. Proof: tests/unit/explain_expected_test.c. */
+ * rounded lose nothing. Proof: tests/unit/diagnose_expected_test.c. */
 hu_rounding_loss hu_rounding_loss_expect(const hu_exponents *exponents,
                                          const hu_quantizer *quantizer, int32_t shift,
                                          int32_t headroom);

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "diagnose/failures.h"
-#include "runlog/history_trouble.h"
-#include "runlog/history_walk.h"
+#include "runlog/history.h"
 
 /* ---- names ---- */
 

@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "config/config.h"
 #include "runlog/graph_json.h"
-#include "runlog/history_walk.h"
+#include "runlog/history.h"
 
 /* ---- The formats that stats and why try on the histograms of a run ---- */
 

@@ -9,8 +9,8 @@
 #define HU_EXPLAIN_WHY_H
 #include "diagnose/accumulators.h"
 #include "graph/tensor_order.h"
+#include "runlog/events.h"
 #include "runlog/history.h"
-#include "runlog/trouble.h"
 
 typedef enum hu_failure_kind {
     HU_FAILURE_NONE,

@@ -51,7 +51,7 @@ uint64_t hu_json_blocks(void);
  *   error        of HU_ERR_CORRUPT: jansson's words, line and column
  *
  * HU_ERR_CORRUPT without a message of its own, which the caller gives as it knows the place;
- * HU_ERR_MEMORY. Thread-safe. Proof: tests/unit/show_json_test.c. */
+ * HU_ERR_MEMORY. Thread-safe. Proof: tests/unit/render_json_test.c. */
 hu_status hu_json_parse(const char *text, size_t bytes, json_t **value, json_error_t *error);
 
 /* The value of a whole file for those who can do without: *value NULL and HU_OK where there is no

@@ -24,12 +24,12 @@ void hu_table_look(hu_table *table, hu_colour look);
 
 /* Leaves out those columns from `first` (0: the leftmost) on in which every row is zero ("0",
  * "0.00") or "-": they tell nothing. Call behind the last cell of the last row; a table without
- * rows stays as it is. Proof: tests/unit/show_table_test.c. */
+ * rows stays as it is. Proof: tests/unit/render_table_test.c. */
 void hu_table_leave_out(hu_table *table, int first);
 
 /* The whole text: titles, a line of dashes, rows; columns two blanks apart. A column whose cells
  * (all but "" and "-") begin like numbers is aligned right, others left; no blanks at line ends.
- * Owner frees *text with hu_free. Proof: tests/unit/show_table_test.c. */
+ * Owner frees *text with hu_free. Proof: tests/unit/render_table_test.c. */
 hu_status hu_table_print(const hu_table *table, char **text);
 
 /* The same as a table of Markdown: "|" stands as "\\|", columns of numbers are aligned right by the

@@ -27,7 +27,7 @@ bool hu_terminal_is_live(int descriptor);
 bool hu_colour_wanted(int descriptor);
 
 /* The characters that begin a colour, and that end any; "" where none is wanted. Borrowed: valid
- * for ever. Proof: tests/unit/show_duration_test.c. */
+ * for ever. Proof: tests/unit/render_duration_test.c. */
 const char *hu_colour_begin(hu_colour colour, bool wanted);
 const char *hu_colour_end(bool wanted);
 
@@ -37,7 +37,7 @@ enum { HU_DURATION_BYTES = 32 };
 
 /* "0:36", "12:05", "3:04:00", "2 d 3:04:00": whole seconds, rounded down; "-" for what is no span
  * (NaN, infinite or below 0). text: room for HU_DURATION_BYTES. Gives text.
- * Proof: tests/unit/show_duration_test.c. */
+ * Proof: tests/unit/render_duration_test.c. */
 const char *hu_duration_text(double seconds, char *text);
 
 /* ---- Numbers with a fixed count of decimals that may be unknown ---- */

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "render/html.h"
 #include "report/report.h"
-#include "runlog/follow.h"
+#include "runlog/progress.h"
 
 /* ---- made ---- */
 

@@ -12,8 +12,7 @@
 #include "render/json.h"
 #include "report/tensor_groups.h"
 #include "runlog/folder.h"
-#include "runlog/history_trouble.h"
-#include "runlog/history_walk.h"
+#include "runlog/history.h"
 #include "runlog/run_list.h"
 
 /* ---- The exponents of one tensor of a run, by its histograms ---- */

@@ -11,10 +11,10 @@
 #include "render/chart.h"
 #include "render/json.h"
 #include "render/page.h"
+#include "runlog/events.h"
 #include "runlog/history.h"
 #include "runlog/names.h"
 #include "runlog/result.h"
-#include "runlog/trouble.h"
 
 /* One training of the report: what its folder holds, and how the page names and colours it. */
 typedef struct hu_report_run {

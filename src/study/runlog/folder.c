@@ -22,8 +22,8 @@
 #include "base/text.h"
 #include "engine/exponent_record.h"
 #include "product/onednn.h"
+#include "runlog/metrics.h"
 #include "runlog/names.h"
-#include "runlog/tensorboard_tag.h"
 #include "task/metric.h"
 
 /* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
@@ -441,6 +441,15 @@ hu_status hu_run_folder_text(const hu_run_folder *folder, const char *name, cons
     return write_text(folder->path, name, text);
 }
 
+/* The exponents of one tensor, as "exponents/NAME"; board is the context of hu_recorder_watch. */
+static hu_status board_exponents(void *board, int64_t step, const char *name, int32_t first,
+                                 const uint64_t *bin, size_t count) {
+    char tag[512];
+    if (count == 0) return HU_OK;
+    snprintf(tag, sizeof tag, "exponents/%s", name);
+    return hu_tensorboard_exponents(board, step, tag, first, bin, count);
+}
+
 /* Histograms only where the run has room for them; they go to TensorBoard as well. */
 hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run,
                                const hu_run_saved *saved) {
@@ -450,7 +459,7 @@ hu_status hu_run_folder_record(hu_run_folder *folder, const hu_run *run,
     HU_TRY(hu_path_join(folder->path, "histograms.jsonl", &histograms));
     HU_TRY(hu_recorder_open(numerics, hu_exponent_record_has_room(run) ? histograms : NULL,
                             hu_run_graph(run), hu_run_edges(run), &folder->numerics));
-    hu_recorder_watch(folder->numerics, hu_tensorboard_tag_exponents, folder->board);
+    hu_recorder_watch(folder->numerics, board_exponents, folder->board);
     if (saved->record)
         HU_TRY(hu_recorder_restore(folder->numerics, saved->record, saved->record_bytes));
 done:

@@ -1,21 +1,105 @@
 /* runlog/folder.h - the folder of a run: config.resolved.yaml metrics.csv metrics.jsonl
  * numerics.jsonl bits.jsonl env.json checkpoint/ and, when the run has ended, result.json. */
-#ifndef HU_JOURNAL_FOLDER_H
-#define HU_JOURNAL_FOLDER_H
+#ifndef HU_RUNLOG_FOLDER_H
+#define HU_RUNLOG_FOLDER_H
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <halfulp/status.h>
 
 #include "config/config.h"
+#include "engine/run.h"
 #include "render/json.h"
 #include "render/tensorboard.h"
-#include "runlog/bit_log.h"
+#include "runlog/events.h"
 #include "runlog/metrics.h"
-#include "runlog/recorder.h"
-#include "runlog/truncate.h"
 #include "store/checkpoint.h"
 #include "train/trainer.h"
+
+/* ---- numerics.jsonl and histograms.jsonl, written while a run trains ---- */
+
+typedef struct hu_recorder hu_recorder;
+
+/* Opens both files for appending; histograms may be NULL. Graph and edges are borrowed. Owner
+ * closes. HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_recorder_open(const char *numerics, const char *histograms, const hu_graph *graph,
+                           const hu_edge_table *edges, hu_recorder **recorder);
+
+/* Bytes of its state in a checkpoint, and tensors that it notes. HU_ERR_MEMORY. */
+hu_status hu_recorder_bytes(const hu_graph *graph, const hu_edge_table *edges, size_t *bytes,
+                            size_t *tensors);
+
+/* How a step ended. */
+typedef enum hu_step_end {
+    HU_STEP_DONE,
+    HU_STEP_SKIPPED, /* its gradients were not finite */
+    HU_STEP_BROKEN   /* its update was not */
+} hu_step_end;
+
+/* Notes the step that the run has just done. Events are written at once, and the histograms if the
+ * step was recorded; of a step that was not done, the steps kept in memory as rows of their own. */
+hu_status hu_recorder_note(hu_recorder *recorder, const hu_run *run, int64_t step, hu_step_end end);
+
+/* Who else sees the histograms: called for each that is written, with the bins from the least to
+ * the largest exponent that occurs; count = 0: the tensor holds no number but zeros. */
+typedef hu_status hu_exponents_fn(void *context, int64_t step, const char *name, int32_t first,
+                                  const uint64_t *bin, size_t count);
+void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context);
+
+/* Writes the tensors that the run's counts, of a part of an evaluation behind that step, say are
+ * infinite or NaN: each once in a run, as an event. *first: the name of the one that is made first,
+ * NULL: there is none. Borrowed: as long as the graph. HU_ERR_IO. */
+hu_status hu_recorder_evaluation(hu_recorder *recorder, int64_t step, const char **first);
+
+/* Writes a line of another kind into numerics.jsonl, an object whose first key is "step".
+ * HU_ERR_IO.
+ */
+hu_status hu_recorder_line(hu_recorder *recorder, const char *line);
+
+/* Writes the sums since the last row, if any step was noted since. */
+hu_status hu_recorder_row(hu_recorder *recorder);
+
+/* What is in trouble after the steps that were noted. */
+hu_trouble hu_recorder_trouble(hu_recorder *recorder);
+
+/* What the next rows depend on, for a checkpoint; and back, unless it is of other tensors: then the
+ * rows begin anew. HU_ERR_CORRUPT. Borrowed: valid until the recorder changes. */
+void hu_recorder_state(const hu_recorder *recorder, const void **data, size_t *bytes);
+hu_status hu_recorder_restore(hu_recorder *recorder, const void *data, size_t bytes);
+
+/* Waits until all lines are on the disk. HU_ERR_IO. */
+hu_status hu_recorder_sync(hu_recorder *recorder);
+
+/* Closes; NULL is allowed. */
+void hu_recorder_close(hu_recorder *recorder);
+
+/* ---- How far histories go, and going back ---- */
+
+/* metrics.csv, metrics.jsonl, numerics.jsonl, histograms.jsonl, bits.jsonl. */
+enum { HU_HISTORIES = 5 };
+
+/* How far a history went: its bytes, and the step of its last line (-1: it has none). */
+typedef struct hu_history_mark {
+    int64_t bytes, step;
+} hu_history_mark;
+
+/* How far the folder's histories go now; a file that is not there has no bytes. HU_ERR_IO,
+ * HU_ERR_MEMORY. */
+hu_status hu_history_marks(const char *folder, hu_history_mark mark[HU_HISTORIES]);
+
+/* Leaves in each history the lines that it had when the checkpoint of `step` was made: the steps
+ * from there on will write theirs once more.
+ *
+ *   mark  [HU_HISTORIES] of that checkpoint; NULL: it knows none, and lines of steps below `step`
+ *         stay
+ *   note  [capacity] gets a line for each file that had parts of lines, and for each that misses
+ *         lines that the checkpoint knows, with their steps
+ *
+ * Files are looked at from their end: their length costs nothing. HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_history_truncate(const char *folder, const hu_history_mark *mark, int64_t step,
+                              char *note, size_t capacity);
 
 /* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
 
@@ -65,7 +149,7 @@ hu_status hu_run_folder_create(const char *directory, const hu_config *config, h
                                hu_run_folder *folder);
 
 /* Opens an existing folder for going on where the trainer is: the histories go back to there
- * (runlog/truncate.h), the result is dropped, and config.resolved.yaml becomes what the run goes
+ * (runlog/folder.h), the result is dropped, and config.resolved.yaml becomes what the run goes
  * on with. What was found damaged or missing of them, folder->note tells: only the checkpoint and
  * the configuration stop a resumption. */
 hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,

@@ -15,7 +15,7 @@ json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_
 /* Reads FOLDER/graph.json into a graph that tells names, ops, shapes, roles and connections, but
  * cannot run. Owner frees with hu_graph_free. HU_ERR_MISSING: a version before 0.2 wrote the
  * folder; HU_ERR_CORRUPT with what was found and expected; HU_ERR_VERSION: an op of another
- * version. Proof: tests/unit/journal_graph_test.c. */
+ * version. Proof: tests/unit/runlog_graph_test.c. */
 hu_status hu_graph_read(const char *folder, hu_graph **graph);
 
 /* The first metric of the run's task; accuracy where the folder, being older, does not say.

@@ -1,8 +1,10 @@
 /* runlog/history.h - what a run folder tells of its training, read back into plain structures:
  * metrics.jsonl, numerics.jsonl, histograms.jsonl and plan.json (docs/reference/run-folder.md).
  */
-#ifndef HU_JOURNAL_HISTORY_H
-#define HU_JOURNAL_HISTORY_H
+#ifndef HU_RUNLOG_HISTORY_H
+#define HU_RUNLOG_HISTORY_H
+#include "graph/tensor_order.h"
+#include "runlog/events.h"
 #include "runlog/records.h"
 
 /* As many as a picture of a page has places. */
@@ -44,4 +46,43 @@ double hu_history_loss_scale(const hu_history *history, int64_t step);
 
 /* Whether a row says of a step that it was skipped. */
 bool hu_history_was_skipped(const hu_history *history, int64_t step);
+
+/* ---- Its tensors in the order in which they are made ---- */
+
+/* The walk of the run's graph, which it borrows. Owner frees with hu_tensor_order_free.
+ * HU_ERR_MEMORY. */
+hu_status hu_history_walk(const hu_history *history, const hu_graph *graph, hu_tensor_order *walk);
+
+/* The place in the walk of each tensor that the files name, HU_NONE: it has none. place:
+ * [history->tensors.count]. */
+void hu_history_places(const hu_history *history, const hu_tensor_order *walk, uint32_t *place);
+
+/* ---- Trouble, of what the files of a run hold ---- */
+
+/* walk: hu_history_walk. HU_ERR_MEMORY. */
+hu_status hu_trouble_of_run(const hu_history *history, const hu_tensor_order *walk,
+                            hu_trouble *trouble);
+
+/* ---- Largest gradients ---- */
+
+/* The largest gradients of a recorded run, and the loss scales that they leave
+ * room for. */
+
+/* The largest magnitude of gradients, of the unscaled loss. */
+typedef struct hu_largest {
+    double magnitude; /* 0: none is recorded */
+    bool is_bound;    /* only its exponent is known: it lies below */
+    int64_t step;     /* of counts: the last step of their row */
+} hu_largest;
+
+enum { HU_LARGEST_ACT, HU_LARGEST_PARAMETER, HU_LARGEST_KINDS };
+
+/* Of all steps that were recorded and not skipped: gradients of activations and of parameters.
+ * Tensors that are rounded are counted in every step, by exponents; histograms tell magnitudes. */
+void hu_history_largest(const hu_history *history, const hu_tensor_order *walk,
+                        hu_largest largest[HU_LARGEST_KINDS]);
+
+/* The larger of both. */
+hu_largest hu_largest_of_all(const hu_largest largest[HU_LARGEST_KINDS]);
+
 #endif

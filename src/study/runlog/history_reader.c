@@ -9,12 +9,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "runlog/history_brief.h"
-
-/* ---- history inner ---- */
-
-/* Reading one file of a run folder, shared by the readers of its files.
- */
 
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
     char message[512];
@@ -62,8 +56,8 @@ hu_status hu_json_i64(const hu_place *place, const json_t *value, const char *wh
     return HU_OK;
 }
 
-static hu_status hu_json_u64(const hu_place *place, const json_t *value, const char *what,
-                             uint64_t *number) {
+static hu_status json_u64(const hu_place *place, const json_t *value, const char *what,
+                          uint64_t *number) {
     int64_t whole;
     hu_status st = hu_json_i64(place, value, what, &whole);
     if (st != HU_OK) return st;
@@ -74,8 +68,8 @@ static hu_status hu_json_u64(const hu_place *place, const json_t *value, const c
 }
 
 /* Infinities stand as texts, NaN as null; older folders have a text for it, too. */
-static hu_status hu_json_f64(const hu_place *place, const json_t *value, const char *what,
-                             double *number) {
+static hu_status json_f64(const hu_place *place, const json_t *value, const char *what,
+                          double *number) {
     const char *text = json_string_value(value);
     if (json_is_number(value))
         *number = json_number_value(value);
@@ -142,8 +136,8 @@ static hu_status event_name(uint32_t tensor, const char *kind, char **name) {
 
 /* The first event of a kind that befell a tensor; *event NULL: there is none. Borrowed: until the
  * next event is added. HU_ERR_MEMORY. */
-static hu_status hu_history_find_event(hu_history *history, uint32_t tensor, const char *kind,
-                                       hu_event_record **event) {
+static hu_status history_find_event(hu_history *history, uint32_t tensor, const char *kind,
+                                    hu_event_record **event) {
     char *name;
     *event = NULL;
     hu_status st = event_name(tensor, kind, &name);
@@ -155,8 +149,8 @@ static hu_status hu_history_find_event(hu_history *history, uint32_t tensor, con
 }
 
 /* Lets the last event of the history be found, if it is the first of its tensor and kind.
- * HU_ERR_MEMORY. Proof: tests/unit/journal_history_test.c. */
-static hu_status hu_history_name_event(hu_history *history) {
+ * HU_ERR_MEMORY. Proof: tests/unit/runlog_history_test.c. */
+static hu_status history_name_event(hu_history *history) {
     hu_status st = HU_OK;
     const hu_event_record *event = &history->events[history->event_count - 1];
     uint32_t number, known = history->event_names.count;
@@ -186,7 +180,7 @@ static hu_status read_memory(const hu_place *place, json_t *object, hu_plan_reco
     json_object_foreach(object, role, bytes) {
         hu_plan_memory *memory = &plan->memory[plan->memory_count++];
         HU_TRY(hu_strdup(role, &memory->role));
-        HU_TRY(hu_json_u64(place, bytes, role, &memory->bytes));
+        HU_TRY(json_u64(place, bytes, role, &memory->bytes));
     }
 done:
     return st;
@@ -199,7 +193,7 @@ static hu_status read_group(const hu_place *place, const json_t *object, hu_plan
     const json_t *tensors = json_object_get(object, "tensors");
     HU_TRY(hu_json_i64(place, json_object_get(object, "id"), "id", &group->id));
     HU_TRY(hu_json_i64(place, json_object_get(object, "elements"), "elements", &group->elements));
-    HU_TRY(hu_json_f64(place, json_object_get(object, "share"), "share", &group->share));
+    HU_TRY(json_f64(place, json_object_get(object, "share"), "share", &group->share));
     HU_TRY(hu_json_text(place, json_object_get(object, "precision"), "precision", &text));
     HU_TRY(hu_strdup(text, &group->precision));
     HU_TRY(hu_json_list(place, tensors, "tensors", &count));
@@ -237,8 +231,8 @@ hu_status hu_history_plan(const hu_place *place, const json_t *object, hu_plan_r
     hu_plan_record *plan = block;
     HU_TRY(hu_json_i64(place, json_object_get(object, "tensor_elements"), "tensor_elements",
                        &plan->tensor_elements));
-    HU_TRY(hu_json_f64(place, json_object_get(object, "low_precision_ratio"), "low_precision_ratio",
-                       &plan->low_precision_ratio));
+    HU_TRY(json_f64(place, json_object_get(object, "low_precision_ratio"), "low_precision_ratio",
+                    &plan->low_precision_ratio));
     HU_TRY(hu_json_i64(place, json_object_get(object, "model_aggregate_bits"),
                        "model_aggregate_bits", &plan->model_aggregate_bits));
     HU_TRY(read_memory(place, json_object_get(object, "memory_bytes"), plan));
@@ -293,8 +287,8 @@ static hu_status name_at(const hu_place *place, const json_t *row, size_t column
 
 /* ---- metrics.jsonl ---- */
 
-/* One column of a metrics line by its row of the list (columns.h). Columns that older versions did
- * not write may be missing. */
+/* One column of a metrics line by its row of the list (runlog/metrics.h). Columns that older
+ * versions did not write may be missing. */
 static hu_status read_column(const hu_place *place, const json_t *line, const hu_column *column,
                              const hu_metric *metric, hu_metrics_record *record) {
     char title[HU_METRIC_KEY_BYTES];
@@ -309,7 +303,7 @@ static hu_status read_column(const hu_place *place, const json_t *line, const hu
         return HU_OK;
     default:
         *(double *)member = NAN;
-        return value || is_needed ? hu_json_f64(place, value, column->name, member) : HU_OK;
+        return value || is_needed ? json_f64(place, value, column->name, member) : HU_OK;
     }
 }
 
@@ -367,17 +361,17 @@ static hu_status read_tensor(hu_history *history, const hu_place *place, const j
     hu_round_counts *c = &record->counts;
     HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor));
     HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &record->format));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 2), "elements", &c->elements));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 3), "overflow", &c->overflow));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 4), "underflow", &c->underflow));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 5), "subnormal", &c->subnormal));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 6), "zero", &c->zero));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 7), "nan", &c->nan));
+    HU_TRY(json_u64(place, json_array_get(row, 2), "elements", &c->elements));
+    HU_TRY(json_u64(place, json_array_get(row, 3), "overflow", &c->overflow));
+    HU_TRY(json_u64(place, json_array_get(row, 4), "underflow", &c->underflow));
+    HU_TRY(json_u64(place, json_array_get(row, 5), "subnormal", &c->subnormal));
+    HU_TRY(json_u64(place, json_array_get(row, 6), "zero", &c->zero));
+    HU_TRY(json_u64(place, json_array_get(row, 7), "nan", &c->nan));
     HU_TRY(read_exponent(place, json_array_get(row, 8), "max_exponent", &c->max_exponent));
     HU_TRY(read_exponent(place, json_array_get(row, 9), "min_exponent", &c->min_exponent));
-    HU_TRY(hu_json_f64(place, json_array_get(row, 10), "most_overflow", &record->most_overflow));
-    HU_TRY(hu_json_f64(place, json_array_get(row, 11), "most_underflow", &record->most_underflow));
-    HU_TRY(hu_json_f64(place, json_array_get(row, 12), "most_subnormal", &record->most_subnormal));
+    HU_TRY(json_f64(place, json_array_get(row, 10), "most_overflow", &record->most_overflow));
+    HU_TRY(json_f64(place, json_array_get(row, 11), "most_underflow", &record->most_underflow));
+    HU_TRY(json_f64(place, json_array_get(row, 12), "most_subnormal", &record->most_subnormal));
 done:
     return st;
 }
@@ -437,12 +431,12 @@ static hu_status read_products(hu_history *history, const hu_place *place, const
         HU_TRY(
             name_at(place, row, 0, "product", (uint32_t)i, &history->products, &product->product));
         HU_TRY(name_at(place, row, 1, "accumulator", 0, &history->formats, &product->accumulator));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "values", &product->values));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
+        HU_TRY(json_u64(place, json_array_get(row, 2), "values", &product->values));
+        HU_TRY(json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
+        HU_TRY(json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
         if (has_stalled) {
-            HU_TRY(hu_json_u64(place, json_array_get(row, 5), "terms", &product->terms));
-            HU_TRY(hu_json_u64(place, json_array_get(row, 6), "stalled", &product->stalled));
+            HU_TRY(json_u64(place, json_array_get(row, 5), "terms", &product->terms));
+            HU_TRY(json_u64(place, json_array_get(row, 6), "stalled", &product->stalled));
         }
         find_most(product);
         record->product_count++;
@@ -464,9 +458,9 @@ static hu_status read_updates(hu_history *history, const hu_place *place, const 
         hu_update_record *update = &record->update[i];
         HU_TRY(row_of(place, rows, i, "update", UPDATE_COLUMNS, &row));
         HU_TRY(name_at(place, row, 0, "parameter", 0, &history->tensors, &update->tensor));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 1), "asked", &update->asked));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 2), "lost", &update->lost));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "small", &update->small));
+        HU_TRY(json_u64(place, json_array_get(row, 1), "asked", &update->asked));
+        HU_TRY(json_u64(place, json_array_get(row, 2), "lost", &update->lost));
+        HU_TRY(json_u64(place, json_array_get(row, 3), "small", &update->small));
         update->lines = 1;
         record->update_count++;
     }
@@ -499,10 +493,10 @@ static hu_status read_held(hu_history *history, const hu_place *place, const jso
         HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
         HU_TRY(hu_json_i64(place, json_array_get(row, 2), "steps", &steps));
         HU_TRY(hu_json_i64(place, json_array_get(row, 3), "last", &last));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "count", &befell));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 5), "of", &of));
+        HU_TRY(json_u64(place, json_array_get(row, 4), "count", &befell));
+        HU_TRY(json_u64(place, json_array_get(row, 5), "of", &of));
         hu_event_record *event;
-        HU_TRY(hu_history_find_event(history, tensor, kind, &event));
+        HU_TRY(history_find_event(history, tensor, kind, &event));
         if (event && (steps < 0 || event->steps > INT64_MAX - steps))
             return hu_place_fail(place, "held: found %lld steps behind %lld, expected no more",
                                  (long long)steps, (long long)event->steps);
@@ -566,10 +560,10 @@ static hu_status read_events(hu_history *history, const hu_place *place, const j
         HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &event->tensor));
         HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
         HU_TRY(hu_strdup(kind, &event->kind));
-        HU_TRY(hu_history_name_event(history));
+        HU_TRY(history_name_event(history));
         HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &event->format));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 3), "count", &event->count));
-        HU_TRY(hu_json_u64(place, json_array_get(row, 4), "elements", &event->elements));
+        HU_TRY(json_u64(place, json_array_get(row, 3), "count", &event->count));
+        HU_TRY(json_u64(place, json_array_get(row, 4), "elements", &event->elements));
     }
 done:
     return st;
@@ -592,8 +586,8 @@ static hu_status read_promotions(hu_history *history, const hu_place *place, con
         HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &promotion->tensor));
         HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &promotion->from));
         HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &promotion->to));
-        HU_TRY(hu_json_f64(place, json_array_get(row, 3), "overflow_share",
-                           &promotion->overflow_share));
+        HU_TRY(
+            json_f64(place, json_array_get(row, 3), "overflow_share", &promotion->overflow_share));
     }
 done:
     return st;
@@ -694,7 +688,7 @@ static hu_status read_bins(const hu_place *place, const json_t *row, hu_exponent
     exponents->first = (int32_t)first;
     exponents->count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        HU_TRY(hu_json_u64(place, json_array_get(bins, i), "bin", &exponents->bin[i]));
+        HU_TRY(json_u64(place, json_array_get(bins, i), "bin", &exponents->bin[i]));
         sum += exponents->bin[i];
     }
     if (sum != exponents->elements)
@@ -709,7 +703,7 @@ static hu_status read_largest(const hu_place *place, const json_t *row, hu_expon
     const json_t *value = json_array_get(row, HISTOGRAM_COLUMNS - 1);
     int32_t top = hu_exponents_top(exponents);
     if (!value) return HU_OK;
-    hu_status st = hu_json_f64(place, value, "largest", &exponents->largest);
+    hu_status st = json_f64(place, value, "largest", &exponents->largest);
     if (st != HU_OK) return st;
     bool fits = top == HU_NO_EXPONENT
                     ? exponents->largest == 0.0
@@ -725,9 +719,9 @@ static hu_status read_histogram(hu_history *history, const hu_place *place, cons
     hu_status st = HU_OK;
     hu_exponents *exponents = &tensor->exponents;
     HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &tensor->tensor));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
-    HU_TRY(hu_json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
+    HU_TRY(json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
+    HU_TRY(json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
+    HU_TRY(json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));
     HU_TRY(read_bins(place, row, exponents));
     HU_TRY(read_largest(place, row, exponents));
 done:

@@ -1,13 +1,8 @@
-/* runlog/history_reader.h - reading the files of a run folder line by line. */
-#ifndef HU_JOURNAL_HISTORY_READER_H
-#define HU_JOURNAL_HISTORY_READER_H
+/* runlog/history_reader.h - reading the files of a run folder line by line, in bounded memory. */
+#ifndef HU_RUNLOG_HISTORY_READER_H
+#define HU_RUNLOG_HISTORY_READER_H
 #include "render/json.h"
 #include "runlog/records.h"
-
-/* ---- history inner ---- */
-
-/* Reading one file of a run folder, shared by the readers of its files.
- */
 
 /* Where a reader stands, for messages. */
 typedef struct hu_place {
@@ -43,5 +38,24 @@ hu_status hu_history_metrics(hu_history *history, const hu_place *place, const j
 hu_status hu_history_numerics(hu_history *history, const hu_place *place, const json_t *line);
 hu_status hu_history_bits(hu_history *history, const hu_place *place, const json_t *line);
 hu_status hu_history_histogram(hu_history *history, const hu_place *place, const json_t *line);
+
+/* A history in bounded memory: rows of counts added up, and the latest
+ * histograms alone */
+
+/* Adds the last row of counts to the one before, if that has fewer rows of the file than each may
+ * have, and halves the number of rows when there are more than brief_most: all but the first and
+ * the last have then equally many of the file. Nothing where brief_most is 0.
+ *
+ * Counts are added by tensor and format, products by product and accumulator, updates by parameter;
+ * the largest shares of a step stay the largest. So sums over all rows are what they were; only
+ * where in a row something happened is lost. The first row stays alone: it has every tensor's
+ * elements in one step, and so do brief_tail rows at the end. Rows of skipped steps are added to
+ * each other alone, unless there are so many that this leaves too many rows; then they are not told
+ * apart any more. HU_ERR_MEMORY. */
+hu_status hu_history_add_up(hu_history *history);
+
+/* Forgets some of more than brief_histograms, where that is not 0: the first and the latest stay,
+ * and of those between every second, fourth and so on. */
+void hu_history_thin(hu_history *history);
 
 #endif

@@ -11,28 +11,71 @@
 #include "base/text_file.h"
 #include "render/csv.h"
 #include "render/json.h"
-#include "runlog/tensorboard_tag.h"
+
+/* ---- TensorBoard tags ---- */
+
+enum { TAG_BYTES = 112 };
+
+static const struct {
+    const char *column, *about;
+} sentences[] = {
+    {"loss", "Loss of the step's batch, before its update."},
+    {"batch_metric", "Metric over the samples of the step's batch."},
+    {"lr", "Learning rate of the step."},
+    {"loss_scale", "What the loss is multiplied with before the backward pass."},
+    {"skipped", "1 where the update was left out, because gradients were not finite."},
+    {"gradient_norm", "Root of the squares of all gradients, without the loss scale."},
+    {"test_metric", "Metric over the test samples."},
+    {"validation_metric", "Metric over the samples held out of training."},
+    {"low_precision_ratio", "Share of the numbers of all tensors that are in low precision."},
+    {"promoted", "Tensors that were promoted from low to high precision so far."},
+    {"relative_forward_cost", "Bit-operations of all forward passes so far, over the most bits."},
+    {"relative_training_cost", "Bit-operations of all steps so far, over the most bits."},
+    {"turn_1_loss", "Loss of the first turn of each step."},
+    {"turn_2_loss", "Loss of the second turn of each step."},
+    {"turn_2_loss_scale", "Loss scale of the second turn."},
+};
+
+/* What a column of the metrics is, in a sentence. Borrowed: valid for ever. */
+static const char *tensorboard_tag_about(const char *column) {
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
+        if (strcmp(sentences[i].column, column) == 0) return sentences[i].about;
+    return "";
+}
+
+/* "train/loss" of a group and a column's title; "test/accuracy" of test_accuracy, whose group its
+ * title says too. "" without a group. Gives tag. */
+static const char *tensorboard_tag(const char *group, const char *title, char tag[TAG_BYTES]) {
+    size_t length = group ? strlen(group) : 0;
+    bool says_group = length > 0 && strncmp(title, group, length) == 0 && title[length] == '_';
+    tag[0] = '\0';
+    if (group)
+        snprintf(tag, TAG_BYTES, "%.20s/%.80s", group, title + (says_group ? length + 1 : 0));
+    return tag;
+}
 
 /* ---- columns ---- */
 
 /* The columns of a run's metrics: one list for metrics.csv, metrics.jsonl and
  * TensorBoard, and for the folder read back. A column is one line. */
 
-double hu_row_bitops(const hu_metrics_row *row, bool is_forward) {
+/* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
+static double hu_row_bitops(const hu_metrics_row *row, bool is_forward) {
     if (!row->bits) return (double)NAN;
     return is_forward ? row->bits->spent->forward : row->bits->spent->training;
 }
 
-double hu_row_cost(const hu_metrics_row *row, bool is_forward) {
+static double hu_row_cost(const hu_metrics_row *row, bool is_forward) {
     if (!row->bits) return (double)NAN;
     return is_forward ? hu_bits_relative_forward(row->bits) : hu_bits_relative_training(row->bits);
 }
 
-double hu_row_phase_loss(const hu_metrics_row *row, int phase) {
+/* Loss and loss scale of one of several turns, from 0 on. NaN: there is one turn. */
+static double hu_row_phase_loss(const hu_metrics_row *row, int phase) {
     return row->report->phases > 1 ? row->report->phase[phase].loss : (double)NAN;
 }
 
-double hu_row_phase_scale(const hu_metrics_row *row, int phase) {
+static double hu_row_phase_scale(const hu_metrics_row *row, int phase) {
     return row->report->phases > 1 ? (double)row->report->phase[phase].scale : (double)NAN;
 }
 
@@ -57,7 +100,8 @@ bool hu_column_is_evaluated(const hu_column *column) {
     return column->kind == HU_COLUMN_TEST || column->kind == HU_COLUMN_HELD;
 }
 
-const hu_column *hu_column_at(int place) {
+/* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
+static const hu_column *column_at(int place) {
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].place == place) return &hu_columns[c];
     return NULL;
@@ -93,7 +137,7 @@ struct hu_metrics {
     hu_metrics_more more; /* columns that metrics.csv has beside the usual ones */
     const char *title[HU_COLUMNS];
     char room[HU_COLUMNS][HU_METRIC_KEY_BYTES]; /* for titles that hold the metric's name */
-    char tag[HU_COLUMNS][HU_BOARD_TAG_BYTES];
+    char tag[HU_COLUMNS][TAG_BYTES];
     bool is_told[HU_COLUMNS]; /* TensorBoard knows what the tag is */
     char rate_title[64], rate_about[112];
 };
@@ -118,7 +162,7 @@ static const char *board_title(const hu_metrics *metrics, int c) {
 
 static const char *board_about(const hu_metrics *metrics, int c) {
     return is_rate(&hu_columns[c]) ? metrics->rate_about
-                                   : hu_tensorboard_tag_about(hu_columns[c].name);
+                                   : tensorboard_tag_about(hu_columns[c].name);
 }
 
 static bool has_cell(const hu_metrics *metrics, const hu_column *column) {
@@ -184,7 +228,7 @@ hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metric
     name_rate(*metrics);
     for (int c = 0; c < HU_COLUMNS; c++) {
         (*metrics)->title[c] = hu_column_title(&hu_columns[c], metric, (*metrics)->room[c]);
-        hu_tensorboard_tag(hu_columns[c].board, board_title(*metrics, c), (*metrics)->tag[c]);
+        tensorboard_tag(hu_columns[c].board, board_title(*metrics, c), (*metrics)->tag[c]);
     }
     HU_TRY(open_csv(*metrics));
     HU_TRY(open_lines(*metrics));
@@ -243,7 +287,7 @@ static hu_status write_line(hu_metrics *metrics, const hu_metrics_row *row) {
     char *line = NULL;
     const hu_column *column;
     json_t *object = json_object();
-    for (int place = 1; object && (column = hu_column_at(place)) != NULL; place++) {
+    for (int place = 1; object && (column = column_at(place)) != NULL; place++) {
         double value = column->value(row);
         if (!is_absent(column, value))
             json_object_set_new(object, metrics->title[column - hu_columns],
@@ -289,6 +333,118 @@ hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row) {
     HU_TRY(write_cells(metrics, row));
     if (metrics->board) HU_TRY(write_board(metrics, row));
     HU_TRY(write_line(metrics, row));
+done:
+    return st;
+}
+
+/* ---- bits.jsonl ---- */
+
+enum { LAYER_TAG_BYTES = HU_NAME_BYTES + 8 };
+
+struct hu_bit_log {
+    const hu_bits_meter *meter;
+    hu_tensorboard *board;
+    hu_append *file;
+    hu_scalar *scalar;            /* [layers] of one step */
+    char (*tag)[LAYER_TAG_BYTES]; /* [layers] "bits/conv1" */
+};
+
+static const hu_bits_layers *layers_of(const hu_bit_log *log) {
+    return log->meter->task->layers;
+}
+
+hu_status hu_bit_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
+                          hu_bit_log **result) {
+    hu_status st = HU_OK;
+    hu_bit_log *log = NULL;
+    char *path = NULL;
+    *result = NULL;
+    HU_TRY(HU_NEW(&log));
+    *log = (hu_bit_log){.meter = meter, .board = board};
+    uint32_t layers = layers_of(log)->count;
+    HU_TRY(HU_NEW_ARRAY(&log->scalar, layers));
+    HU_TRY(HU_NEW_ARRAY(&log->tag, layers));
+    for (uint32_t l = 0; l < layers; l++)
+        snprintf(log->tag[l], LAYER_TAG_BYTES, "bits/%s", layers_of(log)->layer[l].name);
+    HU_TRY(hu_path_join(folder, "bits.jsonl", &path));
+    HU_TRY(hu_append_open(path, &log->file));
+    *result = log;
+    log = NULL;
+done:
+    hu_free(path);
+    hu_bit_log_close(log);
+    return st;
+}
+
+hu_status hu_bit_log_sync(hu_bit_log *log) {
+    return hu_append_sync(log->file);
+}
+
+void hu_bit_log_close(hu_bit_log *log) {
+    if (!log) return;
+    hu_append_close(log->file);
+    hu_free(log->scalar);
+    hu_free(log->tag);
+    hu_free(log);
+}
+
+/* {"step": N, KEY: rows}; takes the rows. */
+static hu_status write_bits_line(const hu_bit_log *log, int64_t step, const char *key,
+                                 json_t *rows) {
+    char *line = NULL;
+    hu_status st =
+        hu_json_line(json_pack("{s:I, s:o}", "step", (json_int_t)step, key, rows), &line);
+    if (st != HU_OK) return st;
+    hu_append_format(log->file, "%s\n", line);
+    hu_free(line);
+    return hu_append_end(log->file);
+}
+
+/* Only what changed: schedules that draw bits anew in each step would fill disks. */
+static hu_status write_changes(hu_bit_log *log, int64_t step) {
+    hu_status st = HU_OK;
+    const hu_bits_meter *meter = log->meter;
+    size_t count = 0;
+    json_t *rows = json_array();
+    for (uint32_t l = 0; l < layers_of(log)->count; l++) {
+        if (!meter->has_changed[l]) continue;
+        json_array_append_new(rows, json_pack("[s, i, i]", layers_of(log)->layer[l].name,
+                                              (int)meter->forward[l], (int)meter->gradient[l]));
+        log->scalar[count++] = (hu_scalar){log->tag[l], meter->forward[l], log->tag[l],
+                                           "Bits of the layer's numbers in the forward pass."};
+    }
+    HU_TRY(write_bits_line(log, step, "bits", rows));
+    if (log->board) HU_TRY(hu_tensorboard_scalars(log->board, step, log->scalar, count));
+done:
+    return st;
+}
+
+static hu_status write_learned(const hu_bit_log *log, int64_t step) {
+    const hu_bits_layers *layers = layers_of(log);
+    json_t *rows = json_array();
+    for (uint32_t l = 0; l < layers->count; l++)
+        if (layers->layer[l].is_quantised)
+            json_array_append_new(rows, json_pack("[s, o]", layers->layer[l].name,
+                                                  hu_json_number(log->meter->beta[l])));
+    return write_bits_line(log, step, "beta", rows);
+}
+
+/* What the bits of this step cost; what all steps so far did stands among the metrics. */
+static hu_status write_costs(const hu_bit_log *log, int64_t step) {
+    const hu_bits_meter *m = log->meter;
+    const hu_scalar scalar[] = {{"cost/forward", m->step_forward / m->most_forward, "cost/forward",
+                                 "Bit-operations of this step's forward pass, over the most bits."},
+                                {"cost/training", m->step_total / m->most_total, "cost/training",
+                                 "Bit-operations of this step, over the most bits."}};
+    return hu_tensorboard_scalars(log->board, step, scalar, 2);
+}
+
+hu_status hu_bit_log_step(hu_bit_log *log, int64_t step, bool has_row) {
+    hu_status st = HU_OK;
+    bool has_changed = log->meter->any_changed;
+    if (has_changed) HU_TRY(write_changes(log, step));
+    if (log->board && (has_changed || has_row)) HU_TRY(write_costs(log, step));
+    if (has_row && log->meter->beta) HU_TRY(write_learned(log, step));
 done:
     return st;
 }

@@ -1,9 +1,10 @@
 /* runlog/metrics.h - a run's metrics, row by row: metrics.csv, metrics.jsonl, TensorBoard. */
-#ifndef HU_JOURNAL_METRICS_H
-#define HU_JOURNAL_METRICS_H
+#ifndef HU_RUNLOG_METRICS_H
+#define HU_RUNLOG_METRICS_H
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "precision/bit_accounting.h"
 #include "render/tensorboard.h"
 #include "runlog/result.h"
 #include "train/trainer.h"
@@ -69,14 +70,6 @@ typedef enum hu_column_kind {
 
 /* clang-format on */
 
-/* Bit-operations up to a row, of forward passes or of all; and as shares. NaN: no schedule. */
-double hu_row_bitops(const hu_metrics_row *row, bool is_forward);
-double hu_row_cost(const hu_metrics_row *row, bool is_forward);
-
-/* Loss and loss scale of one of several turns, from 0 on. NaN: there is one turn. */
-double hu_row_phase_loss(const hu_metrics_row *row, int phase);
-double hu_row_phase_scale(const hu_metrics_row *row, int phase);
-
 typedef int64_t hu_column_WHOLE;
 typedef double hu_column_REAL;
 typedef bool hu_column_FLAG;
@@ -118,9 +111,6 @@ extern const hu_column hu_columns[];
 /* Of the task's first metric: only rows with an evaluation have it. */
 bool hu_column_is_evaluated(const hu_column *column);
 
-/* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
-const hu_column *hu_column_at(int place);
-
 /* The column's number in a record that was read. */
 double hu_column_of(const hu_column *column, const hu_metrics_record *record);
 
@@ -153,5 +143,24 @@ hu_status hu_metrics_sync(hu_metrics *metrics);
 
 /* Writes a row of all columns. HU_ERR_IO. */
 hu_status hu_metrics_write(hu_metrics *metrics, const hu_metrics_row *row);
+
+/* Bits.jsonl: the bits of a training's layers, written while they change, also for TensorBoard */
+
+typedef struct hu_bit_log hu_bit_log;
+
+/* Opens the folder's file for appending. Meter and board (NULL: none) are borrowed. Owner closes.
+ * HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_bit_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
+                          hu_bit_log **log);
+
+/* Behind a step: a line of the layers whose bits differ from those of the step before, if there are
+ * any; has_row: the metrics have a row, and what is learned has a line too. HU_ERR_IO. */
+hu_status hu_bit_log_step(hu_bit_log *log, int64_t step, bool has_row);
+
+/* NULL is allowed. */
+void hu_bit_log_close(hu_bit_log *log);
+
+/* Waits until all lines are on the disk. HU_ERR_IO. */
+hu_status hu_bit_log_sync(hu_bit_log *log);
 
 #endif

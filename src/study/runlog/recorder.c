@@ -1,7 +1,7 @@
 /* runlog/recorder.c - numerics.jsonl and histograms.jsonl, written while a run trains. Counts of
  * steps are added up until a row is due. The last RING steps are kept one by one, so that a step
  * that is skipped or ends the run can be told with the steps that led to it. */
-#include "runlog/recorder.h"
+#include "runlog/folder.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include "engine/exponent_record.h"
 #include "graph/tensor_order.h"
 #include "runlog/events.h"
-#include "runlog/trouble.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };

@@ -1,10 +1,6 @@
-/* runlog/records.h - what the files of a run folder hold, as plain structures.
- *
- * Tensors and formats are numbers here: places in the lists of names. Counts of a record are sums
- * over its steps.
- */
-#ifndef HU_JOURNAL_RECORDS_H
-#define HU_JOURNAL_RECORDS_H
+/* runlog/records.h - what the files of a run folder hold, as plain structures. */
+#ifndef HU_RUNLOG_RECORDS_H
+#define HU_RUNLOG_RECORDS_H
 #include <stdbool.h>
 
 #include <halfulp/round.h>
@@ -138,13 +134,13 @@ typedef struct hu_history {
     size_t metrics_capacity, numerics_capacity, event_capacity, promotion_capacity, phase_capacity,
         histogram_capacity;
     char *diverged;       /* why the run ended before its last step; NULL: it did not, or goes on */
-    char *collapsed;      /* why it counts as collapsed (runlog/collapse.h); NULL: it does not */
+    char *collapsed;      /* why it counts as collapsed (runlog/result.h); NULL: it does not */
     hu_plan_record *plan; /* NULL: the folder has no plan.json */
     char warning[1024];   /* "", or which files hold parts of lines (they are left out) */
     int64_t *skips;       /* [skip_count] steps whose update was left out, in their order */
     size_t skip_count, skip_capacity;
     size_t numerics_lines, histogram_lines; /* of the files */
-    size_t brief_most;       /* rows of numerics at most (runlog/history_brief.h); 0: no bound */
+    size_t brief_most;       /* rows of numerics at most (runlog/history_reader.h); 0: no bound */
     size_t brief_lines;      /* lines that each of them may be the sum of */
     size_t brief_tail;       /* rows at the end that stay alone */
     size_t brief_histograms; /* at most, where they take more than brief_bytes; 0: no bound */

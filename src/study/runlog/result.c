@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+
 hu_result_metric hu_result_metric_of(const json_t *result) {
     char key[HU_METRIC_KEY_BYTES];
     const json_t *metric = json_object_get(result, "metric");

@@ -101,7 +101,9 @@ static hu_status is_group(const char *directory, bool *is) {
     return st;
 }
 
-hu_status hu_groups_below(const char *directory, hu_names *names) {
+/* The folders directly below that are of comparisons, demos or searches, or may be: they have a
+ * list of runs, or a progress.jsonl and no configuration. Owner frees with hu_names_free. */
+static hu_status groups_below(const char *directory, hu_names *names) {
     return find_below(directory, is_group, names);
 }
 
@@ -149,6 +151,14 @@ hu_status hu_run_folder_config(const char *directory, char **path) {
     return st == HU_OK ? explain(directory) : st;
 }
 
+/* ---- what both lists are made by ---- */
+
+/* Adds what a folder is, or what it holds, to a list. */
+typedef hu_status run_list_adder(json_t *listing, const char *folder);
+
+/* The cells of one row. */
+typedef hu_status run_list_cells(hu_table *table, const json_t *row);
+
 /* ---- listing ---- */
 
 /* The runs of a folder, a row each: what was trained, and how far it is. */
@@ -169,7 +179,8 @@ static void free_files(run_files *files) {
     hu_run_standing_free(&files->standing);
 }
 
-json_t *hu_run_list_command(const hu_run_standing *standing) {
+/* The words that a folder was last begun with, null where nothing tells. New reference. */
+static json_t *run_list_command(const hu_run_standing *standing) {
     size_t count = json_array_size(standing->starts);
     json_t *last = count ? json_array_get(standing->starts, count - 1) : NULL;
     json_t *command = json_object_get(last, "command");
@@ -257,10 +268,12 @@ static json_t *pack_run(const run_files *files) {
                      text_of(files, "data.name"), "state", state_of(files), "step", step_of(files),
                      "steps", (json_int_t)files->standing.steps, "epochs",
                      hu_json_number(files->standing.epochs), "metric", metric_of(files), "command",
-                     hu_run_list_command(&files->standing), "changed", (json_int_t)files->changed);
+                     run_list_command(&files->standing), "changed", (json_int_t)files->changed);
 }
 
-hu_status hu_run_list_insert(json_t *listing, json_t *run) {
+/* Puts a row where its time belongs: the latest is the last. Takes the reference; NULL is
+ * HU_ERR_MEMORY. */
+static hu_status run_list_insert(json_t *listing, json_t *run) {
     size_t at = json_array_size(listing);
     double changed = hu_json_real(run, "changed");
     while (at > 0 && hu_json_real(json_array_get(listing, at - 1), "changed") > changed) at--;
@@ -271,13 +284,14 @@ hu_status hu_run_list_insert(json_t *listing, json_t *run) {
 static hu_status add_run(json_t *listing, const char *folder) {
     run_files files = {0};
     hu_status st = read_files(folder, &files);
-    if (st == HU_OK) st = hu_run_list_insert(listing, pack_run(&files));
+    if (st == HU_OK) st = run_list_insert(listing, pack_run(&files));
     free_files(&files);
     return st;
 }
 
-hu_status hu_run_list_add_each(const char *folder, const hu_names *names, hu_run_list_adder *add,
-                               json_t *listing) {
+/* Adds the folders of these names in a folder. HU_ERR_MEMORY, or add's. */
+static hu_status run_list_add_each(const char *folder, const hu_names *names, run_list_adder *add,
+                                   json_t *listing) {
     hu_status st = HU_OK;
     for (uint32_t i = 0; i < names->count && st == HU_OK; i++) {
         char *path = NULL;
@@ -288,7 +302,8 @@ hu_status hu_run_list_add_each(const char *folder, const hu_names *names, hu_run
     return st;
 }
 
-hu_status hu_run_list_collect(const char *folder, hu_run_list_adder *add, json_t **listing) {
+/* A list of what add finds. Owner drops the reference; NULL on failure. HU_ERR_MEMORY, or add's. */
+static hu_status run_list_collect(const char *folder, run_list_adder *add, json_t **listing) {
     *listing = NULL;
     json_t *made = json_array();
     hu_status st =
@@ -306,7 +321,7 @@ static hu_status add_all(json_t *listing, const char *folder) {
     hu_names names = {0};
     char *path = NULL;
     HU_TRY(hu_runs_below(folder, &names));
-    HU_TRY(hu_run_list_add_each(folder, &names, add_run, listing));
+    HU_TRY(run_list_add_each(folder, &names, add_run, listing));
     HU_TRY(hu_path_join(folder, "config.resolved.yaml", &path));
     if (names.count == 0 && hu_file_exists(path)) HU_TRY(add_run(listing, folder));
 done:
@@ -319,13 +334,14 @@ hu_status hu_run_list_read(const char *folder, json_t **listing) {
     *listing = NULL;
     if (!hu_file_exists(folder))
         return hu_fail(HU_ERR_MISSING, "%s: no such folder, expected one that runs are in", folder);
-    return hu_run_list_collect(folder, add_all, listing);
+    return run_list_collect(folder, add_all, listing);
 }
 
 /* ---- for people ---- */
 
-hu_status hu_run_list_rows(const json_t *listing, const char *const *titles, int count,
-                           hu_run_list_cells *cells, hu_table **table) {
+/* A table with a row for each element. Owner frees with hu_table_free; NULL on failure. */
+static hu_status run_list_rows(const json_t *listing, const char *const *titles, int count,
+                               run_list_cells *cells, hu_table **table) {
     hu_status st = hu_table_create(titles, count, table);
     for (size_t i = 0; st == HU_OK && i < json_array_size(listing); i++)
         st = cells(*table, json_array_get(listing, i));
@@ -382,8 +398,8 @@ done:
     return st;
 }
 
-/* What went wrong is marked, on a terminal also by its colour. */
-hu_status hu_run_list_state_cell(hu_table *table, const json_t *row) {
+/* Cells that both tables have. */
+static hu_status run_list_state_cell(hu_table *table, const json_t *row) {
     static const char *const bad[] = {"failed", "diverged", "damaged"};
     const char *state = word(row, "state");
     bool is_bad = false;
@@ -394,7 +410,7 @@ hu_status hu_run_list_state_cell(hu_table *table, const json_t *row) {
     return st;
 }
 
-hu_status hu_run_list_date_cell(hu_table *table, const json_t *run) {
+static hu_status run_list_date_cell(hu_table *table, const json_t *run) {
     time_t changed = (time_t)json_integer_value(json_object_get(run, "changed"));
     struct tm local;
     char text[32] = "-";
@@ -411,8 +427,8 @@ static hu_status run_cells(hu_table *table, const json_t *run) {
     HU_TRY(data_cell(table, word(run, "data")));
     HU_TRY(length_cells(table, run));
     HU_TRY(metric_cells(table, run));
-    HU_TRY(hu_run_list_state_cell(table, run));
-    HU_TRY(hu_run_list_date_cell(table, run));
+    HU_TRY(run_list_state_cell(table, run));
+    HU_TRY(run_list_date_cell(table, run));
 done:
     return st;
 }
@@ -421,5 +437,194 @@ hu_status hu_run_list_table(const json_t *listing, hu_table **table) {
     static const char *const titles[] = {"run",  "name",  "model",  "precision",
                                          "data", "steps", "epochs", "metric",
                                          "best", "state", "started"};
-    return hu_run_list_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
+    return run_list_rows(listing, titles, sizeof titles / sizeof *titles, run_cells, table);
+}
+
+/* ---- Comparisons, demos and searches ---- */
+
+/* Folders of several trainings: comparisons, demos and searches. What their lists and their
+ * progress.jsonl say; the first have the results, the other what happens now. */
+
+/* What the files of such a folder say. */
+typedef struct group_files {
+    const char *folder, *verb;
+    json_t *list; /* compare.json, demo.json or assign.json; NULL: not there yet */
+    hu_run_standing standing;
+} group_files;
+
+/* A number of the standing; null where no row tells. */
+static json_t *count_of(int64_t count) {
+    return count >= 0 ? json_integer((json_int_t)count) : json_null();
+}
+
+/* Trainings of a list that some member tells about: those of an older version have no rows of
+ * progress that count them. */
+static void count_rows(const json_t *list, hu_run_standing *standing) {
+    size_t i;
+    const json_t *row, *rows = json_object_get(list, "rows");
+    if (standing->done >= 0 || !json_is_array(rows)) return;
+    standing->rows = (int64_t)json_array_size(rows);
+    standing->done = 0;
+    json_array_foreach((json_t *)(uintptr_t)rows, i, row) {
+        const char *state = json_string_value(json_object_get(row, "state"));
+        standing->done += !state || strcmp(state, "done") == 0;
+        standing->failed += state && strcmp(state, "failed") == 0;
+        standing->diverged += json_object_get(row, "diverged") != NULL;
+    }
+}
+
+/* Whether an element of a list ended badly: "diverged" is a reason or a number of runs. */
+static bool is_lost(const json_t *element, const char *key) {
+    const json_t *value = json_object_get(element, key);
+    return json_is_string(value) || json_integer_value(value) > 0;
+}
+
+static json_t *pack_best(const char *name, const hu_metric *metric, const char *part,
+                         double value) {
+    if (!name || isnan(value)) return json_null();
+    return json_pack("{s:s, s:{s:s, s:s, s:o, s:s}}", "name", name, "metric", "name", metric->name,
+                     "part", part, "value", hu_json_number(value), "better",
+                     metric->higher_is_better ? "higher" : "lower");
+}
+
+/* Of precisions or rows, each with its mean or its value on the test samples. */
+static json_t *best_of_all(const json_t *elements, const hu_metric *metric) {
+    char key[HU_METRIC_KEY_BYTES];
+    const char *name = NULL;
+    double best = (double)NAN;
+    hu_metric_key("test", metric, key);
+    for (size_t i = 0; i < json_array_size(elements); i++) {
+        const json_t *element = json_array_get(elements, i);
+        double value = hu_json_real(element, key);
+        if (isnan(value) || is_lost(element, "diverged") || is_lost(element, "collapsed")) continue;
+        if (name && !hu_metric_is_better(metric, value, best)) continue;
+        best = value;
+        name = json_string_value(json_object_get(element, "precision"));
+    }
+    return pack_best(name, metric, "test", best);
+}
+
+static json_t *best_of(const group_files *files) {
+    char key[HU_METRIC_KEY_BYTES];
+    const json_t *precisions = json_object_get(files->list, "precisions");
+    const hu_metric *metric = hu_result_metric_of(files->list).metric;
+    if (strcmp(files->verb, "assign") != 0)
+        return best_of_all(precisions ? precisions : json_object_get(files->list, "rows"), metric);
+    return pack_best(json_string_value(json_object_get(files->list, "chosen")), metric,
+                     "validation",
+                     hu_json_real(files->list, hu_metric_key("validation", metric, key)));
+}
+
+static const char *group_state(const group_files *files) {
+    const hu_run_standing *standing = &files->standing;
+    if (hu_run_folder_is_locked(files->folder)) return "running";
+    if (*standing->state) return standing->state;
+    bool is_whole = files->list && standing->done == standing->rows;
+    return !standing->is_present && is_whole ? "finished" : "stopped";
+}
+
+/* Of the last beginning, or, where nothing tells, of the folder. */
+static json_int_t changed_of(const group_files *files) {
+    struct stat about;
+    size_t count = json_array_size(files->standing.starts);
+    double time = hu_json_real(json_array_get(files->standing.starts, count - 1), "time");
+    if (count > 0 && time > 0.0 && time < 1e15) return (json_int_t)time;
+    return stat(files->folder, &about) == 0 ? (json_int_t)about.st_mtime : 0;
+}
+
+static json_t *pack_group(group_files *files) {
+    hu_run_standing *standing = &files->standing;
+    count_rows(files->list, standing);
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:I}", "folder", files->folder,
+                     "kind", files->verb, "state", group_state(files), "rows",
+                     count_of(standing->rows), "done", count_of(standing->done), "failed",
+                     (json_int_t)standing->failed, "diverged", (json_int_t)standing->diverged,
+                     "best", best_of(files), "command", run_list_command(standing), "changed",
+                     changed_of(files));
+}
+
+/* Nothing of a folder that is no such one after all. */
+static hu_status add_group(json_t *listing, const char *folder) {
+    group_files files = {.folder = folder};
+    hu_status st = hu_run_standing_read(folder, &files.standing);
+    /* What cannot be read is not told; the list may do without. */
+    if (st != HU_ERR_MEMORY) st = hu_runs_list(folder, &files.verb, &files.list);
+    if (st == HU_OK && !*files.verb) files.verb = files.standing.verb;
+    if (st == HU_OK && *files.verb) st = run_list_insert(listing, pack_group(&files));
+    hu_run_standing_free(&files.standing);
+    json_decref(files.list);
+    return st;
+}
+
+/* Those below a folder, and itself. */
+static hu_status add_groups(json_t *listing, const char *folder) {
+    hu_status st = HU_OK;
+    hu_names names = {0};
+    bool is_run;
+    HU_TRY(hu_run_folder_is(folder, &is_run));
+    if (!is_run) HU_TRY(add_group(listing, folder));
+    HU_TRY(groups_below(folder, &names));
+    HU_TRY(run_list_add_each(folder, &names, add_group, listing));
+done:
+    hu_names_free(&names);
+    return st;
+}
+
+hu_status hu_run_list_groups(const char *folder, json_t **listing) {
+    return run_list_collect(folder, add_groups, listing);
+}
+
+/* ---- for people ---- */
+
+static long long whole(const json_t *group, const char *key) {
+    return (long long)json_integer_value(json_object_get(group, key));
+}
+
+/* "3/6"; of a search, which does not know how many there will be, "3". */
+static hu_status rows_cell(hu_table *table, const json_t *group) {
+    if (!json_is_integer(json_object_get(group, "done"))) return hu_table_cell(table, "-");
+    if (!json_is_integer(json_object_get(group, "rows")))
+        return hu_table_cell(table, "%lld", whole(group, "done"));
+    return hu_table_cell(table, "%lld/%lld", whole(group, "done"), whole(group, "rows"));
+}
+
+/* Trainings that went wrong; a terminal shows that there are some. */
+static hu_status lost_cell(hu_table *table, const json_t *group, const char *key) {
+    hu_status st = hu_table_cell(table, "%lld", whole(group, key));
+    if (st == HU_OK && whole(group, key) > 0) hu_table_look(table, HU_COLOUR_BAD);
+    return st;
+}
+
+/* "hfp8: test accuracy 87.31 %". */
+static hu_status best_cell(hu_table *table, const json_t *group) {
+    char name[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
+    const json_t *best = json_object_get(group, "best"), *made = json_object_get(best, "metric");
+    const char *known = json_string_value(json_object_get(made, "name"));
+    const hu_metric *metric = known ? hu_metric_find(known) : NULL;
+    if (!metric) return hu_table_cell(table, "-");
+    return hu_table_cell(table, "%s: %s %s %s", json_string_value(json_object_get(best, "name")),
+                         json_string_value(json_object_get(made, "part")),
+                         hu_metric_words(metric, name),
+                         hu_metric_text(metric, hu_json_real(made, "value"), value));
+}
+
+static hu_status group_cells(hu_table *table, const json_t *group) {
+    hu_status st = HU_OK;
+    const char *folder = json_string_value(json_object_get(group, "folder"));
+    HU_TRY(hu_table_cell(table, "%s", hu_path_name(folder)));
+    HU_TRY(hu_table_cell(table, "%s", json_string_value(json_object_get(group, "kind"))));
+    HU_TRY(rows_cell(table, group));
+    HU_TRY(lost_cell(table, group, "diverged"));
+    HU_TRY(lost_cell(table, group, "failed"));
+    HU_TRY(best_cell(table, group));
+    HU_TRY(run_list_state_cell(table, group));
+    HU_TRY(run_list_date_cell(table, group));
+done:
+    return st;
+}
+
+hu_status hu_run_list_groups_table(const json_t *listing, hu_table **table) {
+    static const char *const titles[] = {"folder", "kind", "rows",  "diverged",
+                                         "failed", "best", "state", "started"};
+    return run_list_rows(listing, titles, sizeof titles / sizeof *titles, group_cells, table);
 }

@@ -5,8 +5,8 @@
 
 #include "render/json.h"
 #include "render/table.h"
-#include "runlog/follow.h"
 #include "runlog/names.h"
+#include "runlog/progress.h"
 
 /* ---- Which folders are runs: those that hold a resolved configuration ---- */
 
@@ -17,10 +17,6 @@ hu_status hu_run_folder_config(const char *directory, char **path);
 
 /* The folders directly below that are runs, by name. Owner frees with hu_names_free. */
 hu_status hu_runs_below(const char *directory, hu_names *names);
-
-/* The folders directly below that are of comparisons, demos or searches, or may be: they have a
- * list of runs, or a progress.jsonl and no configuration. Owner frees with hu_names_free. */
-hu_status hu_groups_below(const char *directory, hu_names *names);
 
 /* The list of runs that a verb left in its folder, and its name: "compare", "demo", "assign", or ""
  * and NULL where there is none; NULL also of a list that cannot be read. New reference.
@@ -53,36 +49,6 @@ hu_status hu_run_list_groups(const char *folder, json_t **listing);
 
 /* The same for people. Owner frees with hu_table_free. */
 hu_status hu_run_list_groups_table(const json_t *listing, hu_table **table);
-
-/* ---- what both lists are made by ---- */
-
-/* Adds what a folder is, or what it holds, to a list. */
-typedef hu_status hu_run_list_adder(json_t *listing, const char *folder);
-
-/* The cells of one row. */
-typedef hu_status hu_run_list_cells(hu_table *table, const json_t *row);
-
-/* A list of what add finds. Owner drops the reference; NULL on failure. HU_ERR_MEMORY, or add's. */
-hu_status hu_run_list_collect(const char *folder, hu_run_list_adder *add, json_t **listing);
-
-/* Adds the folders of these names in a folder. HU_ERR_MEMORY, or add's. */
-hu_status hu_run_list_add_each(const char *folder, const hu_names *names, hu_run_list_adder *add,
-                               json_t *listing);
-
-/* A table with a row for each element. Owner frees with hu_table_free; NULL on failure. */
-hu_status hu_run_list_rows(const json_t *listing, const char *const *titles, int count,
-                           hu_run_list_cells *cells, hu_table **table);
-
-/* Cells that both tables have. */
-hu_status hu_run_list_state_cell(hu_table *table, const json_t *row);
-hu_status hu_run_list_date_cell(hu_table *table, const json_t *row);
-
-/* Puts a row where its time belongs: the latest is the last. Takes the reference; NULL is
- * HU_ERR_MEMORY. */
-hu_status hu_run_list_insert(json_t *listing, json_t *row);
-
-/* The words that a folder was last begun with, null where nothing tells. New reference. */
-json_t *hu_run_list_command(const hu_run_standing *standing);
 
 /* The runs for people. Owner frees with hu_table_free. */
 hu_status hu_run_list_table(const json_t *listing, hu_table **table);

@@ -1,4 +1,4 @@
-#include "runlog/truncate.h"
+#include "runlog/folder.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -7,7 +7,6 @@
 #include "config/config.h"
 #include "model/custom.h"
 #include "render/json.h"
-#include "runlog/collapse.h"
 #include "runlog/folder.h"
 #include "runlog/result.h"
 #include "session/check_run.h"

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "runlog/collapse.h"
 #include "runlog/graph_json.h"
 #include "runlog/history.h"
+#include "runlog/result.h"
 #include "tensor/exponent_histogram.h"
 
 static const char prefix[] = "auto:";

@@ -4,9 +4,9 @@
 #include "config/config.h"
 #include "engine/run.h"
 #include "render/json.h"
+#include "runlog/events.h"
 #include "runlog/progress.h"
 #include "runlog/result.h"
-#include "runlog/trouble.h"
 #include "train/trainer.h"
 
 /* ---- listener ---- */

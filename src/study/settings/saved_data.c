@@ -10,8 +10,8 @@
 #include "data/image_list.h"
 #include "data/transcripts.h"
 #include "data/vocabulary.h"
-#include "runlog/follow.h"
 #include "runlog/graph_json.h"
+#include "runlog/progress.h"
 #include "settings/dataset.h"
 #include "task/task.h"
 

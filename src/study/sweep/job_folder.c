@@ -11,7 +11,7 @@
 #include "config/config.h"
 #include "config/unused_keys.h"
 #include "runlog/folder.h"
-#include "runlog/follow.h"
+#include "runlog/progress.h"
 
 /* ---- One training in a process of its own ---- */
 

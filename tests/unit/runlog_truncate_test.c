@@ -1,6 +1,6 @@
 /* Histories that a training goes on with: cut back to a checkpoint, rid of parts of lines, and what
  * is missing told. */
-#include "runlog/truncate.h"
+#include "runlog/folder.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runlog/collapse.h"
+#include "runlog/result.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
