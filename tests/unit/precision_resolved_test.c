@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "config/plan_file.h"
+#include "config/load.h"
 #include "model/registry.h"
 #include "precision/edge_writer.h"
 #include "precision/resolved_plan.h"

@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "render/html.h"
-#include "render/page.h"
 #include "render/svg.h"
 
 static void expect_text(const char *text, const char *expected) {

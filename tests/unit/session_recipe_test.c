@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "settings/recipe.h"
+#include "settings/options.h"
 
 enum { WORDS = 3 };
 

@@ -13,11 +13,9 @@
 #include "render/table.h"
 #include "runlog/plan_json.h"
 #include "session/session.h"
-#include "settings/assumed_dataset.h"
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
-#include "settings/recipe.h"
 
 enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2, MOST_TURNS = 12 };
 

@@ -19,11 +19,9 @@
 #include "report/samples.h"
 #include "runlog/plan_json.h"
 #include "session/session.h"
-#include "settings/assumed_dataset.h"
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
-#include "settings/precision_options.h"
 #include "train/adapt.h"
 
 enum { STORAGES = 2 };

@@ -17,6 +17,7 @@
 #include "predict/sample_images.h"
 #include "render/json.h"
 #include "render/table.h"
+#include "session/completions.h"
 #include "session/evaluation.h"
 #include "session/saved_run.h"
 #include "task/task.h"

@@ -17,9 +17,8 @@
 #include "runlog/folder.h"
 #include "session/evaluation.h"
 #include "session/session.h"
-#include "session/session_result.h"
 #include "settings/dataset.h"
-#include "settings/loss_scale_from_run.h"
+#include "settings/options.h"
 
 static const char *const json_flag[] = {"json", NULL};
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "help/manual.h"
 #include "settings/options.h"
-#include "settings/recipe.h"
 
 enum { NAME_COLUMNS = 24, INDENT = 2 };
 

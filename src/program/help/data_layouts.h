@@ -4,7 +4,7 @@
 #define HU_MANUAL_DATA_LAYOUTS_H
 #include <stddef.h>
 
-#include "render/page.h"
+#include "render/html.h"
 
 /* Whether a word names a kind of data: "folder", "folder:DIR". */
 bool hu_is_data_kind(const char *word);

@@ -11,7 +11,6 @@
 #include "help/words.h"
 #include "model/registry.h"
 #include "settings/options.h"
-#include "settings/recipe.h"
 
 enum { NEAREST_BYTES = 256, NAMES_MOST = 1024 };
 

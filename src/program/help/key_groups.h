@@ -3,7 +3,7 @@
 #ifndef HU_MANUAL_KEY_GROUPS_H
 #define HU_MANUAL_KEY_GROUPS_H
 #include "config/config.h"
-#include "render/page.h"
+#include "render/html.h"
 
 /* A group of keys: what its names begin with ("lr" of lr.base), and what it is about, in a few
  * words that stand behind it in the help. Both for ever. */

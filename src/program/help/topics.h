@@ -1,7 +1,7 @@
 /* help/topics.h - what is told of the tables of the library: models, data, formats, ... */
 #ifndef HU_MANUAL_TOPICS_H
 #define HU_MANUAL_TOPICS_H
-#include "render/page.h"
+#include "render/html.h"
 
 /* One topic of `halfulp help`: its word, what it is about in a line, and who writes it. A topic is
  * a table of the library as text, so that what is added to the library is in the help. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "render/page.h"
+#include "render/html.h"
 
 /* What a word means: everything that is known of it, one below the other. is_known: the page tells
  * already of a key or the like of this name; then only of tables, formats and words of the field,

@@ -73,7 +73,7 @@ bool hu_is_plan_path(const char *text);
 
 /* Reads a plan file as the keys that it stands for. Two kinds: a map "precision" of the keys
  * precision.*, the name among them, and "evidence", which is for people; or a resolved plan
- * (config/plan_file.h). HU_ERR_PARSE: another file. Owner frees. */
+ * (config/load.h). HU_ERR_PARSE: another file. Owner frees. */
 hu_status hu_plan_read(const char *path, hu_keys **plan);
 
 /* What the words of a command line may hold beside keys. */

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/words.h"
-#include "config/plan_file.h"
 
 /* ---- What a word of the command line that nothing takes was meant to be ---- */
 

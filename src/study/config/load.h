@@ -1,6 +1,7 @@
 /* config/load.h - a configuration read: YAML file and words of the command line. */
 #ifndef HU_CONFIG_LOAD_H
 #define HU_CONFIG_LOAD_H
+#include "base/keys.h"
 #include "config/config.h"
 
 enum { HU_CONFIG_MAX_SUBJECTS = 1024, HU_CONFIG_MAX_FLAGS = 16, HU_CONFIG_NAME_BYTES = 300 };
@@ -27,5 +28,15 @@ hu_status hu_config_store(hu_config *config, const hu_config_key *key, const cha
 /* Files first, then plan files, then words in their order: words win over files. HU_ERR_ARGUMENT:
  * a key given twice, or steps beside epochs. */
 hu_status hu_config_read_words(hu_config *config, const hu_config_request *request);
+
+/* ---- Plan files ---- */
+
+/* Whether a file is a resolved plan: its key "halfulp_plan" says so. */
+bool hu_plan_is_resolved(const hu_keys *file);
+
+/* The keys that a resolved plan stands for: precision=resolved with its tensors, accumulator.rules,
+ * scaler.* and so on. HU_ERR_VERSION for a later kind, HU_ERR_PARSE with place and expected keys.
+ * Owner frees. */
+hu_status hu_plan_resolved_keys(const hu_keys *file, hu_keys **keys);
 
 #endif

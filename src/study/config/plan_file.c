@@ -1,4 +1,4 @@
-#include "config/plan_file.h"
+#include "config/load.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -48,12 +48,9 @@ typedef struct hu_class_figures {
     double recall, precision, f1; /* right / samples, right / said, 2 right / (samples + said) */
     int64_t other, others; /* the class that it is most often taken for, -1: none; how often */
 } hu_class_figures;
-hu_class_figures hu_confusion_class(const hu_confusion *confusion, int64_t class_number);
 
 /* The name of a class, or its number, written into room for it. */
 enum { HU_CLASS_WORD_BYTES = 24 };
-const char *hu_confusion_word(const hu_confusion *confusion, int64_t class_number,
-                              char number[HU_CLASS_WORD_BYTES]);
 
 /* As tables for people: figures of each class and, of up to 20 classes, the matrix, else the 20
  * pairs that are confused most often. NULL where nothing is kept. Owner frees *text. */

@@ -38,8 +38,6 @@ hu_status hu_predictions_make(hu_trainer *trainer, const hu_dataset *dataset, in
                               hu_predictions *predictions);
 void hu_predictions_free(hu_predictions *predictions);
 
-/* The columns of a sample, and whether it is right (HU_UNJUDGED where the task does not know). */
-const double *hu_predictions_row(const hu_predictions *predictions, int64_t sample);
 hu_judgement hu_predictions_judgement(const hu_predictions *predictions, int64_t sample);
 
 /* An object for each sample: the task's columns by their titles, "file", "source", "text" and

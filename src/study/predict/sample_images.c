@@ -35,23 +35,22 @@ static int64_t width_of(const hu_sheet *s) {
     return 2 * s->border + s->columns * (s->width + s->gap) - s->gap;
 }
 
-/* Makes room for a sheet whose sizes are set; all of it is white. Owner frees with hu_sheet_free.
+/* Makes room for a sheet whose sizes are set; all of it is white. Owner frees with sheet_free.
  */
-static hu_status hu_sheet_create(hu_sheet *sheet) {
+static hu_status sheet_create(hu_sheet *sheet) {
     size_t bytes = (size_t)(height_of(sheet) * width_of(sheet) * sheet->channels);
     hu_status st = HU_NEW_ARRAY(&sheet->pixels, bytes);
     if (st == HU_OK) memset(sheet->pixels, WHITE, bytes);
     return st;
 }
 
-static void hu_sheet_free(hu_sheet *sheet) {
+static void sheet_free(hu_sheet *sheet) {
     hu_free(sheet->pixels);
     sheet->pixels = NULL;
 }
 
 /* Copies a picture [height, width, channels] to its place. */
-static void hu_sheet_put(const hu_sheet *sheet, int64_t row, int64_t column,
-                         const uint8_t *picture) {
+static void sheet_put(const hu_sheet *sheet, int64_t row, int64_t column, const uint8_t *picture) {
     int64_t top = top_of(sheet, row);
     int64_t left = sheet->border + column * (sheet->width + sheet->gap);
     int64_t numbers = sheet->width * sheet->channels;
@@ -61,7 +60,7 @@ static void hu_sheet_put(const hu_sheet *sheet, int64_t row, int64_t column,
 }
 
 /* HU_ERR_LIMIT: too wide or high (data/image_files.h); HU_ERR_IO, HU_ERR_MEMORY. */
-static hu_status hu_sheet_write(const hu_sheet *sheet, const char *path) {
+static hu_status sheet_write(const hu_sheet *sheet, const char *path) {
     return hu_image_write_png(path, height_of(sheet), width_of(sheet), sheet->channels,
                               sheet->pixels);
 }
@@ -103,7 +102,7 @@ static hu_status make_room(painter *p, const hu_metric_call *sample) {
                           .channels = COLOURS,
                           .gap = GAP};
     hu_status st = HU_NEW_ARRAY(&p->panel, (size_t)(height * width * COLOURS));
-    return st == HU_OK ? hu_sheet_create(&p->sheet) : st;
+    return st == HU_OK ? sheet_create(&p->sheet) : st;
 }
 
 /* The nearest pixels of the input, of one channel or three. */
@@ -163,16 +162,16 @@ static hu_status write_sample(void *context, int64_t index, const hu_metric_call
     HU_TRY(make_room(p, sample));
     hu_loader_fill(loader, p->number, HU_READ_UNIT, index, 1, p->input);
     paint_input(p, sample);
-    hu_sheet_put(&p->sheet, 0, INPUT, p->panel);
+    sheet_put(&p->sheet, 0, INPUT, p->panel);
     p->task->paint(sample, true, p->panel);
-    hu_sheet_put(&p->sheet, 0, TRUTH, p->panel);
+    sheet_put(&p->sheet, 0, TRUTH, p->panel);
     if (sample->prediction)
         p->task->paint(sample, false, p->panel);
     else
         memset(p->panel, ANSWERS_WHITE, (size_t)(sample->rows * COLOURS));
-    hu_sheet_put(&p->sheet, 0, PREDICTION, p->panel);
+    sheet_put(&p->sheet, 0, PREDICTION, p->panel);
     HU_TRY(path_of(p, index, "", &path));
-    HU_TRY(hu_sheet_write(&p->sheet, path));
+    HU_TRY(sheet_write(&p->sheet, path));
     st = write_labels(p, index, sample);
 done:
     hu_free(path);
@@ -211,7 +210,7 @@ done:
     hu_free(p.folder);
     hu_free(p.input);
     hu_free(p.panel);
-    hu_sheet_free(&p.sheet);
+    sheet_free(&p.sheet);
     return st;
 }
 
@@ -238,7 +237,7 @@ static hu_status put_rows(const hu_sheet *s, int64_t row, int64_t count, const f
     if (st != HU_OK) return st;
     for (int64_t p = 0; p < count; p++, rows += numbers) {
         for (int64_t i = 0; i < numbers; i++) picture[i] = to_byte(rows[i]);
-        hu_sheet_put(s, p / s->columns * ROWS + row, p % s->columns, picture);
+        sheet_put(s, p / s->columns * ROWS + row, p % s->columns, picture);
     }
     hu_free(picture);
     return HU_OK;
@@ -281,12 +280,12 @@ static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, c
     HU_TRY(HU_NEW_ARRAY(&real, numbers));
     HU_TRY(HU_NEW_ARRAY(&made, numbers));
     HU_TRY(hu_trainer_draw(trainer, half, count, real, made));
-    HU_TRY(hu_sheet_create(&s));
+    HU_TRY(sheet_create(&s));
     HU_TRY(put_rows(&s, REAL, count, real));
     HU_TRY(put_rows(&s, MADE, count, made));
-    st = hu_sheet_write(&s, path);
+    st = sheet_write(&s, path);
 done:
-    hu_sheet_free(&s);
+    sheet_free(&s);
     hu_free(real);
     hu_free(made);
     return st;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "render/page.h"
+#include "render/html.h"
 
 enum { HU_SERIES_COLOURS = 8, HU_CHART_WIDTH = 560 };
 

@@ -5,7 +5,7 @@
 #define HU_SHOW_SVG_H
 #include <stdbool.h>
 
-#include "render/page.h"
+#include "render/html.h"
 
 /* The titles that wait for a chart (page.h), where a picture is a file of its own; hu_svg_begin
  * does it, too. */

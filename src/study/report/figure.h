@@ -1,7 +1,7 @@
 /* report/figure.h - pictures as files of their own: SVG, PDF and PNG. */
 #ifndef HU_REPORT_FIGURE_H
 #define HU_REPORT_FIGURE_H
-#include "render/page.h"
+#include "render/html.h"
 #include "report/drawn.h"
 
 typedef enum hu_figure_form { HU_FIGURE_SVG, HU_FIGURE_PDF, HU_FIGURE_PNG } hu_figure_form;

@@ -2,11 +2,30 @@
  */
 #ifndef HU_SESSION_COMM_STUDY_H
 #define HU_SESSION_COMM_STUDY_H
+#include <signal.h>
+
 #include "comm/advice.h"
 #include "comm/gradient_study.h"
 #include "config/config.h"
 #include "graph/graph.h"
-#include "session/saved_gradients.h"
+#include "session/saved_run.h"
+
+typedef struct hu_saved_gradients {
+    hu_config *config; /* owned: that of the run */
+    hu_saved_run run;
+    hu_worker_gradients made;
+} hu_saved_gradients;
+
+/* What of which run. */
+typedef struct hu_gradients_wanted {
+    const char *directory;
+    int64_t step;      /* -1: the one that follows the newest checkpoint */
+    int32_t workers;   /* who share the batch of that step; 0: as many as in the run, or 8 where it
+                          had one */
+    const char *exact; /* globs of layers that travel in float32. Borrowed while they are open */
+    const hu_config *given;            /* its data.name and run.threads win over the run's */
+    const volatile sig_atomic_t *stop; /* ends the training when it is set; NULL: nothing does */
+} hu_gradients_wanted;
 
 /* ---- What a configuration asks about the network between nodes ---- */
 

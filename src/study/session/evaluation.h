@@ -2,9 +2,7 @@
  * by class. */
 #ifndef HU_SESSION_EVALUATION_H
 #define HU_SESSION_EVALUATION_H
-#include "data/vocabulary.h"
 #include "predict/confusion.h"
-#include "predict/generation.h"
 #include "render/json.h"
 #include "runlog/result.h"
 #include "session/saved_run.h"
@@ -37,32 +35,6 @@ void hu_baseline_put(const hu_baseline *baseline, json_t *object);
  * numbers. Proof: tests/unit/session_class_facts_test.c. */
 hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
                              hu_half half);
-
-/* ---- What a language model of a run's folder puts behind a text ---- */
-
-typedef struct hu_completions {
-    hu_saved_run run;
-    hu_words words;
-    hu_prompt prompt;
-    hu_generation options;   /* of the drawn tokens; temperature 0: none are */
-    char *likeliest, *drawn; /* what follows the text; NULL: not made */
-} hu_completions;
-
-/* Opens a run and lets it go on with a text [bytes, with a zero behind it] as the keys predict.*
- * say. where: names the text in messages. Words that the run does not know are told to the
- * listener. HU_ERR_ARGUMENT: keys of samples (out.*) are given too. Errors of hu_saved_run_open,
- * hu_prompt_read and hu_generation_make. Owner frees with hu_completions_free, also on failure.
- * Proof: tests/program/prompt_test.py. */
-hu_status hu_completions_make(hu_config *config, const char *directory, const hu_listener *listener,
-                              const char *where, const char *text, size_t bytes,
-                              hu_completions *made);
-void hu_completions_free(hu_completions *made);
-
-/* What was asked and what came of it. NULL if out of memory. New reference. */
-json_t *hu_completions_json(const hu_completions *made);
-
-/* The same for people: the text, and what stands behind it. Owner frees *text with hu_free. */
-hu_status hu_completions_text(const hu_completions *made, char **text);
 
 /* ---- judged ---- */
 

@@ -12,7 +12,6 @@
 #include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "model/custom.h"
-#include "session/initial.h"
 #include "session/saved_run.h"
 #include "session/session.h"
 #include "settings/dataset.h"
@@ -146,7 +145,7 @@ hu_status hu_net_head(hu_net *net, hu_value value) {
 
 /* The declared network. Borrowed: valid until the net is freed or changed. HU_ERR_ARGUMENT: it has
  * no head, or a declaration has failed. */
-static hu_status hu_net_own(const hu_net *net, hu_custom_net *own) {
+static hu_status net_own(const hu_net *net, hu_custom_net *own) {
     hu_status st = check(net);
     *own = (hu_custom_net){.graph = net->graph, .head = net->head};
     if (st == HU_OK && net->head == HU_NONE)
@@ -222,7 +221,7 @@ static hu_status name_net(const hu_net *net, hu_config *config, hu_custom_net *o
     if (!net) return HU_OK;
     if (hu_config_asked(config, "model.name"))
         return hu_fail(HU_ERR_ARGUMENT, "found a network and the setting model, expected one");
-    HU_TRY(hu_net_own(net, own));
+    HU_TRY(net_own(net, own));
     /* The origin "net" tells in messages who has set these keys. */
     HU_TRY(hu_config_set(config, "model.name", HU_OWN_MODEL, "net"));
     HU_TRY(hu_config_set(config, "task.name", "classify", "net"));

@@ -16,12 +16,10 @@
 #include "runlog/graph_json.h"
 #include "runlog/plan_json.h"
 #include "session/evaluation.h"
-#include "session/initial.h"
 #include "session/saved_run.h"
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
-#include "settings/precision_options.h"
 #include "settings/saved_data.h"
 #include "train/adapt.h"
 

@@ -9,12 +9,34 @@
 #include "render/json.h"
 #include "runlog/folder.h"
 #include "runlog/result.h"
-#include "session/check_run.h"
 #include "session/evaluation.h"
 #include "session/processes.h"
-#include "settings/changed_data.h"
 #include "settings/messages.h"
+#include "settings/saved_data.h"
 #include "train/trainer.h"
+
+typedef struct hu_check_run {
+    bool is_on, wants_norms;
+    int64_t count, room; /* of losses */
+    double *loss;        /* of each turn of each step of this process, before its update */
+    int phases;          /* of a step */
+    const char *name[HU_PHASES_MOST]; /* of the turns. Borrowed: as long as the trainer */
+    double norm;                      /* of the whole gradient in step 0; NaN without that step */
+    json_t *norms; /* of each parameter's gradient in step 0, by name; NULL without */
+} hu_check_run;
+
+/* Whether model.init asks for it, and run.norms for norms. A run that begins elsewhere notes
+ * nothing. */
+hu_status hu_check_run_open(const hu_config *config, hu_check_run *run);
+void hu_check_run_close(hu_check_run *run);
+
+/* Behind a step, before the next. HU_ERR_MEMORY. */
+hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
+                            const hu_step_report *report);
+
+/* Adds losses (of steps with turns one list for each by its name), first_gradient_norm and, if
+ * asked for, first_gradient_norms. */
+void hu_check_run_put(const hu_check_run *run, json_t *object);
 
 typedef struct hu_session {
     hu_config *config;           /* borrowed */
@@ -120,5 +142,20 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
 
 /* Writes that object to result.json of the run's folder, which says that the run has ended. */
 hu_status hu_session_write_result(const hu_session *session, const hu_session_result *result);
+
+/* ---- What the result of a training says of a schedule of bits ---- */
+
+enum { HU_BITS_TEXT_BYTES = 320 };
+
+/* The same in few words, without the end of the line; "" where there is no schedule. Gives text. */
+const char *hu_bits_result_text(const hu_trainer *trainer, char text[HU_BITS_TEXT_BYTES]);
+
+/* ---- What the result of a training says of its workers ---- */
+
+enum { HU_WIRE_TEXT_BYTES = 320 };
+
+/* The same in one line, without its end; "" where nothing travels. Gives text. */
+const char *hu_wire_result_text(const hu_config *config, const hu_trainer *trainer,
+                                char text[HU_WIRE_TEXT_BYTES]);
 
 #endif

@@ -1,4 +1,4 @@
-#include "settings/assumed_dataset.h"
+#include "settings/dataset.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +72,8 @@ static int64_t most_letters(int64_t frames) {
  * model is made for: as long as data.length (tokens) or data.frames say, of data.classes different
  * tokens or characters (of sentences: of the language that is translated to), else of the model's
  * usual ones. Other models: nothing happens. */
-static hu_status hu_assumed_dataset_rows(const hu_config *config, const char *model,
-                                         hu_dataset *assumed) {
+static hu_status assumed_dataset_rows(const hu_config *config, const char *model,
+                                      hu_dataset *assumed) {
     int64_t length, classes;
     hu_status st = HU_OK;
     const assumed_rows *row = find(model);
@@ -96,7 +96,7 @@ done:
 
 /* The keys that say otherwise, NULL for other models: "data.length=N data.classes=N". Borrowed:
  * valid for ever. */
-static const char *hu_assumed_dataset_rows_keys(const char *model) {
+static const char *assumed_dataset_rows_keys(const char *model) {
     const assumed_rows *row = find(model);
     if (!row) return NULL;
     return row->bins ? "data.frames=N data.classes=N" : "data.length=N data.classes=N";
@@ -205,7 +205,7 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
  * ssd-s, faster-rcnn-s and fcn-s: 120x160), else 32x32x3, 28x28x1 for cnn-s; 10 classes, 1000 of
  * large images, 19 of large label maps, 20 of boxes. The number of samples is a multiple of batch.
  * To plan with, never to be read or closed. */
-static hu_dataset hu_assumed_dataset_dataset(const char *model, int64_t batch) {
+static hu_dataset assumed_dataset_dataset(const char *model, int64_t batch) {
     int64_t side = side_of(model);
     return assume(model, batch, side, width_of(model, side), classes_of(model));
 }
@@ -220,7 +220,7 @@ hu_status hu_assumed_dataset_read(const hu_config *config, const char *model, in
     int64_t side = crop > 0 ? crop : size > 0 ? size : side_of(model);
     *assumed = assume(model, batch, side, crop > 0 ? crop : width_of(model, side),
                       classes > 0 ? classes : classes_of(model));
-    HU_TRY(hu_assumed_dataset_rows(config, model, assumed));
+    HU_TRY(assumed_dataset_rows(config, model, assumed));
 done:
     return st;
 }
@@ -233,7 +233,7 @@ const char *hu_assumed_dataset_text(const hu_config *config, const char *model,
                          : is_sized             ? "the number of classes is"
                          : is_counted           ? "the size of the images is"
                                                 : "image size and classes are";
-    const char *of_rows = hu_assumed_dataset_rows_keys(model);
+    const char *of_rows = assumed_dataset_rows_keys(model);
     if (of_rows) {
         snprintf(text, HU_ASSUMED_TEXT_BYTES,
                  "no data=: lengths and classes that are not said are assumed; %s say otherwise",
@@ -296,8 +296,8 @@ hu_status hu_assumed_dataset_open(const hu_config *config, const char *model,
     hu_status st = HU_OK;
     int64_t batch;
     HU_TRY(hu_config_i64(config, "run.batch", &batch));
-    hu_dataset assumed = hu_assumed_dataset_dataset(model, batch);
-    HU_TRY(hu_assumed_dataset_rows(config, model, &assumed));
+    hu_dataset assumed = assumed_dataset_dataset(model, batch);
+    HU_TRY(assumed_dataset_rows(config, model, &assumed));
     if (assumed.field[0].type != HU_FIELD_U8) return open_sequences(&assumed, limits, dataset);
     HU_TRY(hu_dataset_open("glyphs", limits, dataset));
     hu_dataset *opened = *dataset;

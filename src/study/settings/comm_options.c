@@ -1,4 +1,4 @@
-#include "settings/comm_options.h"
+#include "settings/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,7 +48,7 @@ done:
 
 /* Reads schedule, scaling, rounding and the like of a reduction between so many workers; sets what
  * was left open. The format is left to the caller. */
-static hu_status hu_options_reduction(hu_config *config, hu_comm_options *options) {
+static hu_status options_reduction(hu_config *config, hu_comm_options *options) {
     hu_status st = HU_OK;
     const char *text;
     int64_t workers;
@@ -132,7 +132,7 @@ static hu_status check_code(const hu_train_comm *comm) {
 hu_status hu_options_comm(hu_config *config, hu_train_comm *comm) {
     hu_status st = HU_OK;
     int64_t nodes;
-    HU_TRY(hu_options_reduction(config, &comm->options));
+    HU_TRY(options_reduction(config, &comm->options));
     HU_TRY(hu_config_text(config, "comm.format", &comm->formats));
     HU_TRY(hu_config_text(config, "comm.exact", &comm->exact));
     HU_TRY(check_code(comm));

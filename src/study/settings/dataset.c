@@ -11,7 +11,7 @@
 #include "data/image.h"
 #include "data/image_list.h"
 #include "media/ctc.h"
-#include "settings/recipe.h"
+#include "settings/options.h"
 #include "task/task.h"
 
 /* ---- Files that a command names, one by one or by their folder ---- */

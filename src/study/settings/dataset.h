@@ -1,6 +1,8 @@
 /* settings/dataset.h - the data set that the keys data.* name. */
-#ifndef HU_SESSION_DATASET_H
-#define HU_SESSION_DATASET_H
+#ifndef HU_SETTINGS_DATASET_H
+#define HU_SETTINGS_DATASET_H
+#include <halfulp/data.h>
+
 #include "config/config.h"
 #include "settings/messages.h"
 
@@ -55,5 +57,23 @@ hu_status hu_session_dataset_known(hu_config *config, const hu_listener *listene
 /* What the keys say of which images, in which size, and of texts: all of hu_image_choice but told
  * and known. Fails where a key has no such value. */
 hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice);
+
+/* ---- What plan assumes where the user names no data ---- */
+
+/* The same with the side and the number of classes that the user gave by data.size or data.crop and
+ * data.classes: a network for pictures that are not at hand. data.size is the shorter side and
+ * keeps the form of the model's pictures, data.crop, which wins, gives squares. */
+hu_status hu_assumed_dataset_read(const hu_config *config, const char *model, int64_t batch,
+                                  hu_dataset *assumed);
+
+/* What of it the user did not say, and by which keys that is said. */
+enum { HU_ASSUMED_TEXT_BYTES = 256 };
+const char *hu_assumed_dataset_text(const hu_config *config, const char *model,
+                                    char text[HU_ASSUMED_TEXT_BYTES]);
+
+/* The same shapes with numbers: drawn digits, for cnn-s what is in the middle of their green;
+ * random tokens and sounds for models that read sequences. Owner frees with hu_dataset_close. */
+hu_status hu_assumed_dataset_open(const hu_config *config, const char *model,
+                                  const hu_data_limits *limits, hu_dataset **dataset);
 
 #endif

@@ -13,7 +13,6 @@
 #include "render/terminal.h"
 #include "runlog/plan_json.h"
 #include "runlog/progress.h"
-#include "settings/loss_scale_from_run.h"
 #include "train/weight_export.h"
 
 /* ---- listener ---- */
@@ -166,9 +165,8 @@ static void put_gaps(const hu_opening *o, json_t *facts) {
         json_object_set_new(facts, "gaps", json_string(gaps));
 }
 
-/* The facts of the event "start" (docs/reference/run-folder.md). New reference, NULL if out of
- * memory. */
-static json_t *hu_opening_json(const hu_opening *opening) {
+/* The facts of the event "start" (docs/run-folder.md). New reference, NULL if out of memory. */
+static json_t *opening_json(const hu_opening *opening) {
     json_t *facts = pack_subject(opening), *recipe = pack_recipe(opening);
     if (!facts || !recipe || json_object_update(facts, recipe) != 0) {
         json_decref(facts);
@@ -277,7 +275,7 @@ static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
 /* Notes and warnings about what was chosen: a width that many others beside it are alike to;
  * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for; and
  * a training whose steps all have a learning rate of 0. */
-static void hu_opening_warn(const hu_opening *opening, const hu_listener *listener) {
+static void opening_warn(const hu_opening *opening, const hu_listener *listener) {
     tell_width(opening, listener);
     warn_of_gradients(opening, listener);
     warn_of_rate(opening, listener);
@@ -319,8 +317,8 @@ hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listene
                               .first = hu_trainer_progress(opening->trainer)->step,
                               .is_test = judged == HU_HALF_TEST};
     if (writes) HU_TRY(hu_progress_open(opening->folder, &messages->file));
-    hu_opening_warn(opening, listener);
-    if (is_heard(messages)) HU_TRY(say(messages, "start", hu_opening_json(opening)));
+    opening_warn(opening, listener);
+    if (is_heard(messages)) HU_TRY(say(messages, "start", opening_json(opening)));
     messages->began = messages->spoke = hu_seconds_now();
 done:
     return st;
@@ -474,4 +472,19 @@ hu_status hu_messages_end(hu_messages *messages, const char *state, hu_status st
     if (!messages->file) return status;
     hu_status st = say(messages, "end", end_json(messages, state, reason ? reason : words));
     return status == HU_OK ? st : hu_fail(status, "%s", words);
+}
+
+const char *hu_loss_scaling_words(const hu_config *config, const hu_trainer *trainer, char *text) {
+    const char *name = "none";
+    char number[HU_DECIMAL_BYTES];
+    bool has_begun = hu_trainer_progress(trainer)->step > 0;
+    double scale = (double)hu_trainer_scaler(trainer)->scale;
+    (void)hu_config_text(config, "scaler.name", &name);
+    if (strcmp(name, "none") == 0)
+        snprintf(text, HU_SCALING_BYTES, "none");
+    else
+        snprintf(text, HU_SCALING_BYTES, "%.16s, %s%s", name,
+                 strcmp(name, "dynamic") == 0 && !has_begun ? "from " : "",
+                 hu_scale_text(scale, number));
+    return text;
 }

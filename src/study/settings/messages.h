@@ -1,6 +1,6 @@
 /* settings/messages.h - what a training says while it runs, to whoever listens. */
-#ifndef HU_SESSION_MESSAGES_H
-#define HU_SESSION_MESSAGES_H
+#ifndef HU_SETTINGS_MESSAGES_H
+#define HU_SETTINGS_MESSAGES_H
 #include "config/config.h"
 #include "engine/run.h"
 #include "render/json.h"
@@ -46,6 +46,11 @@ const char *hu_listener_rate(double samples, double places, const char *counted,
 /* Gives a message to the listener, if it hears. */
 void hu_listener_tell(const hu_listener *listener, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* "none", "constant, 1024", "dynamic, from 65536", or what a dynamic one came to: "dynamic, 8192".
+ * text: room for HU_SCALING_BYTES. Gives text. */
+enum { HU_SCALING_BYTES = 64 };
+const char *hu_loss_scaling_words(const hu_config *config, const hu_trainer *trainer, char *text);
 
 /* ---- What a planned run warns of: one line each ---- */
 

@@ -1,4 +1,4 @@
-#include "settings/precision_options.h"
+#include "settings/options.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,7 +173,7 @@ bool hu_options_bits_read(const hu_bits_schedule *schedule, const char *key) {
 }
 
 /* HU_ERR_ARGUMENT: a key with another value than its usual one that nothing would read. */
-static hu_status hu_options_check_bits(const hu_config *config, const hu_precision *precision) {
+static hu_status options_check_bits(const hu_config *config, const hu_precision *precision) {
     const hu_bits_schedule *schedule = precision->bits.schedule;
     for (size_t i = 0; i < hu_config_key_count; i++) {
         const hu_config_key *key = &hu_config_keys[i];
@@ -406,7 +406,7 @@ static hu_status read_precision(hu_config *config, hu_precision *precision) {
     }
     HU_TRY(check_listed(config, precision));
     HU_TRY(check_lee(config, precision));
-    HU_TRY(hu_options_check_bits(config, precision));
+    HU_TRY(options_check_bits(config, precision));
 done:
     return st;
 }

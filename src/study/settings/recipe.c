@@ -1,5 +1,5 @@
 /* settings/recipe.c - defaults by model and data. */
-#include "settings/recipe.h"
+#include "settings/options.h"
 
 #include <string.h>
 

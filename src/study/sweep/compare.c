@@ -16,7 +16,7 @@
 #include "precision/precision_epochs.h"
 #include "render/json.h"
 #include "runlog/folder.h"
-#include "settings/precision_options.h"
+#include "settings/options.h"
 #include "sweep/jobs.h"
 
 /* Length of NAME in "NAME=..."; 0 if the word is of another form. */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "session/initial.h"
+#include "session/saved_run.h"
 #include "settings/options.h"
 
 /* ---- assign train ---- */
