@@ -11,7 +11,7 @@
 #include "cli/signals.h"
 #include "cli/verb.h"
 #include "diagnose/facts.h"
-#include "diagnose/root_cause.h"
+#include "diagnose/why.h"
 #include "render/table.h"
 #include "report/report.h"
 #include "runlog/folder.h"

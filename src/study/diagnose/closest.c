@@ -182,32 +182,6 @@ const hu_event_record *hu_closest_troubled(const hu_diagnosis *x, const hu_event
     return found;
 }
 
-/* ---- told ---- */
-
-static json_t *text_or_null(const char *text) {
-    return text ? json_string(text) : json_null();
-}
-
-static json_t *loss_json(const hu_closest_loss *loss) {
-    if (!loss->tensor) return json_null();
-    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "tensor", loss->tensor, "format", loss->format,
-                     "share", hu_json_number(loss->share), "step", (json_int_t)loss->step, "steps",
-                     (json_int_t)loss->steps);
-}
-
-json_t *hu_closest_json(const hu_diagnosis *x) {
-    hu_closest c = hu_closest_find(x);
-    return json_pack(
-        "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "overflow_tensor",
-        text_or_null(c.overflow_tensor), "overflow_format", text_or_null(c.overflow_format),
-        "headroom", (int)c.headroom, "overflow_step", (json_int_t)c.overflow_step,
-        "underflow_tensor", text_or_null(c.underflow.tensor), "underflow_format",
-        text_or_null(c.underflow.format), "underflow_share", hu_json_number(c.underflow.share),
-        "underflow_step", (json_int_t)c.underflow.step, "underflow_steps",
-        (json_int_t)c.underflow.steps, "saturation", loss_json(&c.saturation), "updates",
-        loss_json(&c.updates), "wire_scaling", text_or_null(c.wire_scaling));
-}
-
 static void add_part(bool is_present, const char *words, char *text) {
     size_t used = strlen(text);
     if (is_present) snprintf(text + used, HU_BESIDE_BYTES - used, "%s%s", used ? ", " : "", words);

@@ -39,9 +39,6 @@ hu_closest hu_closest_find(const hu_diagnosis *x);
  * more. Borrowed: from the history. */
 const hu_event_record *hu_closest_troubled(const hu_diagnosis *x, const hu_event_record *last);
 
-/* New reference; NULL if out of memory. */
-json_t *hu_closest_json(const hu_diagnosis *x);
-
 /* What a run rounds beside the network's own tensors, as a part of a sentence: "the sums of
  * products (accumulator=)". "": nothing. Advice on formats tries none of it. Gives text. */
 enum { HU_BESIDE_BYTES = 256 };

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "diagnose/failures.h"
 #include "diagnose/wire_remedy.h"
 #include "graph/graph.h"
 

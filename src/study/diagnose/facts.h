@@ -1,9 +1,9 @@
 /* diagnose/facts.h - the facts that `why` tells of a death, for its text and its JSON. */
-#ifndef HU_EXPLAIN_FACTS_H
-#define HU_EXPLAIN_FACTS_H
-
+#ifndef HU_DIAGNOSE_FACTS_H
+#define HU_DIAGNOSE_FACTS_H
 #include "diagnose/run_record.h"
 #include "diagnose/why.h"
+#include "render/json.h"
 
 typedef struct hu_diagnosis {
     hu_run_record run;
@@ -50,5 +50,11 @@ const char *hu_fact_state_rule(const hu_diagnosis *x, const hu_failure *death, c
 
 /* Steps that the records reach. */
 int64_t hu_fact_last_step(const hu_diagnosis *x);
+
+/* ---- All of them as JSON ---- */
+
+/* The whole as JSON; NULL if out of memory. asked: place of the tensor that the user named, or
+ * HU_NONE. New reference. */
+json_t *hu_why_json(const hu_diagnosis *x, uint32_t asked);
 
 #endif

@@ -94,7 +94,7 @@ static bool is_on_wire(const hu_why *why, uint32_t place) {
 
 /* 0: too little to be a death; else up to 1: the share of the numbers, or where that is smaller and
  * it was a part of them only, the share of the sum of squares that was lost. */
-static double hu_severity_weight(const hu_why *why, const hu_failure *death) {
+static double severity_weight(const hu_why *why, const hu_failure *death) {
     bool is_loss = death->kind == HU_FAILURE_SATURATION || death->kind == HU_FAILURE_UNDERFLOW;
     double enough = death->kind == HU_FAILURE_SATURATION ? HU_DEAD_SATURATION : HU_DEAD_UNDERFLOW;
     if (death->kind == HU_FAILURE_LOST)
@@ -554,7 +554,7 @@ static bool take_event(const hu_why *why, const hu_event_record *event, hu_failu
 static bool take_death(const hu_why *why, const hu_event_record *event, bool *marked,
                        hu_failure *death) {
     if (!take_event(why, event, death)) return false;
-    double weight = hu_severity_weight(why, death);
+    double weight = severity_weight(why, death);
     if (weight <= 0.0) return false;
     death->behind = behind(why->walk, death->place, marked);
     death->severity = weight * death->lasted * death->behind;

@@ -171,7 +171,7 @@ hu_remedy_outcome hu_remedy_trial_judge(const hu_recorded *recorded, const hu_re
 }
 
 /* Both directions together: the worse of each. */
-static hu_remedy_outcome hu_remedy_outcome_worse(const hu_remedy_outcome *a,
+static hu_remedy_outcome remedy_outcome_worse(const hu_remedy_outcome *a,
                                                  const hu_remedy_outcome *b) {
     hu_remedy_outcome worse = *a;
     bool takes_lost = a->lost_tensor == HU_NONE || b->lost > a->lost;
@@ -418,7 +418,7 @@ static hu_change join(const hu_change *forward, const hu_change *backward) {
     }
     both.changes = count_changes(&both);
     both.bits += forward->bits;
-    both.outcome = hu_remedy_outcome_worse(&forward->outcome, &backward->outcome);
+    both.outcome = remedy_outcome_worse(&forward->outcome, &backward->outcome);
     return both;
 }
 
@@ -477,7 +477,7 @@ static bool is_told(const hu_remedy *a, const hu_change *change) {
 static hu_remedy_outcome judge_both(const hu_recorded *recorded, const hu_remedy_rounding *way) {
     hu_remedy_outcome forward = hu_remedy_trial_judge(recorded, way, false, NULL);
     hu_remedy_outcome backward = hu_remedy_trial_judge(recorded, way, true, NULL);
-    return hu_remedy_outcome_worse(&forward, &backward);
+    return remedy_outcome_worse(&forward, &backward);
 }
 
 /* A change that keeps the formats' bits, told though it may not mend all. */
@@ -566,7 +566,7 @@ static void judge_now(search *s) {
                                   .is_recorded = true};
     hu_remedy_outcome forward = hu_remedy_trial_judge(&a->recorded, &s->now, false, s->score);
     hu_remedy_outcome backward = hu_remedy_trial_judge(&a->recorded, &s->now, true, s->score);
-    a->before = hu_remedy_outcome_worse(&forward, &backward);
+    a->before = remedy_outcome_worse(&forward, &backward);
     s->now.is_recorded = false;
     if (find_freed(s)) s->now.is_freed = a->is_freed;
 }

@@ -1,10 +1,86 @@
 /* diagnose/remedy.h - what would have held the numbers that died: other formats, scales and
  * accumulators. */
-#ifndef HU_EXPLAIN_REMEDY_H
-#define HU_EXPLAIN_REMEDY_H
+#ifndef HU_DIAGNOSE_REMEDY_H
+#define HU_DIAGNOSE_REMEDY_H
+#include <stdio.h>
+
+#include "diagnose/facts.h"
 #include "diagnose/run_record.h"
-#include "diagnose/setup.h"
+#include "precision/names.h"
+#include "precision/rules.h"
+#include "render/json.h"
 #include "train/loss_scale.h"
+
+/* ---- Recorded numbers ---- */
+
+/* The numbers of all rounded tensors of a run, as its histograms hold them:
+ * what other ways of rounding are tried on. */
+
+/* One histogram of one tensor. */
+typedef struct hu_recorded_sample {
+    const hu_exponents *numbers; /* borrowed: from the history */
+    int32_t scale;               /* log2 of the loss scale in that step; 0 of forward values */
+    bool was_skipped;            /* the step's update was left out */
+} hu_recorded_sample;
+
+/* A tensor that the run rounds. */
+typedef struct hu_recorded_tensor {
+    uint32_t place; /* in the walk */
+    hu_role role;
+    hu_quantizer now; /* in the run's latest record */
+    int32_t top;      /* exponent of the largest number in all rows, of a gradient without its loss
+                         scale; HU_NO_EXPONENT */
+    bool is_small;    /* may vanish without harm: biases */
+    uint32_t samples; /* histograms with numbers that are not zero; 0: nothing is told of it */
+    uint32_t first;   /* where they begin in hu_recorded.sample */
+    uint32_t source;  /* its own number, or where nothing is told that of the tensor it is made of
+                         whose numbers stand for it; HU_NONE: of none */
+} hu_recorded_tensor;
+
+typedef struct hu_recorded {
+    hu_recorded_tensor *tensor; /* [count] in the order of the walk */
+    uint32_t count;
+    hu_recorded_sample *sample;
+    int64_t histograms; /* steps that were looked at */
+    bool is_early; /* the run did not come far: its gradients are those of an untrained network */
+} hu_recorded;
+
+/* Reads the run: of many histograms, some from the first to the last, or (only_first) what was
+ * recorded before anything could go wrong. What workers send each other is not among the tensors,
+ * nor is what a loss gives. Owner frees with hu_recorded_free. */
+hu_status hu_recorded_create(const hu_run_record *run, const hu_why *why, bool only_first,
+                             hu_recorded *recorded);
+void hu_recorded_free(hu_recorded *recorded);
+
+static inline bool hu_is_backward(hu_role role) {
+    return role == HU_ROLE_ACT_GRAD || role == HU_ROLE_WEIGHT_GRAD;
+}
+
+/* ---- How a run rounds and scales by its own configuration ---- */
+
+typedef struct hu_setup {
+    const char *precision; /* its name. Borrowed: from the run's configuration, as all texts */
+    hu_precision parsed;   /* of that name; zero where it is none of formats by role */
+    bool is_by_role;       /* parsed: every tensor of a role has one format unless a rule says
+                              otherwise */
+    const hu_keys *rules;  /* precision.rules; NULL */
+    hu_quantizer usual[HU_ROLE_COUNT]; /* of most tensors of a role */
+    hu_loss_scale_kind scaler;
+    int32_t scale;          /* log2 of scaler.init */
+    bool needs_masters;     /* updates of weights were lost, which are kept without masters */
+    bool needs_accumulator; /* sums of products were saturated or flushed, or stalled */
+    const char *accumulator;
+    bool has_accumulator_rules;
+} hu_setup;
+
+/* HU_ERR_MISSING: the folder has no configuration that can be read. Owner frees with hu_setup_free.
+ */
+hu_status hu_setup_read(const hu_run_record *run, const hu_why *why, const hu_recorded *recorded,
+                        hu_setup *setup);
+void hu_setup_free(hu_setup *setup);
+
+/* Whether two quantizers have the same numbers but for what is too large. */
+bool hu_same_range(const hu_quantizer *a, const hu_quantizer *b);
 
 /* ---- Another way of rounding, tried on the numbers that a run recorded ---- */
 
@@ -104,5 +180,27 @@ bool hu_remedy_mends(const hu_remedy_option *option);
 /* Writes a change as words of the command line. */
 void hu_remedy_words(const hu_run_record *run, const hu_remedy *advice, const hu_change *change,
                      hu_remedy_option *option);
+
+/* ---- Advice in words, as keys of a configuration and as JSON ---- */
+
+/* Why there is no option, as sentences; NULL: there is one, or nothing is to be repaired. Gives
+ * text or one that is valid for ever. */
+enum { HU_REASON_BYTES = 768 };
+const char *hu_remedy_reason(const hu_diagnosis *x, const hu_remedy *advice,
+                             char text[HU_REASON_BYTES]);
+
+/* The words of an option as a shell takes them: "scaler=dynamic scaler.init=512". text: room for
+ * HU_REMEDY_LINE_BYTES. Gives text. */
+enum { HU_REMEDY_LINE_BYTES = HU_REMEDY_WORDS * (HU_REMEDY_WORD_BYTES + 4) };
+const char *hu_remedy_line(const hu_remedy_option *option, char *text);
+
+/* {"histograms", "tensors", "before": {"error", "error_tensor", "lost", "lost_tensor"}, "options":
+ * [{"keys": [words], "line", "repairs", "changes", "bits", "planned_bytes",
+ * "after": {...}}], "planned_bytes", "reason"}; NULL if
+ * out of memory. New reference. */
+json_t *hu_remedy_json(const hu_diagnosis *x, const hu_remedy *advice);
+
+/* Writes what to try and what the recorded numbers say of it, or why there is nothing. */
+void hu_remedy_write(const hu_diagnosis *x, const hu_remedy *advice, FILE *file);
 
 #endif

@@ -1,4 +1,4 @@
-#include "diagnose/remedy_keys.h"
+#include "diagnose/remedy.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "diagnose/root_cause.h"
-
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "diagnose/failures.h"
+#include "diagnose/why.h"
+#include "runlog/events.h"
 #include "runlog/history.h"
 
 /* ---- names ---- */

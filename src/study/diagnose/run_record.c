@@ -8,8 +8,109 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "config/config.h"
+#include "precision/rules.h"
 #include "runlog/graph_json.h"
 #include "runlog/history.h"
+
+/* ---- Accumulators ---- */
+
+static const char *config_text(const hu_keys *config, const char *key) {
+    const hu_keys *node = hu_keys_find(config, key);
+    return node && hu_keys_kind_of(node) == HU_KEYS_TEXT ? hu_keys_value(node) : "";
+}
+
+static hu_status read_rules(const hu_keys *config, hu_semantics semantics,
+                            hu_accumulators *accumulators) {
+    hu_status st = HU_OK;
+    const hu_keys *rules = hu_keys_find(config, "accumulator.rules");
+    bool is_list = rules && hu_keys_kind_of(rules) == HU_KEYS_LIST;
+    for (size_t i = 0; is_list && i < hu_keys_count(rules); i++)
+        HU_TRY(
+            hu_accumulators_add_rule(accumulators, hu_keys_value(hu_keys_at(rules, i)), semantics));
+done:
+    return st;
+}
+
+/* The choice of every product as an edge table. */
+static hu_status write_table(const hu_keys *config, const hu_graph *graph, hu_edge_table *edges) {
+    hu_status st = HU_OK;
+    hu_accumulators accumulators = {0};
+    hu_semantics semantics;
+    HU_TRY(hu_semantics_parse(config_text(config, "accumulator.semantics"), &semantics));
+    HU_TRY(
+        hu_accumulators_parse(config_text(config, "accumulator.name"), semantics, &accumulators));
+    HU_TRY(read_rules(config, semantics, &accumulators));
+    HU_TRY(hu_accumulators_write(&accumulators, graph, edges));
+done:
+    hu_accumulators_free(&accumulators);
+    return st;
+}
+
+/* The product, where it has an accumulator and is computed: data want no gradient. */
+static void take_adder(const hu_tensor_order *walk, const hu_edge_table *edges, hu_made_by product,
+                       hu_adders *adders) {
+    const hu_graph *graph = walk->graph;
+    const hu_accumulation *accumulation = &edges->products[product.node].accumulation;
+    hu_tensor makes = hu_product_makes(&graph->node[product.node], product.role);
+    if (!accumulation->chosen[product.role] || walk->place[makes.kind][makes.value] == HU_NONE)
+        return;
+    hu_adder *adder = &adders->adder[adders->count++];
+    *adder = (hu_adder){.product = product, .accumulator = accumulation->accumulator[product.role]};
+    hu_product_name(graph, product, adder->name);
+    hu_accumulator_print(&adder->accumulator, adder->text, sizeof adder->text);
+}
+
+static hu_status take_all(const hu_tensor_order *walk, const hu_edge_table *edges,
+                          hu_adders *adders) {
+    const hu_graph *graph = walk->graph;
+    size_t most = (size_t)graph->node_count * HU_PRODUCT_ROLES;
+    hu_status st = HU_NEW_ARRAY(&adders->adder, most + 1);
+    for (uint32_t n = 0; n < graph->node_count && st == HU_OK; n++)
+        for (int r = 0; r < HU_PRODUCT_ROLES && graph->node[n].op->is_product; r++)
+            take_adder(walk, edges, (hu_made_by){n, (hu_product_role)r}, adders);
+    return st;
+}
+
+/* Reads the keys accumulator.*; config NULL, or keys that are none: there are no adders. Owner
+ * frees with adders_free, after a failure too. HU_ERR_MEMORY. */
+static hu_status adders_read(const hu_keys *config, const hu_tensor_order *walk,
+                                hu_adders *adders) {
+    hu_status st = HU_OK;
+    hu_edge_table edges = {0};
+    *adders = (hu_adders){0};
+    if (!config) return HU_OK;
+    HU_TRY(hu_edge_table_create(walk->graph, &edges));
+    st = write_table(config, walk->graph, &edges);
+    if (st == HU_OK)
+        st = take_all(walk, &edges, adders);
+    else if (st != HU_ERR_MEMORY)
+        st = HU_OK;
+done:
+    hu_edge_table_free(&edges);
+    return st;
+}
+
+static void adders_free(hu_adders *adders) {
+    hu_free(adders->adder);
+    *adders = (hu_adders){0};
+}
+
+const hu_adder *hu_adder_named(const hu_adders *adders, const char *product) {
+    for (uint32_t a = 0; a < adders->count; a++)
+        if (strcmp(adders->adder[a].name, product) == 0) return &adders->adder[a];
+    return NULL;
+}
+
+/* The sums of FMACS are float32's; MACS rounds its products alone. */
+bool hu_adder_may_exceed(const hu_accumulator *accumulator) {
+    enum { FLOAT32_EMAX = 127 };
+    return accumulator->mac != HU_MAC_FMACS && accumulator->format.overflow != HU_OVERFLOW_SAT &&
+           hu_format_limits_of(&accumulator->format).emax < FLOAT32_EMAX;
+}
+
+bool hu_adder_may_vanish(const hu_accumulator *accumulator) {
+    return accumulator->mac != HU_MAC_FMACS;
+}
 
 /* ---- The formats that stats and why try on the histograms of a run ---- */
 
@@ -72,13 +173,13 @@ hu_status hu_run_record_read(const char *folder, const char *formats, hu_run_rec
     HU_TRY(hu_candidates_parse(formats, &run->candidates));
     HU_TRY(hu_history_walk(run->history, run->graph, &run->walk));
     HU_TRY(read_config(run));
-    HU_TRY(hu_adders_read(run->config, &run->walk, &run->adders));
+    HU_TRY(adders_read(run->config, &run->walk, &run->adders));
 done:
     return st;
 }
 
 void hu_run_record_close(hu_run_record *run) {
-    hu_adders_free(&run->adders);
+    adders_free(&run->adders);
     hu_tensor_order_free(&run->walk);
     hu_keys_free(run->config);
     hu_graph_free(run->graph);
@@ -86,188 +187,97 @@ void hu_run_record_close(hu_run_record *run) {
     *run = (hu_run_record){0};
 }
 
-/* ---- recorded ---- */
+/* ---- Tensors, a line each ---- */
 
-/* The numbers of all rounded tensors of a run, as its histograms hold them:
- * what other ways of rounding are tried on. */
-
-/* Histograms that are looked at: enough to see numbers grow and shrink over a training. */
-enum { LOOKS = 8 };
-
-/* log2 of the loss scale at a step. */
-static int32_t scale_at(const hu_history *history, int64_t step) {
-    return ilogb(hu_history_loss_scale(history, step));
-}
-
-/* ---- tensors ---- */
-
-static hu_role role_of(const hu_tensor_order *walk, uint32_t place) {
-    hu_tensor tensor = walk->tensor[place];
-    bool is_parameter = walk->graph->value[tensor.value].role == HU_VALUE_PARAMETER;
-    if (tensor.kind == HU_TENSOR_VALUE) return is_parameter ? HU_ROLE_WEIGHT : HU_ROLE_ACT;
-    return is_parameter ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD;
-}
-
-/* Its latest format, and its largest number so far. */
-static void take_row(const hu_why *why, const hu_numerics_record *row, const int64_t *number,
-                     hu_recorded *recorded) {
-    int32_t scale = scale_at(why->history, row->step);
-    for (uint32_t i = 0; i < row->tensor_count; i++) {
-        const hu_tensor_record *record = &row->tensor[i];
-        int64_t t = number[record->tensor];
-        int32_t most = record->counts.max_exponent;
-        if (t < 0 || most == HU_NO_EXPONENT) continue;
-        hu_recorded_tensor *tensor = &recorded->tensor[t];
-        if (hu_is_backward(tensor->role)) most -= scale;
-        if (tensor->top == HU_NO_EXPONENT || most > tensor->top) tensor->top = most;
-    }
-}
-
-/* The latest format in which the history has a tensor, NULL: it was never rounded. */
-static const char *format_of(const hu_why *why, uint32_t name) {
-    const hu_history *history = why->history;
-    for (size_t r = history->numerics_count; r-- > 0;)
-        for (uint32_t i = 0; i < history->numerics[r].tensor_count; i++) {
-            const hu_tensor_record *record = &history->numerics[r].tensor[i];
-            if (record->tensor == name && why->rounds[record->format])
-                return history->formats.name[record->format];
+/* Sums over all records that have the tensor. */
+static void take_records(const hu_history *history, uint32_t number, hu_tensor_table_row *tensor) {
+    *tensor = (hu_tensor_table_row){.name = history->tensors.name[number]};
+    hu_round_counts_clear(&tensor->counts);
+    for (size_t r = 0; r < history->numerics_count; r++) {
+        const hu_numerics_record *row = &history->numerics[r];
+        for (uint32_t i = 0; i < row->tensor_count; i++) {
+            if (row->tensor[i].tensor != number) continue;
+            hu_round_counts_add(&tensor->counts, &row->tensor[i].counts);
+            tensor->format = history->formats.name[row->tensor[i].format];
         }
-    return NULL;
-}
-
-/* number: of each name of the history, its place in the list; -1. */
-static hu_status add_tensor(const hu_why *why, uint32_t place, int64_t *number,
-                            hu_recorded *recorded) {
-    hu_tensor_kind kind = why->walk->tensor[place].kind;
-    uint32_t name = why->tensor[place];
-    if (kind == HU_TENSOR_WIRE || kind == HU_TENSOR_WIRE_SUM || name == HU_NAMES_NONE ||
-        hu_tensor_is_state(why->walk->tensor[place]) || hu_why_is_loss_output(why, place))
-        return HU_OK;
-    const char *format = format_of(why, name);
-    if (!format) return HU_OK;
-    hu_recorded_tensor tensor = {.place = place,
-                                 .role = role_of(why->walk, place),
-                                 .top = HU_NO_EXPONENT,
-                                 .is_small = hu_why_may_vanish(why, place),
-                                 .source = HU_NONE};
-    hu_status st = hu_quantizer_parse(format, HU_ROUND_NEAREST_EVEN, &tensor.now);
-    if (st != HU_OK) return st;
-    number[name] = (int64_t)recorded->count;
-    recorded->tensor[recorded->count++] = tensor;
-    return HU_OK;
-}
-
-/* ---- samples ---- */
-
-/* The histogram that is looked at as number `look`. */
-static const hu_histogram_record *histogram_at(const hu_history *history, size_t look,
-                                               size_t looks) {
-    size_t last = history->histogram_count - 1;
-    return &history->histograms[looks < 2 ? 0 : look * last / (looks - 1)];
-}
-
-/* Counts the samples of each tensor, or puts them where they belong. */
-static void take_histogram(const hu_history *history, const hu_histogram_record *record,
-                           const int64_t *number, bool is_counting, hu_recorded *recorded) {
-    int32_t scale = scale_at(history, record->step);
-    bool skipped = hu_history_was_skipped(history, record->step);
-    for (uint32_t i = 0; i < record->count; i++) {
-        const hu_exponents *x = &record->tensor[i].exponents;
-        int64_t t = number[record->tensor[i].tensor];
-        if (t < 0 || hu_exponents_top(x) == HU_NO_EXPONENT) continue;
-        hu_recorded_tensor *tensor = &recorded->tensor[t];
-        if (!is_counting)
-            recorded->sample[tensor->first + tensor->samples] =
-                (hu_recorded_sample){x, hu_is_backward(tensor->role) ? scale : 0, skipped};
-        tensor->samples++;
     }
 }
 
-static hu_status take_histograms(const hu_history *history, const int64_t *number, bool only_first,
-                                 hu_recorded *recorded) {
-    uint32_t samples = 0;
-    size_t most = only_first ? 1 : LOOKS;
-    size_t looks = history->histogram_count < most ? history->histogram_count : most;
-    recorded->histograms = (int64_t)looks;
-    for (size_t l = 0; l < looks; l++)
-        take_histogram(history, histogram_at(history, l, looks), number, true, recorded);
-    for (uint32_t t = 0; t < recorded->count; t++) {
-        recorded->tensor[t].first = samples;
-        samples += recorded->tensor[t].samples;
-        recorded->tensor[t].samples = 0;
-    }
-    hu_status st = HU_NEW_ARRAY(&recorded->sample, (size_t)samples + 1);
-    for (size_t l = 0; l < looks && st == HU_OK; l++)
-        take_histogram(history, histogram_at(history, l, looks), number, false, recorded);
-    return st;
-}
-
-/* ---- tensors of which nothing is told ---- */
-
-/* Number of the tensor at a place, HU_NONE: it is not rounded. */
-static uint32_t tensor_at(const hu_recorded *recorded, uint32_t place) {
-    for (uint32_t t = 0; t < recorded->count; t++)
-        if (recorded->tensor[t].place == place) return t;
-    return HU_NONE;
-}
-
-/* Whether numbers of one may stand for those of the other: both forward or both backward, and no
- * parameter for what is made with it. */
-static bool may_stand(const hu_recorded_tensor *source, bool is_backward) {
-    return source->role != HU_ROLE_WEIGHT && source->role != HU_ROLE_WEIGHT_GRAD &&
-           hu_is_backward(source->role) == is_backward && source->source != HU_NONE;
-}
-
-/* The tensor that stands for what a place is made of, HU_NONE: none; *next: where to look on. */
-static uint32_t find_source(const hu_recorded *recorded, const hu_tensor_order *walk,
-                            uint32_t place, bool is_backward, uint32_t *next) {
-    enum { ROOM = 16 };
-    uint32_t source[ROOM], count = hu_tensor_order_sources(walk, place, ROOM, source);
-    *next = HU_NONE;
-    for (uint32_t i = 0; i < count && i < ROOM; i++) {
-        uint32_t s = tensor_at(recorded, source[i]);
-        if (s != HU_NONE && may_stand(&recorded->tensor[s], is_backward))
-            return recorded->tensor[s].source;
-        bool is_gradient = walk->tensor[source[i]].kind != HU_TENSOR_VALUE;
-        if (*next == HU_NONE && is_gradient == is_backward) *next = source[i];
-    }
-    return HU_NONE;
-}
-
-/* Tensors that are not rounded are passed through: the walk leads back to the data or the loss. */
-static uint32_t stand_in(const hu_recorded *recorded, const hu_tensor_order *walk, uint32_t t) {
-    uint32_t place = recorded->tensor[t].place, found = HU_NONE;
-    bool is_backward = hu_is_backward(recorded->tensor[t].role);
-    while (place != HU_NONE && found == HU_NONE)
-        found = find_source(recorded, walk, place, is_backward, &place);
-    return found;
-}
-
-hu_status hu_recorded_create(const hu_run_record *run, const hu_why *why, bool only_first,
-                             hu_recorded *recorded) {
+hu_status hu_tensor_table_create(const hu_run_record *run, const char *glob,
+                                 hu_tensor_table_row **tensor, uint32_t *count) {
     hu_status st = HU_OK;
-    const hu_history *history = run->history;
-    int64_t *number = NULL;
-    *recorded = (hu_recorded){.is_early = !why->trains_well};
-    HU_TRY(HU_NEW_ARRAY(&recorded->tensor, (size_t)run->walk.count + 1));
-    HU_TRY(HU_NEW_ARRAY(&number, (size_t)history->tensors.count + 1));
-    for (uint32_t n = 0; n < history->tensors.count; n++) number[n] = -1;
-    for (uint32_t place = 0; place < run->walk.count; place++)
-        HU_TRY(add_tensor(why, place, number, recorded));
-    for (size_t r = 0; r < history->numerics_count && (r == 0 || !only_first); r++)
-        take_row(why, &history->numerics[r], number, recorded);
-    HU_TRY(take_histograms(history, number, only_first, recorded));
-    for (uint32_t t = 0; t < recorded->count; t++)
-        recorded->tensor[t].source =
-            recorded->tensor[t].samples ? t : stand_in(recorded, &run->walk, t);
+    char name[HU_TENSOR_NAME_BYTES];
+    *count = 0;
+    HU_TRY(HU_NEW_ARRAY(tensor, (size_t)run->walk.count + 1));
+    for (uint32_t i = 0; i < run->walk.count; i++) {
+        hu_tensor_name(run->graph, run->walk.tensor[i], name);
+        uint32_t number = hu_names_find(&run->history->tensors, name);
+        if (number == HU_NAMES_NONE || !hu_glob_match(glob, name)) continue;
+        take_records(run->history, number, &(*tensor)[*count]);
+        *count += (*tensor)[*count].counts.elements > 0;
+    }
+    if (*count == 0)
+        st = hu_fail(HU_ERR_UNKNOWN, "%s has counts of no tensor that '%.100s' names", run->folder,
+                     glob);
 done:
-    hu_free(number);
-    if (st != HU_OK) hu_recorded_free(recorded);
+    if (st != HU_OK) {
+        hu_free(*tensor);
+        *tensor = NULL;
+    }
     return st;
 }
 
-void hu_recorded_free(hu_recorded *recorded) {
-    hu_free(recorded->tensor);
-    hu_free(recorded->sample);
-    *recorded = (hu_recorded){0};
+static double share(uint64_t count, const hu_round_counts *of) {
+    return of->elements ? (double)count / (double)of->elements : 0.0;
+}
+
+/* "2^-20 .. 2^3"; "-": no nonzero finite number. */
+static const char *exponents_of(const hu_round_counts *c, char text[48]) {
+    if (c->max_exponent == HU_NO_EXPONENT)
+        snprintf(text, 48, "-");
+    else if (c->min_exponent == HU_NO_EXPONENT)
+        snprintf(text, 48, "up to 2^%d", c->max_exponent);
+    else
+        snprintf(text, 48, "2^%d .. 2^%d", c->min_exponent, c->max_exponent);
+    return text;
+}
+
+hu_status hu_tensor_table_table(const hu_tensor_table_row *tensor, uint32_t count,
+                                hu_table **table) {
+    static const char *const titles[] = {"tensor",     "format", "became zero %",
+                                         "overflow %", "NaN %",  "magnitudes"};
+    hu_status st = HU_OK;
+    char text[48];
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
+    for (uint32_t i = 0; i < count; i++) {
+        const hu_round_counts *c = &tensor[i].counts;
+        HU_TRY(hu_table_cell(*table, "%s", tensor[i].name));
+        HU_TRY(hu_table_cell(*table, "%s", tensor[i].format));
+        HU_TRY(hu_table_cell(*table, "%.3g", 100.0 * share(c->underflow, c)));
+        HU_TRY(hu_table_cell(*table, "%.3g", 100.0 * share(c->overflow, c)));
+        HU_TRY(hu_table_cell(*table, "%.3g", 100.0 * share(c->nan, c)));
+        HU_TRY(hu_table_cell(*table, "%s", exponents_of(c, text)));
+    }
+done:
+    return st;
+}
+
+static json_t *exponent_json(int32_t exponent) {
+    return exponent == HU_NO_EXPONENT ? json_null() : json_integer(exponent);
+}
+
+json_t *hu_tensor_table_json(const hu_tensor_table_row *tensor, uint32_t count) {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        const hu_round_counts *c = &tensor[i].counts;
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "tensor",
+                                              tensor[i].name, "format", tensor[i].format,
+                                              "elements", (json_int_t)c->elements, "underflow",
+                                              hu_json_number(share(c->underflow, c)), "overflow",
+                                              hu_json_number(share(c->overflow, c)), "nan",
+                                              hu_json_number(share(c->nan, c)), "max_exponent",
+                                              exponent_json(c->max_exponent), "min_exponent",
+                                              exponent_json(c->min_exponent)));
+    }
+    return list;
 }

@@ -1,14 +1,42 @@
 /* diagnose/run_record.h - a run folder opened to be explained: its records, and formats to try. */
-#ifndef HU_EXPLAIN_RUN_RECORD_H
-#define HU_EXPLAIN_RUN_RECORD_H
+#ifndef HU_DIAGNOSE_RUN_RECORD_H
+#define HU_DIAGNOSE_RUN_RECORD_H
 #include <halfulp/format.h>
+#include <halfulp/gemm.h>
 
 #include "base/keys.h"
-#include "diagnose/accumulators.h"
-#include "diagnose/why.h"
+#include "graph/made.h"
 #include "graph/tensor_order.h"
 #include "precision/rules.h"
+#include "render/json.h"
+#include "render/table.h"
 #include "runlog/history.h"
+
+/* ---- The accumulators of a run's products, as its configuration says ---- */
+
+enum { HU_ADDER_BYTES = 96 };
+
+/* A product with an accumulator of its own. */
+typedef struct hu_adder {
+    hu_made_by product;
+    hu_accumulator accumulator;
+    char name[HU_TENSOR_NAME_BYTES]; /* "conv1.forward" */
+    char text[HU_ADDER_BYTES];       /* "fmac8:1/6/9" */
+} hu_adder;
+
+typedef struct hu_adders {
+    hu_adder *adder; /* [count] */
+    uint32_t count;
+} hu_adders;
+
+/* Borrowed: from adders. NULL: none makes the tensor with an accumulator of its own. Of several the
+ * first. */
+const hu_adder *hu_adder_named(const hu_adders *adders, const char *product);
+
+/* Whether its sums may become infinite or NaN, though they would not in float32; and whether they
+ * may become or stay zero. */
+bool hu_adder_may_exceed(const hu_accumulator *accumulator);
+bool hu_adder_may_vanish(const hu_accumulator *accumulator);
 
 /* ---- The formats that stats and why try on the histograms of a run ---- */
 
@@ -40,49 +68,24 @@ typedef struct hu_run_record {
 hu_status hu_run_record_read(const char *folder, const char *formats, hu_run_record *run);
 void hu_run_record_close(hu_run_record *run);
 
-/* ---- recorded ---- */
+/* ---- What became of many tensors over all steps, a line each ---- */
 
-/* The numbers of all rounded tensors of a run, as its histograms hold them:
- * what other ways of rounding are tried on. */
+typedef struct hu_tensor_table_row {
+    const char *name, *format; /* the latest format. Borrowed: from the history */
+    hu_round_counts counts;    /* of all records */
+} hu_tensor_table_row;
 
-/* One histogram of one tensor. */
-typedef struct hu_recorded_sample {
-    const hu_exponents *numbers; /* borrowed: from the history */
-    int32_t scale;               /* log2 of the loss scale in that step; 0 of forward values */
-    bool was_skipped;            /* the step's update was left out */
-} hu_recorded_sample;
+/* Tensors that were counted and that the glob names, in the order in which a step makes them. Owner
+ * frees *tensor with hu_free. HU_ERR_UNKNOWN: there is none. */
+hu_status hu_tensor_table_create(const hu_run_record *run, const char *glob,
+                                 hu_tensor_table_row **tensor, uint32_t *count);
 
-/* A tensor that the run rounds. */
-typedef struct hu_recorded_tensor {
-    uint32_t place; /* in the walk */
-    hu_role role;
-    hu_quantizer now; /* in the run's latest record */
-    int32_t top;      /* exponent of the largest number in all rows, of a gradient without its loss
-                         scale; HU_NO_EXPONENT */
-    bool is_small;    /* may vanish without harm: biases */
-    uint32_t samples; /* histograms with numbers that are not zero; 0: nothing is told of it */
-    uint32_t first;   /* where they begin in hu_recorded.sample */
-    uint32_t source;  /* its own number, or where nothing is told that of the tensor it is made of
-                         whose numbers stand for it; HU_NONE: of none */
-} hu_recorded_tensor;
+/* A row each: shares that became zero, that overflowed (infinity, or the largest number), NaN, and
+ * exponents. Owner frees. */
+hu_status hu_tensor_table_table(const hu_tensor_table_row *tensor, uint32_t count,
+                                hu_table **table);
 
-typedef struct hu_recorded {
-    hu_recorded_tensor *tensor; /* [count] in the order of the walk */
-    uint32_t count;
-    hu_recorded_sample *sample;
-    int64_t histograms; /* steps that were looked at */
-    bool is_early; /* the run did not come far: its gradients are those of an untrained network */
-} hu_recorded;
-
-/* Reads the run: of many histograms, some from the first to the last, or (only_first) what was
- * recorded before anything could go wrong. What workers send each other is not among the tensors,
- * nor is what a loss gives. Owner frees with hu_recorded_free. */
-hu_status hu_recorded_create(const hu_run_record *run, const hu_why *why, bool only_first,
-                             hu_recorded *recorded);
-void hu_recorded_free(hu_recorded *recorded);
-
-static inline bool hu_is_backward(hu_role role) {
-    return role == HU_ROLE_ACT_GRAD || role == HU_ROLE_WEIGHT_GRAD;
-}
+/* The same as a list of objects; NULL if out of memory. New reference. */
+json_t *hu_tensor_table_json(const hu_tensor_table_row *tensor, uint32_t count);
 
 #endif

@@ -325,18 +325,3 @@ const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYT
     if (text[head] == '\0') sums_words_add(text, "  none lost anything.\n");
     return text;
 }
-
-static json_t *worst_json(const hu_diagnosis *x, hu_failure_kind kind) {
-    hu_worst_sums worst = hu_sums_worst(&x->why, kind);
-    if (!worst.product) return json_null();
-    return json_pack("{s:s, s:s, s:o, s:I}", "product", worst.product, "accumulator",
-                     worst.accumulator, "share", hu_json_number(worst.share), "step",
-                     (json_int_t)worst.step);
-}
-
-json_t *hu_sums_run_json(const hu_diagnosis *x) {
-    if (!hu_sums_are_counted(&x->why)) return json_null();
-    return json_pack("{s:o, s:o, s:o}", "saturated", worst_json(x, HU_FAILURE_SUMS_SATURATED),
-                     "flushed", worst_json(x, HU_FAILURE_SUMS_FLUSHED), "stalled",
-                     worst_json(x, HU_FAILURE_SUMS_STALLED));
-}

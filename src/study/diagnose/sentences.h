@@ -62,9 +62,4 @@ const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death
 /* Of a run: its worst sums; "" where every product adds in float32. Gives text. */
 const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYTES]);
 
-/* The same of each kind as {"saturated": {"product", "accumulator", "share", "step"} or null,
- * "flushed", "stalled"}; null where every product adds in float32 or nothing was counted; NULL if
- * out of memory. New reference. */
-json_t *hu_sums_run_json(const hu_diagnosis *x);
-
 #endif

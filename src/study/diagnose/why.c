@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
 #include "runlog/events.h"
+#include "runlog/history.h"
 
 const char *hu_failure_kind_name(hu_failure_kind kind) {
     static const char *const names[] = {

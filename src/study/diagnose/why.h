@@ -2,12 +2,12 @@
  * which step, and what it was made of.
  *
  * A run that diverged (its result says so) died of non-finite numbers: the tensor that had them
- * first in its last skipped steps (root_cause.h). What else is a death is told in failures.h, and
- * which one is the worst in failures.h.
+ * first in its last skipped steps (root_cause.c). What else is a death, and which one is the worst,
+ * is told in failures.h.
  */
-#ifndef HU_EXPLAIN_WHY_H
-#define HU_EXPLAIN_WHY_H
-#include "diagnose/accumulators.h"
+#ifndef HU_DIAGNOSE_WHY_H
+#define HU_DIAGNOSE_WHY_H
+#include "diagnose/run_record.h"
 #include "graph/tensor_order.h"
 #include "runlog/events.h"
 #include "runlog/history.h"
@@ -136,5 +136,11 @@ const hu_tensor_record *hu_why_record(const hu_numerics_record *row, uint32_t te
 
 /* The row that holds a step, NULL: none. Borrowed: from the history. */
 const hu_numerics_record *hu_why_row(const hu_history *history, int64_t step);
+
+/* ---- The analysis ---- */
+
+/* Analyses a run, which must outlive the analysis; owner frees with hu_why_free. HU_ERR_MEMORY. */
+hu_status hu_why_create(const hu_run_record *run, hu_why *why);
+void hu_why_free(hu_why *why);
 
 #endif

@@ -1,9 +1,15 @@
-#include "diagnose/why_json.h"
+#include <stdio.h>
+#include <string.h>
 
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "diagnose/closest.h"
+#include "diagnose/facts.h"
 #include "diagnose/failures.h"
 #include "diagnose/sentences.h"
 #include "diagnose/wire_remedy.h"
+#include "graph/graph.h"
 
 /* Null where there is no nonzero finite number. */
 static json_t *exponent_json(int32_t exponent) {
@@ -181,13 +187,54 @@ static json_t *asked_json(const hu_diagnosis *x, uint32_t place) {
     return object;
 }
 
+/* ---- told ---- */
+
+static json_t *text_or_null(const char *text) {
+    return text ? json_string(text) : json_null();
+}
+
+static json_t *loss_json(const hu_closest_loss *loss) {
+    if (!loss->tensor) return json_null();
+    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "tensor", loss->tensor, "format", loss->format,
+                     "share", hu_json_number(loss->share), "step", (json_int_t)loss->step, "steps",
+                     (json_int_t)loss->steps);
+}
+
+static json_t *closest_json(const hu_diagnosis *x) {
+    hu_closest c = hu_closest_find(x);
+    return json_pack(
+        "{s:o, s:o, s:i, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "overflow_tensor",
+        text_or_null(c.overflow_tensor), "overflow_format", text_or_null(c.overflow_format),
+        "headroom", (int)c.headroom, "overflow_step", (json_int_t)c.overflow_step,
+        "underflow_tensor", text_or_null(c.underflow.tensor), "underflow_format",
+        text_or_null(c.underflow.format), "underflow_share", hu_json_number(c.underflow.share),
+        "underflow_step", (json_int_t)c.underflow.step, "underflow_steps",
+        (json_int_t)c.underflow.steps, "saturation", loss_json(&c.saturation), "updates",
+        loss_json(&c.updates), "wire_scaling", text_or_null(c.wire_scaling));
+}
+
+static json_t *worst_json(const hu_diagnosis *x, hu_failure_kind kind) {
+    hu_worst_sums worst = hu_sums_worst(&x->why, kind);
+    if (!worst.product) return json_null();
+    return json_pack("{s:s, s:s, s:o, s:I}", "product", worst.product, "accumulator",
+                     worst.accumulator, "share", hu_json_number(worst.share), "step",
+                     (json_int_t)worst.step);
+}
+
+static json_t *sums_run_json(const hu_diagnosis *x) {
+    if (!hu_sums_are_counted(&x->why)) return json_null();
+    return json_pack("{s:o, s:o, s:o}", "saturated", worst_json(x, HU_FAILURE_SUMS_SATURATED),
+                     "flushed", worst_json(x, HU_FAILURE_SUMS_FLUSHED), "stalled",
+                     worst_json(x, HU_FAILURE_SUMS_STALLED));
+}
+
 json_t *hu_why_json(const hu_diagnosis *x, uint32_t asked) {
     static const char *const verdicts[] = {"fine", "hurt", "diverged"};
     json_t *object = json_pack(
         "{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "run", x->run.folder, "verdict",
         verdicts[x->why.verdict], "last_step", (json_int_t)hu_fact_last_step(x), "skipped_steps",
         (json_int_t)x->why.skipped, "death", death_json(x, &x->why.death), "end",
-        death_json(x, &x->why.end), "closest", hu_closest_json(x), "losses", deaths_json(x));
+        death_json(x, &x->why.end), "closest", closest_json(x), "losses", deaths_json(x));
     const hu_trouble *trouble = &x->why.trouble;
     if (object) json_object_set_new(object, "gone", gone_json(x));
     if (object)
@@ -195,7 +242,7 @@ json_t *hu_why_json(const hu_diagnosis *x, uint32_t asked) {
                             json_pack("{s:I, s:I, s:I}", "tensors_lost", (json_int_t)trouble->lost,
                                       "tensors_gone", (json_int_t)trouble->gone, "sums_failed",
                                       (json_int_t)trouble->sums));
-    if (object) json_object_set_new(object, "sums", hu_sums_run_json(x));
+    if (object) json_object_set_new(object, "sums", sums_run_json(x));
     if (object && x->run.history->collapsed)
         json_object_set_new(object, "collapsed", json_string(x->run.history->collapsed));
     if (object && x->run.history->warning[0])

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "diagnose/root_cause.h"
+#include "diagnose/why.h"
 #include "render/table.h"
 #include "runlog/folder.h"
 #include "runlog/result.h"

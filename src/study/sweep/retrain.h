@@ -1,7 +1,7 @@
 /* sweep/retrain.h - a run trained again with advice, and whether that helped. */
 #ifndef HU_SWEEP_RETRAIN_H
 #define HU_SWEEP_RETRAIN_H
-#include "diagnose/remedy_keys.h"
+#include "diagnose/remedy.h"
 
 /* What the user asks of the training beside the advice. */
 typedef struct hu_try_request {
