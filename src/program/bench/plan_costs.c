@@ -2,8 +2,7 @@
 
 #include "base/error.h"
 #include "render/table.h"
-#include "report/bit_schedule.h"
-#include "report/network_advice.h"
+#include "report/plan.h"
 #include "session/comm_study.h"
 #include "train/prepare.h"
 #include "train/trainer.h"

@@ -17,7 +17,7 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "report/formats.h"
-#include "report/load.h"
+#include "report/report.h"
 
 /* ---- Block formats as the verb fmt shows them ---- */
 
@@ -155,32 +155,32 @@ static hu_status print_list_json(void) {
 /* ---- pictures ---- */
 
 /* run=RUN tensor=NAME, which belong together. HU_ERR_ARGUMENT if only one is there. */
-static hu_status read_sample(const hu_config *config, hu_recorded_tensor *tensor) {
+static hu_status read_sample(const hu_config *config, hu_report_tensor *tensor) {
     const char *folder, *name;
     int64_t step = -1; /* the last one */
     hu_status st;
-    *tensor = (hu_recorded_tensor){0};
+    *tensor = (hu_report_tensor){0};
     HU_TRY(hu_config_text(config, "comm.run", &folder));
     HU_TRY(hu_config_text(config, "fmt.tensor", &name));
     if (!hu_config_is_auto(config, "comm.step")) HU_TRY(hu_config_i64(config, "comm.step", &step));
     if (!*folder != !*name)
         return hu_fail(HU_ERR_ARGUMENT, "found %s alone, expected run=RUN and tensor=NAME",
                        *folder ? "run=" : "tensor=");
-    if (*folder) HU_TRY(hu_recorded_tensor_read(folder, name, step, tensor));
+    if (*folder) HU_TRY(hu_report_tensor_read(folder, name, step, tensor));
 done:
     return st;
 }
 
 static hu_status draw(const hu_config *config, const hu_named_format *named, int count,
                       const char *path) {
-    hu_recorded_tensor tensor;
+    hu_report_tensor tensor;
     hu_status st = read_sample(config, &tensor);
     if (st != HU_OK) return st;
     const hu_formats_sample sample = {tensor.words, tensor.exponents};
     HU_TRY(hu_formats_page(named, count, tensor.exponents ? &sample : NULL, path));
     fprintf(stderr, "drawn: %s\n", path);
 done:
-    hu_recorded_tensor_free(&tensor);
+    hu_report_tensor_free(&tensor);
     return st;
 }
 

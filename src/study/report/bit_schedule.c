@@ -1,4 +1,4 @@
-#include "report/bit_schedule.h"
+#include "report/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "render/table.h"
-#include "report/samples.h"
 
 static const double mega = 1e6, giga = 1e9;
 

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "render/chart.h"
 #include "render/html.h"
-#include "report/report.h"
+#include "report/internal.h"
 
 enum { TIP = 220, MAX_LINES = 24, MAX_SEEDS = 64, NAME_BYTES = 128 };
 

@@ -11,8 +11,7 @@
 #include "comm/advice.h"
 #include "render/chart.h"
 #include "render/html.h"
-#include "report/report.h"
-#include "report/tensor_groups.h"
+#include "report/internal.h"
 #include "tensor/quantizer.h"
 
 /* ---- own range ---- */
@@ -41,7 +40,7 @@ static const char *format_at(const hu_history *history, uint32_t tensor, int64_t
 
 /* Share of a tensor's numbers that a format would turn into zeros or overflow; infinities and NaN
  * are no loss of it. */
-static double hu_report_lost_in(const hu_exponents *exponents, const hu_format *format) {
+static double report_lost_in(const hu_exponents *exponents, const hu_format *format) {
     hu_lost lost = hu_exponents_lost(exponents, format, 0);
     return hu_exponents_overflowed(exponents, &lost) + lost.underflow.share;
 }
@@ -148,8 +147,8 @@ static void add_format(const hu_exponents *exponents, const char *name, const hu
  * Without a range: float32, and what has no one range (blocks with scales of their own, uniform
  * integers). The range's name is borrowed: valid as long as the run's history.
  * Proof: tests/program/report_test.py, scaled_ranges. */
-static void hu_report_own_range(const hu_report_run *run, const hu_tensor_exponents *tensor,
-                                int64_t step, hu_chart_ridge *ridge) {
+static void report_own_range(const hu_report_run *run, const hu_tensor_exponents *tensor,
+                             int64_t step, hu_chart_ridge *ridge) {
     const char *own = format_at(run->history, tensor->tensor, step);
     hu_format format;
     ridge->has_range = own && format_met(run->history, tensor, own, step, &format);
@@ -241,10 +240,10 @@ static void make_ridge(const hu_report_run *run, const hu_tensor_exponents *tens
         ridge->zero = (double)exponents->zero / (double)exponents->elements;
         ridge->nonfinite = (double)exponents->nonfinite / (double)exponents->elements;
     }
-    hu_report_own_range(run, tensor, step, ridge);
+    report_own_range(run, tensor, step, ridge);
     for (int i = 0; i < HU_RIDGE_CANDIDATES; i++)
         if (parse_format(candidates[i], &format))
-            ridge->candidate[i] = hu_report_lost_in(exponents, &format);
+            ridge->candidate[i] = report_lost_in(exponents, &format);
 }
 
 /* All tensors of a role in a recorded step, at most MAX_RIDGES, in the order of the file. */

@@ -1,4 +1,4 @@
-#include "report/figure.h"
+#include "report/internal.h"
 
 #include <string.h>
 

@@ -60,11 +60,12 @@ bool hu_named_format_warns(const hu_named_format *named, char *text, size_t capa
     return true;
 }
 
-double hu_format_epsilon(const hu_format *format) {
+/* Distance from 1 to the next larger number; distinct finite numbers, +0 and -0 counted once. */
+static double format_epsilon(const hu_format *format) {
     return ldexp(1.0, -format->man_bits);
 }
 
-uint64_t hu_format_numbers(const hu_format *format) {
+static uint64_t format_numbers(const hu_format *format) {
     uint64_t most = hu_format_limits_of(format).code_max;
     uint64_t nonzero = format->subnormals ? most : most - (1u << format->man_bits) + 1;
     return 2 * nonzero + 1;
@@ -91,9 +92,8 @@ json_t *hu_format_json(const hu_named_format *named) {
                             hu_json_number(limits.overflow_threshold)) |
         json_object_set_new(object, "underflow_threshold",
                             hu_json_number(limits.underflow_threshold)) |
-        json_object_set_new(object, "epsilon", hu_json_number(hu_format_epsilon(format))) |
-        json_object_set_new(object, "numbers",
-                            json_integer((json_int_t)hu_format_numbers(format))) |
+        json_object_set_new(object, "epsilon", hu_json_number(format_epsilon(format))) |
+        json_object_set_new(object, "numbers", json_integer((json_int_t)format_numbers(format))) |
         json_object_set_new(object, "codes", json_integer((json_int_t)limits.codes));
     char note[256];
     if (hu_named_format_warns(named, note, sizeof note))
@@ -141,7 +141,7 @@ static void print_head(const hu_named_format *named) {
            overflow_names[format->overflow],
            format->nan == HU_NAN_OVERFLOWS ? ", NaN as an infinity" : "",
            (unsigned long long)hu_format_limits_of(format).codes,
-           hu_grouped((int64_t)hu_format_numbers(format), number));
+           hu_grouped((int64_t)format_numbers(format), number));
 }
 
 hu_status hu_format_show(const hu_named_format *named) {
@@ -154,7 +154,7 @@ hu_status hu_format_show(const hu_named_format *named) {
     HU_TRY(add_number(table, "max", limits.max_finite, "largest finite number"));
     HU_TRY(add_number(table, "min_normal", limits.min_normal, "smallest normal number"));
     HU_TRY(add_number(table, "min_subnormal", limits.min_subnormal, "smallest nonzero number"));
-    HU_TRY(add_number(table, "epsilon", hu_format_epsilon(format),
+    HU_TRY(add_number(table, "epsilon", format_epsilon(format),
                       "from 1 to the next number; rounding errors are at most half of it"));
     HU_TRY(add_number(table, "overflow_threshold", limits.overflow_threshold,
                       format->specials == HU_SPECIALS_FN ? "above it: overflow (nearest-even)"
@@ -226,7 +226,7 @@ static hu_status put_property(hu_table *table, const hu_format *format, int prop
     case BINADES:
         return hu_table_cell(table, "%d", limits.emax - limits.emin + 1);
     case NUMBERS:
-        return hu_table_cell(table, "%s", hu_grouped((int64_t)hu_format_numbers(format), number));
+        return hu_table_cell(table, "%s", hu_grouped((int64_t)format_numbers(format), number));
     default:
         break;
     }
@@ -235,7 +235,7 @@ static hu_status put_property(hu_table *table, const hu_format *format, int prop
                                       [LEAST] = limits.min_subnormal,
                                       [OVERFLOW_FROM] = limits.overflow_threshold,
                                       [ZERO_BELOW] = limits.underflow_threshold,
-                                      [EPSILON] = hu_format_epsilon(format)};
+                                      [EPSILON] = format_epsilon(format)};
     return hu_table_cell(table, "%.9g", value[property]);
 }
 

@@ -8,9 +8,8 @@
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"
-#include "report/figure.h"
 #include "report/formats.h"
-#include "report/report.h"
+#include "report/internal.h"
 #include "tensor/exponent_histogram.h"
 
 /* ---- format page ---- */
@@ -346,7 +345,8 @@ typedef struct code_row {
     float value;
 } code_row;
 
-const char *hu_code_class(const hu_format *format, uint32_t code) {
+/* "zero", "subnormal", "normal", "inf" or "NaN"; code below the format's codes. */
+static const char *code_class(const hu_format *format, uint32_t code) {
     float value;
     if (hu_format_decode(format, code, &value) != HU_OK || isnan(value)) return "NaN";
     if (isinf(value)) return "inf";
@@ -355,7 +355,7 @@ const char *hu_code_class(const hu_format *format, uint32_t code) {
 }
 
 static code_row row_of(const hu_format *format, uint32_t code) {
-    code_row row = {.code = code, .class_name = hu_code_class(format, code)};
+    code_row row = {.code = code, .class_name = code_class(format, code)};
     int bits = (int)hu_format_bits(format);
     char *at = row.bits;
     for (int i = bits - 1; i >= 0; i--) {

@@ -30,10 +30,6 @@ void hu_named_format_words(const hu_named_format *named, char *text, size_t capa
  * IEEE 754 would have, OCP's E4M3 is e4m3fn. text: what to say, if true. */
 bool hu_named_format_warns(const hu_named_format *named, char *text, size_t capacity);
 
-/* Distance from 1 to the next larger number; distinct finite numbers, +0 and -0 counted once. */
-double hu_format_epsilon(const hu_format *format);
-uint64_t hu_format_numbers(const hu_format *format);
-
 /* Fields and limits of a format. New reference, NULL if out of memory. */
 json_t *hu_format_json(const hu_named_format *named);
 
@@ -48,9 +44,6 @@ hu_status hu_formats_list(void);
 hu_status hu_codes_show(const hu_named_format *named, int count);
 hu_status hu_codes_csv(const hu_named_format *named, int count);
 hu_status hu_codes_json(const hu_named_format *named, int count);
-
-/* "zero", "subnormal", "normal", "inf" or "NaN"; code below the format's codes. */
-const char *hu_code_class(const hu_format *format, uint32_t code);
 
 /* The numbers of a tensor on which formats are tried. Borrowed. */
 typedef struct hu_formats_sample {

@@ -1,4 +1,4 @@
-#include "report/network_advice.h"
+#include "report/plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "render/table.h"
 #include "report/reductions.h"
-#include "report/samples.h"
 
 enum { NUMBER_BYTES = 32, LINE_BYTES = 512 };
 

@@ -16,16 +16,8 @@ json_t *hu_reductions_json(const hu_gradient_study *study);
  * workers, and the table, in one file. */
 hu_status hu_reductions_page(const hu_gradient_study *study, const char *path);
 
-/* Layer of given gradients with the largest relative L2 error; -1: the gradients were drawn. */
-int32_t hu_reduction_worst(const hu_gradient_study *study,
-                           const hu_gradient_study_outcome *outcome);
-
-/* Whether no case of the same format, of several, has a smaller L2 error. */
-bool hu_reduction_is_best(const hu_gradient_study *study, int32_t number);
-
 /* What is reduced: "8 workers, 270,000 elements ...". text[HU_REDUCTION_LINE_BYTES]. */
 enum { HU_REDUCTION_TEXT_BYTES = 96, HU_REDUCTION_LINE_BYTES = 512 };
-void hu_reduction_describe(const hu_gradient_study *study, char *text);
 
 /* What a case is called, as the user would write it: "hier:16", "e5m2", "aps+kahan". */
 typedef struct hu_reduction_names {

@@ -9,7 +9,7 @@
 #include "precision/names.h"
 #include "render/chart.h"
 #include "render/html.h"
-#include "report/report.h"
+#include "report/internal.h"
 #include "runlog/events.h"
 #include "tensor/quantizer.h"
 

@@ -1,13 +1,15 @@
-#include "report/samples.h"
+#include "report/plan.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "render/html.h"
-#include "report/report.h"
+#include "report/internal.h"
 #include "task/task.h"
 
 /* ---- images ---- */
@@ -28,116 +30,17 @@ const char *hu_images_text(const int64_t *image, int64_t classes, char text[HU_I
     return text;
 }
 
-/* ---- answers ---- */
+/* ---- Metrics of each class, where those of a task are means over classes ---- */
 
-/* What models make of test samples: the pictures that trainings and `predict` leave in a run's
- * folder, inside of the page. */
-
-enum { MOST_PICTURES = 3, MOST_RUNS = 6 };
-
-/* Path of a picture that is there, NULL otherwise; owner frees with hu_free. */
-static char *find_picture(const hu_report_run *run, int number) {
-    char name[32], *path = NULL;
-    snprintf(name, sizeof name, "answers/%02d.png", number);
-    if (hu_path_join(run->folder, name, &path) == HU_OK && hu_file_exists(path)) return path;
-    hu_free(path);
-    return NULL;
-}
-
-static bool has_answers(const hu_report_run *run) {
-    char *path = find_picture(run, 0);
-    hu_free(path);
-    return path != NULL;
-}
-
-static void put_answers(hu_page *page, const hu_report_run *run, const void *context) {
-    char *path, label[32];
-    (void)context;
-    hu_report_put_colours(page, run);
-    for (int i = 0; i < MOST_PICTURES && (path = find_picture(run, i)); i++) {
-        snprintf(label, sizeof label, "test sample %d", i);
-        hu_report_put_picture(page, path, label, NULL);
-        hu_free(path);
-    }
-}
-
-void hu_report_answers(hu_page *page, const hu_report *report) {
-    const hu_report_part part = {.id = "answers",
-                                 .title = "Test samples",
-                                 .text = "Input, truth and prediction of the newest checkpoint, "
-                                         "the first samples of the test part.",
-                                 .verb = "shown",
-                                 .has = has_answers,
-                                 .put = put_answers,
-                                 .most = MOST_RUNS,
-                                 .open = 1};
-    hu_report_put_part(page, report, &part);
-}
-
-/* ---- pictures ---- */
-
-/* What models made of pictures, at the first evaluation and at the last. */
-
-hu_status hu_report_sheets(const hu_report_run *run, char **directory, hu_file_names *names) {
+/* The sheets of a run in the order of their steps, owner frees both; none where there is no folder
+ * of them. */
+static hu_status report_sheets(const hu_report_run *run, char **directory, hu_file_names *names) {
     *names = (hu_file_names){0};
     *directory = NULL;
     hu_status st = hu_path_join(run->folder, "pictures", directory);
     if (st != HU_OK || !hu_is_folder(*directory)) return st;
     return hu_file_names_of_images(*directory, names);
 }
-
-static bool has_sheets(const hu_report_run *run) {
-    char *directory = NULL;
-    hu_file_names names;
-    bool has = hu_report_sheets(run, &directory, &names) == HU_OK && names.count > 0;
-    hu_file_names_free(&names);
-    hu_free(directory);
-    return has;
-}
-
-static void put_sheet(hu_page *page, const char *directory, const char *name) {
-    char *path = NULL, text[80];
-    long long step = 0;
-    hu_status st = HU_OK;
-    HU_TRY(hu_path_join(directory, name, &path));
-    if (sscanf(name, "step-%lld", &step) == 1)
-        snprintf(text, sizeof text, "Behind %lld steps", step);
-    else
-        snprintf(text, sizeof text, "%.60s", name);
-    hu_report_put_picture(page, path, text, text);
-done:
-    if (st == HU_ERR_MEMORY && page->status == HU_OK) page->status = st;
-    hu_free(path);
-}
-
-static void put_pictures(hu_page *page, const hu_report_run *run, const void *context) {
-    char *directory = NULL;
-    hu_file_names names;
-    (void)context;
-    if (hu_report_sheets(run, &directory, &names) == HU_OK && names.count > 0) {
-        hu_report_put_colours(page, run);
-        if (names.count > 1) put_sheet(page, directory, names.name[0]);
-        put_sheet(page, directory, names.name[names.count - 1]);
-    }
-    hu_file_names_free(&names);
-    hu_free(directory);
-}
-
-void hu_report_pictures(hu_page *page, const hu_report *report) {
-    const hu_report_part part = {.id = "pictures",
-                                 .title = "What the models make of pictures",
-                                 .text = "The first samples that the models are judged by in the "
-                                         "upper row of each pair; below them what is made of "
-                                         "them.",
-                                 .verb = "shown",
-                                 .has = has_sheets,
-                                 .put = put_pictures,
-                                 .most = 16,
-                                 .open = 4};
-    hu_report_put_part(page, report, &part);
-}
-
-/* ---- Metrics of each class, where those of a task are means over classes ---- */
 
 /* Of the test samples, or of those held out where these were never read. */
 static const json_t *classes_of(const hu_report_run *run) {
@@ -171,7 +74,7 @@ static int64_t channels_of(const hu_report_run *run) {
     uint8_t *data = NULL;
     size_t bytes;
     int64_t extent[3] = {0, 0, 3};
-    hu_status st = hu_report_sheets(run, &directory, &names);
+    hu_status st = report_sheets(run, &directory, &names);
     if (st == HU_OK && names.count > 0) st = hu_path_join(directory, names.name[0], &path);
     if (path) st = hu_file_read_plain(path, HU_REPORT_PICTURE_MOST, &data, &bytes);
     if (st == HU_OK && data) hu_html_png_extents(data, bytes, extent);
@@ -195,7 +98,8 @@ static colours colours_of(const hu_report_run *run) {
     return (colours){task->colour, channels_of(run)};
 }
 
-void hu_report_put_colours(hu_page *page, const hu_report_run *run) {
+/* The classes of a run with their colours, above its pictures; nothing where they have none. */
+static void report_put_colours(hu_page *page, const hu_report_run *run) {
     const json_t *list = classes_of(run);
     colours colour = colours_of(run);
     uint8_t rgb[3];
@@ -257,4 +161,215 @@ void hu_report_classes(hu_page *page, const hu_report *report) {
                                  .most = 16,
                                  .open = 4};
     hu_report_put_part(page, report, &part);
+}
+
+/* ---- answers ---- */
+
+/* What models make of test samples: the pictures that trainings and `predict` leave in a run's
+ * folder, inside of the page. */
+
+enum { MOST_PICTURES = 3, MOST_RUNS = 6 };
+
+/* Path of a picture that is there, NULL otherwise; owner frees with hu_free. */
+static char *find_picture(const hu_report_run *run, int number) {
+    char name[32], *path = NULL;
+    snprintf(name, sizeof name, "answers/%02d.png", number);
+    if (hu_path_join(run->folder, name, &path) == HU_OK && hu_file_exists(path)) return path;
+    hu_free(path);
+    return NULL;
+}
+
+static bool has_answers(const hu_report_run *run) {
+    char *path = find_picture(run, 0);
+    hu_free(path);
+    return path != NULL;
+}
+
+static void put_answers(hu_page *page, const hu_report_run *run, const void *context) {
+    char *path, label[32];
+    (void)context;
+    report_put_colours(page, run);
+    for (int i = 0; i < MOST_PICTURES && (path = find_picture(run, i)); i++) {
+        snprintf(label, sizeof label, "test sample %d", i);
+        hu_report_put_picture(page, path, label, NULL);
+        hu_free(path);
+    }
+}
+
+void hu_report_answers(hu_page *page, const hu_report *report) {
+    const hu_report_part part = {.id = "answers",
+                                 .title = "Test samples",
+                                 .text = "Input, truth and prediction of the newest checkpoint, "
+                                         "the first samples of the test part.",
+                                 .verb = "shown",
+                                 .has = has_answers,
+                                 .put = put_answers,
+                                 .most = MOST_RUNS,
+                                 .open = 1};
+    hu_report_put_part(page, report, &part);
+}
+
+/* ---- pictures ---- */
+
+/* What models made of pictures, at the first evaluation and at the last. */
+
+static bool has_sheets(const hu_report_run *run) {
+    char *directory = NULL;
+    hu_file_names names;
+    bool has = report_sheets(run, &directory, &names) == HU_OK && names.count > 0;
+    hu_file_names_free(&names);
+    hu_free(directory);
+    return has;
+}
+
+static void put_sheet(hu_page *page, const char *directory, const char *name) {
+    char *path = NULL, text[80];
+    long long step = 0;
+    hu_status st = HU_OK;
+    HU_TRY(hu_path_join(directory, name, &path));
+    if (sscanf(name, "step-%lld", &step) == 1)
+        snprintf(text, sizeof text, "Behind %lld steps", step);
+    else
+        snprintf(text, sizeof text, "%.60s", name);
+    hu_report_put_picture(page, path, text, text);
+done:
+    if (st == HU_ERR_MEMORY && page->status == HU_OK) page->status = st;
+    hu_free(path);
+}
+
+static void put_pictures(hu_page *page, const hu_report_run *run, const void *context) {
+    char *directory = NULL;
+    hu_file_names names;
+    (void)context;
+    if (report_sheets(run, &directory, &names) == HU_OK && names.count > 0) {
+        report_put_colours(page, run);
+        if (names.count > 1) put_sheet(page, directory, names.name[0]);
+        put_sheet(page, directory, names.name[names.count - 1]);
+    }
+    hu_file_names_free(&names);
+    hu_free(directory);
+}
+
+void hu_report_pictures(hu_page *page, const hu_report *report) {
+    const hu_report_part part = {.id = "pictures",
+                                 .title = "What the models make of pictures",
+                                 .text = "The first samples that the models are judged by in the "
+                                         "upper row of each pair; below them what is made of "
+                                         "them.",
+                                 .verb = "shown",
+                                 .has = has_sheets,
+                                 .put = put_pictures,
+                                 .most = 16,
+                                 .open = 4};
+    hu_report_put_part(page, report, &part);
+}
+
+/* ---- Confusion ---- */
+
+enum { SHOWN = 20, MAX_RUNS_SHOWN = 2, CELL_BYTES = 64 };
+
+static const json_t *matrix_of(const hu_report_run *run) {
+    return json_object_get(json_object_get(run->confusion, "confusion"), "matrix");
+}
+
+/* Of many classes there is no table that could be read: eval page= has the pairs. */
+static bool has_confusion(const hu_report_run *run) {
+    size_t classes = json_array_size(matrix_of(run));
+    return run->is_first && classes > 1 && classes <= SHOWN;
+}
+
+static const char *word_of(const json_t *text) {
+    const char *word = json_string_value(text);
+    return word ? word : "?";
+}
+
+/* A row for each true class; what is right stands strong. */
+static void put_matrix(hu_page *page, const hu_report_run *run) {
+    const json_t *names = json_object_get(json_object_get(run->confusion, "confusion"), "classes");
+    const json_t *matrix = matrix_of(run);
+    const char *titles[1 + SHOWN] = {"true class"};
+    size_t classes = json_array_size(matrix);
+    for (size_t k = 0; k < classes; k++) titles[1 + k] = word_of(json_array_get(names, k));
+    hu_html_table(page, titles, 1 + classes, 1);
+    for (size_t t = 0; t < classes; t++) {
+        hu_html_row(page, false);
+        hu_html_text(page, titles[1 + t]);
+        for (size_t s = 0; s < classes; s++) {
+            const json_t *cell = json_array_get(json_array_get(matrix, t), s);
+            hu_html_cell(page, true);
+            hu_page_put(page, s == t ? "<b>%lld</b>" : "%lld", (long long)json_integer_value(cell));
+            hu_html_cell_end(page);
+        }
+        hu_html_row_end(page);
+    }
+    hu_html_table_end(page);
+}
+
+/* Only files of the run's own folder of mistakes. */
+static void put_picture(hu_page *page, const hu_report_run *run, const json_t *mistake) {
+    static const char folder[] = "mistakes/";
+    const char *name = json_string_value(json_object_get(mistake, "picture"));
+    char *path = NULL;
+    hu_html_cell(page, false);
+    if (name && strncmp(name, folder, sizeof folder - 1) == 0 &&
+        !strchr(name + sizeof folder - 1, '/') && hu_path_join(run->folder, name, &path) == HU_OK)
+        hu_report_put_picture(page, path, word_of(json_object_get(mistake, "truth")), NULL);
+    hu_html_cell_end(page);
+    hu_free(path);
+}
+
+static void put_mistakes(hu_page *page, const hu_report_run *run) {
+    static const char *const titles[] = {"picture", "it is", "the model says", "file",
+                                         "probability"};
+    const json_t *list = json_object_get(run->confusion, "mistakes");
+    char cell[CELL_BYTES];
+    if (json_array_size(list) == 0) {
+        hu_html_note(page, "There is no mistake.");
+        return;
+    }
+    hu_html_heading(page, "The most confident mistakes");
+    hu_html_table(page, titles, sizeof titles / sizeof *titles, 4);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *mistake = json_array_get(list, i);
+        const char *file = json_string_value(json_object_get(mistake, "file"));
+        hu_html_row(page, false);
+        put_picture(page, run, mistake);
+        hu_html_text(page, word_of(json_object_get(mistake, "truth")));
+        hu_html_text(page, word_of(json_object_get(mistake, "said")));
+        snprintf(cell, sizeof cell, "sample %lld",
+                 (long long)json_integer_value(json_object_get(mistake, "sample")));
+        hu_html_text(page, file ? file : cell);
+        snprintf(cell, sizeof cell, "%.2f %%", 100.0 * hu_json_real(mistake, "probability"));
+        hu_html_number(page, cell);
+        hu_html_row_end(page);
+    }
+    hu_html_table_end(page);
+}
+
+static void put(hu_page *page, const hu_report_run *run, const void *unused) {
+    char text[200];
+    (void)unused;
+    snprintf(text, sizeof text, "After %lld steps, of the %.20s samples:",
+             (long long)json_integer_value(json_object_get(run->confusion, "step")),
+             word_of(json_object_get(run->confusion, "part")));
+    hu_html_paragraph(page, text);
+    put_matrix(page, run);
+    put_mistakes(page, run);
+}
+
+void hu_report_confusion(hu_page *page, const hu_report *report) {
+    const hu_report_part part = {
+        .id = "confusion",
+        .title = "What is taken for what",
+        .text =
+            "A row for each true class, a column for each that the model says; below, samples of "
+            "whose wrong class it is surest, as it sees them. `halfulp eval RUN page=FILE.html` "
+            "has more of them.",
+        .verb = "shown",
+        .has = has_confusion,
+        .put = put,
+        .most = MAX_RUNS_SHOWN,
+        .open = 1};
+    /* Of several runs the table of results tells more, and pictures would make the page large. */
+    if (report->count == 1) hu_report_put_part(page, report, &part);
 }

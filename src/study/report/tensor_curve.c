@@ -12,7 +12,7 @@
 #include "render/chart.h"
 #include "render/csv.h"
 #include "render/html.h"
-#include "report/figure.h"
+#include "report/internal.h"
 
 enum { MOST_LINES = 12 };
 

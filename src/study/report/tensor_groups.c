@@ -1,4 +1,4 @@
-#include "report/tensor_groups.h"
+#include "report/internal.h"
 
 #include <math.h>
 #include <stdio.h>

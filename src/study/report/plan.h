@@ -1,0 +1,92 @@
+/* report/plan.h - what `plan` prints and writes as JSON. */
+#ifndef HU_REPORT_PLAN_H
+#define HU_REPORT_PLAN_H
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
+#include "comm/advice.h"
+#include "engine/run.h"
+#include "precision/bit_accounting.h"
+#include "render/json.h"
+#include "render/table.h"
+
+/* ---- What each node of a planned run computes, in which formats ---- */
+
+/* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
+ * what becomes of the output, and who computes it where oneDNN does. New reference. */
+json_t *hu_plan_layers_json(const hu_run *run);
+
+/* Of models whose networks learn in turns: name, parameters and macs of each, applied once. New
+ * reference; NULL of other models. */
+json_t *hu_plan_networks_json(const hu_graph *graph);
+
+/* The same as rows of a new table, with starred short names of formats; owner frees with
+ * hu_table_free. */
+hu_status hu_plan_layers_table(const hu_run *run, hu_table **table);
+
+/* "products: Winograd's algorithm in 18 of 22 layers ..."; "" where it computes nothing, unless the
+ * run was to take it where it may (asked). */
+enum { HU_PLAN_PRODUCTS_BYTES = 256 };
+const char *hu_plan_products_words(const hu_run *run, bool asked,
+                                   char text[HU_PLAN_PRODUCTS_BYTES]);
+
+/* The full names behind the stars, a line each. */
+void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
+
+/* ---- Memory: the ledger, packed and in float32 ---- */
+
+/* Both are ledgers {role: bytes} of one training (hu_ledger_json), in one order of roles. storage:
+ * that of the first, "packed" or "dense". Gives {role: {"packed": bytes, "float32": bytes}}. New
+ * reference. */
+json_t *hu_plan_memory_json(const json_t *packed, const json_t *plain, const char *storage);
+
+/* The same as a table in MiB, what its words mean, and why that storage needs more, where it
+ * does. */
+hu_status hu_plan_memory_print(json_t *packed, const json_t *plain, const char *storage);
+
+/* ---- What a training with a schedule of bits costs ---- */
+
+/* What is told. All is borrowed for the call. */
+typedef struct hu_bits_page {
+    const char *model, *precision;
+    double width;
+    const int64_t *image; /* [3] */
+    int64_t classes;      /* 0: the task has none */
+    const hu_graph *graph;
+    const hu_bits_task *task;
+    const hu_forecast *forecast;
+} hu_bits_page;
+
+/* Prints the layers of the dearest case, then the costs of all cases, beside static 8 bits. */
+hu_status hu_bits_print(const hu_bits_page *page);
+
+/* The same with the layers of all cases; costs in their units, not in millions. New reference. */
+json_t *hu_bits_json(const hu_bits_page *page);
+
+/* ---- Predicted times on a network ---- */
+
+/* What was asked, for the head of the page. Texts are borrowed. */
+typedef struct hu_advice_head {
+    const char *model;
+    const int64_t *image; /* [height, width, channels] */
+    int64_t classes;      /* 0: the task has none */
+    bool is_assumed;      /* nobody said what images and classes */
+    int64_t parameters;
+    const hu_comm_question *question;
+} hu_advice_head;
+
+/* Prints milliseconds by schedule and fusion (rows) and format (columns), what a worker holds and
+ * sends, and what follows: which formats lose every number, and whether compression pays. */
+hu_status hu_advice_print(const hu_advice_head *head, const hu_comm_advice *advice);
+
+/* {"rows": [...], "verdict": ..., "pays": ..., ...}. New reference, NULL if out of memory. */
+json_t *hu_advice_json(const hu_advice_head *head, const hu_comm_advice *advice);
+
+/* ---- Words ---- */
+
+/* "32x32x3 images, 10 classes"; of 0 classes nothing is said. image: [height, width, channels]. */
+enum { HU_IMAGES_TEXT_BYTES = 128 };
+const char *hu_images_text(const int64_t *image, int64_t classes, char text[HU_IMAGES_TEXT_BYTES]);
+
+#endif
