@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/process.h"
-#include "bench/timing.h"
+#include "bench/bench.h"
 
 static hu_bench_times times_of(const double *seconds, int count) {
     hu_bench_times times = {0};

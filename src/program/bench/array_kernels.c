@@ -1,6 +1,7 @@
-#include "bench/array_kernels.h"
-
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,10 +9,71 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "bench/bench.h"
 #include "kernel/encode/encode.h"
+#include "kernel/pack/pack.h"
+#include "kernel/round/round.h"
+#include "kernel/uniform/uniform.h"
+#include "kernel/wire/wire.h"
 #include "render/json.h"
 #include "render/table.h"
 #include "tensor/quantizer.h"
+
+enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64, HU_RATE_COPIES = 4 };
+
+/* What an array holds: numbers; random bits, which are numbers of all exponents and any codes; the
+ * codes of the numbers as the row's packer makes them; or those of its wire, then in both arrays.
+ */
+typedef enum hu_rate_data {
+    HU_RATE_GAUSSIAN,
+    HU_RATE_BITS,
+    HU_RATE_PACKED,
+    HU_RATE_CODES
+} hu_rate_data;
+
+typedef struct hu_rate_row hu_rate_row;
+
+/* Elements first .. first+n-1: from x (floats, or codes) to y. */
+typedef void hu_rate_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y);
+
+struct hu_rate_row {
+    hu_rate_pass *pass;
+    char format[HU_RATE_FORMAT_BYTES];
+    char mode[16]; /* "rne", "pack8", "range", ... */
+    hu_rate_data data;
+    bool has_counters;
+    hu_rounder rounder;
+    hu_packer packer;
+    hu_wire wire;
+    hu_uniformer uniformer; /* of one element: passes set the length */
+    hu_uniform_scale uniform_scale;
+    int32_t scale;       /* k of the wire's codes */
+    size_t copied_bytes; /* of an element, by the memcpy that the row stands beside: 1, 2 or 4 */
+    hu_bench_times times;
+};
+
+/* One size of array and all that is measured with it. */
+typedef struct hu_rate_set {
+    size_t elements;
+    int threads;
+    hu_bench_times copies[HU_RATE_COPIES + 1]; /* by bytes of an element; none: not measured */
+    int count;
+    hu_rate_row rows[HU_RATE_ROWS];
+} hu_rate_set;
+
+/* Adds the rows of a format; is_first: of the first one, or of the only one. */
+typedef hu_status hu_rate_format(hu_rate_set *set, const char *format, bool is_first);
+
+/* What a kernel measures. */
+typedef struct hu_rate_request {
+    const char *kernel;
+    const char *const *formats; /* NULL at the end */
+    size_t memory_elements;     /* of arrays too large for the caches */
+    hu_rate_format *add;
+} hu_rate_request;
+enum { HU_RATE_MEMORY_ELEMENTS = 1 << 26 };
+
+/* ---- Uniform integers as rows of kernel=round and kernel=pack ---- */
 
 /* ---- Passes over arrays that take turns with memcpy of the same elements ---- */
 
@@ -287,7 +349,9 @@ done:
     return st;
 }
 
-hu_status hu_rate_add_row(hu_rate_set *set, hu_rate_row **row) {
+/* The next row of a set, all zero but for copied_bytes, those of a float32. HU_ERR_INTERNAL if
+ * there is no place. */
+static hu_status rate_add_row(hu_rate_set *set, hu_rate_row **row) {
     if (set->count == HU_RATE_ROWS) return hu_fail(HU_ERR_INTERNAL, "more rows than places");
     *row = &set->rows[set->count++];
     (*row)->copied_bytes = sizeof(float);
@@ -319,8 +383,10 @@ static hu_status run_set(hu_bench *bench, const hu_rate_request *request, const 
     return st;
 }
 
-/* Small arrays stay in the cache, large ones come from memory: both rates are wanted. */
-hu_status hu_rate_bench(hu_bench *bench, const hu_rate_request *request) {
+/* Measures the rows of format=, or of the request's formats, and prints them. elements= chooses one
+ * size; else arrays of 4,096, which stay in the cache, and of memory_elements, which come from
+ * memory: both rates are wanted. */
+static hu_status rate_bench(hu_bench *bench, const hu_rate_request *request) {
     static const double small_share = 0.3;
     hu_status st = HU_OK;
     hu_rate_set *sets = NULL;
@@ -392,7 +458,7 @@ static hu_status add_uniform_row(hu_rate_set *set, const char *name, hu_rounding
     hu_status st = HU_OK;
     hu_quantizer quantizer;
     hu_rate_row *row = NULL;
-    HU_TRY(hu_rate_add_row(set, &row));
+    HU_TRY(rate_add_row(set, &row));
     HU_TRY(hu_quantizer_parse(name, rounding, &quantizer));
     HU_TRY(hu_uniformer_init(&row->uniformer, quantizer.bits, rounding, 1, 0));
     row->uniform_scale = hu_uniform_scale_of(-end, end, quantizer.bits);
@@ -405,13 +471,15 @@ done:
     return st;
 }
 
-bool hu_bench_is_uniform(const char *name) {
+/* True if the text names uniform integers. */
+static bool bench_is_uniform(const char *name) {
     hu_quantizer quantizer;
     return hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
            quantizer.kind == HU_QUANTIZER_UNIFORM;
 }
 
-hu_status hu_bench_round_uniform(hu_rate_set *set, const char *name) {
+/* Rows of finding a range and of rounding in it. Errors as hu_quantizer_parse. */
+static hu_status bench_round_uniform(hu_rate_set *set, const char *name) {
     static const hu_rounding modes[] = {HU_ROUND_NEAREST_EVEN, HU_ROUND_STOCHASTIC};
     hu_status st = HU_OK;
     HU_TRY(add_uniform_row(set, name, HU_ROUND_NEAREST_EVEN, "range", range_pass, false));
@@ -423,7 +491,8 @@ done:
     return st;
 }
 
-hu_status hu_bench_pack_uniform(hu_rate_set *set, const char *name) {
+/* Rows of rounding into codes, and of the way back. */
+static hu_status bench_pack_uniform(hu_rate_set *set, const char *name) {
     hu_status st = HU_OK;
     HU_TRY(
         add_uniform_row(set, name, HU_ROUND_NEAREST_EVEN, "round+pack", uniform_pack_pass, false));
@@ -449,7 +518,7 @@ static hu_status add_round_row(hu_rate_set *set, const char *name, hu_rounding r
     hu_status st = HU_OK;
     hu_format format;
     hu_rate_row *row = NULL;
-    HU_TRY(hu_rate_add_row(set, &row));
+    HU_TRY(rate_add_row(set, &row));
     HU_TRY(hu_plain_format_parse(name, &format));
     HU_TRY(hu_format_print(&format, row->format, sizeof row->format));
     HU_TRY(hu_rounder_init(&row->rounder, &format, rounding));
@@ -473,7 +542,7 @@ static hu_status add_both(hu_rate_set *set, const char *name, hu_rounding roundi
  * of all exponents; of the others nearest-even. */
 static hu_status add_modes(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
-    if (hu_bench_is_uniform(name)) return hu_bench_round_uniform(set, name);
+    if (bench_is_uniform(name)) return bench_round_uniform(set, name);
     if (!is_first) return add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN);
     for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
         HU_TRY(add_both(set, name, (hu_rounding)mode, HU_RATE_GAUSSIAN));
@@ -485,7 +554,7 @@ done:
 
 hu_status hu_bench_round(hu_bench *bench) {
     const hu_rate_request request = {"round", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_modes};
-    return hu_rate_bench(bench, &request);
+    return rate_bench(bench, &request);
 }
 
 /* ---- pack ---- */
@@ -521,7 +590,7 @@ static hu_status add_pack_row(hu_rate_set *set, const hu_format *format, int cod
                               hu_rate_pass *pass, hu_rate_data data) {
     hu_status st = HU_OK;
     hu_rate_row *row = NULL;
-    HU_TRY(hu_rate_add_row(set, &row));
+    HU_TRY(rate_add_row(set, &row));
     HU_TRY(hu_format_print(format, row->format, sizeof row->format));
     HU_TRY(hu_packer_init(&row->packer, format, code_bits));
     HU_TRY(hu_rounder_init(&row->rounder, format, HU_ROUND_NEAREST_EVEN));
@@ -543,7 +612,7 @@ static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
     (void)is_first;
-    if (hu_bench_is_uniform(name)) return hu_bench_pack_uniform(set, name);
+    if (bench_is_uniform(name)) return bench_pack_uniform(set, name);
     HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_pack_row(set, &format, unit, pack_pass, HU_RATE_GAUSSIAN));
@@ -556,5 +625,103 @@ done:
 
 hu_status hu_bench_pack(hu_bench *bench) {
     const hu_rate_request request = {"pack", hu_rate_formats, HU_RATE_MEMORY_ELEMENTS, add_format};
-    return hu_rate_bench(bench, &request);
+    return rate_bench(bench, &request);
+}
+
+/* ---- Kernel=allreduce: the codes of a wire ---- */
+
+/* The gradient of a ResNet-18: too large for the caches of one core. */
+enum { MODEL_ELEMENTS = 11173962 };
+
+/* From the first code of a share on. */
+static char *codes_at(const hu_rate_row *row, void *codes, size_t first) {
+    return (char *)codes + first * row->wire.code_bytes;
+}
+
+static const char *const_codes_at(const hu_rate_row *row, const void *codes, size_t first) {
+    return (const char *)codes + first * row->wire.code_bytes;
+}
+
+static hu_round_counts *counts_of(const hu_rate_row *row, hu_round_counts *room) {
+    hu_round_counts_clear(room);
+    return row->has_counters ? room : NULL;
+}
+
+static void quantise_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_round_counts room;
+    hu_wire_quantise(&row->wire, n, (const float *)x + first, row->scale, codes_at(row, y, first),
+                     NULL, first, counts_of(row, &room));
+}
+
+static void add_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_round_counts room;
+    hu_wire_add(&row->wire, n, const_codes_at(row, x, first), codes_at(row, y, first), NULL, first,
+                counts_of(row, &room));
+}
+
+static void decode_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_wire_decode(&row->wire, n, const_codes_at(row, x, first), row->scale, (float *)y + first);
+}
+
+/* Shares begin at multiples of 8 elements, and so at whole bytes of the stream. */
+static void wire_pack_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_wire_pack_bits(&row->wire, n, const_codes_at(row, x, first),
+                      (char *)y + hu_wire_bytes(&row->wire, first));
+}
+
+static void wire_unpack_pass(const hu_rate_row *row, size_t first, size_t n, const void *x,
+                             void *y) {
+    hu_wire_unpack_bits(&row->wire, n, (const char *)x + hu_wire_bytes(&row->wire, first),
+                        codes_at(row, y, first));
+}
+
+/* What is measured of every format. */
+static const struct {
+    const char *mode;
+    hu_rate_pass *pass;
+    hu_rate_data data;
+    bool has_counters, has_floats;
+} cases[] = {
+    {"quantise", quantise_pass, HU_RATE_GAUSSIAN, false, true},
+    {"quantise", quantise_pass, HU_RATE_GAUSSIAN, true, true},
+    {"add", add_pass, HU_RATE_CODES, false, false},
+    {"add", add_pass, HU_RATE_CODES, true, false},
+    {"decode", decode_pass, HU_RATE_CODES, false, true},
+    {"pack", wire_pack_pass, HU_RATE_CODES, false, false},
+    {"unpack", wire_unpack_pass, HU_RATE_CODES, false, false},
+};
+
+/* A scale under which the largest of the numbers, below 2^-1, is at most 2^(emax-m-4): the same
+ * number added again and again stops to count before its sum overflows, from 2^(m+2) times itself
+ * on, so that every turn adds numbers. */
+static int32_t scale_of(const hu_wire *wire) {
+    hu_format_limits limits = hu_format_limits_of(&wire->format);
+    return hu_wire_clamp(wire, -1 - (limits.emax - wire->format.man_bits - 4));
+}
+
+static hu_status add_wire_format(hu_rate_set *set, const char *name, bool is_first) {
+    hu_status st = HU_OK;
+    hu_format format;
+    hu_rate_row *row = NULL;
+    (void)is_first;
+    HU_TRY(hu_plain_format_parse(name, &format));
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        HU_TRY(rate_add_row(set, &row));
+        HU_TRY(hu_format_print(&format, row->format, sizeof row->format));
+        HU_TRY(hu_wire_init(&row->wire, &format, HU_ROUND_NEAREST_EVEN));
+        snprintf(row->mode, sizeof row->mode, "%s", cases[c].mode);
+        row->pass = cases[c].pass;
+        row->data = cases[c].data;
+        row->has_counters = cases[c].has_counters;
+        row->scale = scale_of(&row->wire);
+        row->copied_bytes = cases[c].has_floats ? sizeof(float) : row->wire.code_bytes;
+    }
+done:
+    return st;
+}
+
+hu_status hu_bench_allreduce(hu_bench *bench) {
+    static const char *const formats[] = {"e5m2", "e4m3", "e3m0", "1/6/9/d", "bf16", "fp32", NULL};
+    const hu_rate_request request = {"allreduce", formats, MODEL_ELEMENTS, add_wire_format};
+    return rate_bench(bench, &request);
 }

@@ -6,15 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/rng.h"
 #include "base/words.h"
+#include "bench/bench.h"
+#include "kernel/gemm/table.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
 #include "product/onednn.h"
+#include "render/table.h"
 
 /* ---- accumulators ---- */
 
@@ -27,7 +31,8 @@ enum { TEXT_MOST = 160 };
 static const char usual[] =
     "fmacs,macs:1/6/9,fmac:1/6/9,mac:1/6/9,fmac8:1/6/9,kahan:1/6/9,kahan-cpd:1/6/9";
 
-void hu_accumulator_mode_text(const hu_accumulator *accumulator, char *text, size_t capacity) {
+/* "fmacs", "fmac", "fmac8", "kahan-cpd", ... without the format. text: at least 32 bytes. */
+static void accumulator_mode_text(const hu_accumulator *accumulator, char *text, size_t capacity) {
     if (accumulator->mac == HU_MAC_FMAC_K)
         snprintf(text, capacity, "fmac%" PRId64, accumulator->block);
     else
@@ -103,6 +108,253 @@ void hu_factor_fill(const char *kind, uint64_t seed, const char *name, int64_t n
     }
 }
 
+/* ---- What was measured ---- */
+
+enum { MODE_BYTES = 32, FORMAT_BYTES = 64 };
+
+/* One product measured beside a reference in the same run. Rates in 10^9 multiply-adds a second;
+ * peak: of that many threads. */
+typedef struct product_row {
+    char mode[MODE_BYTES], format[FORMAT_BYTES];
+    const char *semantics, *reference;
+    int64_t m, n, k;
+    int threads;
+    double rate, reference_rate, peak;
+    double instructions;             /* as below; NaN: not counted */
+    double spread, reference_spread; /* as hu_bench_times_spread */
+    int64_t turns;
+} product_row;
+
+/* The bare kernel of one tile in the first-level cache, on one core. */
+typedef struct tile_row {
+    char mode[MODE_BYTES];
+    int rows, columns;
+    double instructions; /* instructions_of: peak over these is the bound */
+    double rate, peak, spread;
+} tile_row;
+
+/* All that was measured. */
+typedef struct gemm_rows {
+    const product_row *rows;
+    const tile_row *tiles;
+    int count, tile_count;
+    int left_out; /* rows for which there was no time */
+} gemm_rows;
+
+/* ---- gemm tile ---- */
+
+/* Bench kernel=gemm: the micro-kernels alone, beside the peak of one core. */
+
+/* Panels of TERMS terms and the state of a tile fit the first-level cache. */
+enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40, PEAK_MACS = 5000000 };
+
+/* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
+ * multiply: rounding is and, max, fma, fnma. Source: counted in the kernels. */
+static const struct {
+    double all, multiplying;
+} instructions[HU_MAC_COUNT] = {
+    [HU_MAC_FMACS] = {1, 1},       [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
+    [HU_MAC_MAC] = {10, 5},        [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {20, 9},
+    [HU_MAC_KAHAN_CPD] = {25, 11},
+};
+
+/* As many multiply-adds of the bare peak as one of the accumulator in f32fma takes at least: its
+ * instructions that multiply, or all of them where the machine's units for others are the fewer
+ * (peak over mixed). NaN in other semantics, whose kernels have not been counted. */
+static double instructions_of(const hu_accumulator *accumulator, const hu_bench_machine *machine) {
+    bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
+    double all =
+        instructions[accumulator->mac].all + (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
+    if (accumulator->semantics != HU_SEMANTICS_F32FMA) return (double)NAN;
+    return fmax(instructions[accumulator->mac].multiplying, all * machine->peak / machine->mixed);
+}
+
+typedef struct tile_memory {
+    _Alignas(64) float a[MOST_FLOATS * 2], b[MOST_FLOATS * 2], sum[MOST_FLOATS], extra[MOST_FLOATS];
+} tile_memory;
+
+/* Small numbers with few bits: nothing overflows, nothing is subnormal. */
+static void fill(float *x, int count, int step) {
+    for (int i = 0; i < count; i++) x[i] = (float)(i * step % 17 - 8) / 8.0f;
+}
+
+/* The kernel and the loop of the peak in turns: 10^9 multiply-adds per second, of the best turn of
+ * the one and the first quartile of the other. */
+static hu_status measure(const hu_gemm_kernel *kernel, const hu_gemm_tile *tile, tile_row *row) {
+    hu_status st = HU_OK;
+    hu_bench_times times = {0}, peaks = {0};
+    uint64_t done = 0;
+    float sink;
+    for (int turn = 0; turn < TURNS; turn++) {
+        double start = hu_bench_seconds(1);
+        for (int run = 0; run < RUNS; run++) kernel->run(tile);
+        double end = hu_bench_seconds(1);
+        done = hu_peak_run(PEAK_MACS, &sink);
+        HU_TRY(hu_bench_times_add(&peaks, hu_bench_seconds(1) - end));
+        HU_TRY(hu_bench_times_add(&times, end - start));
+    }
+    double macs = (double)(kernel->rows * kernel->columns * TERMS) * RUNS;
+    row->rate = 1e-9 * macs / times.best;
+    row->peak = 1e-9 * (double)done / hu_bench_times_quartile(&peaks);
+    row->spread = hu_bench_times_spread(&times);
+done:
+    hu_bench_times_free(&times);
+    hu_bench_times_free(&peaks);
+    return st;
+}
+
+/* The shape that products of f32fma get where none has padding. */
+static hu_gemm_kernel best_kernel(hu_mac mac) {
+    hu_gemm_kernel best = {0};
+    for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
+        hu_gemm_kernel kernel =
+            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST, (hu_gemm_shape)shape);
+        if (kernel.run && (!best.run || kernel.cost < best.cost)) best = kernel;
+    }
+    return best;
+}
+
+/* Whether this machine has a float32 kernel of `accumulator` that keeps subnormals and proves
+ * overflow away. Measures it then. HU_ERR_MEMORY. */
+static hu_status measure_tile(const hu_accumulator *accumulator, const hu_bench_machine *machine,
+                              bool *is_present, tile_row *row) {
+    tile_memory memory;
+    hu_gemm_constants constants;
+    hu_gemm_kernel kernel = best_kernel(accumulator->mac);
+    *is_present = kernel.run && kernel.rows * TERMS <= 2 * MOST_FLOATS &&
+                  kernel.columns * TERMS <= 2 * MOST_FLOATS &&
+                  kernel.rows * kernel.columns <= MOST_FLOATS;
+    if (!*is_present) return HU_OK;
+    fill(memory.a, kernel.rows * TERMS, 5);
+    fill(memory.b, kernel.columns * TERMS, 3);
+    memset(memory.sum, 0, sizeof memory.sum);
+    memset(memory.extra, 0, sizeof memory.extra);
+    hu_gemm_constants_init(accumulator, &constants);
+    const hu_gemm_tile tile = {.k = TERMS,
+                               .a = memory.a,
+                               .b = memory.b,
+                               .sum = memory.sum,
+                               .extra = memory.extra,
+                               .ld = kernel.columns,
+                               .constants = &constants};
+    *row = (tile_row){.rows = kernel.rows,
+                      .columns = kernel.columns,
+                      .instructions = instructions_of(accumulator, machine)};
+    accumulator_mode_text(accumulator, row->mode, sizeof row->mode);
+    return measure(&kernel, &tile, row);
+}
+
+/* ---- Bench kernel=gemm: its rows as tables and as JSON ---- */
+
+static json_t *product_json(const product_row *row) {
+    return json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:i, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
+        "mode", row->mode, "semantics", row->semantics, "format", row->format, "m",
+        (json_int_t)row->m, "n", (json_int_t)row->n, "k", (json_int_t)row->k, "threads",
+        row->threads, "gmacs_per_second", hu_json_number(row->rate), "reference", row->reference,
+        "reference_gmacs_per_second", hu_json_number(row->reference_rate), "ratio",
+        hu_json_number(row->rate / row->reference_rate), "peak_gmacs_per_second",
+        hu_json_number(row->peak), "share_of_peak", hu_json_number(row->rate / row->peak),
+        "share_of_bound", hu_json_number(row->rate * row->instructions / row->peak), "turns",
+        (json_int_t)row->turns, "spread", hu_json_number(row->spread), "reference_spread",
+        hu_json_number(row->reference_spread));
+}
+
+static json_t *tile_json(const tile_row *row) {
+    return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o}", "mode", row->mode, "rows",
+                     row->rows, "columns", row->columns, "gmacs_per_second",
+                     hu_json_number(row->rate), "peak_gmacs_per_second", hu_json_number(row->peak),
+                     "bound_instructions", hu_json_number(row->instructions), "share_of_bound",
+                     hu_json_number(row->rate * row->instructions / row->peak), "spread",
+                     hu_json_number(row->spread));
+}
+
+static json_t *bench_gemm_json(const gemm_rows *all) {
+    json_t *rows = json_array(), *tiles = json_array();
+    bool is_single = all->count > 0 && all->rows[0].threads == 1;
+    for (int i = 0; i < all->count; i++) json_array_append_new(rows, product_json(&all->rows[i]));
+    for (int i = 0; i < all->tile_count; i++)
+        json_array_append_new(tiles, tile_json(&all->tiles[i]));
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:i}", "kernel", "gemm", "clock",
+                     is_single ? "thread" : "wall", "isa", hu_isa_name(hu_cpu_isa()), "rows", rows,
+                     "micro_kernels", tiles, "left_out", all->left_out);
+}
+
+static hu_status add_product_row(hu_table *table, const product_row *row) {
+    hu_status st = HU_OK;
+    HU_TRY(hu_table_cell(table, "%s", row->mode));
+    HU_TRY(hu_table_cell(table, "%s", row->semantics));
+    HU_TRY(hu_table_cell(table, "%s", row->format));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)row->m));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)row->n));
+    HU_TRY(hu_table_cell(table, "%lld", (long long)row->k));
+    HU_TRY(hu_table_cell(table, "%.2f", row->rate));
+    HU_TRY(hu_table_cell(table, "%.2f", row->reference_rate));
+    HU_TRY(hu_table_cell(table, "%.3f", row->rate / row->reference_rate));
+    HU_TRY(hu_table_cell(table, "%.3f", row->rate / row->peak));
+    if (isnan(row->instructions))
+        HU_TRY(hu_table_cell(table, "-"));
+    else
+        HU_TRY(hu_table_cell(table, "%.3f", row->rate * row->instructions / row->peak));
+    HU_TRY(hu_bench_spread_cell(table, row->spread));
+done:
+    return st;
+}
+
+static hu_status tell_products(const gemm_rows *all, hu_bench_part *part) {
+    static const char *const titles[] = {"mode",  "semantics", "format",   "m",
+                                         "n",     "k",         "GMAC/s",   "beside",
+                                         "ratio", "of peak",   "of bound", "spread %"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int i = 0; i < all->count; i++) HU_TRY(add_product_row(table, &all->rows[i]));
+    HU_TRY(hu_bench_tell_table(part, table));
+    HU_TRY(hu_bench_tell(part,
+                         "beside dnnl_sgemm, in turns, %d threads; quantise+fmacs beside a "
+                         "rounding pass and dnnl_sgemm",
+                         all->count > 0 ? all->rows[0].threads : 0));
+    HU_TRY(hu_bench_tell(part, "bound: the peak over the instructions that a multiply-add of the "
+                               "accumulator takes, by those that multiply or by all, with the "
+                               "machine's rates of both"));
+    if (all->left_out > 0)
+        HU_TRY(hu_bench_tell(part, "%d rows are left out for want of time: seconds=N gives more",
+                             all->left_out));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+static hu_status tell_tiles(const gemm_rows *all, hu_bench_part *part) {
+    static const char *const titles[] = {"tile",    "rows",     "columns", "GMAC/s",
+                                         "of peak", "of bound", "spread %"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (int i = 0; i < all->tile_count; i++) {
+        const tile_row *row = &all->tiles[i];
+        HU_TRY(hu_table_cell(table, "%s", row->mode));
+        HU_TRY(hu_table_cell(table, "%d", row->rows));
+        HU_TRY(hu_table_cell(table, "%d", row->columns));
+        HU_TRY(hu_table_cell(table, "%.2f", row->rate));
+        HU_TRY(hu_table_cell(table, "%.3f", row->rate / row->peak));
+        HU_TRY(hu_table_cell(table, "%.3f", row->rate * row->instructions / row->peak));
+        HU_TRY(hu_bench_spread_cell(table, row->spread));
+    }
+    HU_TRY(hu_bench_tell_table(part, table));
+    HU_TRY(hu_bench_tell(part, "kernels alone, one core, f32fma"));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* The rows for people, and as the object of --json. */
+static hu_status bench_gemm_tell(const gemm_rows *all, hu_bench_part *part) {
+    hu_status st = tell_products(all, part);
+    if (st == HU_OK && all->tile_count > 0) st = tell_tiles(all, part);
+    return st;
+}
+
 /* ---- gemm ---- */
 
 enum { MOST_CONTESTANTS = HU_ACCUMULATORS_MOST + 4, MOST_TURNS = 40, ROUND_CHUNK = 16384 };
@@ -154,7 +406,7 @@ struct bench {
     shape now;
     contestant contestants[MOST_CONTESTANTS];
     int contestant_count;
-    hu_bench_gemm_row *rows;
+    product_row *rows;
     int row_count, left_out;
     double pace[HU_ACCUMULATORS_MOST]; /* seconds of the clock for a multiply-add, as last measured;
                                           0: not yet */
@@ -330,27 +582,26 @@ static hu_bench_pace pace_of(const bench *b, const shape *now) {
 
 static hu_status put_row(bench *b, contestant *c) {
     contestant *reference = &b->contestants[c->reference - b->contestants];
-    hu_bench_gemm_row *row = &b->rows[b->row_count++];
+    product_row *row = &b->rows[b->row_count++];
     const hu_format *format = c->quantises                         ? &b->format
                               : c->accumulator.mac == HU_MAC_FMACS ? NULL
                                                                    : &c->accumulator.format;
-    *row = (hu_bench_gemm_row){
-        .semantics = hu_semantics_name(c->accumulator.semantics),
-        .reference = c->quantises ? "hu_round_f32 + dnnl_sgemm" : "dnnl_sgemm",
-        .m = b->now.m,
-        .n = b->now.n,
-        .k = b->now.k,
-        .threads = b->threads,
-        .rate = rate_of(c),
-        .reference_rate = rate_of(reference),
-        .peak = rate_of(&b->contestants[0]),
-        .instructions = hu_bench_instructions(&c->accumulator, b->bench->machine),
-        .turns = (int64_t)c->times.count,
-        .spread = hu_bench_times_spread(&c->times),
-        .reference_spread = hu_bench_times_spread(&reference->times)};
+    *row = (product_row){.semantics = hu_semantics_name(c->accumulator.semantics),
+                         .reference = c->quantises ? "hu_round_f32 + dnnl_sgemm" : "dnnl_sgemm",
+                         .m = b->now.m,
+                         .n = b->now.n,
+                         .k = b->now.k,
+                         .threads = b->threads,
+                         .rate = rate_of(c),
+                         .reference_rate = rate_of(reference),
+                         .peak = rate_of(&b->contestants[0]),
+                         .instructions = instructions_of(&c->accumulator, b->bench->machine),
+                         .turns = (int64_t)c->times.count,
+                         .spread = hu_bench_times_spread(&c->times),
+                         .reference_spread = hu_bench_times_spread(&reference->times)};
     b->pace[c->index] = c->waited / (double)c->times.count / c->work;
     hu_bench_note_spread(&b->bench->part, row->spread, row->reference_spread);
-    hu_accumulator_mode_text(&c->accumulator, row->mode, sizeof row->mode);
+    accumulator_mode_text(&c->accumulator, row->mode, sizeof row->mode);
     if (c->quantises) snprintf(row->mode, sizeof row->mode, "quantise+fmacs");
     snprintf(row->format, sizeof row->format, "fp32");
     return format ? hu_format_print(format, row->format, sizeof row->format) : HU_OK;
@@ -435,13 +686,13 @@ static void release(bench *b) {
 }
 
 /* The micro-kernels of the accumulators, whose rate bounds that of products. */
-static hu_status measure_tiles(bench *b, hu_bench_tile_row *tiles, int *count) {
+static hu_status measure_tiles(bench *b, tile_row *tiles, int *count) {
     hu_status st = HU_OK;
     bool is_present;
     *count = 0;
     for (int i = 0; i < b->list.count; i++) {
         if (b->list.items[i].semantics != HU_SEMANTICS_F32FMA) continue;
-        HU_TRY(hu_bench_tile(&b->list.items[i], b->bench->machine, &is_present, &tiles[*count]));
+        HU_TRY(measure_tile(&b->list.items[i], b->bench->machine, &is_present, &tiles[*count]));
         if (!is_present) continue;
         hu_bench_note_spread(&b->bench->part, tiles[(*count)++].spread, 0.0);
     }
@@ -452,7 +703,7 @@ done:
 hu_status hu_bench_gemm(hu_bench *request) {
     hu_status st = HU_OK;
     bench b = {.bench = request};
-    hu_bench_tile_row tiles[HU_ACCUMULATORS_MOST];
+    tile_row tiles[HU_ACCUMULATORS_MOST];
     int tile_count;
     HU_TRY(hu_accumulator_list_read(request->config, &b.list));
     HU_TRY(hu_threads_read(request->config, &b.threads));
@@ -461,11 +712,11 @@ hu_status hu_bench_gemm(hu_bench *request) {
     HU_TRY(allocate(&b));
     for (int i = 0; i < b.shape_count; i++) HU_TRY(run_shape(&b, &b.shapes[i]));
     HU_TRY(measure_tiles(&b, tiles, &tile_count));
-    const hu_bench_gemm_rows all = {b.rows, tiles, b.row_count, tile_count, b.left_out};
+    const gemm_rows all = {b.rows, tiles, b.row_count, tile_count, b.left_out};
     if (request->part.form == HU_BENCH_JSON)
-        request->part.json = hu_bench_gemm_json(&all);
+        request->part.json = bench_gemm_json(&all);
     else
-        HU_TRY(hu_bench_gemm_tell(&all, &request->part));
+        HU_TRY(bench_gemm_tell(&all, &request->part));
 done:
     release(&b);
     return st;

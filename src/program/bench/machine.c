@@ -1,4 +1,4 @@
-#include "bench/machine.h"
+#include "bench/bench.h"
 
 #include <math.h>
 #include <omp.h>
@@ -8,7 +8,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "bench/timing.h"
 #include "kernel/peak/peak.h"
 #include "product/onednn.h"
 #include "render/json.h"

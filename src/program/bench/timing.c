@@ -1,4 +1,4 @@
-#include "bench/timing.h"
+#include "bench/bench.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -21,7 +21,7 @@
 #include "session/session.h"
 #include "settings/dataset.h"
 #include "settings/options.h"
-#include "sweep/rows.h"
+#include "sweep/jobs.h"
 
 /* The rows of the demo: all start from the same weights and see the same batches. */
 static const struct {

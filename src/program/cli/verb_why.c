@@ -15,7 +15,6 @@
 #include "diagnose/why.h"
 #include "diagnose/wire_remedy.h"
 #include "render/table.h"
-#include "sweep/candidates.h"
 #include "sweep/retrain.h"
 
 /* ---- What `why` tells, in words ---- */

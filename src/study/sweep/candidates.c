@@ -1,4 +1,4 @@
-#include "sweep/candidates.h"
+#include "sweep/retrain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "settings/options.h"
 #include "settings/saved_data.h"
 #include "sweep/search.h"
-#include "sweep/successive_halving.h"
 #include "train/initialize.h"
 
 /* ---- What advice costs: the memory that a training would hold with it ---- */

@@ -20,4 +20,10 @@ typedef struct hu_try_request {
 hu_status hu_why_try(const hu_diagnosis *x, const hu_remedy *repair, const hu_try_request *request,
                      bool as_json);
 
+/* What advice would cost: candidates of a search, with the memory that each would hold */
+
+/* Plans the run's training as it is and with each option, without its samples, and fills the bytes
+ * of advice and options; 0 where the folder does not tell enough to plan. HU_ERR_MEMORY. */
+hu_status hu_remedy_price(const char *folder, hu_remedy *advice);
+
 #endif

@@ -18,8 +18,8 @@
 #include "train/initialize.h"
 #include "train/prepare.h"
 
-static hu_status hu_assign_check_budget(const hu_assign *assign);
-static hu_status hu_assign_read_budget(hu_assign *assign);
+static hu_status assign_check_budget(const hu_assign *assign);
+static hu_status assign_read_budget(hu_assign *assign);
 
 /* ---- assign setup ---- */
 
@@ -94,7 +94,7 @@ hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener) {
     HU_TRY(hu_jobs_common(config, "assign", &assign->common));
     HU_TRY(read_parts(assign));
     HU_TRY(read_training(assign, listener));
-    HU_TRY(hu_assign_read_budget(assign));
+    HU_TRY(assign_read_budget(assign));
     if (assign->steps >> (assign->rungs - 1) < 1)
         return hu_fail(HU_ERR_ARGUMENT,
                        "assign: found %lld steps, expected at least %d for assign.rungs=%d",
@@ -119,7 +119,7 @@ hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice) {
     assign->jobs.progress = &assign->progress;
     HU_TRY(hu_job_progress_open(assign->directory, "assign", 0, 0, &assign->progress));
     HU_TRY(hu_assign_plan_size(assign, NULL, false, &assign->plain_size));
-    HU_TRY(hu_assign_check_budget(assign));
+    HU_TRY(assign_check_budget(assign));
     HU_TRY(hu_assign_train_references(assign));
     if (assign->kind == HU_BUDGET_METRIC || !hu_assign_high_fits(assign)) {
         HU_TRY(hu_assign_measure_rounding(assign));
@@ -188,7 +188,7 @@ static hu_status unknown_budget(const hu_metric *metric, const char *text) {
 }
 
 /* "memory:0.35", "saved:0.3", "total:0.5", "metric:-0.5" or "accuracy:-1.0". */
-static hu_status hu_assign_read_budget(hu_assign *assign) {
+static hu_status assign_read_budget(hu_assign *assign) {
     const char *text;
     char *end;
     bool is_known = false;
@@ -305,7 +305,7 @@ bool hu_assign_fits(const hu_assign *assign, int rung, const hu_assign_outcome *
 }
 
 /* HU_ERR_ARGUMENT: a size that no set of groups meets; the message has the minimum. */
-static hu_status hu_assign_check_budget(const hu_assign *assign) {
+static hu_status assign_check_budget(const hu_assign *assign) {
     enum { ROUND = 10000 };
     const double slack = 1e-9;
     bool *low = NULL;

@@ -8,8 +8,10 @@
 #include "config/config.h"
 #include "precision/search.h"
 #include "runlog/result.h"
+#include "session/saved_run.h"
 #include "settings/messages.h"
 #include "sweep/jobs.h"
+#include "train/trainer.h"
 
 enum { HU_ASSIGN_RUNGS = 6, HU_ASSIGN_HIGH = -1, HU_ASSIGN_NONE = -2 };
 
@@ -105,7 +107,7 @@ typedef struct hu_assign {
     int trainings;
 } hu_assign;
 
-/* ---- search.c ---- */
+/* ---- The search, its budget and sizes: search.c ---- */
 
 /* Reads budget, seeds, rungs and the training into a search of which config is set, and makes its
  * folders. The caller sets jobs.interrupted. Errors say what is wrong with the command. Owner frees
@@ -115,8 +117,6 @@ void hu_assign_free(hu_assign *assign);
 
 /* All steps of the search, below. */
 hu_status hu_assign_search(hu_assign *assign, hu_assign_choice *choice);
-
-/* ---- search.c ---- */
 
 /* "memory", "saved", "total" or the metric's name. */
 const char *hu_budget_name(const hu_assign *assign);
@@ -141,7 +141,7 @@ double hu_assign_gain(const hu_assign *assign, double value, double other);
 /* Are this value and this size within the budget, at a rung? */
 bool hu_assign_fits(const hu_assign *assign, int rung, const hu_assign_outcome *made);
 
-/* ---- successive_halving.c ---- */
+/* ---- Trainings that grow longer for fewer and fewer candidates: successive_halving.c ---- */
 
 /* Steps of a rung: half of the next one's, the last is the whole training. */
 int64_t hu_assign_steps(const hu_assign *assign, int rung);
@@ -150,29 +150,52 @@ int64_t hu_assign_steps(const hu_assign *assign, int rung);
 void hu_assign_folder(const hu_assign *assign, const char *name, int rung, size_t s, char *folder,
                       size_t capacity);
 
-/* Trains one precision for a rung with all seeds; folders that are finished are only read. */
-hu_status hu_assign_train(hu_assign *assign, const char *name, const char *precision, int rung,
-                          hu_assign_outcome *made);
-
 /* Trains float32 for all rungs and everything high, and finds the first rung on which float32 has
  * learned anything. HU_ERR_NONFINITE: float32 diverged. */
 hu_status hu_assign_train_references(hu_assign *assign);
 
-/* ---- sensitivity.c ---- */
+/* Trains candidates in rungs; who is worse than another beyond the noise leaves. */
+hu_status hu_assign_race(hu_assign *assign, hu_assign_choice *choice);
+
+/* Does everything high meet the budget? Known after the references. */
+bool hu_assign_high_fits(const hu_assign *assign);
+
+/* Reads the test samples once: of what was chosen and of plain demotion, for each seed. */
+hu_status hu_assign_read_test(const hu_assign *assign, hu_assign_choice *choice);
+
+typedef struct hu_assign_probe {
+    hu_config *config;
+    hu_precision precision;
+    hu_train_options options; /* to be changed between read and make */
+    hu_trainer *trainer;
+} hu_assign_probe;
+
+/* Options of the search's training with a plan file (NULL: float32) and seed number s, of so many
+ * steps (0: as the command has it); nothing is recorded. Owner closes. */
+hu_status hu_assign_probe_read(const hu_assign *assign, const char *plan, size_t s, int64_t steps,
+                               hu_assign_probe *probe);
+
+/* Makes the trainer, with the weights that the training begins with. */
+hu_status hu_assign_probe_make(const hu_assign *assign, hu_assign_probe *probe);
+
+void hu_assign_probe_close(hu_assign_probe *probe);
+
+/* HU_ERR_INTERRUPTED where the search was asked to end; the same command goes on. */
+hu_status hu_assign_check_stop(const hu_assign *assign);
+
+/* The float32 training of full length with seed number s, as it ended. Owner frees both. */
+hu_status hu_assign_open_ended(const hu_assign *assign, size_t s, hu_config **config,
+                               hu_saved_run *run);
+
+/* ---- What every group loses, and noise: sensitivity.c ---- */
 
 /* Standard deviation over the seeds that trainings of a rung have in common: pooled over the
  * references and all candidates; NaN with a single seed. */
 void hu_assign_pool(hu_assign *assign, int rung);
 
-/* Standard error of a mean over the seeds, in the printed unit: of the seeds, and (for shares) of
- * so many validation samples. */
-double hu_assign_noise(const hu_assign *assign, int rung, const hu_assign_outcome *made);
-
 /* The same of the difference of two. */
 double hu_assign_noise_of_two(const hu_assign *assign, int rung, const hu_assign_outcome *a,
                               const hu_assign_outcome *b);
-
-/* ---- sensitivity.c ---- */
 
 /* groups.rounding: what every group would lose in the low formats by the exponent histograms of the
  * float32 run: squared rounding errors over squares, of range and mantissa, mean over its elements,
@@ -190,7 +213,7 @@ hu_status hu_assign_measure_rounding(hu_assign *assign);
  * of gradient and step direction on fixed minibatches). */
 hu_status hu_assign_measure_gradients(hu_assign *assign);
 
-/* ---- candidates.c ---- */
+/* ---- Candidates and short runs: candidates.c ---- */
 
 /* groups.trained: the validation loss that trainings of a few steps with one group low have above
  * the same steps with everything high, mean over the seeds; 0 where it is not above twice the noise
@@ -198,18 +221,6 @@ hu_status hu_assign_measure_gradients(hu_assign *assign);
  * promotions included; assign.short bounds their steps together. What was measured is kept in
  * DIR/short-runs.json. HU_ERR_INTERRUPTED: the same command goes on. */
 hu_status hu_assign_measure_short_runs(hu_assign *assign);
-
-/* ---- search_report.c ---- */
-
-/* Writes low groups (NULL: none) as a plan file; evidence lines (may be NULL) are written beneath.
- */
-hu_status hu_assign_write_plan(const hu_assign *assign, const bool *low, const char *path,
-                               const char *evidence);
-
-/* The search's own configuration with a plan; its training. Owner frees. */
-hu_status hu_assign_config(const hu_assign *assign, const char *plan_path, hu_config **config);
-
-/* ---- candidates.c ---- */
 
 /* Candidates for the budget, each with its plan file. */
 hu_status hu_assign_make_candidates(hu_assign *assign);
@@ -220,24 +231,15 @@ hu_status hu_assign_make_candidates(hu_assign *assign);
  */
 hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added);
 
-/* ---- successive_halving.c ---- */
+/* ---- Plans, files and words: search_report.c ---- */
 
-/* Trains candidates in rungs; who is worse than another beyond the noise leaves. */
-hu_status hu_assign_race(hu_assign *assign, hu_assign_choice *choice);
+/* Writes low groups (NULL: none) as a plan file; evidence lines (may be NULL) are written beneath.
+ */
+hu_status hu_assign_write_plan(const hu_assign *assign, const bool *low, const char *path,
+                               const char *evidence);
 
-/* Does everything high meet the budget? Known after the references. */
-bool hu_assign_high_fits(const hu_assign *assign);
-
-/* ---- successive_halving.c ---- */
-
-/* Reads the test samples once: of what was chosen and of plain demotion, for each seed. */
-hu_status hu_assign_read_test(const hu_assign *assign, hu_assign_choice *choice);
-
-/* ---- search_report.c ---- */
-
-/* Writes the resolved plan of a training with a plan file. */
-hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,
-                                   const char *path);
+/* The search's own configuration with a plan; its training. Owner frees. */
+hu_status hu_assign_config(const hu_assign *assign, const char *plan_path, hu_config **config);
 
 /* DIR/plan.yaml with its evidence, DIR/plan.resolved.yaml and assign.json; what a person reads.
  * Owner frees text. */

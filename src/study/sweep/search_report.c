@@ -1,5 +1,3 @@
-#include "sweep/search_report.h"
-
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +9,126 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "settings/options.h"
+#include "sweep/search.h"
 #include "train/adapt.h"
+
+/* ---- What was measured of every group ---- */
+
+static double share_of(const hu_assign *assign, int64_t bits) {
+    return hu_assign_share(assign, (double)bits);
+}
+
+/* "conv1.out and 3 more": the tensors of a group, in the order of the graph. */
+static hu_status name_cell(const hu_assign *assign, uint32_t g, hu_table *table) {
+    const char *first = "";
+    uint32_t count = 0;
+    for (hu_value_id v = 0; v < assign->graph->value_count; v++) {
+        if (assign->groups.tensors.of_value[v] != g) continue;
+        if (count++ == 0) first = assign->graph->value[v].name;
+    }
+    if (count < 2) return hu_table_cell(table, "%s", first);
+    return hu_table_cell(table, "%s and %u more", first, count - 1);
+}
+
+/* Degrees between two updates. */
+static double angle_of(double cosine) {
+    const double half_phase = 180.0, pi = 3.14159265358979323846;
+    return acos(fmax(-1.0, fmin(1.0, cosine))) * half_phase / pi;
+}
+
+static hu_status cost_cell(const hu_assign *assign, uint32_t g, hu_table *table) {
+    const hu_assign_short_runs *made = &assign->short_runs;
+    if (made->steps == 0) return hu_table_cell(table, "-");
+    if (isnan(made->cost[g]))
+        return hu_table_cell(table, assign->groups.trained[g] > 0.0 ? "diverged" : "not known");
+    if (isnan(made->noise)) return hu_table_cell(table, "%+.4f", made->cost[g]);
+    return hu_table_cell(table, "%+.4f +- %.4f", made->cost[g], made->noise);
+}
+
+static hu_status group_row(const hu_assign *assign, uint32_t g, hu_table *table) {
+    hu_status st = HU_OK;
+    const hu_search_groups *groups = &assign->groups;
+    HU_TRY(hu_table_cell(table, "%u", g));
+    HU_TRY(name_cell(assign, g, table));
+    HU_TRY(hu_table_cell(table, "%.4f", share_of(assign, groups->saved[g])));
+    HU_TRY(hu_table_cell(table, "%.4f", share_of(assign, groups->promoted[g])));
+    HU_TRY(hu_table_cell(table, "%.2e", groups->rounding[g]));
+    HU_TRY(hu_table_cell(table, "%.2e", groups->loss[g]));
+    HU_TRY(hu_table_cell(table, "%.2e", groups->direction[g]));
+    HU_TRY(hu_table_cell(table, "%.1f", angle_of(assign->cosine[g])));
+    HU_TRY(cost_cell(assign, g, table));
+done:
+    return st;
+}
+
+/* What was measured of every group. Owner frees. */
+static hu_status assign_print_groups(const hu_assign *assign, char **text) {
+    static const char *const titles[] = {"group",    "tensors", "saves", "promoted",  "rounding",
+                                         "gradient", "update",  "angle", "short runs"};
+    hu_status st = HU_OK;
+    hu_table *table = NULL;
+    *text = NULL;
+    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, &table));
+    for (uint32_t g = 0; g < assign->groups.tensors.count; g++) HU_TRY(group_row(assign, g, table));
+    HU_TRY(hu_table_print(table, text));
+done:
+    hu_table_free(table);
+    return st;
+}
+
+/* "24 of 3 steps (assign.short=1: 80 steps at most in all), each judged on 600 validation samples".
+ */
+static void assign_say_short_runs(const hu_assign *assign, char *text, size_t capacity) {
+    const hu_assign_short_runs *made = &assign->short_runs;
+    if (made->steps == 0)
+        snprintf(text, capacity, "none: assign.short=%g leaves fewer than 2 steps for each of %u",
+                 made->share, assign->groups.tensors.count + 1);
+    else
+        snprintf(
+            text, capacity,
+            "%d of %lld steps (assign.short=%g: %lld steps at most in all), each judged on "
+            "%lld validation samples",
+            made->runs, (long long)made->steps, made->share,
+            (long long)(made->share * (double)assign->steps * (double)hu_keys_count(assign->seeds)),
+            (long long)assign->dataset->validation.count);
+}
+
+/* ---- JSON ---- */
+
+/* [groups]; empty where nothing was measured. */
+static json_t *numbers(const hu_assign *assign, const double *number) {
+    json_t *list = json_array();
+    for (uint32_t g = 0; list && assign->count > 0 && g < assign->groups.tensors.count; g++)
+        json_array_append_new(list, hu_json_number(number[g]));
+    return list;
+}
+
+static json_t *shares(const hu_assign *assign, const int64_t *bits) {
+    json_t *list = json_array();
+    for (uint32_t g = 0; list && assign->count > 0 && g < assign->groups.tensors.count; g++)
+        json_array_append_new(list, hu_json_number(share_of(assign, bits[g])));
+    return list;
+}
+
+static void assign_put_groups(const hu_assign *assign, json_t *object) {
+    const hu_search_groups *groups = &assign->groups;
+    const hu_assign_short_runs *made = &assign->short_runs;
+    json_object_set_new(object, "group_saves", shares(assign, groups->saved));
+    json_object_set_new(object, "group_promoted", shares(assign, groups->promoted));
+    json_object_set_new(object, "group_rounding", numbers(assign, groups->rounding));
+    json_object_set_new(object, "group_losses", numbers(assign, groups->loss));
+    json_object_set_new(object, "group_directions", numbers(assign, groups->direction));
+    json_object_set_new(object, "group_cosines", numbers(assign, assign->cosine));
+    json_object_set_new(object, "high_cosine", hu_json_number(assign->high_cosine));
+    if (made->steps == 0) {
+        json_object_set_new(object, "short_runs", json_null());
+        return;
+    }
+    json_object_set_new(object, "short_runs",
+                        json_pack("{s:i, s:I, s:o, s:o}", "count", made->runs, "steps",
+                                  (json_int_t)made->steps, "costs", numbers(assign, made->cost),
+                                  "noise", hu_json_number(made->noise)));
+}
 
 /* ---- The end of a search in words: for plan.yaml, and for a terminal ---- */
 
@@ -31,7 +148,7 @@ static void say(writer *w, const char *form, ...) {
 }
 
 /* How a candidate (or HU_ASSIGN_HIGH) ended. Borrowed: valid as long as assign. */
-static const hu_assign_outcome *hu_assign_ended(const hu_assign *assign, int i) {
+static const hu_assign_outcome *assign_ended(const hu_assign *assign, int i) {
     return i < 0 ? &assign->high : &assign->candidate[i].rung[assign->rungs - 1];
 }
 
@@ -54,8 +171,7 @@ static void say_parts(const hu_assign *assign, const hu_assign_choice *choice, b
                       writer *w) {
     char key[HU_METRIC_KEY_BYTES];
     const char *whose = is_plain ? "plain_demotion_" : "";
-    const hu_assign_outcome *ended =
-        hu_assign_ended(assign, is_plain ? choice->plain : choice->best);
+    const hu_assign_outcome *ended = assign_ended(assign, is_plain ? choice->plain : choice->best);
     say(w, "  %s%s: ", whose, hu_metric_key("validation", assign->metric, key));
     say_spread(assign, w, ended->value, ended->deviation);
     say(w, "\n  %s%s: ", whose, hu_metric_key("test", assign->metric, key));
@@ -71,8 +187,8 @@ static void say_seeds(const hu_assign *assign, writer *w) {
 }
 
 /* The part of plan.yaml that is for people: configurations leave the key "evidence" out. */
-static void hu_assign_print_evidence(const hu_assign *assign, const hu_assign_choice *choice,
-                                     char *text, size_t capacity) {
+static void assign_print_evidence(const hu_assign *assign, const hu_assign_choice *choice,
+                                  char *text, size_t capacity) {
     writer w = {text, 0, capacity};
     const hu_assign_outcome *plain = &assign->reference[assign->rungs - 1];
     const hu_assign_candidate *c = choice->best < 0 ? NULL : &assign->candidate[choice->best];
@@ -168,8 +284,7 @@ done:
 static void say_test(const hu_assign *assign, const hu_assign_choice *choice, bool is_plain,
                      writer *w) {
     char words[HU_METRIC_TEXT_BYTES];
-    const hu_assign_outcome *ended =
-        hu_assign_ended(assign, is_plain ? choice->plain : choice->best);
+    const hu_assign_outcome *ended = assign_ended(assign, is_plain ? choice->plain : choice->best);
     say(w, "test %s ", hu_metric_words(assign->metric, words));
     say_spread(assign, w, choice->test[is_plain], choice->test_deviation[is_plain]);
     say(w, " at %.4f", ended->size);
@@ -230,7 +345,7 @@ static void say_end(const hu_assign *assign, const hu_assign_choice *choice, wri
 /* What the measures are, below their table. */
 static void say_groups(const hu_assign *assign, const char *groups, writer *w) {
     char short_runs[240];
-    hu_assign_say_short_runs(assign, short_runs, sizeof short_runs);
+    assign_say_short_runs(assign, short_runs, sizeof short_runs);
     say(w,
         "%s\nsaves, promoted: share of float32's bits that a low group saves, and that promotions "
         "are expected to take back. rounding,\ngradient, update: squared relative errors of the "
@@ -240,14 +355,14 @@ static void say_groups(const hu_assign *assign, const char *groups, writer *w) {
 }
 
 /* The table of candidates and what is to be said of it. Owner frees. */
-static hu_status hu_assign_print(const hu_assign *assign, const hu_assign_choice *choice,
-                                 char **text) {
+static hu_status assign_print(const hu_assign *assign, const hu_assign_choice *choice,
+                              char **text) {
     enum { WORDS_BYTES = 8192 };
     hu_status st = HU_OK;
     char *table = NULL, *groups = NULL;
     *text = NULL;
     HU_TRY(print_table(assign, choice->best, &table));
-    if (assign->count > 0) HU_TRY(hu_assign_print_groups(assign, &groups));
+    if (assign->count > 0) HU_TRY(assign_print_groups(assign, &groups));
     writer w = {NULL, 0, strlen(table) + (groups ? strlen(groups) : 0) + WORDS_BYTES};
     HU_TRY(HU_NEW_ARRAY(&w.text, w.capacity));
     if (groups) say_groups(assign, groups, &w);
@@ -348,8 +463,9 @@ done:
 
 /* The chosen assignment by tensor names, for models other than the one that was searched. */
 
-hu_status hu_assign_write_resolved(const hu_assign *assign, const char *plan_path,
-                                   const char *path) {
+/* Writes the resolved plan of a training with a plan file. */
+static hu_status assign_write_resolved(const hu_assign *assign, const char *plan_path,
+                                       const char *path) {
     hu_status st = HU_OK;
     hu_config *config = NULL;
     hu_precision precision = {0};
@@ -428,7 +544,7 @@ static json_t *ended_json(const hu_assign *assign, const hu_assign_choice *choic
     char key[HU_METRIC_KEY_BYTES];
     int i = is_plain ? choice->plain : choice->best;
     if (i == HU_ASSIGN_NONE) return json_null();
-    json_t *object = outcome_json(assign, hu_assign_ended(assign, i));
+    json_t *object = outcome_json(assign, assign_ended(assign, i));
     json_object_set_new(object, "name", json_string(i < 0 ? "high" : assign->candidate[i].name));
     json_object_set_new(object, hu_metric_key("test", assign->metric, key),
                         hu_json_number(choice->test[is_plain]));
@@ -463,7 +579,7 @@ static void put_evidence(const hu_assign *assign, const hu_assign_choice *choice
 /* The object of `assign --json` and of assign.json. */
 static json_t *result_json(const hu_assign *assign, const hu_assign_choice *choice,
                            const char *plan) {
-    const hu_assign_outcome *ended = hu_assign_ended(assign, choice->best);
+    const hu_assign_outcome *ended = assign_ended(assign, choice->best);
     char validation[HU_METRIC_KEY_BYTES], test[HU_METRIC_KEY_BYTES];
     const hu_keys *model = hu_keys_find(assign->common, "model.name");
     json_t *candidates = json_array();
@@ -479,7 +595,7 @@ static json_t *result_json(const hu_assign *assign, const hu_assign_choice *choi
         hu_metric_key("test", assign->metric, test), hu_json_number(choice->test[0]),
         "memory_share", hu_json_number(hu_assign_share(assign, ended->bits)), "size",
         hu_json_number(ended->size), "trainings", assign->trainings, "candidates", candidates);
-    if (object) hu_assign_put_groups(assign, object);
+    if (object) assign_put_groups(assign, object);
     if (object) put_evidence(assign, choice, object);
     return object;
 }
@@ -491,12 +607,12 @@ hu_status hu_assign_report(const hu_assign *assign, const hu_assign_choice *choi
     *object = NULL;
     *text = NULL;
     snprintf(path, sizeof path, "%s/plan.yaml", assign->directory);
-    hu_assign_print_evidence(assign, choice, evidence, sizeof evidence);
+    assign_print_evidence(assign, choice, evidence, sizeof evidence);
     HU_TRY(hu_assign_write_plan(
         assign, choice->best < 0 ? NULL : assign->candidate[choice->best].low, path, evidence));
     snprintf(resolved, sizeof resolved, "%s/plan.resolved.yaml", assign->directory);
-    HU_TRY(hu_assign_write_resolved(assign, path, resolved));
-    HU_TRY(hu_assign_print(assign, choice, text));
+    HU_TRY(assign_write_resolved(assign, path, resolved));
+    HU_TRY(assign_print(assign, choice, text));
     *object = result_json(assign, choice, path);
     HU_TRY(hu_json_pretty(json_incref(*object), &json));
     snprintf(path, sizeof path, "%s/assign.json", assign->directory);

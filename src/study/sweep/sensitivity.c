@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "runlog/history.h"
 #include "sweep/search.h"
-#include "sweep/successive_halving.h"
 #include "tensor/exponent_histogram.h"
 #include "train/initialize.h"
 
@@ -36,7 +35,9 @@ static double sample_variance(const hu_assign *assign, double value) {
     return deviation * deviation;
 }
 
-double hu_assign_noise(const hu_assign *assign, int rung, const hu_assign_outcome *made) {
+/* Standard error of a mean over the seeds, in the printed unit: of the seeds, and (for shares) of
+ * so many validation samples. */
+static double hu_assign_noise(const hu_assign *assign, int rung, const hu_assign_outcome *made) {
     double deviation = assign->deviation[rung], seeds = (double)hu_keys_count(assign->seeds);
     double variance = sample_variance(assign, made->value);
     if (!isnan(deviation)) variance += deviation * deviation / seeds;

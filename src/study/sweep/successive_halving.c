@@ -1,4 +1,4 @@
-#include "sweep/successive_halving.h"
+#include "sweep/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,8 +77,9 @@ static hu_status check_failures(const hu_job *job, size_t seeds) {
     return HU_OK;
 }
 
-hu_status hu_assign_train(hu_assign *assign, const char *name, const char *precision, int rung,
-                          hu_assign_outcome *made) {
+/* Trains one precision for a rung with all seeds; folders that are finished are only read. */
+static hu_status hu_assign_train(hu_assign *assign, const char *name, const char *precision,
+                                 int rung, hu_assign_outcome *made) {
     hu_status st = HU_OK;
     hu_job *job = NULL;
     size_t seeds = hu_keys_count(assign->seeds);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/process.h"
-#include "sweep/job_progress.h"
+#include "sweep/jobs.h"
 
 enum { JOBS = 4 };
 
