@@ -1,5 +1,5 @@
-/* bench/bench.h - what `bench` measures. A kernel is one file bench/<name>.c, one line here, its
- * word in the key bench.kernel and the keys it reads in bench.c. */
+/* bench/bench.h - what `bench` measures. A kernel is one function hu_bench_<name>, one line here,
+ * its word in the key bench.kernel and the keys it reads in bench.c. */
 #ifndef HU_BENCH_BENCH_H
 #define HU_BENCH_BENCH_H
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "cli/main.h"
+#include "cli/internal.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -10,20 +10,44 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <halfulp/data.h>
+
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/key_of.h"
-#include "cli/outputs.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
 #include "cli/verb.h"
 #include "comm/transport.h"
 #include "help/manual.h"
+#include "model/registry.h"
+#include "precision/names.h"
 #include "render/json.h"
 #include "render/table.h"
 #include "render/terminal.h"
+
+/* ---- Which key a word may be a value of ---- */
+
+/* "glyphs", "folder:DIR" */
+static bool is_data(const char *word) {
+    size_t length = strcspn(word, ":");
+    for (size_t i = 0; hu_data_kind_name(i); i++) {
+        const char *name = hu_data_kind_name(i);
+        if (strcspn(name, ":") == length && memcmp(name, word, length) == 0) return true;
+    }
+    return false;
+}
+
+/* "model" of the name of a model, "precision" of a format or a named precision, "data" of a kind of
+ * data with or without its path; NULL: none of them. The last error is lost. */
+static const char *key_of_word(const char *word) {
+    hu_precision precision;
+    for (int i = 0; i < hu_model_count; i++)
+        if (strcmp(hu_model_table[i].name, word) == 0) return "model";
+    if (is_data(word)) return "data";
+    if (hu_precision_parse(word, &precision) != HU_OK) return NULL;
+    hu_precision_free(&precision);
+    return "precision";
+}
 
 /* ---- The one line on stderr that says why the program failed ---- */
 
@@ -50,15 +74,15 @@ static void on_exit_of_others(void) {
     _exit(hu_status_exit_code(HU_ERR_MEMORY));
 }
 
-/* From now on until hu_failure_end a library that ends the process by exit, as the OpenMP runtime
+/* From now on until failure_end a library that ends the process by exit, as the OpenMP runtime
  * does where it gets neither memory nor threads for its team, ends it with the exit code of
  * HU_ERR_MEMORY and a line of ours behind its own. What a checkpoint holds stays, as behind a kill.
  * The runtime asks anew for every loop, so that no team made at the start would prevent it. */
-static void hu_failure_watch(void) {
+static void failure_watch(void) {
     (void)atexit(on_exit_of_others); /* as the first of at least 32 it needs no memory */
 }
 
-static void hu_failure_end(void) {
+static void failure_end(void) {
     is_ending = 1;
 }
 
@@ -190,8 +214,7 @@ static void outlive_readers(const hu_verb *verb) {
 
 /* Reads the words that follow the verb, then runs it. */
 static hu_status run_verb(const hu_verb *verb, int argc, char **argv, int index, int *exit_code) {
-    hu_config_request request = {argc,          argv, index, verb->flags, verb->max_subjects,
-                                 hu_key_of_word};
+    hu_config_request request = {argc, argv, index, verb->flags, verb->max_subjects, key_of_word};
     hu_config *config;
     hu_status st = hu_cap_check();
     if (st == HU_OK) st = check_processes(verb);
@@ -239,7 +262,7 @@ int main(int argc, char **argv) {
     hu_stdout_open();
     /* Before anything else: the program may begin again here, and memory is not asked for yet. */
     wait_briefly(argv);
-    hu_failure_watch();
+    failure_watch();
     give_memory_back();
     hu_interrupt_with_parent();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write, reported as such */
@@ -269,7 +292,7 @@ int main(int argc, char **argv) {
     if (st == HU_OK) st = closed;
     if (st == HU_OK && hu_json_ran_out())
         st = hu_fail(HU_ERR_MEMORY, "out of memory while making JSON");
-    hu_failure_end();
+    failure_end();
     if (st == HU_OK) return exit_code;
     hu_failure_tell(st);
     let_others_speak(st);

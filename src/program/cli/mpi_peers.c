@@ -1,10 +1,8 @@
-#include "cli/mpi_peers.h"
 
 #include <time.h>
 
 #include "base/error.h"
-#include "cli/main.h"
-#include "cli/signals.h"
+#include "cli/internal.h"
 #include "comm/process_group.h"
 
 /* Seconds that MPI's start and end may take at least, whatever comm.timeout says: on a machine with

@@ -1,4 +1,4 @@
-#include "cli/outputs.h"
+#include "cli/internal.h"
 
 #include <errno.h>
 #include <fts.h>

@@ -1,6 +1,6 @@
 /* cli/progress.c - the program's listener: what a session tells as lines on stderr.
  */
-#include "cli/progress.h"
+#include "cli/internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/signals.h"
+#include "cli/internal.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* cli/verb.h - the table of verbs. A verb is one file verb_<name>.c and one line here. */
 #ifndef HU_CLI_VERB_H
 #define HU_CLI_VERB_H
-#include "help/verb.h"
+#include "help/manual.h"
 
 /* X(name): const hu_verb hu_verb_<name>, by group, in the order of the help. */
 #define HU_VERB_LIST(X)                                                                            \

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/progress.h"
-#include "cli/signals.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "render/table.h"
 #include "runlog/folder.h"

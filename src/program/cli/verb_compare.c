@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "cli/signals.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "render/json.h"
 #include "render/table.h"

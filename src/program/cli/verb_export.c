@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/progress.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
 #include "render/json.h"

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
-#include "help/topics.h"
+#include "help/manual.h"
 #include "render/table.h"
 #include "runlog/run_list.h"
 

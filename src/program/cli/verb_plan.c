@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/reserve.h"
 #include "bench/plan_costs.h"
-#include "cli/progress.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
 #include "planner/ledger.h"

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text_file.h"
-#include "cli/progress.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/config.h"
 #include "config/unused_keys.h"
@@ -58,7 +58,7 @@ done:
 
 /* Prints what the run that is the first subject puts behind predict.text (session/evaluation.h).
  * HU_ERR_MISSING, HU_ERR_IO: of the file of the text, or of standard input. */
-static hu_status hu_predict_text(hu_config *config) {
+static hu_status predict_text(hu_config *config) {
     hu_status st;
     char where[4096], *text = NULL, *told = NULL;
     const char *given, *directory = hu_config_subject(config, 0);
@@ -274,7 +274,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     hu_saved_run run = {.allows_unlabelled = true};
     answers made = {0};
     HU_TRY(hu_keys_used(config, "predict", used));
-    if (hu_config_given(config, "predict.text")) return hu_predict_text(config);
+    if (hu_config_given(config, "predict.text")) return predict_text(config);
     HU_TRY(hu_given_files_read(config, 1, tell_left_out, &run.files));
     HU_TRY(hu_given_files_leave_out(&run.files, tell_left_out));
     if (run.files.left_out > 0)

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "cli/signals.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
 #include "render/table.h"

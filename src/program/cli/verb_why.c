@@ -325,7 +325,7 @@ static void print_asked(const hu_diagnosis *x, uint32_t place) {
 }
 
 /* The whole in words, to stdout. */
-static void hu_why_print(const hu_diagnosis *x, uint32_t asked) {
+static void why_print(const hu_diagnosis *x, uint32_t asked) {
     /* Verdict first, then the death, then what came after it. */
     const hu_why *why = &x->why;
     long long last = (long long)hu_fact_last_step(x);
@@ -450,7 +450,7 @@ static hu_status run_why(hu_config *config, int *exit_code) {
     } else if (as_json) {
         st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
     } else {
-        hu_why_print(&x, asked);
+        why_print(&x, asked);
         if (has_advice) hu_remedy_write(&x, &advice, stdout);
     }
 done:

@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "help/about.h"
+#include "help/internal.h"
 #include "help/manual.h"
-#include "help/topics.h"
 #include "model/registry.h"
 #include "precision/edge_writer.h"
 

@@ -1,10 +1,9 @@
-#include "help/data_layouts.h"
 
 #include <string.h>
 
 #include <halfulp/data.h>
 
-#include "help/key_groups.h"
+#include "help/internal.h"
 
 /* Files in lines of their own, then commands. Kinds that need no files have a command alone. */
 typedef struct layout {

@@ -4,11 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "help/about.h"
-#include "help/data_layouts.h"
+#include "help/internal.h"
 #include "help/manual.h"
-#include "help/topics.h"
-#include "help/words.h"
 #include "model/registry.h"
 #include "settings/options.h"
 

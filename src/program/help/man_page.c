@@ -1,8 +1,7 @@
 #include <string.h>
 
-#include "help/about.h"
+#include "help/internal.h"
 #include "help/manual.h"
-#include "help/topics.h"
 
 /* ---- Man pages (man(7)): of the program with all keys, and of each verb ---- */
 
