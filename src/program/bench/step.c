@@ -12,7 +12,6 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "runlog/plan_json.h"
-#include "session/session.h"
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"

@@ -1,7 +1,6 @@
 
 #include <time.h>
 
-#include "base/error.h"
 #include "cli/internal.h"
 #include "comm/process_group.h"
 

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "cli/internal.h"
 #include "cli/verb.h"
-#include "render/json.h"
 #include "render/table.h"
 #include "render/terminal.h"
 #include "report/report.h"

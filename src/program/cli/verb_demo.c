@@ -15,7 +15,6 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "report/report.h"
-#include "runlog/folder.h"
 #include "runlog/plan_json.h"
 #include "session/session.h"
 #include "settings/dataset.h"

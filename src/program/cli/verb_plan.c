@@ -16,7 +16,6 @@
 #include "render/table.h"
 #include "report/plan.h"
 #include "runlog/plan_json.h"
-#include "session/session.h"
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"

@@ -18,7 +18,6 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "session/completions.h"
-#include "session/evaluation.h"
 #include "session/saved_run.h"
 #include "task/task.h"
 

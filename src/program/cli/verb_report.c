@@ -6,8 +6,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cli/verb.h"
-#include "render/html.h"
-#include "render/json.h"
 #include "render/table.h"
 #include "report/report.h"
 #include "sweep/jobs.h"

@@ -12,7 +12,6 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "report/tensor_curve.h"
-#include "runlog/result.h"
 
 /* Two ways to split 16 bits: for precision, or for range. */
 static const char usual_formats[] = "fp16,1/6/9";

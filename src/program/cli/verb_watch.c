@@ -9,7 +9,6 @@
 #include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
-#include "render/table.h"
 #include "runlog/progress.h"
 
 enum { POLL_NANOSECONDS = 200000000, EXIT_INTERRUPTED = 130 };

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/memory.h"
-#include "planner/memory.h"
 
 /* ---- layers ---- */
 

@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "config/config.h"
 #include "diagnose/failures.h"
 #include "diagnose/remedy.h"
-#include "runlog/graph_json.h"
 #include "runlog/history.h"
 
 /* ---- recorded ---- */

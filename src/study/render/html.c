@@ -8,7 +8,6 @@
 #include "base/keys.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "render/svg.h"
 
 /* ---- Text of a page ---- */
 

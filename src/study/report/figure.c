@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"

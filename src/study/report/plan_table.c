@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "planner/ledger.h"
-#include "precision/edge_writer.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"

@@ -7,11 +7,8 @@
 #include "base/bytes.h"
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "render/table.h"
-#include "render/terminal.h"
 
 /* ---- Tokens, one after the other ---- */
 

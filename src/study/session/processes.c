@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/transport.h"
-#include "config/unused_keys.h"
 #include "data/fingerprint.h"
 
 /* Name of the transport that the keys and the launcher ask for; NULL: none. A process that was

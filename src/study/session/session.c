@@ -7,10 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/process.h"
-#include "predict/sample_images.h"
 #include "render/json.h"
 #include "runlog/folder.h"
 #include "runlog/graph_json.h"

@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/words.h"
 #include "model/registry.h"
-#include "precision/edge_writer.h"
 #include "precision/precision_epochs.h"
 #include "render/json.h"
 #include "runlog/folder.h"

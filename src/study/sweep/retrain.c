@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/memory.h"
 #include "diagnose/why.h"
 #include "render/table.h"
 #include "runlog/folder.h"

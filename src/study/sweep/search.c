@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/edge_writer.h"
 #include "runlog/folder.h"
 #include "settings/dataset.h"
 #include "settings/options.h"
