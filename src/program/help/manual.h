@@ -77,8 +77,8 @@ hu_status hu_manual_overview(const hu_verb *const *verbs, char **text);
 hu_status hu_manual_verb(const hu_verb *verb, char **text);
 
 /* `halfulp help WORD`: a verb, a topic, a key, a group of keys, a model, a kind of data, or a word
- * of the library's tables or of the field. config: model.name and data.name are those at hand, whose
- * defaults are told of keys. HU_ERR_UNKNOWN names the nearest. */
+ * of the library's tables or of the field. config: model.name and data.name are those at hand,
+ * whose defaults are told of keys. HU_ERR_UNKNOWN names the nearest. */
 hu_status hu_manual_help(const hu_verb *const *verbs, const char *word, const hu_config *config,
                          char **text);
 

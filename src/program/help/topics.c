@@ -191,7 +191,7 @@ void hu_put_accumulators(hu_page *page) {
                 "\naccumulator.rules give one layer or product another. `halfulp gemm "
                 "accumulator=fmac:fp16,kahan:fp16\nk=4096` measures their errors, `halfulp why "
                 "RUN` tells of sums that stalled: terms that were too\nsmall to change them. "
-                "Exactly: docs/numerics.md.\n");
+                "Exactly: docs/reference/numerics/index.md.\n");
 }
 
 /* "fmac8", "fmac", "fmac:fp16" */

@@ -1,5 +1,5 @@
-/* runlog/events.h - what can befall the numbers of a tensor in a step (docs/reference/run-folder.md), and how
- * many tensors and sums of a training are in trouble. */
+/* runlog/events.h - what can befall the numbers of a tensor in a step
+ * (docs/reference/run-folder.md), and how many tensors and sums of a training are in trouble. */
 #ifndef HU_RUNLOG_EVENTS_H
 #define HU_RUNLOG_EVENTS_H
 #include <stdbool.h>

@@ -165,7 +165,8 @@ static void put_gaps(const hu_opening *o, json_t *facts) {
         json_object_set_new(facts, "gaps", json_string(gaps));
 }
 
-/* The facts of the event "start" (docs/reference/run-folder.md). New reference, NULL if out of memory. */
+/* The facts of the event "start" (docs/reference/run-folder.md). New reference, NULL if out of
+ * memory. */
 static json_t *opening_json(const hu_opening *opening) {
     json_t *facts = pack_subject(opening), *recipe = pack_recipe(opening);
     if (!facts || !recipe || json_object_update(facts, recipe) != 0) {
