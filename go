@@ -77,7 +77,7 @@ show_progress() {
     while IFS= read -r line; do
         [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
         done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
-        if [[ $line == *halfulp-kernel.dir* ]]; then ((++kernels)); fi
+        if [[ $line == *halfulp-kernel*.dir* ]]; then ((++kernels)); fi
         now=$SECONDS
         ((now - told >= (is_terminal ? 1 : 20))) || continue
         told=$now

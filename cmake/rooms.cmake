@@ -1,14 +1,33 @@
 # One static library per room of src/WING/, linked only to the rooms below it: an upward call does not link.
-# A new source file needs no line here; `*_avx2.c` and `*_avx512.c` get the flags of their instruction set.
+# A new source file needs no line here; `*_avx2.c` and `*_avx512.c` get the flags of their instruction set, and
+# `variant.c` and `*_variant.c` are compiled once for each of them, with HU_ISA = its name.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(HALFULP_IS_X86 ON)
+endif()
 set(HALFULP_AVX2_FLAGS -mavx2 -mfma -mf16c -mbmi2)
 set(HALFULP_AVX512_FLAGS -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mbmi2
                          -mprefer-vector-width=512)
+
+# halfulp_variant(WING ROOM ISA FLAGS SOURCES): objects of a room's sources for one instruction set
+function(halfulp_variant wing room isa flags sources)
+  set(name halfulp-${room}-${isa})
+  add_library(${name} OBJECT ${sources})
+  target_link_libraries(${name} PUBLIC halfulp-options)
+  target_compile_options(${name} PRIVATE ${flags})
+  target_compile_definitions(${name} PRIVATE HU_ISA=${isa})
+  target_sources(halfulp-${room} PRIVATE $<TARGET_OBJECTS:${name}>)
+  set_property(GLOBAL APPEND PROPERTY HALFULP_ROOMS ${name})
+  set_property(GLOBAL APPEND PROPERTY HALFULP_ROOMS_OF_${wing} ${name})
+endfunction()
 
 # halfulp_room(WING NAME [BELOW rooms] [LIBRARIES libraries])
 function(halfulp_room wing name)
   cmake_parse_arguments(ROOM "" "" "BELOW;LIBRARIES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${wing}/${name}/*.c)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(variants ${sources}) # compiled for each instruction set, below
+  list(FILTER variants INCLUDE REGEX "variant\\.c$")
+  list(FILTER sources EXCLUDE REGEX "variant\\.c$")
+  if(HALFULP_IS_X86)
     foreach(source ${sources})
       if(source MATCHES "avx2\\.c$")
         set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${HALFULP_AVX2_FLAGS}")
@@ -34,6 +53,13 @@ function(halfulp_room wing name)
     endforeach()
     set_property(GLOBAL APPEND PROPERTY HALFULP_ROOMS halfulp-${name})
     set_property(GLOBAL APPEND PROPERTY HALFULP_ROOMS_OF_${wing} halfulp-${name})
+    if(variants)
+      halfulp_variant(${wing} ${name} scalar "" "${variants}")
+      if(HALFULP_IS_X86)
+        halfulp_variant(${wing} ${name} avx2 "${HALFULP_AVX2_FLAGS}" "${variants}")
+        halfulp_variant(${wing} ${name} avx512 "${HALFULP_AVX512_FLAGS}" "${variants}")
+      endif()
+    endif()
   else()
     add_library(halfulp-${name} INTERFACE)
   endif()
@@ -57,6 +83,10 @@ set_source_files_properties(src/number/base/module.c PROPERTIES COMPILE_DEFINITI
   HALFULP_MODULES_FROM_PROGRAM="${libraries_from_program}/halfulp")
 halfulp_room(number format BELOW base)
 halfulp_room(number kernel BELOW format base)
+if(HALFULP_IS_X86) # the bodies without vectors by hand, for measurements and tests
+  file(GLOB products src/number/kernel/gemm/f*_variant.c)
+  halfulp_variant(number kernel portable_avx2 "${HALFULP_AVX2_FLAGS};-DHU_GEMM_PORTABLE=1" "${products}")
+endif()
 halfulp_room(number tensor BELOW kernel format base)
 halfulp_room(number product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
 

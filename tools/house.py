@@ -48,7 +48,7 @@ PUBLIC = {"api": "base", "status": "base", "random": "base", "round": "kernel", 
 
 CODE = (".c", ".h", ".inc", ".list")
 # One body compiled for an instruction set.
-STUB = re.compile(r"(^|[/_])(scalar|avx2|avx512)\.c$")
+STUB = re.compile(r"(^|[/_])(variant|avx2|avx512)\.c$")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
 COMMENT_OR_TEXT = re.compile(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
                              re.DOTALL)

@@ -34,6 +34,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import shlex
 import subprocess
@@ -52,7 +53,6 @@ SKIPPED = 77  # as ctest knows it
 FORMAT = ["format_round_test", "format_parse_test", "format_limits_test", "format_published_test",
           "proof_format_reference --short"]
 ROUND = ["kernel_round_test", "kernel_route_test", "kernel_large_test", "kernel_stochastic_test"]
-STREAM = ["kernel_large_test", "kernel_round_test", "kernel_stochastic_test"]
 PACK = ["kernel_pack_test", "tensor_storage_test"]
 ENCODE = ["kernel_encode_test", "kernel_large_test", "tensor_storage_test"]
 TENSOR = ["tensor_storage_test", "tensor_quantizer_test", "tensor_quantize_test"]
@@ -68,15 +68,13 @@ FILES = {
     "format/reference.c": (["format/reference.c"], None, FORMAT),
     "format/value.h": (["format/format.c", "format/reference.c", "kernel/round/round.c",
                         "kernel/pack/pack.c", "tensor/exponent_histogram.c"], "scalar", VALUE),
-    "kernel/lane.h": (["kernel/pack/scalar.c", "kernel/round/scalar.c"], "scalar", ["kernel_pack_test"] + ROUND),
-    "kernel/round/body.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
-    "kernel/round/scan.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
-    "kernel/round/stream.inc": (["kernel/round/avx2.c"], "avx2", STREAM),
-    "kernel/round/tally.h": (["kernel/round/scalar.c"], "scalar", ROUND),
-    "kernel/round/words.inc": (["kernel/round/scalar.c"], "scalar", ROUND),
+    "kernel/lane.h": (["kernel/pack/variant.c:scalar", "kernel/round/variant.c:scalar"], "scalar", ["kernel_pack_test"] + ROUND),
+    "kernel/round/variant.c": (["kernel/round/variant.c:scalar"], "scalar", ROUND),
+    "kernel/round/tally.h": (["kernel/round/variant.c:scalar"], "scalar", ROUND),
+    "kernel/round/words.inc": (["kernel/round/variant.c:scalar"], "scalar", ROUND),
     "kernel/round/round.c": (["kernel/round/round.c"], None, ["kernel_route_test"] + ROUND),
-    "kernel/pack/body.inc": (["kernel/pack/scalar.c"], "scalar", PACK),
-    "kernel/pack/width.inc": (["kernel/pack/scalar.c"], "scalar", PACK),
+    "kernel/pack/variant.c": (["kernel/pack/variant.c:scalar"], "scalar", PACK),
+    "kernel/pack/width.inc": (["kernel/pack/variant.c:scalar"], "scalar", PACK),
     "kernel/pack/pack.c": (["kernel/pack/pack.c"], None, PACK),
     "kernel/pack/vector_avx2.c": (["kernel/pack/vector_avx2.c"], "avx2", PACK),
     "kernel/pack/vector_avx512.c": (["kernel/pack/vector_avx512.c"], None, PACK),
@@ -99,11 +97,11 @@ ISAS = ["scalar", "avx2", "avx512"]
 MAGIC = ("rne_magic", "rna_magic", "ru_magic", "rodd_magic", "sr_magic")
 ALIGNED = ("rne_aligned", "rna_aligned", "ru_aligned", "rodd_aligned", "sr_aligned")
 INTEGER = ("rne", "ru", "rodd", "sr")
-STREAMED = ("rne_magic", "rne_aligned")
 FEW_ROWS = {"magic_rise": MAGIC, "round_magic": MAGIC, "round_aligned": ALIGNED, "round_integer": INTEGER,
             "goes_up": INTEGER, "is_outward": ("ru_magic", "rd_aligned"), "stochastic_bound": ("sr",), "exponent_of": ("rne",), "stream_magic": ("rne_magic",),
-            "stream_aligned": ("rne_aligned",), "kernel/round/stream.inc": STREAMED, "kernel/round/words.inc": ("sr",),
-            "kernel/round/scan.inc": ("rz_aligned",), "kernel/round/tally.h": ("rne_aligned",),
+            "stream_aligned": ("rne_aligned",), "scan_finite": ("rz_aligned",), "scan_any": ("rz_aligned",),
+            "kernel/round/words.inc": ("sr",),
+            "kernel/round/tally.h": ("rne_aligned",),
             "kernel/lane.h": ("rne_aligned",)}
 SOME_ROWS = ("rne_magic", "rna")
 # Eight files whose tests take moments.
@@ -173,7 +171,10 @@ class Workshop:
     def __init__(self, build, folder):
         self.build, self.folder = build, pathlib.Path(folder)
         commands = json.loads((build / "compile_commands.json").read_text())
-        self.commands = {c["file"]: c for c in commands}
+        self.commands = {}
+        for command in commands:  # variants have one for each instruction set: room/variant.c:ISA
+            isa = re.search(r"-DHU_ISA=(\w+)", command["command"])
+            self.commands[command["file"] + (f":{isa[1]}" if isa else "")] = command
         self.links, self.unchanged, self.limits = {}, {}, {}
         self.limits_file = build / "mutants_limits.json"
         self.known_limits = json.loads(self.limits_file.read_text()) if self.limits_file.exists() else {}
@@ -188,7 +189,8 @@ class Workshop:
         entry = self.commands[str(SOURCE / WING / unit)]
         words = shlex.split(entry["command"])
         words = words[next(i for i, w in enumerate(words) if "ccache" not in w):words.index("-o")]
-        source = shadow / unit if unit in changes else SOURCE / WING / unit
+        path = unit.split(":")[0]
+        source = shadow / path if path in changes else SOURCE / WING / path
         words[1:1] = [f"-I{shadow}"]
         words = [w for w in words if w not in ("-O3", "-O2", "-g", "-Werror")] + ["-O1", "-w", "-o", output, "-c", source]
         return subprocess.run(words, cwd=entry["directory"], stderr=subprocess.DEVNULL).returncode == 0
@@ -351,7 +353,7 @@ def machine_has(build):
 
 
 def can_run(path, best):
-    return not (path.endswith("avx512.c") and best < 2 or (path.endswith("avx2.c") or "stream" in path) and best < 1)
+    return not (path.endswith("avx512.c") and best < 2 or path.endswith("avx2.c") and best < 1)
 
 
 def report(found, reasons, asked):

@@ -14,6 +14,7 @@ FLAGS = ["-std=gnu17", "-w", "-fopenmp", "-D_DEFAULT_SOURCE", "-D_POSIX_C_SOURCE
          f"-I{SOURCE}/src/number", f"-I{SOURCE}/include"]
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mf16c", "-mbmi2"]
+FLAGS_OF_ISA = {"scalar": [], "avx2": AVX2, "avx512": AVX512}
 BASE = ["cpu", "elementary", "memory", "rng", "status", "text"]
 SHORT = [("gcc", "-O0"), ("clang" if shutil.which("clang") else "gcc", "-O3")]
 FULL = [(compiler, f"-O{level}") for compiler in ("gcc", "clang") for level in range(4)]
@@ -28,20 +29,18 @@ def has_avx512():
 
 
 def sources():
-    """Source files with the flags of their instruction set; without AVX-512 here, its files are left
-    out and their symbols stay null."""
+    """Source files with the flags of their instruction set, variants once for each; without AVX-512
+    here, its files are left out and their symbols stay null."""
     names = [f"{SOURCE}/src/number/base/{name}.c" for name in BASE]
     for room in ("format", "kernel/round", "kernel/pack"):
         names += sorted(glob.glob(f"{SOURCE}/src/number/{room}/*.c"))
     for name in names:
-        if name.endswith("avx512.c"):
-            if has_avx512():
-                yield name, AVX512
-        elif name.endswith("avx2.c"):
-            if os.uname().machine == "x86_64":
-                yield name, AVX2
-        else:
-            yield name, []
+        sets = [isa for isa in FLAGS_OF_ISA if name.endswith(f"{isa}.c")]
+        is_variant = name.endswith("variant.c")
+        for isa in FLAGS_OF_ISA if is_variant else sets or ["scalar"]:
+            if isa == "avx512" and not has_avx512() or isa == "avx2" and os.uname().machine != "x86_64":
+                continue
+            yield name, FLAGS_OF_ISA[isa] + ([f"-DHU_ISA={isa}"] if is_variant else [])
 
 
 def build(compiler, level, folder):

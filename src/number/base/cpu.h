@@ -16,6 +16,11 @@ typedef enum hu_isa { HU_ISA_SCALAR, HU_ISA_AVX2, HU_ISA_AVX512, HU_ISA_COUNT } 
 #define HU_AT_ISA(stem) &stem##_scalar
 #endif
 
+/* In a file that is compiled once for each set, with HU_ISA = its name (variant.c): f_avx2 of f. */
+#define HU_VARIANT(stem) HU_VARIANT_OF(stem, HU_ISA)
+#define HU_VARIANT_OF(stem, isa) HU_VARIANT_JOIN(stem, isa)
+#define HU_VARIANT_JOIN(stem, isa) stem##_##isa
+
 /* The best set of this machine (AVX2 means AVX2+FMA+F16C+BMI2; AVX-512 means F, BW, DQ, VL), capped
  * by the environment variable HALFULP_MAX_ISA = scalar | avx2 | avx512 (other values are ignored).
  * Fixed at the first call. */

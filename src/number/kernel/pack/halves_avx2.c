@@ -1,7 +1,7 @@
 /* Reading codes with AVX2 intrinsics by way of 16 bits: what fits binary16 but for its bias goes
  * through that, by the conversion of the machine and a power of two, which are exact; other formats
  * of 16 bits as halves of binary32, see halves_avx512.c. Vectors with anything else go by lanes of
- * 32 bits. Same bits as body.inc. */
+ * 32 bits. Same bits as variant.c. */
 #include "kernel/pack/lanes_avx2.h"
 
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,

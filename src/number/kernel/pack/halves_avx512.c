@@ -1,7 +1,7 @@
 /* Reading 16-bit codes with AVX-512 intrinsics, for formats of 16 bits that keep the sign of zero.
  * Zeros and normal numbers are made as halves of binary32 in lanes of 16 bits, and joined; binary16
  * has an instruction of its own. Vectors with anything else go lane by lane of 32 bits. Same bits
- * as body.inc. */
+ * as variant.c. */
 #include <immintrin.h>
 
 #include "base/bits.h"
@@ -46,7 +46,7 @@ HU_INLINE void put(float *y, __m512i v, int is_large) {
         _mm512_storeu_si512(y, v);
 }
 
-/* Values of any 16 codes, as in body.inc. */
+/* Values of any 16 codes, as in variant.c. */
 HU_INLINE void unpack_any(const hu_packer *p, const uint16_t *codes, float *y, int is_large) {
     __m512i code = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)codes));
     __m512i magnitude = _mm512_and_si512(code, spread_32(p->magnitude_mask));

@@ -1,11 +1,11 @@
 /* Packing to and from 8 and 16 bits with AVX2 intrinsics, for formats that keep the sign of zero.
- * Written by hand because the compilers' code for body.inc is half as fast here (narrowing, and
+ * Written by hand because the compilers' code for variant.c is half as fast here (narrowing, and
  * selects as arithmetic); same bits. */
 #include <immintrin.h>
 
 #include "kernel/pack/lanes_avx2.h"
 
-/* Codes of 8 member values, as in body.inc: the sum with 2^(emin+23-m) counts subnormal quanta;
+/* Codes of 8 member values, as in variant.c: the sum with 2^(emin+23-m) counts subnormal quanta;
  * infinities exceed every code and are cut to theirs. */
 HU_INLINE __m256i encode(const lanes *c, const float *x) {
     __m256i bits = _mm256_castps_si256(_mm256_loadu_ps(x));

@@ -1,6 +1,6 @@
 /* Reading 8-bit codes with AVX-512 intrinsics, for formats of 8 bits that keep the sign of zero.
  * Their numbers have at most 7 fraction bits: the upper half of a binary32 holds them, and those of
- * the 128 magnitudes fill four registers. Same bits as body.inc. */
+ * the 128 magnitudes fill four registers. Same bits as variant.c. */
 #include <immintrin.h>
 
 #include "kernel/lane.h"

@@ -1,4 +1,4 @@
-/* kernel/wire/lanes_avx2.h - vectors of 256 bits for body.inc. The vocabulary is that of
+/* kernel/wire/lanes_avx2.h - vectors of 256 bits for variant.c. The vocabulary is that of
  * lanes_portable.h, which says what each word means. */
 #ifndef HU_KERNEL_WIRE_LANES_AVX2_H
 #define HU_KERNEL_WIRE_LANES_AVX2_H

@@ -1,4 +1,4 @@
-/* kernel/wire/lanes_portable.h - the vocabulary of body.inc in vectors of four 32-bit words that
+/* kernel/wire/lanes_portable.h - the vocabulary of variant.c in vectors of four 32-bit words that
  * the compilers make of what the machine has. `mask` says which lanes a comparison holds in. */
 #ifndef HU_KERNEL_WIRE_LANES_PORTABLE_H
 #define HU_KERNEL_WIRE_LANES_PORTABLE_H

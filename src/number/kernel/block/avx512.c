@@ -1,2 +1,0 @@
-#define HU_BLOCK_ISA avx512
-#include "kernel/block/body.inc"

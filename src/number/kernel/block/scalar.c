@@ -1,2 +1,0 @@
-#define HU_BLOCK_ISA scalar
-#include "kernel/block/body.inc"

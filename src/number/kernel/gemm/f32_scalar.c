@@ -1,4 +1,0 @@
-#define HU_GEMM_REAL_BITS 32
-#define HU_GEMM_TABLE hu_gemm_f32_scalar
-#define HU_GEMM_LANES "kernel/gemm/lanes_portable.h"
-#include "kernel/gemm/body.inc"

@@ -1,4 +1,0 @@
-#define HU_PACK_SET hu_pack_set_avx2
-#include "kernel/gemm/pack_table.h"
-
-#include "kernel/gemm/pack.inc"

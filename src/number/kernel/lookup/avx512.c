@@ -1,2 +1,0 @@
-#define HU_RECORD hu_lookup_kernel_avx512
-#include "kernel/lookup/body.inc"

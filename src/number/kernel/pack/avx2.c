@@ -1,2 +1,0 @@
-#define HU_PACK_ISA avx2
-#include "kernel/pack/body.inc"

@@ -1,2 +1,0 @@
-#define HU_PACK_ISA avx512
-#include "kernel/pack/body.inc"

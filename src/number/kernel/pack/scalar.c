@@ -1,2 +1,0 @@
-#define HU_PACK_ISA scalar
-#include "kernel/pack/body.inc"

@@ -1,2 +1,0 @@
-#define HU_RECORD hu_pool_kernels_avx512
-#include "kernel/pool/body.inc"

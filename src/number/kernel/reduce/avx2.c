@@ -1,2 +1,0 @@
-#define HU_RECORD hu_reduce_columns_avx2
-#include "kernel/reduce/columns.inc"

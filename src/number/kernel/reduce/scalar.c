@@ -1,2 +1,0 @@
-#define HU_RECORD hu_reduce_columns_scalar
-#include "kernel/reduce/columns.inc"

@@ -1,2 +1,0 @@
-#define HU_ROUND_ISA avx512
-#include "kernel/round/body.inc"

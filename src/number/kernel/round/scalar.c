@@ -1,2 +1,0 @@
-#define HU_ROUND_ISA scalar
-#include "kernel/round/body.inc"

@@ -1,2 +1,0 @@
-#define HU_UNIFORM_ISA avx2
-#include "kernel/uniform/body.inc"

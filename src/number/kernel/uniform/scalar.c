@@ -1,2 +1,0 @@
-#define HU_UNIFORM_ISA scalar
-#include "kernel/uniform/body.inc"
