@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "kernel/block/block.h"
+#include "reference/block.h"
 
 enum { ROW = 4096, MOST_BYTES = 5 * ROW };
 static const hu_random_key key = {21, 32, 43};

@@ -11,6 +11,7 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "kernel/uniform/uniform.h"
+#include "reference/uniform.h"
 
 enum { ROW = 4096 };
 static const hu_random_key key = {21, 32, 43};

@@ -13,6 +13,7 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "kernel/block/block.h"
+#include "reference/block.h"
 
 enum { MOST = 4096, GUARD = 32 };
 static const hu_random_key key = {3, 5, 7};

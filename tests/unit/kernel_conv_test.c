@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/conv/conv.h"
-#include "kernel/conv/reference.h"
+#include "reference/conv.h"
 
 enum { GUARD = 64 };
 

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/conv/depthwise.h"
+#include "reference/conv.h"
 
 enum { GUARD = 64 };
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernel/uniform/uniform.h"
+#include "reference/uniform.h"
 
 enum { MOST = 4096, GUARD = 32, LINES = 64 };
 static const hu_random_key key = {3, 5, 7};

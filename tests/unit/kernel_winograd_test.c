@@ -14,8 +14,8 @@
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/conv/reference.h"
 #include "kernel/conv/winograd.h"
+#include "reference/conv.h"
 
 enum { GUARD = 64, TAPS = 9, RESULTS = 3 };
 

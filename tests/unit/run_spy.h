@@ -13,6 +13,7 @@
 #include "op_drive.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"
+#include "reference/block.h"
 
 enum { SPY_BATCH = 11, SPY_CHUNK = 4, SPY_CLASSES = 3, SPY_MOST = SPY_BATCH * 64, SPY_NODES = 8 };
 

@@ -110,13 +110,6 @@ int hu_block_needs_tensor_scale(const hu_block_format *format);
 /* The tensor scale s for a largest finite magnitude given by its bits; 1 for E8M0. */
 float hu_block_tensor_scale(const hu_block_format *format, uint32_t top_bits);
 
-/* One block by integer arithmetic (and the float32 operations named above): what the kernels must
- * equal. x, y [n], n <= length; words [n] of stochastic rounding, else NULL; codes [n] element
- * codes, two's complement for integers; *scale the scale's code. */
-void hu_block_reference(const hu_block_format *format, hu_rounding rounding, float tensor_scale,
-                        size_t n, const float *x, const uint32_t *words, float *y, uint8_t *codes,
-                        uint8_t *scale);
-
 typedef struct hu_blocker hu_blocker;
 
 /* Elements first .. first+n-1 of a row; scales[0] is that of the block that holds the first. */

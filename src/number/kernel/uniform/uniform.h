@@ -101,11 +101,6 @@ size_t hu_uniform_residual_bytes(uint32_t r_bits, size_t n);
 void hu_uniform_residual_pack(uint32_t r_bits, size_t n, const float *residual, void *data);
 void hu_uniform_residual_unpack(uint32_t r_bits, size_t n, const void *data, float *residual);
 
-/* One element by the definition, without vectors: what the kernels must equal. word: of stochastic
- * rounding. value, residual: NULL or where they go. Returns the code. */
-uint32_t hu_uniform_reference(hu_uniform_scale scale, uint32_t bits, hu_rounding rounding, float x,
-                              uint32_t word, float *value, float *residual);
-
 /* What a loop works on: at most a piece of a row. */
 typedef struct hu_uniform_part {
     size_t n;

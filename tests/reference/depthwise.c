@@ -1,7 +1,7 @@
 /* Depthwise convolutions as kernel/conv/depthwise.h defines them, one element after the other. */
-#include <math.h>
+#include "reference/conv.h"
 
-#include "kernel/conv/depthwise.h"
+#include <math.h>
 
 /* The input place that tap k of output place y reads; -1: padding. */
 static int64_t place(int64_t y, int64_t k, int64_t stride, int64_t pad, int64_t dilation,

@@ -1,8 +1,9 @@
-/* kernel/uniform/plain.c - one element by the definition in uniform.h. */
+/* One element by the definition in uniform.h. */
+#include "reference/uniform.h"
+
 #include <math.h>
 
 #include "base/bits.h"
-#include "kernel/uniform/uniform.h"
 
 /* NaN is neither below nor above. */
 static float clamp(float t, float levels) {

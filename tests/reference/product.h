@@ -1,8 +1,7 @@
-/* product/reference.h - the definition of conv2d and linear in plain loops with float64 sums; the
- * oracle of their tests.
- */
-#ifndef HU_PRODUCT_REFERENCE_H
-#define HU_PRODUCT_REFERENCE_H
+/* reference/product.h - the definition of conv2d and linear in plain loops with float64 sums: the
+ * oracle of their tests. */
+#ifndef HU_REFERENCE_PRODUCT_H
+#define HU_REFERENCE_PRODUCT_H
 #include "product/geometry.h"
 
 /* A sum of products and the sum of their magnitudes, which bounds the error of any float32 order of

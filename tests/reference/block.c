@@ -1,7 +1,8 @@
-/* kernel/block/reference.c - one block by the integer reference of formats: what every kernel must
+/* One block by the integer reference of formats: what every kernel must
  * equal. Division by 2^k is rounding to the format whose bias is lower by k. */
+#include "reference/block.h"
+
 #include "format/value.h"
-#include "kernel/block/block.h"
 
 static int is_integer(const hu_format *element) {
     return element->specials == HU_SPECIALS_FNUZ;

@@ -1,4 +1,4 @@
-#include "kernel/conv/reference.h"
+#include "reference/conv.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-#include "product/reference.h"
+#include "reference/product.h"
 
 #include <math.h>
 #include <string.h>
