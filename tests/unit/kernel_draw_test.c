@@ -12,7 +12,7 @@
 #include "base/cpu.h"
 #include "base/elementary.h"
 #include "base/rng.h"
-#include "kernel/draw/draw.h"
+#include "kernel/elementary/elementary.h"
 
 enum { COUNT = 40000 };
 

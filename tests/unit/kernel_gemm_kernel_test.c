@@ -13,8 +13,8 @@
 
 #include "base/rng.h"
 #include "kernel/gemm/exact.h"
+#include "kernel/gemm/kernel.h"
 #include "kernel/gemm/reference.h"
-#include "kernel/gemm/table.h"
 
 enum { TERMS = 40, ROWS = 16, COLUMNS = 32, LENGTHS = 8, DATA = 8 };
 

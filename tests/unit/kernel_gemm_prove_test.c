@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "kernel/gemm/pack_table.h"
+#include "kernel/gemm/pack.h"
 #include "kernel/gemm/prove.h"
 
 #include <cmocka.h>

@@ -1,5 +1,4 @@
 /* Sums in lanes against their definition, cut into parts anywhere, on all instruction sets. */
-#include "kernel/reduce/lanes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +11,7 @@
 #include "base/bits.h"
 #include "base/cpu.h"
 #include "base/rng.h"
-#include "kernel/reduce/columns.h"
+#include "kernel/reduce/channel.h"
 
 enum { MOST = 4099 };
 static float x[MOST], y[MOST];

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "kernel/draw/draw.h"
+#include "kernel/elementary/elementary.h"
 
 /* ---- synthetic ---- */
 

@@ -8,7 +8,7 @@
 #include "engine/learn.h"
 #include "engine/rescale.h"
 #include "engine/run.h"
-#include "kernel/gemm/counts.h"
+#include "kernel/gemm/operand.h"
 #include "op/sequence.h"
 
 /* ---- tally ---- */

@@ -1,7 +1,7 @@
 #include "engine/residual.h"
 
 #include "base/bits.h"
-#include "kernel/reduce/lanes.h"
+#include "kernel/reduce/channel.h"
 
 /* Elements of a piece: a multiple of HU_LANES, and of 8, so that pieces of codes end at whole
  * bytes. */

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "kernel/draw/draw.h"
+#include "kernel/elementary/elementary.h"
 
 /* Gives all values of a role their places behind each other, from place *next on. */
 static hu_status place_role(const hu_graph *graph, hu_value_role role, int64_t *offset,

@@ -3,7 +3,7 @@
 #include <omp.h>
 
 #include "base/checked.h"
-#include "kernel/gemm/counts.h"
+#include "kernel/gemm/operand.h"
 #include "product/bias.h"
 #include "product/there.h"
 

@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "base/words.h"
 #include "bench/bench.h"
-#include "kernel/gemm/table.h"
+#include "kernel/gemm/kernel.h"
 #include "kernel/peak/peak.h"
 #include "kernel/round/round.h"
 #include "product/onednn.h"

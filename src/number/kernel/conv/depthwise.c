@@ -8,7 +8,6 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/conv/depthwise_sweep.h"
 
 enum {
     ALIGNMENT = 64,

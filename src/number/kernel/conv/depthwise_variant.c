@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "kernel/conv/depthwise_sweep.h"
+#include "kernel/conv/depthwise.h"
 #include "kernel/lane.h"
 
 #if defined(__AVX2__)

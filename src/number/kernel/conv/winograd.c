@@ -4,7 +4,6 @@
 
 #include "base/cpu.h"
 #include "kernel/conv/conv.h"
-#include "kernel/conv/winograd_sweep.h"
 
 enum {
     LEAST_CHANNELS = 8,

@@ -2,8 +2,10 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
 #include "base/elementary.h"
 #include "base/rng.h"
+#include "kernel/round/round.h"
 
 const hu_elementary_kernels *hu_elementary(void) {
     static const hu_elementary_kernels *const of_isa[HU_ISA_COUNT] = {
@@ -127,4 +129,33 @@ void hu_sampled_slopes(const hu_sampled *s, float own, const float *x, double dy
     dx[0] = (float)(dy * (r.e[0] / r.sum - 1.0));
     for (int64_t i = 1; i <= s->k; i++)
         dx[i] = s->drawn[i - 1] == own ? 0.0f : (float)(dy * (r.e[i] / r.sum));
+}
+
+enum { TURN = 512 };
+
+static hu_normals_fn *normals(void) {
+    static hu_normals_fn *const of_isa[HU_ISA_COUNT] = {HU_OF_ISA(hu_normals)};
+    return of_isa[hu_cpu_isa()];
+}
+
+void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x) {
+    /* Number i is made of words 2 i and 2 i + 1, so any stretch of the sequence can be drawn by
+     * itself. */
+    uint32_t words[2 * TURN];
+    hu_normals_fn *make = normals();
+    for (size_t done = 0; done < count; done += TURN) {
+        size_t n = count - done < TURN ? count - done : TURN;
+        hu_random_words_fast(key, 2 * (first + done), 2 * n, words);
+        make(n, words, x + done);
+    }
+}
+
+void hu_draw_uniforms(const hu_random_key *key, uint64_t first, size_t count, float *x) {
+    uint32_t words[TURN];
+    for (size_t done = 0; done < count; done += TURN) {
+        size_t n = count - done < TURN ? count - done : TURN;
+        hu_random_words_fast(key, first + done, n, words);
+        /* 24 bits: every multiple of 2^-24 in [0, 1) is a float32. */
+        for (size_t i = 0; i < n; i++) x[done + i] = (float)(words[i] >> 8) * 0x1p-24f;
+    }
 }

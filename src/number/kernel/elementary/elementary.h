@@ -3,6 +3,8 @@
  * sums go in the order of the elements. */
 #ifndef HU_KERNEL_ELEMENTARY_ELEMENTARY_H
 #define HU_KERNEL_ELEMENTARY_ELEMENTARY_H
+#include <halfulp/random.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cpu.h"
@@ -147,5 +149,17 @@ double hu_sampled_loss(const hu_sampled *sampled, float own, const float *x, dou
 
 /* dx [1 + k] = dy times the slopes of that; +0 for what is left out. */
 void hu_sampled_slopes(const hu_sampled *sampled, float own, const float *x, double dy, float *dx);
+
+/* Many random numbers of base/rng.h at once: the same bits, one body per ISA. */
+
+/* x[i] = hu_random_normal(key, first + i) */
+void hu_draw_normals(const hu_random_key *key, uint64_t first, size_t count, float *x);
+
+/* x[i] = hu_random_uniform(key, first + i) */
+void hu_draw_uniforms(const hu_random_key *key, uint64_t first, size_t count, float *x);
+
+/* x[i] = the normal number that words 2i and 2i+1 make. */
+typedef void hu_normals_fn(size_t count, const uint32_t *words, float *x);
+hu_normals_fn HU_OF_ISA(hu_normals);
 
 #endif

@@ -32,6 +32,9 @@ typedef struct hu_fused_kernels {
 extern const hu_fused_kernels HU_OF_ISA(hu_fused_kernels);
 
 /* The record of hu_cpu_isa(). */
-const hu_fused_kernels *hu_fused(void);
+static inline const hu_fused_kernels *hu_fused(void) {
+    static const hu_fused_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_fused_kernels)};
+    return of_isa[hu_cpu_isa()];
+}
 
 #endif

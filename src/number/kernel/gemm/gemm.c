@@ -7,12 +7,11 @@
 #include "base/error.h"
 #include "base/given.h"
 #include "base/memory.h"
-#include "kernel/gemm/counts.h"
+#include "kernel/gemm/kernel.h"
 #include "kernel/gemm/operand.h"
-#include "kernel/gemm/pack_table.h"
+#include "kernel/gemm/pack.h"
 #include "kernel/gemm/source.h"
-#include "kernel/gemm/state.h"
-#include "kernel/gemm/table.h"
+#include "kernel/gemm/tile.h"
 
 /* One stretch of terms: `first` .. `first + terms - 1` of the call. */
 typedef struct stretch {

@@ -27,4 +27,13 @@ hu_status hu_gemm_check(const hu_gemm_task *task);
 /* HU_ERR_ARGUMENT: task->scratch, if there is one, overlaps a buffer of a checked task. */
 hu_status hu_gemm_check_scratch(const hu_gemm_task *task, size_t bytes);
 
+/* total becomes the counts of both together. */
+static inline void hu_gemm_counts_add(hu_gemm_counts *total, const hu_gemm_counts *more) {
+    total->values += more->values;
+    total->subnormal += more->subnormal;
+    total->overflow += more->overflow;
+    total->terms += more->terms;
+    total->stalled += more->stalled;
+}
+
 #endif

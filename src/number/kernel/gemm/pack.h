@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 enum {
     HU_PACK_WIDTH_MAX = 64, /* rows or columns of a panel */
     HU_PACK_SPILL = 8       /* floats behind a panel that packing may overwrite */
@@ -61,5 +63,10 @@ typedef struct hu_pack_set {
     hu_pack_widen_fn *widen;
     hu_pack_finish_fn *finish;
 } hu_pack_set;
+
+extern const hu_pack_set HU_OF_ISA(hu_pack_set);
+
+/* The loops of an instruction set of this machine. Borrowed: valid for ever. */
+const hu_pack_set *hu_pack_set_of(hu_isa isa);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "kernel/gemm/pack_table.h"
+#include "kernel/gemm/pack.h"
 #include "kernel/lane.h"
 
 typedef float v4 __attribute__((vector_size(16), aligned(4), may_alias));

@@ -1,10 +1,10 @@
 /* kernel/gemm/plan.c - blocks sized for caches of 32 KiB, 512 KiB and more. */
-#include "kernel/gemm/plan.h"
+#include "kernel/gemm/tile.h"
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "kernel/gemm/kernel.h"
 #include "kernel/gemm/source.h"
-#include "kernel/gemm/table.h"
 
 enum {
     ALIGNMENT = 64,

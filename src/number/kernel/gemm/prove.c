@@ -65,7 +65,7 @@
 
 #include "base/bits.h"
 #include "format/value.h"
-#include "kernel/gemm/table.h"
+#include "kernel/gemm/kernel.h"
 
 enum { F32_BITS = 24, F64_BITS = 53, F32_QUANTUM = -149, MAGIC_MAN_BITS = 21 };
 

@@ -5,7 +5,7 @@
 #define HU_KERNEL_GEMM_SOURCE_H
 #include <halfulp/gemm.h>
 
-#include "kernel/gemm/pack_table.h"
+#include "kernel/gemm/pack.h"
 #include "kernel/gemm/prove.h"
 #include "kernel/round/round.h"
 

@@ -1,3 +1,4 @@
+/* kernel/lookup/lookup.c - the table of a normalisation, and whether products give its floats. */
 #include "kernel/lookup/lookup.h"
 
 #include <math.h>

@@ -30,7 +30,7 @@ typedef uint32_t bits __attribute__((vector_size(16)));
 #endif
 #endif
 
-float HU_VARIANT(hu_peak)(uint64_t rounds) {
+static float multiply_adds(uint64_t rounds) {
     vector chain[HU_PEAK_CHAINS], factor = SPREAD(0.9999999f), addend = SPREAD(1e-7f);
     float lanes[sizeof(vector) / sizeof(float)], sum = 0.0f;
     for (int c = 0; c < HU_PEAK_CHAINS; c++) chain[c] = SPREAD(1.0f + (float)c);
@@ -48,7 +48,7 @@ float HU_VARIANT(hu_peak)(uint64_t rounds) {
 /* As many multiply-adds as logical operations, in chains of their own: eight of the one and four of
  * the other leave registers for the factors among sixteen. The compiler does not see through the
  * masks, so that it keeps all operations on them. */
-float HU_VARIANT(hu_peak_mixed)(uint64_t rounds) {
+static float mixed(uint64_t rounds) {
     vector chain[HU_MIXED_CHAINS], factor = SPREAD(0.9999999f), addend = SPREAD(1e-7f);
     vector mask_0 = SPREAD(1.0f), mask_1 = SPREAD(2.0f), mask_2 = SPREAD(3.0f),
            mask_3 = SPREAD(4.0f);
@@ -76,3 +76,6 @@ float HU_VARIANT(hu_peak_mixed)(uint64_t rounds) {
     }
     return sum;
 }
+
+const hu_peak_loops HU_VARIANT(hu_peak_loops) = {sizeof(vector) / sizeof(float), multiply_adds,
+                                                 mixed};

@@ -26,6 +26,9 @@ typedef struct hu_pool_kernels {
 extern const hu_pool_kernels HU_OF_ISA(hu_pool_kernels);
 
 /* The record of hu_cpu_isa(). */
-const hu_pool_kernels *hu_pool(void);
+static inline const hu_pool_kernels *hu_pool(void) {
+    static const hu_pool_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_pool_kernels)};
+    return of_isa[hu_cpu_isa()];
+}
 
 #endif

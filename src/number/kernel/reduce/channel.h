@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cpu.h"
+
 /* Length of the rows that the kernels see: a multiple of channels and of 8. */
 int64_t hu_channel_width(int64_t channels);
 
@@ -55,5 +57,58 @@ size_t hu_channel_range_scratch_bytes(int64_t channels);
  * for count columns with the same n. */
 void hu_moments_merge(int64_t count, double n, double *mean, double *m2, double n_right,
                       const double *mean_right, const double *m2_right);
+
+/* Float32 sums down the columns of a short matrix, one body per ISA.
+ *
+ * x, dy: [rows, width]; everything else: [width]; width is a multiple of 8. Row order, one float32
+ * rounding per operation: the same bits on every ISA. rows is small (hu_channel_* pass at most
+ * 128), so that float32 is enough; callers add the results up in double. */
+
+/* Largest and smallest numbers of columns, and their rows. Arrays belong to the caller. */
+typedef struct hu_reduce_extremes {
+    float *high, *low;         /* [width] */
+    int32_t *high_at, *low_at; /* [width] */
+} hu_reduce_extremes;
+
+/* The loops of one instruction set. Outputs are overwritten. */
+typedef struct hu_reduce_kernels {
+    /* sum = sum of x */
+    void (*sums)(int64_t rows, int64_t width, const float *x, float *sum);
+    /* sum = sum of (x - shift), square = sum of (x - shift)^2 */
+    void (*moments)(int64_t rows, int64_t width, const float *x, const float *shift, float *sum,
+                    float *square);
+    /* sum = sum of dy, product = sum of dy * (x - center) */
+    void (*products)(int64_t rows, int64_t width, const float *dy, const float *x,
+                     const float *center, float *sum, float *product);
+    /* Extremes of each column and the rows where they first stand. A NaN is none; where there is
+     * nothing else, high is -infinity, low +infinity, and the row 0. */
+    void (*extremes)(int64_t rows, int64_t width, const float *x, hu_reduce_extremes *to);
+    /* lane[i mod 16] += x[i] * y[i] for i < n, ascending; lane: 16 doubles. A product of two floats
+     * is exact in double precision. */
+    void (*lane_products)(int64_t n, const float *x, const float *y, double *lane);
+} hu_reduce_kernels;
+
+extern const hu_reduce_kernels HU_OF_ISA(hu_reduce_columns);
+
+/* The record of hu_cpu_isa(). */
+const hu_reduce_kernels *hu_reduce(void);
+
+/* Long sums in double precision, in an order that vectors keep: element i
+ * is added to sum i mod 16, in order, and these sums are added at the end. */
+
+enum { HU_LANES = 16 };
+
+typedef struct hu_lanes {
+    double sum[HU_LANES];
+} hu_lanes;
+
+/* Adds n terms, from element `first` on. */
+void hu_lanes_add(hu_lanes *lanes, int64_t first, int64_t n, const double *term);
+
+/* Adds the terms x[i] * y[i], which are exact, likewise. */
+void hu_lanes_add_products(hu_lanes *lanes, int64_t first, int64_t n, const float *x,
+                           const float *y);
+
+double hu_lanes_total(const hu_lanes *lanes);
 
 #endif

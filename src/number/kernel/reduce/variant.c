@@ -1,6 +1,6 @@
 /* kernel/reduce/variant.c - the loops of columns.h, compiled once per instruction set. The
  * accumulators of 32 columns stay in registers over the rows. */
-#include "kernel/reduce/columns.h"
+#include "kernel/reduce/channel.h"
 
 #include <math.h>
 

@@ -2,8 +2,6 @@
 
 #include <stdbool.h>
 
-#include "kernel/resample/halves.h"
-
 /* Of a place of a span. */
 enum { NEIGHBOURS = HU_RESAMPLE_SPAN / HU_RESAMPLE_NUMBERS };
 

@@ -75,4 +75,8 @@ extern const hu_resample hu_resample_spans_avx512;
 /* Those of this machine. Borrowed: valid for ever. Proof: tests/unit/kernel_resample_test.c. */
 const hu_resample *hu_resample_here(void);
 
+/* A weight is 2^11 upper + lower, both of which fit a word, so that a pair of products is one
+ * instruction. Sums of either stay far below 2^31, so that the sum of both is exact. */
+enum { LOWER_BITS = 11 };
+
 #endif

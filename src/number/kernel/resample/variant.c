@@ -2,7 +2,6 @@
 #include "kernel/resample/resample.h"
 
 #include "kernel/lane.h"
-#include "kernel/resample/halves.h"
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif

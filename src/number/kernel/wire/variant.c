@@ -7,7 +7,7 @@
  * environment: nearest even, subnormals kept. */
 #include "base/bits.h"
 #include "kernel/round/tally.h"
-#include "kernel/wire/prepared.h"
+#include "kernel/wire/wire.h"
 #if defined(__AVX512F__)
 #include "kernel/wire/lanes_avx512.h"
 #elif defined(__AVX2__)
