@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/text.h"
+#include "format/value.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>

@@ -1,5 +1,4 @@
 #include "base/memory.h"
-#include "base/reserve.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

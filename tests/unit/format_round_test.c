@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "format/text.h"
+#include "format/value.h"
 
 static hu_format parsed(const char *text) {
     hu_format format;

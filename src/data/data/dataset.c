@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "data/class_names.h"
 #include "data/kinds.h"

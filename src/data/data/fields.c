@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "base/rng.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/randaugment.h"

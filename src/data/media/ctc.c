@@ -3,9 +3,8 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/checked.h"
 #include "base/elementary.h"
-#include "base/softmax_row.h"
-#include "base/whole.h"
 
 /* log 0: a state that no path is in. */
 static const double never = -(double)INFINITY;

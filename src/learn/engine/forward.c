@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/whole.h"
+#include "base/checked.h"
 #include "engine/counters.h"
 #include "engine/region.h"
 #include "engine/rescale.h"

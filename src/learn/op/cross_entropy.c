@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
-#include "base/whole.h"
 #include "kernel/elementary/elementary.h"
 #include "op/adaptive_softmax.h"
 #include "op/loss.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
 #include "op/dropout.h"
 #include "op/loss.h"
 #include "op/op.h"

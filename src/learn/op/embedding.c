@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/whole.h"
 #include "op/op.h"
 
 /* Ids are float32: more would not be exact. */

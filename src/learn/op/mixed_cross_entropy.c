@@ -1,8 +1,8 @@
 #include <math.h>
 
+#include "base/checked.h"
+#include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
-#include "base/whole.h"
 #include "op/loss.h"
 #include "op/op.h"
 

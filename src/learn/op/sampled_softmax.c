@@ -2,9 +2,9 @@
 
 #include <math.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/rng.h"
-#include "base/whole.h"
 #include "kernel/elementary/elementary.h"
 #include "op/loss.h"
 #include "op/op.h"

@@ -2,7 +2,7 @@
  * them. */
 #ifndef HU_OP_SEQUENCE_H
 #define HU_OP_SEQUENCE_H
-#include "base/whole.h"
+#include "base/checked.h"
 #include "op/op.h"
 
 /* ---- row count ---- */

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/whole.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
 #include "op/op.h"

@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "format/names.h"
+#include "format/draft.h"
 #include "precision/bit_schedule.h"
 
 typedef struct named_precision {
@@ -92,7 +91,7 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
 static hu_status parse_roles(const char *text, hu_rounding usual, hu_quantizer *roles) {
     char part[HU_SPEC_BYTES];
     for (const char *at = text; *at;) {
-        size_t length = hu_word_length(at);
+        size_t length = hu_list_word_length(at);
         hu_role role = HU_ROLE_COUNT;
         size_t skip = 0;
         for (size_t k = 0; k < HU_ROLE_COUNT; k++) {

@@ -4,7 +4,6 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
 
 /* ---- What tasks share whose target is the picture itself ---- */
 

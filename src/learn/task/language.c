@@ -4,7 +4,6 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
 #include "task/task.h"
 
 /* ---- surprise ---- */

@@ -1,7 +1,7 @@
 /* task/loss.h - losses by name. A loss is one file loss_<name>.c and one line here. */
 #ifndef HU_TASK_LOSS_H
 #define HU_TASK_LOSS_H
-#include "base/softmax_row.h"
+#include "base/elementary.h"
 #include "graph/graph.h"
 #include "media/anchors.h"
 

@@ -7,7 +7,7 @@
 
 #include <halfulp/status.h>
 
-#include "base/registry.h"
+#include "base/text.h"
 
 typedef enum hu_loss_scale_kind {
     HU_LOSS_SCALE_NONE,

@@ -5,7 +5,7 @@
 
 #include <halfulp/status.h>
 
-#include "base/registry.h"
+#include "base/text.h"
 
 typedef enum hu_schedule_kind {
     HU_SCHEDULE_CONSTANT,

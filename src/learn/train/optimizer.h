@@ -13,7 +13,7 @@
 
 #include <halfulp/status.h>
 
-#include "base/registry.h"
+#include "base/text.h"
 #include "train/optimizer_state.h"
 
 typedef enum hu_optimizer_kind {

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "precision/edge_writer.h"
 #include "precision/precision_epochs.h"
 #include "precision/rules.h"
@@ -155,7 +154,7 @@ static hu_status read_exact(const char *list, hu_comm_layer *layer, int32_t laye
     while (*list && st == HU_OK) {
         char entry[HU_NAME_BYTES];
         const char *end;
-        size_t length = hu_word_at(&list, &end);
+        size_t length = hu_list_word_at(&list, &end);
         /* Too long a word is no name: its beginning names nothing either. */
         snprintf(entry, sizeof entry, "%.*s", (int)length, list);
         if (length > 0) st = keep_exact(entry, layer, layers);

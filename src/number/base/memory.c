@@ -7,8 +7,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/fault.h"
-#include "base/reserve.h"
 
 /* Bytes of a cache line, and of an AVX-512 vector. */
 enum { ALIGNMENT = 64 };

@@ -2,6 +2,7 @@
  */
 #ifndef HU_BASE_MEMORY_H
 #define HU_BASE_MEMORY_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,5 +89,14 @@ hu_memory_counts hu_memory_count(void);
 
 /* For tests: the nth allocation from now (1 = next) fails once; 0 switches the fault off. */
 void hu_memory_fail_at(uint64_t nth);
+
+/* Counts one allocation that a caller is about to make by other means: true if it is the one that
+ * hu_memory_fail_at wants to fail. Thread-safe. */
+bool hu_fault_strikes(void);
+
+/* From now on large blocks of hu_alloc are addresses alone, zeros like others, to which the system
+ * promises no memory: whoever plans what it does not run may plan more than the machine has. false:
+ * blocks are as ever; those that are there stay. */
+void hu_memory_only_counts(bool only_counts);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bits.h"
+#include "base/error.h"
 
 /* ---- Foreign text made harmless for a terminal ---- */
 
@@ -397,4 +398,38 @@ bool hu_decimal_has_comma(const char *text, char *point) {
     snprintf(point, HU_DECIMAL_BYTES, "%s", text);
     point[comma - text] = '.';
     return hu_wide_read(point, &number);
+}
+
+/* ---- tables of names ---- */
+
+enum { MOST_ROWS = 256 };
+
+void hu_nearest_row(const char *word, const void *rows, size_t count, size_t stride, char *text,
+                    size_t capacity) {
+    const char *names[MOST_ROWS];
+    if (count > MOST_ROWS) count = MOST_ROWS;
+    for (size_t i = 0; i < count; i++)
+        names[i] = *(const char *const *)(const void *)((const char *)rows + i * stride);
+    hu_nearest(word, names, count, text, capacity);
+}
+
+/* Whole names only, and exactly as the table has them. */
+hu_status hu_registry_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
+                            size_t *index) {
+    char near[256];
+    *index = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(kinds[i].name, name) != 0) continue;
+        *index = i;
+        return HU_OK;
+    }
+    hu_nearest_row(name, kinds, count, sizeof *kinds, near, sizeof near);
+    return hu_fail(HU_ERR_UNKNOWN, "%s: found '%s', expected %s", what, name, near);
+}
+
+/* NaN is in no range. */
+hu_status hu_require_range(const char *key, double value, double low, double high,
+                           const char *expected) {
+    if (value >= low && value < high) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found %g, expected %s", key, value, expected);
 }

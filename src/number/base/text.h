@@ -1,10 +1,12 @@
 /* base/text.h - texts: control characters made harmless, words quoted, nearest names, notes,
- * decimals. */
+ * decimals, lists of words, tables of named choices. */
 #ifndef HU_BASE_TEXT_H
 #define HU_BASE_TEXT_H
+#include <halfulp/status.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* ---- Foreign text made harmless for a terminal ---- */
 
@@ -47,6 +49,10 @@ bool hu_quote_python(const char *text, char *to, size_t capacity);
  *   text       capacity bytes; a text that does not fit is cut short */
 void hu_nearest(const char *word, const char *const *names, size_t count, char *text,
                 size_t capacity);
+
+/* The same of a table of at most 256 rows, `stride` bytes each, that begin with their name. */
+void hu_nearest_row(const char *word, const void *rows, size_t count, size_t stride, char *text,
+                    size_t capacity);
 
 /* ---- note ---- */
 
@@ -97,5 +103,44 @@ bool hu_wide_read(const char *text, hu_wide *number);
 /* Whether a text is a number but for the comma where its point should be ("0,2"); then point
  * [HU_DECIMAL_BYTES] is it with a point, for messages. False for texts that do not fit there. */
 bool hu_decimal_has_comma(const char *text, char *point);
+
+/* ---- Lists of words as users write them ---- */
+
+/* Characters up to the next comma outside parentheses, or to the end: "fp(4,3,4), e5m2" has 9. */
+static inline size_t hu_list_word_length(const char *text) {
+    size_t length = 0;
+    int depth = 0;
+    for (; text[length] && (depth > 0 || text[length] != ','); length++)
+        depth += (text[length] == '(') - (text[length] == ')');
+    return length;
+}
+
+/* Length without blanks of the word at *text, which moves to its first character; *end is what is
+ * behind it, a comma or the end. */
+static inline size_t hu_list_word_at(const char **text, const char **end) {
+    *text += strspn(*text, " ");
+    size_t length = hu_list_word_length(*text);
+    *end = *text + length;
+    while (length > 0 && (*text)[length - 1] == ' ') length--;
+    return length;
+}
+
+/* ---- A named choice out of a const table: one row drives parsing, help and errors ---- */
+
+/* One row; its index in the table is the value of the kind's enum. */
+typedef struct hu_kind {
+    const char *name;
+    const char *summary; /* one line for the help text */
+} hu_kind;
+
+/* The index of name in kinds[count]. HU_ERR_UNKNOWN names the nearest three; what ("optimizer")
+ * stands in front of the message. */
+hu_status hu_registry_parse(const char *what, const hu_kind *kinds, size_t count, const char *name,
+                            size_t *index);
+
+/* HU_ERR_ARGUMENT with "key: found value, expected text" unless low <= value < high (a NaN is
+ * outside). The bounds are the rule, expected says it in words. */
+hu_status hu_require_range(const char *key, double value, double low, double high,
+                           const char *expected);
 
 #endif

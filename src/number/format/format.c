@@ -4,7 +4,6 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "format/draft.h"
 #include "format/value.h"
 

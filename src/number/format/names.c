@@ -1,11 +1,10 @@
-#include "format/names.h"
+#include "format/draft.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "base/text.h"
 
 /* ---- The table of named formats ---- */
@@ -82,13 +81,11 @@ int hu_format_named_find(const char *text, size_t length, hu_format *format) {
 }
 
 hu_status hu_format_fail_unknown(const char *name) {
-    const char *names[NAMED_COUNT];
     char nearest[128];
     const char *meant = hu_format_meant(name);
     if (meant)
         return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown, expected %s", name, meant);
-    for (size_t i = 0; i < NAMED_COUNT; i++) names[i] = table[i].name;
-    hu_nearest(name, names, NAMED_COUNT, nearest, sizeof nearest);
+    hu_nearest_row(name, table, NAMED_COUNT, sizeof *table, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
 
@@ -139,34 +136,24 @@ static const other_system others[] = {
     {"fxp", 0, "uniform8 (integers over the range of a tensor)"}};
 #undef KNOWN_ARE
 
-static const char *other_system_of(const char *name) {
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        size_t length = strlen(others[i].prefix);
-        if (strncasecmp(name, others[i].prefix, length) != 0) continue;
-        if (!others[i].takes_number || isdigit((unsigned char)name[length])) return others[i].meant;
-    }
-    return NULL;
-}
-
-const char *hu_format_meant(const char *name) {
-    static const char fp8[] = "e4m3fn or e5m2 (OCP's), or the precision hfp8",
-                      fp6[] = "e3m2 or e2m3 (OCP's), or mxfp6e3m2 in blocks",
-                      fp4[] = "e2m1 (OCP's), or mxfp4 or nvfp4 in blocks",
-                      bits8[] = "e4m3fn or e5m2 (exponent and mantissa bits), or uniform8 "
-                                "(integers)",
-                      bits7[] = "e3m3 or e4m2 (exponent and mantissa bits), or uniform7 "
-                                "(integers)",
-                      bits6[] = "e3m2 or e2m3 (exponent and mantissa bits), or uniform6 "
-                                "(integers)",
-                      bits5[] = "e2m2 or e3m1 (exponent and mantissa bits), or uniform5 "
-                                "(integers)",
-                      bits4[] = "e2m1 (exponent and mantissa bits), or uniform4 (integers)",
-                      bits16[] = "fp16 or bf16, or uniform16 (integers)";
-    static const char e4m3fn[] = "e4m3fn (its codes; PyTorch's cast saturates: e4m3fn:ovf=sat)",
-                      mxfp6[] = "mxfp6e3m2 or mxfp6e2m3",
-                      scale[] =
-                          "mxfp8, mxfp4 or another block format: it is what scales their blocks";
-    static const char *const known[][2] = {{"float8_e4m3fn", e4m3fn},
+/* Names of floats and integers elsewhere, each with what is meant. */
+static const char fp8[] = "e4m3fn or e5m2 (OCP's), or the precision hfp8",
+                  fp6[] = "e3m2 or e2m3 (OCP's), or mxfp6e3m2 in blocks",
+                  fp4[] = "e2m1 (OCP's), or mxfp4 or nvfp4 in blocks",
+                  bits8[] = "e4m3fn or e5m2 (exponent and mantissa bits), or uniform8 "
+                            "(integers)",
+                  bits7[] = "e3m3 or e4m2 (exponent and mantissa bits), or uniform7 "
+                            "(integers)",
+                  bits6[] = "e3m2 or e2m3 (exponent and mantissa bits), or uniform6 "
+                            "(integers)",
+                  bits5[] = "e2m2 or e3m1 (exponent and mantissa bits), or uniform5 "
+                            "(integers)",
+                  bits4[] = "e2m1 (exponent and mantissa bits), or uniform4 (integers)",
+                  bits16[] = "fp16 or bf16, or uniform16 (integers)";
+static const char e4m3fn[] = "e4m3fn (its codes; PyTorch's cast saturates: e4m3fn:ovf=sat)",
+                  mxfp6[] = "mxfp6e3m2 or mxfp6e2m3",
+                  scale[] = "mxfp8, mxfp4 or another block format: it is what scales their blocks";
+static const char *const elsewhere[][2] = {{"float8_e4m3fn", e4m3fn},
                                            {"fp8_e4m3fn", e4m3fn},
                                            {"fp8_e4m3", e4m3fn},
                                            {"fp8e4m3", e4m3fn},
@@ -247,9 +234,20 @@ const char *hu_format_meant(const char *name) {
                                            {"fp64", "fp32, the widest"},
                                            {"float64", "fp32, the widest"},
                                            {"double", "fp32, the widest"}};
+
+static const char *other_system_of(const char *name) {
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        size_t length = strlen(others[i].prefix);
+        if (strncasecmp(name, others[i].prefix, length) != 0) continue;
+        if (!others[i].takes_number || isdigit((unsigned char)name[length])) return others[i].meant;
+    }
+    return NULL;
+}
+
+const char *hu_format_meant(const char *name) {
     size_t length = strcspn(name, ": ");
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strlen(known[i][0]) == length && strncasecmp(known[i][0], name, length) == 0)
-            return known[i][1];
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (strlen(elsewhere[i][0]) == length && strncasecmp(elsewhere[i][0], name, length) == 0)
+            return elsewhere[i][1];
     return other_system_of(name);
 }

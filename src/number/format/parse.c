@@ -10,9 +10,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "format/draft.h"
-#include "format/names.h"
 
 #include <ctype.h>
 #include <stdio.h>

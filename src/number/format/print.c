@@ -2,9 +2,7 @@
 #include <halfulp/format.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "format/draft.h"
-#include "format/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "format/text.h"
 #include "format/value.h"
 
 /* bits: finite, nonzero magnitude of a float32. */

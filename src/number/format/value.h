@@ -6,6 +6,7 @@
 #include <halfulp/format.h>
 
 #include "base/bits.h"
+#include "base/text.h"
 
 /* Exponent of the smallest normal number. */
 static inline int hu_format_emin(const hu_format *format) {
@@ -42,5 +43,17 @@ static inline uint32_t hu_format_code_max(const hu_format *format) {
 
 /* float32 pattern of the magnitude code of a finite number; exact for every valid format. */
 uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code);
+
+/* Numbers as they are written, rounded to a format once. */
+
+/* As hu_format_round, of a number that need not be a float32. format->man_bits + 33 bits at most
+ * decide, so that a wide number gives what the number behind it gives. */
+float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
+                           uint32_t random_word);
+
+/* The number that text writes, whole: decimal or hexadecimal as C has them, inf or nan; rounded
+ * once, not to float32 first. HU_ERR_PARSE: it is none. */
+hu_status hu_format_round_text(const hu_format *format, hu_rounding rounding, const char *text,
+                               uint32_t random_word, float *y);
 
 #endif

@@ -4,8 +4,7 @@
 
 #include "base/checked.h"
 #include "kernel/gemm/operand.h"
-#include "product/bias.h"
-#include "product/there.h"
+#include "product/call.h"
 
 enum { ALIGNMENT = 64 };
 

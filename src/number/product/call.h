@@ -3,6 +3,11 @@
  */
 #ifndef HU_PRODUCT_CALL_H
 #define HU_PRODUCT_CALL_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/checked.h"
 #include "product/geometry.h"
 
 /* The fixed facts of the products of a layer. */
@@ -60,6 +65,44 @@ static inline hu_product_role hu_product_swapped(bool transposed, hu_product_rol
 static inline bool hu_product_is_accumulated(const hu_product_facts *facts, hu_product_role role) {
     return facts->accumulation &&
            facts->accumulation->chosen[hu_product_swapped(facts->transposed, role)];
+}
+
+/* Products of rows of which samples have the first ones
+ * (hu_product_call.lengths). */
+
+/* Rows of the product that sample s of the batch has, where the call has lengths. */
+static inline int64_t hu_rows_valid(const hu_product *p, const hu_product_call *call, int64_t s) {
+    return hu_rows_of_length(call->lengths[s], call->extent) * (p->out_h / call->extent);
+}
+
+/* The call of its sample s alone: 0 .. count-1. */
+static inline hu_product_call hu_call_of_sample(const hu_product *p, const hu_product_call *call,
+                                                int64_t s) {
+    int64_t in = s * hu_product_in(p), out = s * hu_product_out(p);
+    hu_product_call one = *call;
+    one.first += s;
+    one.count = 1;
+    if (call->x) one.x = call->x + in;
+    if (call->dx) one.dx = call->dx + in;
+    if (call->y) one.y = call->y + out;
+    if (call->dy) one.dy = call->dy + out;
+    return one;
+}
+
+/* A bias beside a product: added to its output, and its gradient. */
+
+/* y [rows, channels] += bias [channels] */
+static inline void hu_bias_add(int64_t rows, int64_t channels, const float *bias, float *y) {
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < channels; c++) y[i * channels + c] += bias[c];
+}
+
+/* db [channels] += the rows of dy [rows, channels], in float32 and in order; starts: from +0. */
+static inline void hu_bias_add_rows(bool starts, int64_t rows, int64_t channels, const float *dy,
+                                    float *db) {
+    if (starts) memset(db, 0, (size_t)channels * sizeof *db);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t c = 0; c < channels; c++) db[c] += dy[i * channels + c];
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "kernel/conv/winograd.h"
 #include "kernel/reduce/channel.h"
-#include "product/there.h"
+#include "product/call.h"
 
 static void hu_dense_free(hu_dense *dense);
 

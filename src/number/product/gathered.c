@@ -6,7 +6,6 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/whole.h"
 #include "product/batched_matmul.h"
 
 /* ---- some rows ---- */

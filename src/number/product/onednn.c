@@ -9,13 +9,13 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "product/dnn_api.h"
+#include "product/onednn_api.h"
 
 static hu_status hu_dnn_check_isa(void);
 
 /* ---- dnn ---- */
 
-/* Products on oneDNN; dnn_api.h is the only file that includes its headers.
+/* Products on oneDNN; onednn_api.h is the only file that includes its headers.
  *
  * Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
  * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "kernel/reduce/channel.h"
 #include "product/accumulate.h"
-#include "product/bias.h"
+#include "product/call.h"
 #include "product/float32.h"
 #include "product/onednn.h"
 

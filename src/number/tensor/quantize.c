@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "tensor/quantizer.h"
 

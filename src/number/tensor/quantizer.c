@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "format/names.h"
+#include "format/draft.h"
 #include "tensor/storage.h"
 
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {

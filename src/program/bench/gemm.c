@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/rng.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "kernel/gemm/kernel.h"
 #include "kernel/peak/peak.h"
@@ -73,7 +73,7 @@ hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list 
             wanted[i] = strcmp(semantics, hu_semantics_name((hu_semantics)i)) == 0;
     for (;;) {
         const char *end;
-        size_t length = hu_word_at(&text, &end);
+        size_t length = hu_list_word_at(&text, &end);
         HU_TRY(add_word(text, length, wanted, list));
         if (*end == '\0') break;
         text = end + 1;

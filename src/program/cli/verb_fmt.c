@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "cli/verb.h"
-#include "format/text.h"
+#include "format/value.h"
 #include "kernel/block/block.h"
 #include "render/json.h"
 #include "render/table.h"

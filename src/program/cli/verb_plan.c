@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/reserve.h"
 #include "bench/plan_costs.h"
 #include "cli/internal.h"
 #include "cli/verb.h"

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/words.h"
 
 /* ---- What a word of the command line that nothing takes was meant to be ---- */
 
@@ -371,7 +370,7 @@ static hu_status split_list(const char *text, const char *origin, hu_keys **list
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, list));
     while (*text) {
         const char *end;
-        size_t used = hu_word_at(&text, &end);
+        size_t used = hu_list_word_at(&text, &end);
         char *item;
         hu_keys *node;
         HU_TRY(hu_strndup(text, used, &item));

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text.h"
 #include "diagnose/closest.h"
 #include "diagnose/failures.h"
 
@@ -107,9 +107,9 @@ static void write_role(const writing *w, hu_role role, const char *key, char *wo
     size_t length = strlen(key);
     const char *name = w->advice->setup.precision;
     char own[HU_QUANTIZER_BYTES] = "";
-    for (const char *at = name; *at; at += hu_word_length(at), at += *at == ',')
+    for (const char *at = name; *at; at += hu_list_word_length(at), at += *at == ',')
         if (strncmp(at, key, length) == 0)
-            snprintf(own, sizeof own, "%.*s", (int)(hu_word_length(at) - length), at + length);
+            snprintf(own, sizeof own, "%.*s", (int)(hu_list_word_length(at) - length), at + length);
     const char *format = w->change->way.changes[role] ? w->change->format[role] : own;
     bool is_first = strcmp(word, LIST_HEAD) == 0;
     if (format[0]) append(word, is_first ? "" : ",", key, format);

@@ -16,7 +16,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "config/unused_keys.h"
 #include "session/saved_run.h"
 #include "settings/options.h"
@@ -236,7 +236,7 @@ static hu_status list_choices(const hu_config *config, hu_advice_request *reques
     while (*text) {
         const char *end;
         char name[NAME_BYTES] = "";
-        size_t length = hu_word_at(&text, &end);
+        size_t length = hu_list_word_at(&text, &end);
         if (length >= NAME_BYTES) return hu_fail(HU_ERR_PARSE, "format: found too long a name");
         memcpy(name, text, length);
         HU_TRY(add_choice(name, request));
@@ -321,7 +321,7 @@ static hu_status split(const char *key, const char *text, word_list *list) {
     list->count = 0;
     while (*text) {
         const char *end;
-        size_t length = hu_word_at(&text, &end);
+        size_t length = hu_list_word_at(&text, &end);
         if (length == 0 || length >= ITEM_BYTES)
             return hu_fail(HU_ERR_PARSE,
                            "key '%s': found a name of %zu characters, expected 1 to %d", key,

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/run.h"

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/words.h"
+#include "base/text.h"
 #include "model/registry.h"
 #include "precision/precision_epochs.h"
 #include "render/json.h"
@@ -36,7 +36,7 @@ static bool is_role(const char *word, size_t length) {
 static bool has_role(const char *item, const char *word, size_t length) {
     for (const char *at = item; *at;) {
         if (strncmp(at, word, length) == 0 && at[length] == '=') return true;
-        size_t span = hu_word_length(at);
+        size_t span = hu_list_word_length(at);
         at += span + (at[span] == ',');
         at += strspn(at, " ");
     }
@@ -73,7 +73,7 @@ static hu_status append(hu_keys *list, const char *origin, const char *item) {
 
 /* Characters up to the next separator. */
 static size_t part_length(const char *text, bool by_semicolon) {
-    return by_semicolon ? strcspn(text, ";") : hu_word_length(text);
+    return by_semicolon ? strcspn(text, ";") : hu_list_word_length(text);
 }
 
 hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list) {

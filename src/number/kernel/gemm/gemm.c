@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "base/memory.h"
 #include "kernel/gemm/kernel.h"
 #include "kernel/gemm/operand.h"

@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/given.h"
 #include "base/text.h"
 #include "kernel/block/block.h"
 #include "kernel/round/round.h"

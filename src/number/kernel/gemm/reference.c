@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "kernel/gemm/exact.h"
 #include "kernel/gemm/operand.h"
 

@@ -1,4 +1,5 @@
-/* kernel/lookup/lookup.c - the table of a normalisation, and whether products give its floats. */
+/* kernel/lookup/lookup.c - the table of a normalisation. Two products give its floats only where
+ * they do so for every byte of every channel. */
 #include "kernel/lookup/lookup.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "base/given.h"
 #include "format/value.h"
 
 #define HU_PACK_VARIANT(bits)                                                                      \

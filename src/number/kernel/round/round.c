@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/given.h"
 #include "format/value.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);

@@ -1,9 +1,9 @@
-/* product/dnn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names; onednn.c
- * is written on top of it. dnn_api_2.c and dnn_api_3.c implement it, the one of the oneDNN that is
- * compiled with; what is called alike in both versions is used as it is.
+/* product/onednn_api.h - where the C APIs of oneDNN 2 and 3 differ, under one set of names;
+ * onednn.c is written on top of it. onednn_api.c implements it for the oneDNN that is compiled
+ * with; what is called alike in both versions is used as it is.
  */
-#ifndef HU_PRODUCT_DNN_API_H
-#define HU_PRODUCT_DNN_API_H
+#ifndef HU_PRODUCT_ONEDNN_API_H
+#define HU_PRODUCT_ONEDNN_API_H
 #include <oneapi/dnnl/dnnl.h>
 
 #include "product/geometry.h"
