@@ -7,6 +7,13 @@ set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS halfulp-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS halfulp-shared halfulp-static EXPORT halfulp
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# `cmake --install build --component number` installs libhalfulp-number and its headers alone.
+install(TARGETS halfulp-number-shared halfulp-number-static EXPORT halfulp
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT number
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT number)
+foreach(header api status random format round gemm tensor quantize)
+  install(FILES include/halfulp/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halfulp COMPONENT number)
+endforeach()
 foreach(mpi ${HALFULP_MPIS}) # where base/module.c looks for them
   install(TARGETS halfulp-${mpi} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/halfulp)
 endforeach()
@@ -19,6 +26,9 @@ install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/halfulp)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halfulp)
 cmake_path(GET DNNL_LIBRARY PARENT_PATH DNNL_FOLDER)
 configure_file(cmake/halfulp.pc.in halfulp.pc @ONLY)
+configure_file(cmake/halfulp-number.pc.in halfulp-number.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/halfulp-number.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT number)
 write_basic_package_version_file(halfulpConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/halfulp.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES cmake/halfulpConfig.cmake ${CMAKE_BINARY_DIR}/halfulpConfigVersion.cmake
