@@ -4,7 +4,7 @@
 #ifndef HU_KERNEL_GEMM_LANES_PORTABLE_H
 #define HU_KERNEL_GEMM_LANES_PORTABLE_H
 
-#include "kernel/gemm/tiles_16.h"
+#include "kernel/gemm/tiles.h"
 #include "kernel/lane.h"
 
 #if defined(__AVX512F__)

@@ -8,10 +8,8 @@
 #include "base/bits.h"
 #include "kernel/round/tally.h"
 #include "kernel/wire/wire.h"
-#if defined(__AVX512F__)
-#include "kernel/wire/lanes_avx512.h"
-#elif defined(__AVX2__)
-#include "kernel/wire/lanes_avx2.h"
+#if defined(__AVX2__)
+#include "kernel/wire/lanes_x86.h"
 #else
 #include "kernel/wire/lanes_portable.h"
 #endif
