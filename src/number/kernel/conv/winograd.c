@@ -17,7 +17,8 @@ enum {
     PAYING_CHANNELS = 16, /* a vector of AVX-512 */
 };
 
-const hu_winograd_kernels *hu_winograd_kernels_of_isa(void) {
+/* The record of hu_cpu_isa(). */
+static const hu_winograd_kernels *winograd_kernels_of_isa(void) {
     static const hu_winograd_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_winograd_kernels)};
     return of_isa[hu_cpu_isa()];
 }
@@ -132,7 +133,7 @@ size_t hu_winograd_data_scratch_bytes(const hu_conv *c) {
 /* To images [h][w][width]. */
 static void gather(const hu_winograd_source *s, int64_t count, const float *packed, void *scratch,
                    int64_t h, int64_t w, int64_t width, float *y) {
-    const hu_winograd_kernels *kernels = hu_winograd_kernels_of_isa();
+    const hu_winograd_kernels *kernels = winograd_kernels_of_isa();
     int64_t depth = s->channels, tile = padded(depth);
     const float *bias = packed + hu_conv_blocks(width) * block_floats(depth);
     const hu_winograd_points v = {scratch, BLOCK * tile + SKEW, tile};
@@ -209,7 +210,7 @@ size_t hu_winograd_weight_scratch_bytes(const hu_conv *c, int64_t count) {
 static void run_strip(const hu_conv *c, const hu_winograd_points *x, const hu_winograd_points *dy,
                       const hu_winograd_points *sums, const hu_winograd_tiles *t, int64_t group,
                       bool is_last, bool adds, float *dw) {
-    const hu_winograd_kernels *kernels = hu_winograd_kernels_of_isa();
+    const hu_winograd_kernels *kernels = winograd_kernels_of_isa();
     for (int64_t f = 0; f < c->out_c; f += group) {
         int64_t filters = c->out_c - f < group ? c->out_c - f : group;
         const hu_winograd_points of_group = {dy->at + f, dy->point, dy->tile};
@@ -220,7 +221,7 @@ static void run_strip(const hu_conv *c, const hu_winograd_points *x, const hu_wi
 
 void hu_winograd_weight_gradient(const hu_conv *c, int64_t count, const float *x, const float *dy,
                                  bool adds, void *scratch, float *dw) {
-    const hu_winograd_kernels *kernels = hu_winograd_kernels_of_isa();
+    const hu_winograd_kernels *kernels = winograd_kernels_of_isa();
     int64_t all = tiles_of(c, count), group = group_of(c, count);
     const hu_winograd_source in = {x, c->in_h, c->in_w, c->in_c, c->pad_h, c->pad_w};
     const hu_winograd_source out = {dy, c->out_h, c->out_w, c->out_c, 0, 0};

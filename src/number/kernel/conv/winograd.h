@@ -105,7 +105,4 @@ typedef struct hu_winograd_kernels {
 
 extern const hu_winograd_kernels HU_OF_ISA(hu_winograd_kernels);
 
-/* The record of hu_cpu_isa(). */
-const hu_winograd_kernels *hu_winograd_kernels_of_isa(void);
-
 #endif

@@ -31,7 +31,8 @@ static hu_gemm_reach *reach_at(hu_gemm_worker *w, int64_t row_panel, int64_t col
     return &w->reach[row_panel * w->job->plan.chunk_panels + column_panel];
 }
 
-void hu_gemm_measure_state(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
+/* Reach of the state of tile (row_panel, column_panel) of the worker's block and chunk. */
+static void gemm_measure_state(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
     const hu_gemm_plan *p = &w->job->plan;
     int64_t at = state_offset(w, row_panel, column_panel);
     hu_panel_facts sum = hu_gemm_measure(w->job, w->sum + at, p->rows, p->columns, w->ld);
@@ -77,7 +78,7 @@ static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_pane
     }
     counts.values = 0; /* the job knows how many there are */
     hu_gemm_counts_add(&w->counts, &counts);
-    hu_gemm_measure_state(w, row_panel, column_panel);
+    gemm_measure_state(w, row_panel, column_panel);
 }
 
 /* ---- kernels ---- */
@@ -208,7 +209,7 @@ void hu_gemm_state_load(hu_gemm_worker *w, int64_t k, int64_t row_panels, int64_
             if (is_start)
                 w->reach[i * p->chunk_panels + j] = (hu_gemm_reach){.quantum = HU_NO_QUANTUM};
             else
-                hu_gemm_measure_state(w, i, j);
+                gemm_measure_state(w, i, j);
         }
 }
 

@@ -101,9 +101,6 @@ static inline void *hu_gemm_own(const hu_gemm_job *job, hu_gemm_part part, int t
 hu_panel_facts hu_gemm_measure(const hu_gemm_job *job, const float *x, int64_t rows,
                                int64_t columns, int64_t ld);
 
-/* Reach of the state of tile (row_panel, column_panel) of the worker's block and chunk. */
-void hu_gemm_measure_state(hu_gemm_worker *worker, int64_t row_panel, int64_t column_panel);
-
 /* One run of the stretch. */
 typedef struct hu_gemm_run {
     int64_t index, terms, phase; /* phase as of hu_gemm_tile */

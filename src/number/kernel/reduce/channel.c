@@ -15,7 +15,8 @@ typedef struct layout {
     double *first, *second;      /* [width] */
 } layout;
 
-const hu_reduce_kernels *hu_reduce(void) {
+/* The record of hu_cpu_isa(). */
+static const hu_reduce_kernels *kernels_here(void) {
     static const hu_reduce_kernels *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_reduce_columns)};
     return of_isa[hu_cpu_isa()];
 }
@@ -72,7 +73,7 @@ static void fold(const layout *l, int64_t channels, const double *column, double
 }
 
 void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scratch, double *sum) {
-    const hu_reduce_kernels *k = hu_reduce();
+    const hu_reduce_kernels *k = kernels_here();
     layout l = lay_out(rows, channels, scratch);
     for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width) {
         n = block_rows(&l, done);
@@ -85,7 +86,7 @@ void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scrat
 
 void hu_channel_products(int64_t rows, int64_t channels, const float *dy, const float *x,
                          const float *center, void *scratch, double *sum, double *product) {
-    const hu_reduce_kernels *k = hu_reduce();
+    const hu_reduce_kernels *k = kernels_here();
     layout l = lay_out(rows, channels, scratch);
     hu_channel_widen(channels, center, l.shift);
     for (int64_t done = 0, n; done < l.whole; done += n, x += n * l.width, dy += n * l.width) {
@@ -142,7 +143,7 @@ void hu_channel_extremes(int64_t rows, int64_t channels, const float *x, void *s
     column.low = column.high + width;
     column.high_at = (int32_t *)(void *)(column.low + width);
     column.low_at = column.high_at + width;
-    if (whole > 0) hu_reduce()->extremes(whole, width, x, &column);
+    if (whole > 0) kernels_here()->extremes(whole, width, x, &column);
     for (int64_t c = 0; c < channels; c++)
         fold_extremes(channels, c, whole, rows, x, &column, range);
 }
@@ -203,7 +204,7 @@ void hu_channel_totals(int64_t rows, int64_t channels, const float *x, bool adds
 
 void hu_channel_moments(int64_t rows, int64_t channels, const float *x, void *scratch, double *mean,
                         double *m2) {
-    const hu_reduce_kernels *k = hu_reduce();
+    const hu_reduce_kernels *k = kernels_here();
     layout l = lay_out(rows, channels, scratch);
     /* The first row is the first shift: of the size of the numbers, without another pass. */
     if (l.whole) memcpy(l.shift, x, (size_t)l.width * sizeof *x);
@@ -241,7 +242,7 @@ void hu_lanes_add_products(hu_lanes *lanes, int64_t first, int64_t n, const floa
     int64_t head = before_turn(first, n);
     for (int64_t i = 0; i < head; i++)
         lanes->sum[(first + i) % HU_LANES] += (double)x[i] * (double)y[i];
-    hu_reduce()->lane_products(n - head, x + head, y + head, lanes->sum);
+    kernels_here()->lane_products(n - head, x + head, y + head, lanes->sum);
 }
 
 double hu_lanes_total(const hu_lanes *lanes) {

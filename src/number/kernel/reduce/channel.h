@@ -90,9 +90,6 @@ typedef struct hu_reduce_kernels {
 
 extern const hu_reduce_kernels HU_OF_ISA(hu_reduce_columns);
 
-/* The record of hu_cpu_isa(). */
-const hu_reduce_kernels *hu_reduce(void);
-
 /* Long sums in double precision, in an order that vectors keep: element i
  * is added to sum i mod 16, in order, and these sums are added at the end. */
 
