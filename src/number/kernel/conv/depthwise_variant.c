@@ -1,4 +1,4 @@
-/* kernel/conv/depthwise_variant.c - the loops of depthwise_sweep.h, compiled once per instruction
+/* kernel/conv/depthwise_variant.c - the loops of depthwise.h, compiled once per instruction
  * set. Kernels of 3x3 taps have bodies of their own. */
 #include <math.h>
 #include <stdint.h>

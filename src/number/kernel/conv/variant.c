@@ -1,4 +1,4 @@
-/* kernel/conv/variant.c - the loops of sweep.h and of winograd_sweep.h, compiled once per
+/* kernel/conv/variant.c - the loops of sweep.h and of winograd.h, compiled once per
  * instruction set. `held` is a vector in a register, of the type that multiply_add takes and gives:
  * where sums change their type with each one, gcc 12 moves them from register to register. */
 #include <math.h>
