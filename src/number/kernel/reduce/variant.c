@@ -1,4 +1,4 @@
-/* kernel/reduce/variant.c - the loops of columns.h, compiled once per instruction set. The
+/* kernel/reduce/variant.c - the loops of channel.h, compiled once per instruction set. The
  * accumulators of 32 columns stay in registers over the rows. */
 #include "kernel/reduce/channel.h"
 
