@@ -1,12 +1,31 @@
 #include "product/float32.h"
+#include "kernel/conv/conv.h"
+#include "kernel/conv/depthwise.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "kernel/conv/conv.h"
+#include "kernel/conv/depthwise.h"
 #include "kernel/conv/winograd.h"
 #include "kernel/reduce/channel.h"
 #include "product/call.h"
+
+/* The products of one group, or depthwise ones. */
+typedef struct hu_dense {
+    hu_conv conv;
+    hu_depthwise *depthwise; /* of a depthwise convolution */
+    hu_conv_plan *plan;      /* of another; both NULL: by Winograd's algorithm */
+    hu_conv_plan *row; /* where pixels are rows that samples may not all have: of one row, with
+                          the packed weights and the sums of all; else NULL */
+} hu_dense;
+
+struct hu_grouped {
+    hu_product part; /* one group */
+    int64_t groups;  /* parts that are computed one after the other */
+    hu_dense *dense; /* of the part */
+};
 
 static void hu_dense_free(hu_dense *dense);
 
