@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernel/elementary/elementary.h"
-#include "kernel/elementary/lanes.h"
+#include "kernel/elementary/lanes.inc"
 
 enum { LANES = 8 };
 

@@ -1,5 +1,5 @@
 /* kernel/wire/variant.c - sums of codes and codes of numbers, rounded to nearest even, compiled
- * once per instruction set in the vocabulary of lanes_portable.h.
+ * once per instruction set in the vocabulary of lanes_portable.inc.
  *
  * Branch-free; `of`, `aligned`, `specials` and `counting` are constants at every call, so that each
  * combination becomes a loop of its own. A word of codes is taken apart where it lies: each code is
@@ -9,9 +9,9 @@
 #include "kernel/round/tally.h"
 #include "kernel/wire/wire.h"
 #if defined(__AVX2__)
-#include "kernel/wire/lanes_x86.h"
+#include "kernel/wire/lanes_x86.inc"
 #else
-#include "kernel/wire/lanes_portable.h"
+#include "kernel/wire/lanes_portable.inc"
 #endif
 
 #define HU_JOIN4(a, b, c) a##b##_##c
