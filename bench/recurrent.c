@@ -20,12 +20,11 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "engine/pass.h"
 #include "engine/run.h"
 #include "kernel/elementary/elementary.h"
 #include "kernel/fused/fused.h"
 #include "model/rnn_layers.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "planner/planner.h"
 #include "product/product.h"
 

@@ -1,10 +1,7 @@
 /* Numbers that a mask takes out are in no counter, whatever rounds them and wherever they lie; and
  * what is left has the same bits in every storage, for any number of threads and any chunk. */
-#include "engine/exponent_record.h"
-#include "engine/pass.h"
-#include "op/attention.h"
-#include "op/conv.h"
-#include "op/dropout.h"
+#include "engine/run.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

@@ -2,11 +2,8 @@
  * products read one gradient: those of the parameters are as if the one view were read, those of
  * the inputs as if the other were, bit for bit. */
 #include "base/cpu.h"
-#include "engine/dynamic_scale.h"
-#include "engine/pass.h"
 #include "engine/run.h"
-#include "op/batch_norm.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

@@ -3,11 +3,9 @@
  * again or evaluate leave it alone. */
 #include <math.h>
 
-#include "engine/pass.h"
-#include "engine/recurrent_state.h"
 #include "engine/run.h"
 #include "model/rnn_layers.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "engine/pass.h"
+#include "engine/run.h"
 #include "graph/loop.h"
 #include "model_of.h"
-#include "op/reshape.h"
+#include "op/attributes.h"
 #include "planner/planner.h"
 #include "says.h"
 #include "task/sequence.h"

@@ -1,7 +1,6 @@
 /* Ids: loaded as they are whatever the precision, looked up, and refused where they are none. */
-#include "engine/pass.h"
-#include "op/embedding.h"
-#include "op/loss.h"
+#include "engine/run.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

@@ -3,12 +3,9 @@
 #include <stdio.h>
 
 #include "base/bits.h"
-#include "engine/pass.h"
-#include "engine/state.h"
+#include "engine/internal.h"
 #include "graph/loop.h"
-#include "op/concat.h"
-#include "op/conv.h"
-#include "op/reshape.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"

@@ -1,8 +1,7 @@
 /* Several inputs, targets and losses: what is loaded, what is minimised, what a pass tells. All
  * numbers are small whole ones, so that every sum is exact and equality can be demanded. */
-#include "engine/pass.h"
-#include "op/conv.h"
-#include "op/loss.h"
+#include "engine/run.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "engine/exponent_record.h"
-#include "engine/pass.h"
+#include "engine/run.h"
 #include "graph/finalize.h"
 #include "model_of.h"
 #include "planner/planner.h"

@@ -1,10 +1,7 @@
 /* Values that one consumer rounds when it reads them, against an explicit node in between that does
  * nothing but be rounded. */
-#include "engine/dynamic_scale.h"
-#include "engine/pass.h"
 #include "engine/run.h"
-#include "op/batch_norm.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/memory.h"
 #include "planner/planner.h"

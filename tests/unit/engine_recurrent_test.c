@@ -2,9 +2,9 @@
  * double: losses, and gradients of all parameters by differences of the definition. */
 #include <stdio.h>
 
-#include "engine/pass.h"
+#include "engine/run.h"
 #include "model/rnn_layers.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"
 

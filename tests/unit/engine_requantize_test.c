@@ -1,6 +1,5 @@
 /* Other quantizers for a planned run: within its capacity the same as a new plan, beyond it
  * refused, and never an allocation. */
-#include "engine/dynamic_scale.h"
 #include "engine/run.h"
 #include "run_spy.h"
 

@@ -1,5 +1,5 @@
 /* Delayed scales: the maxima of earlier steps, what may change them, and their bytes. */
-#include "engine/dynamic_scale.h"
+#include "engine/run.h"
 #include "run_spy.h"
 
 #include <stdlib.h>

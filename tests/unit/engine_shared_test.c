@@ -1,9 +1,7 @@
 /* Parameters with several uses: one that two layers share, or a table of words with the layer that
  * finds words again, against two copies of it whose gradients are added. */
-#include "engine/pass.h"
-#include "op/batch_norm.h"
-#include "op/conv.h"
-#include "op/embedding.h"
+#include "engine/run.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"

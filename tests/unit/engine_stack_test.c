@@ -1,7 +1,7 @@
 /* Partial weight gradients so large that threads wait for each other behind every one: the same
  * gradient as of one thread, and room for few of them. */
-#include "engine/pass.h"
-#include "op/conv.h"
+#include "engine/run.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"

@@ -9,10 +9,7 @@
 
 #include "base/memory.h"
 #include "graph/edge.h"
-#include "op/batch_norm.h"
-#include "op/concat.h"
-#include "op/conv.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 
 static const hu_shape image = {3, {4, 6, 2}}, scalar = {0, {0}};
 static const hu_linear_attrs to_three = {.out_features = 3};

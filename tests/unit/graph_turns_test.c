@@ -8,8 +8,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "op/conv.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 
 static const hu_linear_attrs to_four = {.out_features = 4};
 

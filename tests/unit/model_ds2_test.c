@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "model/registry.h"
-#include "op/batch_norm.h"
+#include "op/attributes.h"
 #include "says.h"
 
 enum { FRAMES = 160, BINS = 81, CLASSES = 27 };

@@ -9,7 +9,7 @@
 
 #include "model/registry.h"
 #include "model_of.h"
-#include "op/layer_norm.h"
+#include "op/attributes.h"
 #include "says.h"
 
 enum { VOC_CLASSES = 20, CELLS = 3 };

@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "model/transformer.h"
-#include "op/activation.h"
-#include "op/attention.h"
+#include "op/attributes.h"
 
 enum { T = 5 };
 

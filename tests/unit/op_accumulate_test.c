@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_product.h"
 
 typedef struct outcome {

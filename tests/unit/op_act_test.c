@@ -2,10 +2,9 @@
  * and tanh; gelu. */
 #include "op_drive.h"
 
-#include "op/activation.h"
+#include "op/attributes.h"
 
 #include "base/cpu.h"
-#include "op/concat.h"
 
 static const float special[] = {0.0f, -0.0f,     1.0f,      -1.0f,      NAN,      INFINITY,
                                 -NAN, -INFINITY, 0x1p-149f, -0x1p-149f, 0x1p127f, -0x1p127f};

@@ -1,6 +1,6 @@
 /* Attention as three operations: known numbers, rows without a key, what is refused, and what is
  * said of pairs that are not there. */
-#include "op/attention.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 static const hu_attention_mask_attrs plain = {false, false}, causal = {true, false},

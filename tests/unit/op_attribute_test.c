@@ -7,12 +7,7 @@
 
 #include <cmocka.h>
 
-#include "op/batch_norm.h"
-#include "op/conv.h"
-#include "op/dropout.h"
-#include "op/loss.h"
-#include "op/pool.h"
-#include "op/reshape.h"
+#include "op/attributes.h"
 
 static hu_status read(const hu_op *op, const char *text, void *attrs) {
     if (attrs) memset(attrs, 0, op->attrs_bytes);

@@ -1,8 +1,6 @@
 /* Words in bands: layers of the rows of a band, tables of its words, the loss of a head and of the
  * bands behind it, and the law that they make together. */
-#include "op/adaptive_softmax.h"
-#include "op/embedding.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "says.h"
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/cpu.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_product.h"
 
 static hu_conv_attrs attrs(int64_t out, int64_t kernel, int64_t stride, int64_t pad,

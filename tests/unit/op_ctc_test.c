@@ -3,9 +3,7 @@
 
 #include <stdio.h>
 
-#include "op/ctc_loss.h"
-#include "op/loss.h"
-#include "op/sequence.h"
+#include "op/attributes.h"
 
 enum { LABELS = 3, MOST_ROWS = 6, MOST_CLASSES = 4 };
 

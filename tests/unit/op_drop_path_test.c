@@ -1,6 +1,6 @@
 /* Stochastic depth: which samples lose the branch, by the words' own definition; chunks do not
  * matter; eval; NaN. */
-#include "op/dropout.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { ELEMENTS = 33, BATCH = 200 };

@@ -1,5 +1,5 @@
 /* Dropout: which elements, by the words' own definition; chunks do not matter; eval; NaN. */
-#include "op/dropout.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { ELEMENTS = 1500, BATCH = 7 };

@@ -1,6 +1,6 @@
 /* embedding: rows of a table by whole numbers, their gradient in the order of the batch; what is no
  * id; attributes. */
-#include "op/embedding.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { WORDS = 7, WIDTH = 5, TOKENS = 6, BATCH = 5, IDS = BATCH * TOKENS };

@@ -3,26 +3,7 @@
 
 #include <stdio.h>
 
-#include "op/activation.h"
-#include "op/adaptive_softmax.h"
-#include "op/attention.h"
-#include "op/batch_norm.h"
-#include "op/concat.h"
-#include "op/conv.h"
-#include "op/cross_entropy.h"
-#include "op/ctc_loss.h"
-#include "op/detection_loss.h"
-#include "op/dropout.h"
-#include "op/embedding.h"
-#include "op/layer_norm.h"
-#include "op/loss.h"
-#include "op/pool.h"
-#include "op/region_proposal.h"
-#include "op/reshape.h"
-#include "op/resize.h"
-#include "op/sampled_softmax.h"
-#include "op/sequence.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 
 typedef enum input_kind {
     NORMAL,  /* smooth operations */

@@ -1,5 +1,5 @@
 /* l2_norm against its definition in double, and what half precision could not add. */
-#include "op/layer_norm.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { BATCH = 3, CHUNK = 2, PLACES = 4, C = 9 };

@@ -1,5 +1,5 @@
 /* layer_norm against its definition in double; constant rows, rows of one number, epsilons. */
-#include "op/layer_norm.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { BATCH = 5, CHUNK = 2, ROWS = 6, C = 11 };

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op_product.h"
 
 static product_case linear_case(const hu_linear_attrs *a, hu_shape in) {

@@ -1,7 +1,7 @@
 /* Local response normalisation against its definition in double, and known answers. */
 #include <stdlib.h>
 
-#include "op/layer_norm.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { BATCH = 3, CHUNK = 2, PLACES = 4, C = 9 };

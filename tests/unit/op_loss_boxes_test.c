@@ -4,8 +4,7 @@
 
 #include "media/anchors.h"
 #include "media/boxes.h"
-#include "op/cross_entropy.h"
-#include "op/detection_loss.h"
+#include "op/internal.h"
 
 enum { PLACES = 4, SHAPES = 3, ANCHORS = PLACES * PLACES * SHAPES, CLASSES = 4 };
 enum { WIDTH = CLASSES + HU_OFFSETS, MOST = 3, BATCH = 6, CHUNK = 4 };

@@ -5,7 +5,7 @@
 #include <float.h>
 
 #include "base/elementary.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 
 enum { CLASSES = 10, BATCH = 9, CHUNK = 4 };
 

@@ -2,7 +2,7 @@
  * evaluations. */
 #include "op_drive.h"
 
-#include "op/loss.h"
+#include "op/attributes.h"
 
 enum { CLASSES = 7, BATCH = 9, CHUNK = 4 };
 static const hu_row_loss_attrs smoothed = {.ignores = true, .ignored = -1.0f, .smoothing = 0.1f};

@@ -2,7 +2,7 @@
 #include "op_drive.h"
 
 #include "base/cpu.h"
-#include "op/batch_norm.h"
+#include "op/attributes.h"
 
 static const hu_batch_norm_attrs attrs = {.epsilon = 1e-5f, .momentum = 0.1f};
 static const int64_t channel_counts[] = {1, 2, 3, 7, 8, 13, 16, 17, 24, 32, 33, 58, 100, 116, 520};

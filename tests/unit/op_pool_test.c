@@ -1,5 +1,5 @@
 /* Pooling against its definition, ties, padding and NaN. */
-#include "op/pool.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { H = 5, W = 4, C = 3, BATCH = 3, CHUNK = 2 };

@@ -8,8 +8,8 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "op/conv.h"
-#include "reference/product.h"
+#include "op/attributes.h"
+#include "product/reference.h"
 
 enum { SAMPLES = 8, GUARD_BYTES = 256, GUARD = 0x5a, MAX_CHUNKS = SAMPLES };
 

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "media/anchors.h"
 #include "media/boxes.h"
-#include "op/region_proposal.h"
+#include "op/attributes.h"
 #include "plain_boxes.h"
 
 enum { PLACES = 6, SHAPES = 2, ANCHORS = PLACES * PLACES * SHAPES, ROW = 2 + HU_OFFSETS };

@@ -3,7 +3,7 @@
 #include "op_drive.h"
 
 #include "base/cpu.h"
-#include "op/batch_norm.h"
+#include "op/attributes.h"
 
 static const hu_range_norm_attrs attrs = {.epsilon = 1e-5f, .momentum = 0.9f};
 

@@ -4,11 +4,7 @@
 #include "page_sums.h"
 
 #include "base/elementary.h"
-#include "op/attention.h"
-#include "op/cross_entropy.h"
-#include "op/layer_norm.h"
-#include "op/loss.h"
-#include "op/pool.h"
+#include "op/attributes.h"
 
 /* ---- norms of rows and places ---- */
 

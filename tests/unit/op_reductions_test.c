@@ -2,8 +2,7 @@
  * every bit of norms over the batch and of bias gradients. */
 #include "page_sums.h"
 
-#include "op/batch_norm.h"
-#include "op/concat.h"
+#include "op/attributes.h"
 
 enum { LINES = 128, MOST_CHANNELS = 520 };
 

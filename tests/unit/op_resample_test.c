@@ -2,7 +2,7 @@
  * the exact adjoint: <y, A x> = <A' y, x>; shapes that are refused. */
 #include "op_drive.h"
 
-#include "op/resize.h"
+#include "op/attributes.h"
 
 enum { BATCH = 5, CHUNK = 2 };
 

@@ -3,7 +3,7 @@
 
 #include "media/anchors.h"
 #include "media/boxes.h"
-#include "op/detection_loss.h"
+#include "op/attributes.h"
 
 enum { REGIONS = 7, CLASSES = 4, WIDTH = CLASSES * (1 + HU_OFFSETS), MOST = 3, BATCH = 5 };
 enum { CHUNK = 2 };

@@ -1,7 +1,7 @@
 /* roi_pool beside a plain version that asks of every place whether it lies in a bin. */
 #include "op_drive.h"
 
-#include "op/region_proposal.h"
+#include "op/attributes.h"
 
 enum { H = 6, W = 9, C = 3, R = 5, BATCH = 5, CHUNK = 2, ROWS = 2, COLUMNS = 3 };
 static const hu_roi_pool_attrs attrs = {ROWS, COLUMNS, 0.25f};

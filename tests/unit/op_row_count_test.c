@@ -2,8 +2,7 @@
 #include "op_drive.h"
 
 #include "base/cpu.h"
-#include "op/batch_norm.h"
-#include "op/sequence.h"
+#include "op/attributes.h"
 
 enum { ROWS = 7, BINS = 3, BATCH = 9, CHUNK = 4 };
 

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "media/anchors.h"
 #include "media/boxes.h"
-#include "op/detection_loss.h"
+#include "op/attributes.h"
 
 enum { PLACES = 5, SHAPES = 3, ANCHORS = PLACES * PLACES * SHAPES, SAMPLES = 8 };
 enum { SCORES = 2, WIDTH = SCORES + HU_OFFSETS, MOST = 3, BATCH = 6, CHUNK = 4 };

@@ -5,8 +5,7 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/rng.h"
-#include "op/dropout.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 
 enum { BATCH = 7, SIZE = 5 };
 

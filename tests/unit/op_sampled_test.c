@@ -1,9 +1,8 @@
 /* Sampled softmax: which classes are drawn, scores and gradients against plain sums, rows all of
  * whose drawn classes are their own, ignored rows, accumulators. */
-#include "op/sampled_softmax.h"
+#include "op/attributes.h"
 
 #include "base/rng.h"
-#include "op/loss.h"
 #include "op_drive.h"
 
 enum { CLASSES = 9, DRAWN = 6, ROWS = 4, WIDTH = 5, BATCH = 5, SCORES = 1 + DRAWN };

@@ -1,5 +1,5 @@
 /* scale: every product is one rounding, forward and backward; special values; attributes. */
-#include "op/activation.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 
 enum { ELEMENTS = 37, BATCH = 5 };

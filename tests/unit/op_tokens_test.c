@@ -1,5 +1,5 @@
 /* position, class_token, pick and sinusoid: numbers, gradients in their order, shapes. */
-#include "op/tokens.h"
+#include "op/attributes.h"
 
 #include "op_drive.h"
 

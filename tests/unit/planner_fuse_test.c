@@ -2,7 +2,6 @@
  * counts as nodes that run alone. What a pass has not written is NaN. */
 #include <stdlib.h>
 
-#include "engine/dynamic_scale.h"
 #include "engine/run.h"
 #include "random_graph.h"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "engine/state.h"
-#include "op/conv.h"
+#include "engine/internal.h"
+#include "op/attributes.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"
 

@@ -12,7 +12,7 @@
 
 #include "bits_fixture.h"
 #include "config/config.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "precision/edge_writer.h"
 
 static void test_list(void **state) {

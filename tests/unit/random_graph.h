@@ -3,14 +3,7 @@
 #define RANDOM_GRAPH_H
 #include <stdio.h>
 
-#include "op/activation.h"
-#include "op/batch_norm.h"
-#include "op/concat.h"
-#include "op/conv.h"
-#include "op/dropout.h"
-#include "op/layer_norm.h"
-#include "op/pool.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 #include "run_spy.h"
 
 enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };

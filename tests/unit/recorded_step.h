@@ -1,7 +1,7 @@
 /* Trainings whose operations note what they are handed, all samples of a step. */
 #ifndef HU_TEST_RECORDED_STEP_H
 #define HU_TEST_RECORDED_STEP_H
-#include "engine/state.h"
+#include "engine/internal.h"
 #include "train/micro_batch.h"
 #include "train_fixture.h"
 

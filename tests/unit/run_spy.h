@@ -5,11 +5,8 @@
  */
 #ifndef RUN_SPY_H
 #define RUN_SPY_H
-#include "engine/pass.h"
-#include "engine/state.h"
-#include "op/batch_norm.h"
-#include "op/concat.h"
-#include "op/conv.h"
+#include "engine/internal.h"
+#include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/ledger.h"
 #include "planner/planner.h"

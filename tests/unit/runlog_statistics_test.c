@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "engine/exponent_record.h"
+#include "engine/run.h"
 #include "runlog/folder.h"
 #include "runlog/history.h"
 #include "train_fixture.h"

@@ -1,6 +1,6 @@
 /* The list of classes of a result has each class at its number, or there is no result. */
 #include "base/error.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "own_net.h"
 #include "session/evaluation.h"
 #include "train_fixture.h"

@@ -9,7 +9,7 @@
 
 #include "media/anchors.h"
 #include "model/registry.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "says.h"
 #include "task/task.h"
 

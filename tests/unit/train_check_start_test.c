@@ -6,8 +6,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "op/layer_norm.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 #include "train/initialize.h"
 
 static float number(const char *name, uint32_t i) {

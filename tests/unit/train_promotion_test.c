@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/hash.h"
-#include "engine/state.h"
+#include "engine/internal.h"
 #include "train_fixture.h"
 
 enum { STEPS = 6 };

@@ -3,7 +3,7 @@
  * see of the images would be another matter. */
 #include <math.h>
 
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "own_net.h"
 #include "train_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "model_of.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "op/op.h"
 #include "says.h"
 #include "train/weights_file.h"

@@ -1,14 +1,7 @@
-#include "engine/backward.h"
+#include "engine/chunk.h"
 
 #include <string.h>
 
-#include "engine/counters.h"
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/learn.h"
-#include "engine/region.h"
-#include "engine/rescale.h"
-#include "engine/run.h"
 #include "kernel/fused/fused.h"
 
 enum { BLOCK = 1024 }; /* numbers of all partial results: they stay in the L1 cache */

@@ -6,9 +6,6 @@
 
 #include "base/checked.h"
 #include "base/process.h"
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/run.h"
 
 /* ---- usage ---- */
 

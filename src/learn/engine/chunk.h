@@ -1,9 +1,11 @@
-/* engine/chunk.h - chunks of samples: their rows, those that are padding, and what uses them. */
+/* engine/chunk.h - passes, chunk by chunk: what their parts ask of each other. Only for engine, and
+ * for planner, which rehearses them. */
 #ifndef HU_ENGINE_CHUNK_H
 #define HU_ENGINE_CHUNK_H
-#include "engine/slot.h"
-#include "engine/state.h"
-#include "op/sequence.h"
+#include "engine/internal.h"
+#include "graph/loop.h"
+
+/* ---- chunk.c: one visit of a chunk by a thread ---- */
 
 /* ---- usage ---- */
 
@@ -190,5 +192,265 @@ static inline void hu_see(const hu_chunk *visit, hu_seen *seen, const void *rows
 static inline void hu_forget(hu_seen *seen) {
     seen->visit = 0;
 }
+
+/* ---- value.c: numbers of values in a visit ---- */
+
+/* The rounded rows of a forward value. Borrowed: valid during the visit. */
+const float *hu_chunk_value(hu_chunk *visit, hu_value_id v);
+
+/* Input i of node n: the value, or a copy that is rounded for this use. is_counted: the rounding is
+ * counted here, where the node makes its output first. Borrowed: valid during the visit. */
+const float *hu_chunk_input(hu_chunk *visit, uint32_t n, int i, bool is_counted);
+
+/* Input i as a node's backward part sees it: NULL if it is not saved. */
+const float *hu_chunk_saved(hu_chunk *visit, uint32_t n, int i);
+
+/* Room for the rows of a value that is loaded or made by the region's own node; then their rounding
+ * and storing. */
+float *hu_chunk_room(hu_chunk *visit, hu_value_id v);
+void hu_chunk_store(hu_chunk *visit, hu_value_id v, float *x);
+
+/* ---- gradient.c: gradients in a visit ---- */
+
+/* Rows of a gradient. */
+typedef struct hu_gradient_rows {
+    const float *rows; /* Borrowed: valid during the visit */
+    bool is_own;       /* the rows lie in scratch that nobody else reads */
+} hu_gradient_rows;
+
+/* Sum of the contributions to the gradient of a value, not rounded. Borrowed: valid during the
+ * visit. */
+const float *hu_chunk_gradient_sum(hu_chunk *visit, hu_value_id v);
+
+/* The gradient of output v of node n, rounded. tally: of the sum, NULL if its rounding is counted
+ * elsewhere. */
+hu_gradient_rows hu_chunk_gradient(hu_chunk *visit, uint32_t n, hu_value_id v, hu_tally *tally);
+
+/* Points a node's call at the partial gradients of its parameters that the visit writes. */
+void hu_chunk_point_dparams(hu_chunk *visit, uint32_t n, hu_op_call *call);
+
+/* Runs a node of this region backward. */
+void hu_chunk_run_backward(hu_chunk *visit, uint32_t n);
+
+/* ---- loop.c: what a step of a loop has from other steps ---- */
+
+/* Stores +0 in the steps that the chunk's samples do not have. visit: of whole samples. length:
+ * [count] their steps; NULL in a rehearsal. */
+void hu_step_clear_rest(hu_chunk *visit, const hu_slot *slot, const int64_t *length);
+
+/* True if a value is a state of the visit's loop; what it is in the present step. */
+bool hu_is_state(const hu_chunk *visit, hu_value_id v);
+const float *hu_step_state(hu_chunk *visit, uint32_t node);
+
+/* True if the contribution of a use comes from the step behind: it is what the state of that node
+ * carries. */
+bool hu_is_carried(const hu_chunk *visit, uint32_t use);
+const float *hu_step_carried(hu_chunk *visit, uint32_t node);
+
+/* An input that a node holds, of the samples of the step; and room for its gradient there, which
+ * hu_step_gather keeps for the sum behind the last step. */
+const float *hu_step_held(hu_chunk *visit, uint32_t node, int i);
+float *hu_step_held_room(hu_chunk *visit, uint32_t node, int i);
+void hu_step_gather(const hu_chunk *visit, uint32_t node, int i, const float *x);
+
+/* Sets what a state carries: gradients x of what it was in this step. */
+void hu_step_carry(const hu_chunk *visit, uint32_t node, const float *x);
+
+/* Keeps what a node with parameters reads in this step, for one gradient of them behind the last
+ * step; until then the node brings that of its input alone. */
+void hu_step_keep(const hu_chunk *visit, uint32_t node, hu_op_call *call);
+
+void hu_loop_forward(hu_chunk *visit);
+void hu_loop_backward(hu_chunk *visit);
+
+/* ---- region.c: a node and those that run with it ---- */
+
+/* ---- visit ---- */
+
+/* What a region does in one visit: the node's own call, and those of the nodes
+ * that run with it (planner/fusion.h). */
+
+/* The region's node forward, and the partial results of its guests. */
+void hu_chunk_forward(hu_chunk *visit);
+
+/* The region's node backward, and the nodes that are pulled, pushed and reduced with it. */
+void hu_chunk_backward(hu_chunk *visit);
+
+/* Only the partial result of the region's own node. */
+void hu_chunk_reduce(hu_chunk *visit);
+
+/* ---- call ---- */
+
+/* Calls of a region's nodes before its loop over the chunks, and the partial
+ * results of the chunks behind it. */
+
+/* Fills the node-wide facts of a call: everything but the sample pointers. */
+void hu_call_prepare(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call);
+
+/* Prepares the calls of all nodes that run in a region, and begins the region's own node. */
+void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass);
+
+/* Takes the partial results of a node in loops of its own, and finishes it. */
+void hu_region_reduce(hu_run *run, uint32_t n, hu_pass pass);
+
+/* Finishes the guests whose partial results this region has left. */
+void hu_region_finish_fused(hu_run *run, uint32_t n, hu_pass pass);
+
+/* ---- forward.c, backward.c ---- */
+
+/* Loads the batch and runs all nodes of a pass that has been started. */
+void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result);
+
+/* Runs all nodes backward in a pass that has been started. */
+void hu_backward_run(hu_run *run);
+
+/* ---- counters.c: roundings counted by tensor ---- */
+
+/* ---- tally ---- */
+
+/* The counts of the threads go to the edges, and stop a pass where a format could
+ * not encode a number. */
+
+/* Zeroes the threads' tallies: the start of a pass. */
+void hu_tally_clear(hu_run *run);
+
+/* Adds counts to an edge (evaluation leaves no trace), and marks the pass as overflowed if what was
+ * rounded cannot be encoded. end: how many of the first nodes count completely all the same;
+ * HU_NONE: the tensor is a gradient. */
+void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
+                  uint32_t end);
+
+/* Counts of one tally by all threads, without the numbers that are not there. */
+hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value);
+
+/* The node has run in the forward pass: notes how many numbers of its output are not there. */
+void hu_tally_note_absent(hu_run *run, uint32_t n);
+
+/* All rows of a tensor are there: rounds staged rows, and adds the tallies of all threads to the
+ * edge. index: of the tally. */
+void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
+                      bool in_gradient);
+
+/* Adds the tallies of the inputs that node n rounds at reading. */
+void hu_tally_collect_inputs(hu_run *run, uint32_t n);
+
+/* Zeroes the threads' counts of the accumulators of a region's nodes, and lets their calls count
+ * where the pass asks for it; then adds them to the nodes'. */
+void hu_products_begin(hu_run *run, uint32_t region);
+void hu_products_collect(hu_run *run, uint32_t region);
+
+/* ---- findings ---- */
+
+/* What the passes of a step counted in one process, as bytes: so that all
+ * processes of a training can know what they counted together, and decide alike.
+ *
+ * Counts of weights are left out: every process rounds the same ones.
+ */
+
+/* ---- exponent_record.c: exponents before rounding, in the steps that are recorded ---- */
+
+/* For passes: rows of the tensor with that tally; from several threads at once. */
+void hu_exponent_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x);
+
+/* The same for a whole tensor, outside of loops over chunks. */
+void hu_exponent_record_whole(hu_run *run, uint32_t tally, int64_t n, const float *x);
+
+/* ---- recurrent_state.c: states that go on from pass to pass ---- */
+
+/* states of recurrences that go on from pass to pass (hu_op.is_carried):
+ * where the one before has ended, one row for each stream, which is a sample's place in the batch.
+ *
+ * A run has two banks of rows. A step reads one and writes the other, so that its passes, which may
+ * be cut or run again, all begin with the same; hu_carried_end_step changes the banks round. An
+ * evaluation goes over the bank that no step reads, in place. Rows are stored as the values are of
+ * which they were the last, so that they come back bit for bit. No gradient goes through them:
+ * truncated back-propagation, Williams and Peng 1990.
+ */
+
+/* True if a value is what such a state starts as. */
+static inline bool hu_is_carried_start(const hu_run *run, hu_value_id v) {
+    uint32_t producer = run->graph->value[v].producer;
+    return producer != HU_NONE && run->graph->node[producer].op->is_carried;
+}
+
+/* How rows of one step of a value are stored now. */
+hu_storage hu_carried_storage(const hu_slot *slot);
+
+/* ---- passes ---- */
+
+/* What a state starts as, for the samples of the visit: [count, elements]. Borrowed: valid during
+ * the visit. */
+const float *hu_carried_read(hu_chunk *visit, hu_value_id start);
+
+/* Behind the last step of a loop: what the state of a node has become. length: [count] steps of the
+ * samples; one that has none keeps its state. Does nothing for other states, and in a scan. */
+void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length);
+
+/* ---- between passes ---- */
+
+/* ---- learn.c: what the loss says of the bits of quantizers that learn ---- */
+
+/* how the loss hangs on the steps of quantizers whose bits are learned.
+ *
+ * A quantizer gives Q = s round(u) + Z of x = s u + Z; with rounding passed straight through, dQ/ds
+ * is round(u) - u. So s dL/ds is the sum of dL/dQ (Q - x) over the elements, of uniform numbers as
+ * of floats, whose s is the spacing at x. It is summed in double precision, chunk by chunk in
+ * order: threads change no bit. What becomes of it: precision/bit_adaptation.c.
+ *
+ * Source: the gradient of the loss by the precision in "LDP: Learnable Dynamic Precision".
+ */
+
+/* Doubles that a run keeps for its learned uses, 0 if none learns. */
+size_t hu_learn_partials(const hu_run *run);
+
+/* True if the rounding of input i of node n learns. Its gradient is then made whoever else wants
+ * it: the network's input has one too. */
+bool hu_learns_input(const hu_run *run, uint32_t n, int i);
+
+/* dq: the gradient that node n has brought for its rounded input i. Steps of a loop, in which
+ * residuals are Q - x as they are, add to one sum of the chunk, which begin_loop sets to 0. */
+void hu_learn_begin_loop(const hu_chunk *visit, uint32_t n);
+void hu_learn_input(hu_chunk *visit, uint32_t n, int i, const float *dq);
+
+/* The chunks of a backward region are done: the sensitivities of node n's inputs. */
+void hu_learn_collect(hu_run *run, uint32_t n);
+
+/* The complete gradient dq of a rounded parameter in this pass. */
+void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq);
+
+/* What processes exchange between hu_learn_end_worker and hu_learn_join of what their own workers
+ * have found: hu_learn_bytes bytes, the same in all processes of one plan. */
+size_t hu_learn_bytes(const hu_run *run);
+void hu_learn_write(const hu_run *run, void *bytes);
+void hu_learn_clear(hu_run *run);
+void hu_learn_add(hu_run *run, const void *bytes);
+
+/* ---- learn.c: residuals ---- */
+
+/* what roundings that learn took from their numbers, in few bits.
+ *
+ * The residual of x, rounded to Q, is (Q - x) / s: of uniform numbers s is their step, of floats
+ * the spacing at Q. It lies in [-1/2, 1/2] and is rounded to r bits (kernel/uniform/uniform.h) in
+ * every storage, whether it waits for the backward pass or x is read again there: so all give the
+ * same bits. r = 0 (hu_edge.residual_bits): Q - x as it is.
+ */
+
+/* Bits of the residuals of a use, 0: it does not learn, or from Q - x as it is. */
+uint32_t hu_residual_bits(const hu_slot *slot);
+
+/* Bytes of the residuals of so many rows. */
+size_t hu_residual_bytes(const hu_slot *slot, int64_t rows);
+
+/* Keeps the residuals of rows first .. of x, which the slot has rounded to q. */
+void hu_residual_keep(const hu_slot *slot, int64_t first, int64_t rows, const float *x,
+                      const float *q);
+
+/* Sum over the elements of rows first .. of dq (Q - x), in double precision: element i of them is
+ * added to sum i mod 16, in order, and these at the end. x: NULL where residuals were kept. */
+double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const float *dq,
+                         const float *q, const float *x);
+
+/* The same of n elements, from Q - x as it is. */
+double hu_residual_weigh_exact(int64_t n, const float *dq, const float *q, const float *x);
 
 #endif

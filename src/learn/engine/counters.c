@@ -1,15 +1,10 @@
-#include "engine/counters.h"
+#include "engine/chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "engine/chunk.h"
-#include "engine/dynamic_scale.h"
-#include "engine/learn.h"
-#include "engine/rescale.h"
-#include "engine/run.h"
-#include "kernel/gemm/operand.h"
-#include "op/sequence.h"
+#include "base/whole.h"
+#include "kernel/gemm/counts.h"
 
 /* ---- tally ---- */
 

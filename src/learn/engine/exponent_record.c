@@ -1,8 +1,6 @@
-#include "engine/exponent_record.h"
+#include "engine/chunk.h"
 
 #include <string.h>
-
-#include "engine/run.h"
 
 bool hu_exponent_record_has_room(const hu_run *run) {
     return run->histogram != NULL;

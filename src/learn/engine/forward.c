@@ -1,13 +1,8 @@
-#include "engine/forward.h"
+#include "engine/chunk.h"
 
 #include <string.h>
 
-#include "base/checked.h"
-#include "engine/counters.h"
-#include "engine/region.h"
-#include "engine/rescale.h"
-#include "engine/run.h"
-#include "engine/value.h"
+#include "base/whole.h"
 
 /* Counts of what the region made, in the order of the nodes, up to the first that overflowed. */
 static void collect_forward(hu_run *run, uint32_t n) {

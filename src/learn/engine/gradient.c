@@ -1,13 +1,7 @@
-#include "engine/gradient.h"
+#include "engine/chunk.h"
 
 #include <string.h>
 
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/learn.h"
-#include "engine/run.h"
-#include "engine/step.h"
-#include "engine/value.h"
 #include "kernel/fused/fused.h"
 
 static void fill_with(size_t n, float *x, float value) {

@@ -1,9 +1,8 @@
-#include "engine/recurrent_state.h"
+#include "engine/chunk.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "engine/run.h"
 #include "graph/loop.h"
 
 static const hu_slot *slot_of(const hu_run *run, const hu_carried *c) {

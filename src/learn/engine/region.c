@@ -1,14 +1,6 @@
-#include "engine/region.h"
+#include "engine/chunk.h"
 
 #include <string.h>
-
-#include "engine/counters.h"
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/gradient.h"
-#include "engine/loop.h"
-#include "engine/run.h"
-#include "engine/value.h"
 
 /* ---- visit ---- */
 

@@ -1,154 +1,124 @@
-/* engine/run.h - a planned run: what its parts ask of it in a pass, and codes written again at
- * another scale. */
+/* engine/run.h - a planned run, as others see it: what passes are asked, and what they leave.
+ * planner/planner.h makes one; passes allocate nothing. */
 #ifndef HU_ENGINE_RUN_H
 #define HU_ENGINE_RUN_H
-#include "engine/options.h"
-#include "engine/state.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "graph/edge.h"
+#include "graph/graph.h"
+#include "graph/tensor_order.h"
 #include "graph/weights.h"
-
-/* ---- Questions about a planned run that planning and passes ask alike ---- */
-
-/* True if the chunks leave parameter gradients. */
-static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
-    return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_in_batch_order;
-}
-
-/* The loop that a node runs in, NULL: none. */
-static inline const hu_loop *hu_loop_at(const hu_run *run, uint32_t n) {
-    return hu_loop_of(run->graph, &run->graph->node[n]);
-}
-
-/* True if a node sums its parameter gradients in the visits of another node's region. */
-static inline bool hu_sums_pulled(const hu_run *run, uint32_t node, uint32_t region) {
-    const hu_exec *exec = &run->exec[node];
-    return exec->is_pulled && exec->backward_in == region && hu_dparam_per_chunk(run, node);
-}
-
-/* True if a region sums parameter gradients of one of its nodes in the order of the batch. */
-bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
-
-/* True if the partial parameter gradients of a node lie on a stack: every thread makes one, then
- * what is complete of their tree is added before the next ones are made. So they take few places,
- * of which one thread has no use for more, and large ones no room. */
-static inline bool hu_stacks_partials(const hu_run *run, uint32_t n) {
-    uint32_t region = run->exec[n].backward_in;
-    return region != HU_NONE && hu_dparam_per_chunk(run, n) && run->exec[region].is_stacked;
-}
-
-/* Partial results on the stack below number `partial`: a subtree for each 1 of the number. */
-static inline int64_t hu_stacked(int64_t partial) {
-    return __builtin_popcountll((unsigned long long)partial);
-}
-
-/* The lazy node that runs right behind a product, in its visits, and stores what it makes of the
- * product's output, which is never stored itself; HU_NONE: none does. */
-static inline uint32_t hu_taker(const hu_run *run, uint32_t n) {
-    hu_value_id out = run->graph->node[n].out[0];
-    bool is_taken = !run->exec[n].is_lazy && !hu_loop_at(run, n) && run->is_virtual[out];
-    return is_taken ? run->graph->use[run->graph->value[out].uses[0]].node : HU_NONE;
-}
-
-/* True if the partial results of a node are taken in loops of its own. */
-static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass) {
-    const hu_exec *exec = &run->exec[n];
-    return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
-           exec->reduce_in[pass] == HU_NONE;
-}
-
-/* The region whose forward visits run a node first: its loop's, that of who reads it, or itself. */
-static inline uint32_t hu_forward_region(const hu_run *run, uint32_t n) {
-    const hu_loop *loop = hu_loop_at(run, n);
-    if (loop) return loop->last;
-    return run->exec[n].is_lazy ? run->made_in[run->graph->node[n].out[0]] : n;
-}
-
-/* True if a node has a loop over the chunks of its own in the forward pass: not if it is lazy, nor
- * within a loop but at its end. */
-static inline bool hu_is_region(const hu_run *run, uint32_t n) {
-    const hu_loop *loop = hu_loop_at(run, n);
-    return loop ? n == loop->last : !run->exec[n].is_lazy;
-}
-
-/* The first and the last node whose backward parts, parameters and products a region takes care of:
- * those of its loop, or itself. */
-static inline uint32_t hu_region_first(const hu_run *run, uint32_t n) {
-    const hu_loop *loop = hu_loop_at(run, n);
-    return loop ? loop->first : n;
-}
-static inline uint32_t hu_region_last(const hu_run *run, uint32_t n) {
-    const hu_loop *loop = hu_loop_at(run, n);
-    return loop ? loop->last : n;
-}
-
-/* The rounding of a forward value at one use, NULL if the use reads the value as it is. */
-static inline hu_slot *hu_use_slot(const hu_run *run, uint32_t use) {
-    bool rounds = run->use && hu_quantizer_rounds(&run->use[use].edge->quantizer);
-    return rounds ? &run->use[use] : NULL;
-}
-
-/* The rounding by which parameter gradients read the gradient of an output, NULL if they read what
- * the gradient of the input does. */
-static inline hu_slot *hu_weights_view(const hu_run *run, hu_value_id v) {
-    return run->grad_weights && run->grad_weights[v].edge ? &run->grad_weights[v] : NULL;
-}
-
-/* True if what a use has rounded in the forward pass of a training waits, packed, for the backward
- * pass, which then does not read the value itself (planner/memory.h). */
-static inline bool hu_use_is_kept(const hu_run *run, uint32_t use) {
-    return run->use && run->use[use].buffer != HU_NONE;
-}
-
-/* True if a parameter has a rounded working copy now; else its master is read. */
-static inline bool hu_is_rounded_copy(const hu_slot *slot) {
-    return slot->buffer != HU_NONE && hu_quantizer_rounds(&slot->edge->quantizer);
-}
-
-/* True if numbers that were rounded by `from`, and selected by an op, are values of `to` already:
- * they are counted then, not rounded. */
-bool hu_stays_on_grid(const hu_run *run, const hu_quantizer *from, const hu_quantizer *to);
-
-/* True if the sum of a value's gradient contributions is rounded. A sum of one contribution that
- * has the sum's own numbers is not. */
-bool hu_rounds_gradient_sum(const hu_run *run, hu_value_id value);
-
-/* True if the contribution of a use outlives the visit that makes it. */
-bool hu_use_is_stored(const hu_run *run, uint32_t use);
-
-/* True if the mask of a node is computed again with the node's output, and lives no longer than the
- * visit. */
-bool hu_remakes_mask(const hu_run *run, uint32_t n);
-
-/* True if the array of input 0 may be overwritten: nobody else reads it. */
-bool hu_overwrites_input(const hu_run *run, const hu_node *node);
-
-/* The slot that holds the gradient of a parameter when it is complete. */
-static inline hu_slot *hu_param_gradient(const hu_run *run, hu_value_id param) {
-    return hu_is_summed_parameter(run->graph, param)
-               ? &run->grad_sum[param]
-               : &run->grad[hu_contribution_use(run->graph, param, 0)];
-}
-
-/* Notes that a use of a parameter has brought its contribution. True if the gradient is a sum, and
- * this was the last that it needs. */
-bool hu_contribution_completes(hu_run *run, uint32_t use);
-
-/* What a tally is of: the value, or that whose gradient it is; by_step: a loop rounds it step by
- * step. */
-typedef struct hu_tallied_numbers {
-    hu_value_id value;
-    const hu_slot *slot;
-    bool by_step;
-} hu_tallied_numbers;
-hu_tallied_numbers hu_tallied(const hu_run *run, uint32_t tally);
-
-/* What the inputs of a node that no format rounds hold for the batch; NULL for the others. */
-void hu_point_given(const hu_run *run, uint32_t n, const float **given);
-
-/* Points dparam at partial gradient number `partial` of a node. */
-void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam);
+#include "kernel/histogram/histogram.h"
+#include "product/geometry.h"
+#include "tensor/storage.h"
 
 typedef struct hu_run hu_run;
+
+/* ---- What a run is planned for, what one pass is asked to do, and what it found ---- */
+
+/* How a run computes. None of these but chunk, seed, products and check_noise changes a bit. */
+typedef struct hu_run_options {
+    int64_t batch;   /* largest number of samples of a pass */
+    int64_t chunk;   /* samples per chunk; part of the definition of the result */
+    int64_t streams; /* samples of the whole batch, where states go on from batch to batch
+                        (engine/recurrent_state.c); 0: batch */
+    int threads;
+    hu_storage_mode storage;
+    uint64_t seed;
+    bool fuse;     /* cheap nodes run inside their neighbours' loops (planner/fusion.h); false gives
+                      the same bits, slower */
+    int recompute; /* the backward pass computes cheap results again instead of reading them: 0
+                      none, 1 those of two operations, 2 outputs of blocks as well
+                      (planner/fusion.h)
+                    */
+    bool only_forward; /* no pass goes backward: numbers live only as long as the forward pass reads
+                          them */
+    hu_product_engine products; /* who computes products without a chosen accumulator */
+    bool check_noise; /* noise is a formula on the names of nodes, as in a run with init=check */
+    bool is_plan;     /* to look at only: there is no arena, and no pass */
+} hu_run_options;
+
+/* Where a batch comes from: called from several threads on disjoint ranges. field: index of the
+ * value among the graph's loaded ones; first: sample of the pass; rows: [count, shape of the
+ * value]. */
+typedef struct hu_source {
+    void *context;
+    void (*fill)(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
+} hu_source;
+
+/* What one pass is asked to do. */
+typedef struct hu_pass_options {
+    bool training; /* batch statistics, dropout, counting; forward updates running statistics */
+    bool count_products; /* also count what the accumulators of products meet (slower) */
+    bool use_masters;    /* parameters are read unrounded (evaluation) */
+    bool timed;          /* add up what the time is spent on, see engine/run.h */
+    bool counts_all; /* tensors that are not rounded are counted as well; of a pass that does not
+                        train: all tensors, into the counts of the step */
+    bool scan; /* repeat a pass to look for non-finite numbers in the tensors that are not rounded:
+                  counts nothing else and leaves running statistics alone */
+    bool keeps_statistics; /* training: running statistics stay as they are; those of one worker
+                              count */
+    int phase; /* of a graph with turns, from 1 on: its nodes alone run, in both directions. What an
+                 earlier turn of the step has made is made again, the same bits, and neither counted
+                 nor noted twice. 0: all nodes run, forward only if there are turns */
+    int64_t samples;      /* 1 .. batch */
+    int64_t first_sample; /* place of the pass's first sample in the whole batch, so that random
+                             numbers do not depend on how a batch is cut into passes */
+    uint64_t step;        /* random numbers of rounding and dropout */
+    uint64_t drawn;       /* samples of the steps before this one, for check_noise */
+    /* backward: called when the gradient of a trained parameter is final, from the thread that runs
+     * the pass. NULL: nobody waits for it */
+    void (*gradient_ready)(void *context, hu_value_id param);
+    void *ready_context;
+    float seed_gradient; /* backward: gradient of one sample's loss before the loss's weight: loss
+                            scale / samples of the whole batch */
+    float row_gradient[HU_LOSSES_MOST]; /* the same of one counted row, for losses HU_PER_ROW: loss
+                             scale / counted rows of the whole batch (hu_graph_count_units) */
+} hu_pass_options;
+
+/* What a forward pass found. */
+typedef struct hu_pass_result {
+    double loss_sum; /* weighted sum of the samples' losses before any rounding of the losses; of a
+                        loss HU_PER_ROW as if every sample had the same number of counted rows */
+    double stats[HU_LOSSES_MOST][HU_LOSS_STATS]; /* by loss: sums over the pass, without weights */
+    int64_t units[HU_LOSSES_MOST]; /* by loss: all samples, or HU_PER_ROW the rows that counted */
+} hu_pass_result;
+
+/* ---- Passes ---- */
+
+/* Rounds the masters into the working copies: the start of a training step (counted) or of an
+ * evaluation with rounded weights (not counted). A master that its format cannot encode overflows
+ * all passes on these copies. */
+void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted);
+
+/* Rounds those of the parameters that an update in the midst of the step has changed: of one turn,
+ * counted from 0. The next step counts them. */
+void hu_run_round_phase(hu_run *run, uint64_t step, int phase);
+
+/* Rounds a master in place, uncounted: weights that live in their format. */
+void hu_run_round_master(hu_run *run, hu_value_id v);
+
+/* Loads the batch and runs all nodes. The run has overflowed (and the pass ends early) where a
+ * format could not encode a number; fails only by HU_ERR_INTERNAL. */
+hu_status hu_run_forward(hu_run *run, const hu_pass_options *pass, const hu_source *source,
+                         hu_pass_result *result);
+
+/* Runs the gradients of the last forward pass. */
+hu_status hu_run_backward(hu_run *run, const hu_pass_options *pass);
+
+/* Elements first .. first + count of the rounded working copy of a parameter; of one that is not
+ * rounded, of its master. scratch: room for count floats. Borrowed: valid until the next rounding.
+ */
+const float *hu_run_rounded_part(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                                 float *scratch);
+
+/* The gradient of a trained parameter after backward: elements first .. first+count-1 (first a
+ * multiple of 8), in scratch or in place. Borrowed: valid until the next backward pass. */
+const float *hu_run_param_grad(const hu_run *run, hu_value_id param, int64_t first, int64_t count,
+                               float *scratch);
+
+/* ---- What the latest passes have left ---- */
 
 /* What the run was made of. Borrowed: valid as long as the run. */
 const hu_graph *hu_run_graph(const hu_run *run);
@@ -189,7 +159,7 @@ void hu_run_parameter_rounding(const hu_run *run, hu_value_id v, hu_quantizer *q
  * pass. */
 const float *hu_run_value(const hu_run *run, hu_value_id v, int64_t rows, float *scratch);
 
-/* States that go on from pass to pass (engine/recurrent_state.h) as float32: numbers of one stream,
+/* States that go on from pass to pass (engine/recurrent_state.c) as float32: numbers of one stream,
  * 0 where there are none, and [streams][numbers] of what the next step begins with. */
 int64_t hu_run_carried_numbers(const hu_run *run);
 void hu_run_carried(const hu_run *run, float *rows);
@@ -206,16 +176,8 @@ void hu_run_ranges(const hu_run *run, const void **data, size_t *bytes);
  * yet. HU_ERR_CORRUPT: a number is not finite. */
 hu_status hu_run_restore_ranges(hu_run *run, const void *data, size_t bytes);
 
-/* ---- work ---- */
-
-/* What the threads' time in the visits of the chunks is spent on, in passes with
- * `timed`. */
-
-/* Work that is no op's, behind those of hu_op_table. */
-enum { HU_WORK_ROUND, HU_WORK_UNPACK, HU_WORK_OTHERS };
-
-/* Index of an op, by name: a copy of a record counts as the record. */
-int hu_work_of_op(const hu_op *op);
+/* ---- What the threads' time in the visits of the chunks is spent on, in passes with `timed` ----
+ */
 
 /* The ops by name in the order of hu_op_table, then "round and pack", then "unpack"; seconds summed
  * over threads since the run was made or the last hu_run_clear_work. */
@@ -231,5 +193,107 @@ void hu_run_clear_work(hu_run *run);
  * computes. The rounded copies of the parameters must be made anew. False: nothing has changed, and
  * the run must be planned again (planner/planner.h, hu_run_replan). Allocates nothing. */
 bool hu_run_requantize(hu_run *run);
+
+/* ---- Buffers of the arena by role ---- */
+
+/* What a buffer of the arena holds; the ledger's rows. */
+#define HU_BUFFER_ROLES(X)                                                                         \
+    X(ACTIVATION, "activations")                                                                   \
+    X(MASK, "masks")                                                                               \
+    X(GRADIENT, "gradients")                                                                       \
+    X(WEIGHT, "weight copies") X(WEIGHT_GRADIENT, "weight gradients") X(SCRATCH, "scratch")
+
+typedef enum hu_buffer_role {
+#define HU_BUFFER_ENUM(name, text) HU_BUFFER_##name,
+    HU_BUFFER_ROLES(HU_BUFFER_ENUM)
+#undef HU_BUFFER_ENUM
+        HU_BUFFER_ROLE_COUNT
+} hu_buffer_role;
+
+const char *hu_buffer_role_name(hu_buffer_role role);
+
+/* ---- Maxima for delayed scales ---- */
+
+/* The end of a training step: its maxima enter the history and set the next step's scales; of a
+ * step that a format stopped only those of what could not be encoded. What the step has stored in
+ * tensors with delayed scales must not be read any more. */
+void hu_dynamic_scale_end_step(hu_run *run);
+
+/* The history as bytes of a checkpoint; *bytes = 0: there is none. Borrowed: valid as long as the
+ * run. */
+void hu_dynamic_scale_history(const hu_run *run, const void **data, size_t *bytes);
+
+/* Takes a history over if it is of the same tensors and lengths; else, and for no data (NULL), it
+ * is empty. HU_ERR_CORRUPT: a maximum is no finite number. */
+hu_status hu_dynamic_scale_restore(hu_run *run, const void *data, size_t bytes);
+
+/* ---- States that go on from pass to pass ---- */
+
+/* An epoch begins: the next step reads zeros. */
+void hu_carried_clear(hu_run *run);
+
+/* A step begins: streams that none of its passes comes to keep their states. */
+void hu_carried_begin_step(hu_run *run);
+
+/* Behind a forward pass over samples first .. of the batch, or for samples that no pass of the step
+ * has come to. States of a stream that are not all finite, or that the pass did not come to an end
+ * with, become zeros. Returns how many streams. */
+int64_t hu_carried_settle(hu_run *run, int64_t first, int64_t count, bool has_ended);
+
+/* A step is done: the next one begins where it has ended. */
+void hu_carried_end_step(hu_run *run);
+
+/* An evaluation begins with zeros and leaves alone what the next step reads. Its passes begin at
+ * samples u streams + i and do not reach into the next u. */
+void hu_carried_begin_evaluation(hu_run *run);
+void hu_carried_end_evaluation(hu_run *run);
+
+/* ---- Exponents of all tensors before rounding, in the steps that are recorded ---- */
+
+/* Forgets what was recorded; passes record this step from now on, those of a scan too. Nothing
+ * happens without room (hu_run_reserve_histograms). */
+void hu_exponent_record_begin(hu_run *run, uint64_t step);
+void hu_exponent_record_end(hu_run *run);
+
+/* Passes record this step again, beside what was recorded of it. */
+void hu_exponent_record_go_on(hu_run *run, uint64_t step);
+
+/* True if there is room for records; true if they hold this step. */
+bool hu_exponent_record_has_room(const hu_run *run);
+bool hu_exponent_record_has(const hu_run *run, uint64_t step);
+
+/* Records the masters of the parameters. */
+void hu_exponent_record_parameters(hu_run *run);
+
+/* What was recorded of a tensor; of a gradient: contributions of all consumers. false: nothing.
+ * total must be zero or hold what is added to. */
+bool hu_exponent_record_value(const hu_run *run, hu_value_id v, hu_histogram *total);
+bool hu_exponent_record_gradient(const hu_run *run, hu_value_id v, hu_histogram *total);
+bool hu_exponent_record_sum(const hu_run *run, hu_value_id v, hu_histogram *total);
+
+/* The same of any tensor of a walk. Of what travels between workers nothing is recorded; the update
+ * leaves its record of state in the table. */
+bool hu_exponent_record_tensor(const hu_run *run, hu_tensor tensor, hu_histogram *total);
+
+/* Counts of numbers that are not rounded, as their histogram tells them. */
+hu_round_counts hu_exponent_record_counts(const hu_histogram *x);
+
+/* ---- What several workers and processes have found in one step ---- */
+
+/* Bytes of the findings of a run: the same in all processes of one plan. 0: nothing is counted. */
+size_t hu_counters_bytes(const hu_run *run);
+
+/* Writes the counts of the edge table, the maxima for delayed scales, and what learned roundings
+ * found (engine/learn.c), of the present step. */
+void hu_counters_write(const hu_run *run, void *bytes);
+
+/* all[rows][hu_counters_bytes]: all these become those of all rows together,
+ * added in the order of the rows. */
+void hu_counters_merge(hu_run *run, const void *all, int32_t rows);
+
+/* Several workers: the sensitivities of a step are the sums of the workers' own, in their order,
+ * whichever process they ran in. end_worker: the passes of one are done; join: those of all are. */
+void hu_learn_end_worker(hu_run *run);
+void hu_learn_join(hu_run *run);
 
 #endif

@@ -1,4 +1,4 @@
-#include "engine/slot.h"
+#include "engine/internal.h"
 
 #include <math.h>
 

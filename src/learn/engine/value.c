@@ -1,13 +1,6 @@
-#include "engine/value.h"
+#include "engine/chunk.h"
 
 #include <string.h>
-
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/recurrent_state.h"
-#include "engine/residual.h"
-#include "engine/run.h"
-#include "engine/step.h"
 
 /* Where a lazy node writes: over its input, in place, or scratch. */
 static float *making_room(hu_chunk *visit, const hu_node *node, const hu_op_call *call,

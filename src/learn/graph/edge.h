@@ -42,7 +42,7 @@ typedef struct hu_edge {
     bool learns;   /* parameters and uses: the passes of a step work out how the loss hangs on
                       the spacing of the rounded numbers */
     uint32_t residual_bits; /* uses that learn: bits of what rounding took from each number, 2 to 8;
-                               0: as it is (engine/residual.h) */
+                               0: as it is (engine/learn.c) */
     const struct hu_histogram *exponents; /* state of an optimizer: of the latest step that was
                                              recorded, NULL: it is not. Borrowed: from its owner */
     double sensitivity; /* of the present step, where it learns: sum over the tensor's elements x of

@@ -157,7 +157,7 @@ hu_status hu_graph_target(hu_graph *graph, const char *name, const hu_shape *sha
 enum { HU_IDS_MOST = 1 << 24 };
 
 /* Declares an input of whole numbers 0 .. ids-1 that nodes read and no format ever rounds. A pass
- * that is given others ends with an error (engine/pass.h). HU_ERR_LIMIT beyond HU_IDS_MOST. */
+ * that is given others ends with an error (engine/run.h). HU_ERR_LIMIT beyond HU_IDS_MOST. */
 hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape, int64_t ids,
                        hu_value_id *value);
 

@@ -10,10 +10,7 @@
 #include "model/families.h"
 #include "model/imagenet_layers.h"
 #include "model/transformer.h"
-#include "op/concat.h"
-#include "op/embedding.h"
-#include "op/sequence.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 #include "task/language.h"
 
 typedef struct bert {

@@ -8,15 +8,7 @@
 #include "base/error.h"
 #include "graph/finalize.h"
 #include "model/split.h"
-#include "op/activation.h"
-#include "op/batch_norm.h"
-#include "op/concat.h"
-#include "op/conv.h"
-#include "op/layer_norm.h"
-#include "op/pool.h"
-#include "op/reshape.h"
-#include "op/resize.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 
 /* Channels come last: [height, width, channels], or [features]. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {

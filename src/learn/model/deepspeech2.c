@@ -4,10 +4,7 @@
 #include "model/builder.h"
 #include "model/families.h"
 #include "model/rnn_layers.h"
-#include "op/activation.h"
-#include "op/batch_norm.h"
-#include "op/conv.h"
-#include "op/sequence.h"
+#include "op/attributes.h"
 #include "task/task.h"
 
 /* ---- ds2 ---- */

@@ -6,8 +6,7 @@
 
 #include "model/families.h"
 #include "model/transformer.h"
-#include "op/conv.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 
 typedef struct deit {
     int64_t patch, width, blocks, heads;

@@ -7,8 +7,7 @@
 #include "media/anchors.h"
 #include "media/boxes.h"
 #include "model/families.h"
-#include "op/layer_norm.h"
-#include "op/region_proposal.h"
+#include "op/attributes.h"
 
 /* ---- look ---- */
 

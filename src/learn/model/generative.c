@@ -2,8 +2,7 @@
 
 #include "model/families.h"
 #include "model/imagenet_layers.h"
-#include "op/activation.h"
-#include "op/dropout.h"
+#include "op/attributes.h"
 #include "task/generative.h"
 
 /* ---- dcgan ---- */

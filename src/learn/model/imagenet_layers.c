@@ -3,11 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "op/batch_norm.h"
-#include "op/conv.h"
-#include "op/dropout.h"
-#include "op/layer_norm.h"
-#include "op/pool.h"
+#include "op/attributes.h"
 
 enum { NAME_BYTES = 256 };
 

@@ -5,9 +5,7 @@
 #include "model/families.h"
 #include "model/imagenet_layers.h"
 #include "model/rnn_layers.h"
-#include "op/conv.h"
-#include "op/embedding.h"
-#include "op/sampled_softmax.h"
+#include "op/attributes.h"
 #include "task/unlabelled.h"
 
 /* ---- A softmax of many classes that is sampled in training ---- */

@@ -2,7 +2,7 @@
 #ifndef HU_MODEL_OPTIONS_H
 #define HU_MODEL_OPTIONS_H
 #include "model/custom.h"
-#include "op/adaptive_softmax.h"
+#include "op/attributes.h"
 
 /* What stands behind the convolutions of a model: batch_norm, range_norm, or nothing, so that they
  * have biases. */

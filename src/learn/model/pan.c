@@ -6,8 +6,7 @@
 
 #include "model/families.h"
 #include "model/imagenet_layers.h"
-#include "op/activation.h"
-#include "op/resize.h"
+#include "op/attributes.h"
 
 enum { NAME_BYTES = 64, TWICE = 2 };
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/families.h"
-#include "op/dropout.h"
+#include "op/attributes.h"
 
 /* ---- least ---- */
 

@@ -4,8 +4,7 @@
 #include <stdio.h>
 
 #include "graph/loop.h"
-#include "op/conv.h"
-#include "op/reshape.h"
+#include "op/attributes.h"
 
 enum { LSTM_GATES = 4, GRU_PARTS = 3, NAME_BYTES = 128 };
 

@@ -12,11 +12,7 @@
 #include "model/families.h"
 #include "model/lstm_lm.h"
 #include "model/rnn_layers.h"
-#include "op/attention.h"
-#include "op/conv.h"
-#include "op/embedding.h"
-#include "op/reshape.h"
-#include "op/tokens.h"
+#include "op/attributes.h"
 #include "task/task.h"
 
 enum { WIDTH = 128, LAYERS = 2, LARGE_WIDTH = 1024, LARGE_LAYERS = 3, MOST_LAYERS = 64 };

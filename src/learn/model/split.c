@@ -3,8 +3,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "op/concat.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 
 bool hu_adds_bias(const hu_op *op, const void *attrs) {
     if (op == &hu_op_conv2d) return ((const hu_conv_attrs *)attrs)->has_bias;

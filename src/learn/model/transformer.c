@@ -6,8 +6,7 @@
 #include <stdio.h>
 
 #include "model/imagenet_layers.h"
-#include "op/attention.h"
-#include "op/dropout.h"
+#include "op/attributes.h"
 
 enum { NAME_BYTES = HU_NAME_BYTES };
 

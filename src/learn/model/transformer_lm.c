@@ -6,7 +6,7 @@
 #include "model/families.h"
 #include "model/imagenet_layers.h"
 #include "model/transformer.h"
-#include "op/embedding.h"
+#include "op/attributes.h"
 
 /* ---- bands ---- */
 

@@ -1,5 +1,3 @@
-#include "op/activation.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +5,7 @@
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
 #include "kernel/fused/fused.h"
+#include "op/attributes.h"
 
 /* ---- Attributes of the element-wise operations ---- */
 

@@ -1,5 +1,3 @@
-#include "op/attention.h"
-
 #include <inttypes.h>
 #include <math.h>
 
@@ -7,8 +5,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/elementary/elementary.h"
-#include "op/op.h"
-#include "op/sequence.h"
+#include "op/internal.h"
+#include "product/batched_matmul.h"
 
 /* ---- sight ---- */
 

@@ -1,13 +1,10 @@
-#include "op/batch_norm.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/op.h"
-#include "op/sequence.h"
+#include "op/internal.h"
 
 /* ---- normalise ---- */
 

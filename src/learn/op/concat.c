@@ -1,5 +1,3 @@
-#include "op/concat.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +6,7 @@
 #include "base/error.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/op.h"
+#include "op/attributes.h"
 
 /* ---- Attributes of the operations that join or part values ---- */
 

@@ -1,12 +1,11 @@
-#include "op/conv.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
-#include "op/op.h"
+#include "op/attributes.h"
+#include "product/gathered.h"
 #include "product/product.h"
 
 /* ---- geometry ---- */
@@ -76,12 +75,12 @@ static bool is_linear(const hu_node_info *info) {
     return info->param[0].rank == LINEAR_RANK;
 }
 
-bool hu_product_is_transposed(const hu_node_info *info) {
+static bool product_is_transposed(const hu_node_info *info) {
     if (is_linear(info)) return ((const hu_linear_attrs *)info->attrs)->transposed;
     return ((const hu_conv_attrs *)info->attrs)->transposed;
 }
 
-hu_product hu_product_of(const hu_node_info *info) {
+static hu_product product_of(const hu_node_info *info) {
     return is_linear(info) ? hu_product_linear(info->attrs, &info->in[0])
                            : hu_product_conv2d(info->attrs, &info->in[0]);
 }
@@ -94,14 +93,14 @@ hu_product hu_product_of(const hu_node_info *info) {
 
 enum { ALIGNMENT = 64 };
 
-int64_t hu_op_product_macs(const hu_node_info *info) {
-    hu_product product = hu_product_of(info);
+static int64_t product_macs(const hu_node_info *info) {
+    hu_product product = product_of(info);
     return hu_product_macs(&product);
 }
 
-hu_status hu_op_product_create(const hu_node_info *info, void **state) {
-    hu_product_facts facts = {.geometry = hu_product_of(info),
-                              .transposed = hu_product_is_transposed(info),
+static hu_status product_create(const hu_node_info *info, void **state) {
+    hu_product_facts facts = {.geometry = product_of(info),
+                              .transposed = product_is_transposed(info),
                               .accumulation = info->accumulation,
                               .needs = {true, info->need_din[0], true},
                               .engine = info->engine,
@@ -113,12 +112,12 @@ hu_status hu_op_product_create(const hu_node_info *info, void **state) {
     return st;
 }
 
-hu_status hu_op_product_prepare(const hu_node_info *info, void *state, int64_t count) {
+static hu_status product_prepare(const hu_node_info *info, void *state, int64_t count) {
     (void)info;
     return hu_products_prepare(state, count);
 }
 
-void hu_op_product_release(void *state) {
+static void product_release(void *state) {
     hu_products_free(state);
 }
 
@@ -130,7 +129,7 @@ static hu_product_role packing_role(hu_pass pass) {
 }
 
 /* The two products of the backward pass take turns in the same scratch. */
-size_t hu_op_product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+static size_t product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     (void)info;
     size_t bytes = hu_products_scratch_bytes(state, packing_role(pass));
     if (pass == HU_FORWARD) return bytes;
@@ -144,14 +143,14 @@ static size_t carry_offset(const hu_products *products) {
     return hu_round_up(hu_products_packed_bytes(products, HU_PRODUCT_INPUT_GRAD), ALIGNMENT);
 }
 
-size_t hu_op_product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+static size_t product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     (void)info;
     size_t carry = pass == HU_BACKWARD ? hu_products_carry_bytes(state) : 0;
     return carry ? carry_offset(state) + carry
                  : hu_products_packed_bytes(state, packing_role(pass));
 }
 
-const char *hu_op_product_impl(const hu_node_info *info, void *state, hu_pass pass) {
+static const char *product_impl(const hu_node_info *info, void *state, hu_pass pass) {
     enum { LETTERS = 3 };
     (void)info;
     const char *name = hu_products_impl(state, packing_role(pass));
@@ -168,13 +167,13 @@ static const float *bias_of(const hu_op_call *call) {
     return call->info->n_params > 1 ? call->param[1] : NULL;
 }
 
-void hu_op_product_begin(const hu_op_call *call, hu_pass pass) {
+static void product_begin(const hu_op_call *call, hu_pass pass) {
     hu_products_pack(call->state, packing_role(pass), call->param[0], bias_of(call),
                      call->workspace);
 }
 
 /* x [count, in] -> y [count, out], both of info->in[0] and info->out[0] */
-void hu_op_product_forward(const hu_op_call *call) {
+static void product_forward(const hu_op_call *call) {
     hu_product_call product = {.x = call->in[0],
                                .w = call->param[0],
                                .bias = bias_of(call),
@@ -209,23 +208,33 @@ static hu_product_call backward_call(const hu_op_call *call) {
                              .counts = call->product_counts};
 }
 
-/* dy [count, out] -> dx [count, in]; x, dy -> this chunk's part of dw, db */
-void hu_op_product_backward(const hu_op_call *call) {
-    hu_product_call product = backward_call(call);
-    if (product.dx) hu_products_run(call->state, HU_PRODUCT_INPUT_GRAD, &product);
-    if (hu_op_product_in_batch_order(call->info) || !product.dw) return;
-    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
-}
-
-bool hu_op_product_in_batch_order(const hu_node_info *info) {
+static bool product_in_batch_order(const hu_node_info *info) {
     return hu_accumulates(info, HU_PRODUCT_WEIGHT_GRAD);
 }
 
-void hu_op_product_accumulate(const hu_op_call *call) {
+/* dy [count, out] -> dx [count, in]; x, dy -> this chunk's part of dw, db */
+static void product_backward(const hu_op_call *call) {
+    hu_product_call product = backward_call(call);
+    if (product.dx) hu_products_run(call->state, HU_PRODUCT_INPUT_GRAD, &product);
+    if (product_in_batch_order(call->info) || !product.dw) return;
+    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
+}
+
+static void product_accumulate(const hu_op_call *call) {
     hu_product_call product = backward_call(call);
     product.carry = (char *)call->workspace + carry_offset(call->state);
     hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
 }
+
+/* The fields of a record whose one input is multiplied with its param[0], and that may add its
+ * param[1]. */
+#define PRODUCT_RECORD                                                                             \
+    .min_in = 1, .max_in = 1, .is_product = true, .saves = HU_SAVE_INPUT_0,                        \
+    .scratch_bytes = product_scratch_bytes, .workspace_bytes = product_workspace_bytes,            \
+    .create = product_create, .prepare = product_prepare, .release = product_release,              \
+    .begin = product_begin, .forward = product_forward, .backward = product_backward,              \
+    .dparam_per_chunk = true, .in_batch_order = product_in_batch_order,                            \
+    .accumulate = product_accumulate, .macs = product_macs, .impl = product_impl
 
 /* ---- conv ---- */
 
@@ -371,7 +380,7 @@ const hu_op hu_op_conv2d = {
     .usual = conv_usual,
     .shape = conv_shape,
     .params = conv_params,
-    HU_PRODUCT_RECORD,
+    PRODUCT_RECORD,
 };
 
 /* ---- linear ---- */
@@ -441,5 +450,164 @@ const hu_op hu_op_linear = {
     .usual = linear_usual,
     .shape = linear_shape,
     .params = linear_params,
-    HU_PRODUCT_RECORD,
+    PRODUCT_RECORD,
 };
+
+/* ---- band_linear ---- */
+
+enum { ROWS, IDS };
+
+static int64_t rows_of(const hu_node_info *info) {
+    return hu_shape_elements(&info->in[IDS]);
+}
+
+static hu_status band_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                            hu_shape *out) {
+    const hu_band_linear_attrs *a = attrs;
+    hu_shape rows = in[ROWS];
+    rows.rank--;
+    if (a->linear.has_bias || !a->linear.rows || a->last <= a->first || a->first < 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "band_linear: found ids %lld to %lld, expected a band, and a layer of rows "
+                       "without a bias",
+                       (long long)a->first, (long long)a->last);
+    if (in[ROWS].rank < 1 || !hu_shape_equal(&rows, &in[IDS]))
+        return hu_fail(HU_ERR_SHAPE, "band_linear: found %lld ids, expected one for each row",
+                       (long long)hu_shape_elements(&in[IDS]));
+    return hu_op_linear.shape(&a->linear, n_in, in, n_out, out);
+}
+
+static hu_status band_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                             int *count) {
+    return hu_op_linear.params(attrs, in, list, count);
+}
+
+static hu_status band_create(const hu_node_info *info, void **state) {
+    hu_product_facts facts = {.geometry = product_of(info),
+                              .transposed = product_is_transposed(info),
+                              .accumulation = info->accumulation,
+                              .needs = {true, info->need_din[ROWS], true},
+                              .threads = info->threads};
+    facts.geometry.in_h = facts.geometry.out_h = facts.geometry.in_w = facts.geometry.out_w = 1;
+    hu_some_rows *rows;
+    hu_status st = hu_some_rows_create(&facts, &rows);
+    *state = rows;
+    return st;
+}
+
+static void band_release(void *state) {
+    hu_some_rows_free(state);
+}
+
+static hu_product_role role_of(hu_pass pass) {
+    return pass == HU_FORWARD ? HU_PRODUCT_FORWARD : HU_PRODUCT_INPUT_GRAD;
+}
+
+static size_t band_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    return hu_some_rows_scratch_bytes(state, role_of(pass));
+}
+
+static size_t band_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    (void)info;
+    return hu_some_rows_packed_bytes(state, role_of(pass));
+}
+
+static hu_row_choice choice_among(const hu_band_linear_attrs *a, bool training, const float *ids) {
+    bool takes_all = a->all_in_evaluation && !training;
+    return (hu_row_choice){takes_all ? NULL : ids, a->first, a->last};
+}
+
+static hu_row_choice choice_of(const hu_op_call *call) {
+    return choice_among(call->info->attrs, call->training, call->in[IDS]);
+}
+
+static int64_t band_absent(const hu_node_info *info, bool training, int64_t count,
+                           const float *const *given) {
+    const hu_band_linear_attrs *a = info->attrs;
+    const hu_row_choice choice = choice_among(a, training, given[IDS]);
+    int64_t absent = 0;
+    for (int64_t r = 0; r < count * rows_of(info); r++) absent += !hu_row_is_chosen(&choice, r);
+    return absent * a->linear.out_features;
+}
+
+static void band_begin(const hu_op_call *call, hu_pass pass) {
+    hu_some_rows_pack(call->state, role_of(pass), call->param[0], call->workspace);
+}
+
+/* The arrays of a pass; rows are what products call samples. */
+static hu_product_call arrays_of(const hu_op_call *call) {
+    return (hu_product_call){.x = call->in[ROWS],
+                             .w = call->param[0],
+                             .first = call->first,
+                             .count = call->count * rows_of(call->info),
+                             .thread = call->thread,
+                             .adds = call->adds_dparam,
+                             .packed = call->workspace,
+                             .scratch = call->scratch,
+                             .counts = call->product_counts};
+}
+
+static void band_forward(const hu_op_call *call) {
+    const hu_row_choice choice = choice_of(call);
+    hu_product_call product = arrays_of(call);
+    product.y = call->out[0];
+    hu_some_rows_run(call->state, HU_PRODUCT_FORWARD, &choice, &product);
+}
+
+static void band_backward(const hu_op_call *call) {
+    const hu_row_choice choice = choice_of(call);
+    hu_product_call product = arrays_of(call);
+    product.dy = call->dout[0];
+    product.dx = call->din[ROWS];
+    product.dw = call->dparam[0];
+    if (product.dx) hu_some_rows_run(call->state, HU_PRODUCT_INPUT_GRAD, &choice, &product);
+    if (product_in_batch_order(call->info) || !product.dw) return;
+    hu_some_rows_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &choice, &product);
+}
+
+static void band_accumulate(const hu_op_call *call) {
+    const hu_row_choice choice = choice_of(call);
+    hu_product_call product = arrays_of(call);
+    product.dy = call->dout[0];
+    product.dw = call->dparam[0];
+    hu_some_rows_accumulate(call->state, &choice, &product);
+}
+
+static const hu_attribute band_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_band_linear_attrs, linear.out_features), NAN},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_band_linear_attrs, linear.transposed), 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_band_linear_attrs, linear.rows), 1},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_band_linear_attrs, first), NAN},
+    {HU_ATTRIBUTE_WHOLE, "last", offsetof(hu_band_linear_attrs, last), NAN},
+    {HU_ATTRIBUTE_FLAG, "all_in_evaluation", offsetof(hu_band_linear_attrs, all_in_evaluation), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+/* As linear: the attributes begin with its own. */
+static void band_usual(void *attrs, const hu_shape *in) {
+    hu_op_linear.usual(attrs, in);
+}
+
+const hu_op hu_op_band_linear = {.name = "band_linear",
+                                 .attrs_bytes = sizeof(hu_band_linear_attrs),
+                                 .attributes = band_attributes,
+                                 .usual = band_usual,
+                                 .min_in = 2,
+                                 .max_in = 2,
+                                 .is_product = true,
+                                 .shape = band_shape,
+                                 .params = band_params,
+                                 .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
+                                 .absent = band_absent,
+                                 .scratch_bytes = band_scratch_bytes,
+                                 .workspace_bytes = band_workspace_bytes,
+                                 .create = band_create,
+                                 .release = band_release,
+                                 .begin = band_begin,
+                                 .forward = band_forward,
+                                 .backward = band_backward,
+                                 .dparam_per_chunk = true,
+                                 .in_batch_order = product_in_batch_order,
+                                 .accumulate = band_accumulate,
+                                 .macs = product_macs};

@@ -1,5 +1,3 @@
-#include "op/cross_entropy.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,9 +6,24 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
-#include "op/adaptive_softmax.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "op/internal.h"
+
+/* ---- What all losses share ---- */
+
+size_t hu_loss_stats_count(const hu_node_info *info) {
+    (void)info;
+    return HU_LOSS_STATS;
+}
+
+size_t hu_loss_partial_count(const hu_node_info *info, hu_pass pass) {
+    (void)info;
+    return pass == HU_FORWARD ? HU_LOSS_STATS : 0;
+}
+
+/* The merged sums of the chunks are the sums of the batch. */
+void hu_loss_finish(const hu_op_call *call, hu_pass pass) {
+    if (pass == HU_FORWARD) memcpy(call->stats, call->partial, HU_LOSS_STATS * sizeof(double));
+}
 
 /* ---- Attributes of log_softmax ---- */
 
@@ -137,6 +150,27 @@ static hu_status row_loss_shape(const char *op, const void *attrs, const hu_shap
                    op, target, prediction);
 }
 
+/* HU_ERR_SHAPE unless the bands fit the head. */
+static hu_status expect_bands(const char *op, const hu_shape *head, int n, const hu_shape *bands) {
+    for (int b = 0; b < n; b++) {
+        hu_shape rows = bands[b];
+        if (rows.rank > 0) rows.extent[rows.rank - 1] = hu_channels(head);
+        if (!hu_shape_equal(&rows, head) || hu_channels(head) <= n)
+            return hu_fail(HU_ERR_SHAPE,
+                           "%s: band %d of %d has not the rows of the head, or there are no words "
+                           "in front of the bands' scores",
+                           op, b + 1, n);
+    }
+    return HU_OK;
+}
+
+/* Words of a head and its n bands. */
+static int64_t band_words(const hu_shape *head, int n, const hu_shape *bands) {
+    int64_t words = hu_channels(head) - n;
+    for (int b = 0; b < n; b++) words += hu_channels(&bands[b]);
+    return words;
+}
+
 /* Bands behind the head; most losses have none. */
 static int bands_of(const hu_node_info *info) {
     return info->n_in - BANDS;
@@ -145,7 +179,7 @@ static int bands_of(const hu_node_info *info) {
 /* The class that a target names, NO_CLASS for what is not one of 0..classes-1, or IGNORED. */
 static int64_t class_of(const hu_node_info *info, float target) {
     const hu_row_loss_attrs *attrs = info->attrs;
-    int64_t classes = hu_band_words(&info->in[0], bands_of(info), &info->in[BANDS]);
+    int64_t classes = band_words(&info->in[0], bands_of(info), &info->in[BANDS]);
     if (attrs && attrs->ignores && target == attrs->ignored) return IGNORED;
     return hu_whole_below(target, classes);
 }
@@ -488,7 +522,7 @@ static hu_status adaptive_shape(const void *attrs, int n_in, const hu_shape *in,
     const hu_row_loss_attrs *a = attrs;
     hu_status st;
     HU_TRY(row_loss_shape("adaptive_cross_entropy", attrs, in, n_out, out));
-    HU_TRY(hu_expect_bands("adaptive_cross_entropy", &in[0], n_in - BANDS, &in[BANDS]));
+    HU_TRY(expect_bands("adaptive_cross_entropy", &in[0], n_in - BANDS, &in[BANDS]));
     if (a && a->smoothing > 0.0f)
         st = hu_fail(HU_ERR_ARGUMENT, "adaptive_cross_entropy: found a smoothing of %g, expected 0",
                      (double)a->smoothing);
@@ -529,3 +563,33 @@ const hu_op hu_op_adaptive_cross_entropy = {.name = "adaptive_cross_entropy",
                                             .reduce = cross_entropy_reduce,
                                             .forward = cross_entropy_forward,
                                             .backward = adaptive_backward};
+
+/* ---- band_law ---- */
+
+static hu_status law_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                           hu_shape *out) {
+    (void)attrs;
+    hu_status st = expect_bands("band_law", &in[0], n_in - 1, &in[1]);
+    if (st != HU_OK) return st;
+    *n_out = 1;
+    out[0] = in[0];
+    out[0].extent[in[0].rank - 1] = band_words(&in[0], n_in - 1, &in[1]);
+    return HU_OK;
+}
+
+static void law_forward(const hu_op_call *call) {
+    const hu_node_info *info = call->info;
+    int64_t size[HU_BANDS_MOST], head = hu_channels(&info->in[0]);
+    if (call->training) return;
+    for (int b = 0; b + 1 < info->n_in; b++) size[b] = hu_channels(&info->in[b + 1]);
+    const hu_band_scores scores = {head, info->n_in - 1, size};
+    hu_band_law(&scores, call->count * hu_shape_elements(&info->in[0]) / head, call->in,
+                call->out[0]);
+}
+
+const hu_op hu_op_band_law = {.name = "band_law",
+                              .min_in = 2,
+                              .max_in = 1 + HU_BANDS_MOST,
+                              .makes_facts = true,
+                              .shape = law_shape,
+                              .forward = law_forward};

@@ -1,12 +1,11 @@
-#include "op/ctc_loss.h"
-
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "media/ctc.h"
+#include "op/internal.h"
 
 static const hu_attribute ctc_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_ctc_attrs, takes_logs), 0},

@@ -1,5 +1,3 @@
-#include "op/detection_loss.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,9 +5,9 @@
 #include "base/checked.h"
 #include "base/elementary.h"
 #include "base/error.h"
-#include "op/dropout.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "base/softmax_row.h"
+#include "media/boxes.h"
+#include "op/internal.h"
 
 /* ---- box row ---- */
 

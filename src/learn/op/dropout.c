@@ -1,12 +1,10 @@
-#include "op/dropout.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/elementary.h"
 #include "base/error.h"
 #include "kernel/round/round.h"
-#include "op/op.h"
+#include "op/internal.h"
 
 /* ---- noise ---- */
 

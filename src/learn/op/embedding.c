@@ -1,5 +1,3 @@
-#include "op/embedding.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,7 +6,8 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/op.h"
+#include "base/whole.h"
+#include "op/attributes.h"
 
 /* Ids are float32: more would not be exact. */
 enum { WORDS_MOST = 1 << 24 };

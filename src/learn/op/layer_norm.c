@@ -1,11 +1,9 @@
-#include "op/layer_norm.h"
-
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
-#include "op/op.h"
+#include "op/attributes.h"
 
 enum { WEIGHT, BIAS, PARAMS };
 

@@ -1,18 +1,20 @@
 #include <math.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/elementary.h"
 #include "base/error.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "base/softmax_row.h"
+#include "base/whole.h"
+#include "op/internal.h"
 
 /* ---- loss mixed ---- */
 
-/* mixed_cross_entropy: softmax and cross entropy of samples that are mixed of two (op/loss.h).
- * in[0] [classes] logits, in[1] [] the class of a sample, in[2] [2] the class that was mixed in and
- * its weight w. A sample's loss is (1 - w) (-log p_a) + w (-log p_b); of that a share is the mean
- * over all classes, as in the other losses of rows. Evaluations count the class alone. Source:
- * Zhang et al., "mixup" (2018); Yun et al., "CutMix" (2019). */
+/* mixed_cross_entropy: softmax and cross entropy of samples that are mixed of two
+ * (op/attributes.h). in[0] [classes] logits, in[1] [] the class of a sample, in[2] [2] the class
+ * that was mixed in and its weight w. A sample's loss is (1 - w) (-log p_a) + w (-log p_b); of that
+ * a share is the mean over all classes, as in the other losses of rows. Evaluations count the class
+ * alone. Source: Zhang et al., "mixup" (2018); Yun et al., "CutMix" (2019). */
 
 enum { CLASS = 1, MIX = 2, OTHER = 0, WEIGHT = 1, NUMBERS = 2 };
 

@@ -162,7 +162,7 @@ typedef struct hu_op {
                          executor does it: there is neither forward nor backward */
 
     bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
-                        executor does it (engine/recurrent_state.h): there is no forward */
+                        executor does it (engine/recurrent_state.c): there is no forward */
 
     /* Bit i: in a loop (graph/loop.h) every step reads input i as a whole, a value from outside; of
      * the other inputs it reads its row. At most HU_MAX_HELD bits. */

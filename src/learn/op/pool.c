@@ -1,5 +1,3 @@
-#include "op/pool.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,7 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/pool/pool.h"
-#include "op/op.h"
+#include "op/attributes.h"
 
 /* ---- windows ---- */
 

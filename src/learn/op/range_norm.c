@@ -21,8 +21,7 @@
 #include "base/elementary.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/batch_norm.h"
-#include "op/op.h"
+#include "op/internal.h"
 
 enum {
     GROUPS = HU_RANGE_NORM_GROUPS,

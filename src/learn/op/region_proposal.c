@@ -1,5 +1,3 @@
-#include "op/region_proposal.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,9 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "media/boxes.h"
-#include "op/detection_loss.h"
-#include "op/dropout.h"
-#include "op/op.h"
+#include "op/internal.h"
 
 /* ---- Attributes of proposals ---- */
 

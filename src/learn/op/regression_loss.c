@@ -4,8 +4,7 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "kernel/elementary/elementary.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "op/internal.h"
 
 /* ---- loss elements ---- */
 

@@ -1,11 +1,8 @@
-#include "op/reshape.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "op/op.h"
-#include "op/sequence.h"
+#include "op/internal.h"
 
 /* ---- Attributes of the views ---- */
 

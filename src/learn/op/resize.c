@@ -1,12 +1,10 @@
-#include "op/resize.h"
-
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/op.h"
+#include "op/attributes.h"
 
 /* ---- Attributes of the operations that make images larger or smaller ---- */
 

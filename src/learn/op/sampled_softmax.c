@@ -1,13 +1,11 @@
-#include "op/sampled_softmax.h"
-
 #include <math.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "kernel/elementary/elementary.h"
-#include "op/loss.h"
-#include "op/op.h"
+#include "op/internal.h"
 #include "product/gathered.h"
 
 enum { ROWS, TARGETS, DRAWN };

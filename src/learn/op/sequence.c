@@ -1,10 +1,8 @@
-#include "op/sequence.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "op/op.h"
+#include "op/internal.h"
 
 /* ---- row count ---- */
 

@@ -1,5 +1,4 @@
 /* What is done with rows as tokens: position, class_token, pick and pick_rows. */
-#include "op/tokens.h"
 
 #include <string.h>
 
@@ -7,8 +6,7 @@
 #include "base/error.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/op.h"
-#include "op/sequence.h"
+#include "op/internal.h"
 
 static void copy(float *to, const float *from, int64_t count) {
     memcpy(to, from, (size_t)count * sizeof *to);

@@ -1,6 +1,6 @@
 #include "planner/fusion.h"
 
-#include "engine/run.h"
+#include "engine/internal.h"
 #include "planner/memory.h"
 
 /* Reads and operations that making a value once more may cost, by options.recompute: relu(bn(x))

@@ -22,7 +22,7 @@
  */
 #ifndef HU_LAYOUT_FUSION_H
 #define HU_LAYOUT_FUSION_H
-#include "engine/state.h"
+#include "engine/internal.h"
 
 /* Fills the joining fields of run->exec, is_virtual and is_remade. Slots must be ready. */
 void hu_fuse_plan(hu_run *run);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/run.h"
-#include "engine/state.h"
+#include "engine/internal.h"
 #include "planner/memory.h"
 
 /* Bytes that survive from forward to backward, in the turn in which most do: activations and masks.

@@ -4,7 +4,6 @@
 #define HU_LAYOUT_LEDGER_H
 #include "base/memory.h"
 #include "engine/run.h"
-#include "engine/slot.h"
 
 typedef struct hu_ledger {
     uint64_t arena[HU_BUFFER_ROLE_COUNT]; /* parts of the arena at its fullest time */

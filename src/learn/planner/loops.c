@@ -2,8 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/recurrent_state.h"
-#include "engine/run.h"
+#include "engine/chunk.h"
 #include "graph/loop.h"
 #include "planner/memory.h"
 #include "planner/slots.h"

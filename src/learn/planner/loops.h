@@ -1,7 +1,7 @@
 /* planner/loops.h - what a plan makes of loops (graph/loop.h). */
 #ifndef HU_LAYOUT_LOOPS_H
 #define HU_LAYOUT_LOOPS_H
-#include "engine/state.h"
+#include "engine/internal.h"
 
 /* True if a loop makes a value, and rounds the sum of its gradient; or reads its steps at a
  * use, and rounds what it reads and its part of the gradient. */

@@ -7,8 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "engine/residual.h"
-#include "engine/run.h"
 #include "planner/slots.h"
 
 /* ---- One arena: buffers with lifetimes get offsets, largest first ---- */
@@ -348,7 +346,7 @@ done:
  * which nobody has rounded, need not live longer than the forward pass. Without such a copy the
  * backward pass reads the value and rounds it again, to the same bits.
  * Beside what a rounding that learns has rounded, what it took from the numbers is kept
- * (engine/residual.h).
+ * (engine/learn.c).
  */
 
 /* True if the backward pass wants what a use has rounded. */

@@ -3,8 +3,7 @@
 #define HU_LAYOUT_MEMORY_H
 #include <halfulp/status.h>
 
-#include "engine/slot.h"
-#include "engine/state.h"
+#include "engine/internal.h"
 
 /* ---- One arena: buffers with lifetimes get offsets, largest first ---- */
 
@@ -50,7 +49,7 @@ hu_status hu_buffers_place(hu_run *run);
  * which nobody has rounded, need not live longer than the forward pass. Without such a copy the
  * backward pass reads the value and rounds it again, to the same bits.
  * Beside what a rounding that learns has rounded, what it took from the numbers is kept
- * (engine/residual.h).
+ * (engine/learn.c).
  */
 
 /* Declares buffers for all uses of a stored value that could be kept, if they take fewer bytes

@@ -5,10 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/dynamic_scale.h"
-#include "engine/learn.h"
-#include "engine/run.h"
-#include "engine/state.h"
+#include "engine/chunk.h"
 #include "planner/fusion.h"
 #include "planner/loops.h"
 #include "planner/memory.h"

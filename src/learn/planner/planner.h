@@ -1,5 +1,5 @@
 /* planner/planner.h - plans a run: slots, regions, buffers, one arena. Planning allocates and may
- * fail; passes (engine/pass.h) do neither. */
+ * fail; passes (engine/run.h) do neither. */
 #ifndef HU_LAYOUT_PLANNER_H
 #define HU_LAYOUT_PLANNER_H
 #include "engine/run.h"
@@ -19,7 +19,7 @@ hu_status hu_run_replan(hu_run **run);
 /* Makes what a batch of this many samples needs, so that passes of that size allocate nothing. */
 hu_status hu_run_reserve(hu_run *run, int64_t samples);
 
-/* Makes room for a histogram of every tensor (engine/exponent_record.h). */
+/* Makes room for a histogram of every tensor (engine/exponent_record.c). */
 hu_status hu_run_reserve_histograms(hu_run *run);
 
 #endif

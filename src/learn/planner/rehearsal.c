@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "engine/region.h"
-#include "engine/run.h"
 #include "planner/memory.h"
 
 /* Adds the nodes that a region's visits have met to its members, in ascending order. */

@@ -4,7 +4,7 @@
  */
 #ifndef HU_LAYOUT_REHEARSAL_H
 #define HU_LAYOUT_REHEARSAL_H
-#include "engine/state.h"
+#include "engine/internal.h"
 
 /* Walks through a forward and, unless the run only goes forward, a backward pass over the whole
  * batch. Buffers must be declared. On

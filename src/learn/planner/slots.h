@@ -1,7 +1,7 @@
 /* planner/slots.h - makes the slots of a run. */
 #ifndef HU_LAYOUT_SLOTS_H
 #define HU_LAYOUT_SLOTS_H
-#include "engine/slot.h"
+#include "engine/internal.h"
 
 /* Makes a slot that is prepared for the edge's quantizer. A row has the shape of the value, whose
  * last extent is what blocks are cut from. stream: of stochastic rounding; in_loop: a loop rounds

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "task/image_tasks.h"
 
 /* ---- adversaries ---- */

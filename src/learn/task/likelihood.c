@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "base/elementary.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "op/op.h"
 #include "task/metric.h"
 

@@ -7,10 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "media/boxes.h"
-#include "op/cross_entropy.h"
-#include "op/ctc_loss.h"
-#include "op/detection_loss.h"
-#include "op/loss.h"
+#include "op/attributes.h"
 #include "task/unlabelled.h"
 
 /* The list of loss.h, in its order. */

@@ -76,7 +76,7 @@ hu_softmax_row hu_loss_row(const hu_loss_form *loss, int64_t classes, const floa
 /* What a loss does not know by itself; each is read by losses of one kind. */
 typedef struct hu_loss_facts {
     const hu_anchors *anchors; /* boxes: where the model looks for them; NULL: it does not */
-    double smoothing;          /* rows: the share of all classes, op/loss.h */
+    double smoothing;          /* rows: the share of all classes, op/attributes.h */
     hu_value_id lengths;       /* sequences: the rows that count */
     hu_value_id mix;   /* mixed_cross_entropy: what was mixed in; HU_NONE: there is nothing */
     hu_loss_when when; /* which passes have it */

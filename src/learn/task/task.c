@@ -8,12 +8,7 @@
 #include "base/text.h"
 #include "data/kinds.h"
 #include "graph/finalize.h"
-#include "op/adaptive_softmax.h"
-#include "op/ctc_loss.h"
-#include "op/detection_loss.h"
-#include "op/loss.h"
-#include "op/sampled_softmax.h"
-#include "op/sequence.h"
+#include "op/attributes.h"
 #include "task/unlabelled.h"
 
 /* ---- Rows of sequences that differ in length ---- */

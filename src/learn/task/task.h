@@ -153,7 +153,7 @@ typedef struct hu_task_sampled {
     int64_t numbers;
 } hu_task_sampled;
 
-/* Scores of words in bands (op/loss.h), and what they say of all words. */
+/* Scores of words in bands (op/attributes.h), and what they say of all words. */
 typedef struct hu_task_bands {
     hu_value_id head, law; /* [rows, words in front + count], [rows, words] */
     int count;
@@ -212,7 +212,7 @@ hu_status hu_task_close_more(const hu_task_choice *choice, hu_graph *graph,
                              float weight);
 
 /* The same for a head that trainings replace by scores of a few drawn classes
- * (op/sampled_softmax.h): the loss of the head is that of evaluations, "sampled.loss" that of
+ * (op/attributes.h): the loss of the head is that of evaluations, "sampled.loss" that of
  * trainings. Errors as hu_task_close; HU_ERR_ARGUMENT for tasks without rows of classes, and with
  * smoothing. */
 hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,

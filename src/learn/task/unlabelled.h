@@ -3,7 +3,7 @@
 #define HU_TASK_UNLABELLED_H
 #include <halfulp/data.h>
 
-#include "op/loss.h"
+#include "op/attributes.h"
 
 static const hu_row_loss_attrs hu_unlabelled_rows = {.ignores = true,
                                                      .ignored = (float)HU_UNLABELLED};

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "engine/dynamic_scale.h"
+#include "engine/run.h"
 #include "train/adapt.h"
 #include "train/early_stopping.h"
 #include "train/phases.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "engine/exponent_record.h"
+#include "engine/run.h"
 #include "graph/made.h"
 #include "train/workers.h"
 

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/dynamic_scale.h"
-#include "engine/recurrent_state.h"
+#include "engine/run.h"
 #include "media/anchors.h"
 #include "planner/planner.h"
 #include "train/adapt.h"

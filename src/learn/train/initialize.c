@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "train/adapt.h"
 #include "train/early_stopping.h"
 #include "train/inner.h"

@@ -3,8 +3,7 @@
 #define HU_TRAIN_INNER_H
 #include <signal.h>
 
-#include "engine/options.h"
-#include "engine/pass.h"
+#include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "precision/adaptation.h"
 #include "task/task.h"
@@ -101,7 +100,7 @@ typedef struct hu_workers {
     hu_worker_result *result; /* [count] */
     int32_t part_of;          /* worker `here` whose pass runs */
     bool is_first_part, is_last_part;
-    unsigned char *record; /* [count] results and findings (engine/counters.h) of all processes;
+    unsigned char *record; /* [count] results and findings (engine/run.h) of all processes;
                               NULL:    this one runs all workers */
     float *before[HU_COMM_LOSSES]; /* [here][elements] that error feedback kept before the step */
     /* What error feedback keeps elsewhere, for a checkpoint: [count - 1][elements] of workers 1, 2,

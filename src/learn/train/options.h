@@ -5,7 +5,6 @@
 
 #include "base/keys.h"
 #include "comm/process_group.h"
-#include "engine/options.h"
 #include "engine/run.h"
 #include "model/options.h"
 #include "precision/adaptation.h"
@@ -35,7 +34,7 @@ typedef struct hu_train_options {
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double beta;              /* weight of the divergence of a code, of tasks that have one */
-    double smoothing;         /* of classes, see op/loss.h; of adversaries: 1 minus what real
+    double smoothing;         /* of classes, see op/attributes.h; of adversaries: 1 minus what real
                                  pictures are to the judge */
     double width;
     hu_model_norm norm;   /* of the model of the name, */

@@ -1,4 +1,4 @@
-/* train/recurrent_state.h - states that go on from batch to batch (engine/recurrent_state.h), one
+/* train/recurrent_state.h - states that go on from batch to batch (engine/recurrent_state.c), one
  * row for each stream of the data: when they begin again, and their part of a checkpoint. Of models
  * without such states all functions do nothing. */
 #ifndef HU_TRAIN_RECURRENT_STATE_H

@@ -2,9 +2,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "engine/dynamic_scale.h"
-#include "engine/exponent_record.h"
-#include "engine/recurrent_state.h"
+#include "engine/run.h"
 #include "train/adapt.h"
 #include "train/diagnose.h"
 #include "train/early_stopping.h"

@@ -8,7 +8,7 @@
 
 #include "base/bits.h"
 #include "base/error.h"
-#include "engine/exponent_record.h"
+#include "engine/run.h"
 #include "train/state_formats.h"
 #include "train/tensors.h"
 #include "train/weight_average.h"

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/concat.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 
 /* ---- weight names ---- */
 

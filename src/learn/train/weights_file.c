@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "store/safetensors.h"
 #include "train/inner.h"
 #include "train/weight_average.h"

@@ -5,8 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "engine/counters.h"
-#include "engine/learn.h"
+#include "engine/run.h"
 #include "train/update.h"
 #include "train/wire_plan.h"
 

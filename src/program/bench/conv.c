@@ -11,7 +11,7 @@
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "kernel/peak/peak.h"
-#include "op/conv.h"
+#include "op/attributes.h"
 #include "render/json.h"
 #include "render/table.h"
 

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "engine/exponent_record.h"
+#include "engine/run.h"
 #include "product/onednn.h"
 #include "runlog/metrics.h"
 #include "runlog/names.h"

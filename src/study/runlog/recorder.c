@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text_file.h"
-#include "engine/exponent_record.h"
+#include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "runlog/events.h"
 
