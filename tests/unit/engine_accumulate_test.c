@@ -1,6 +1,6 @@
 /* Products with a chosen accumulator in a run: threads, storage and the length of chunks change no
  * bit, and accumulators are counted once. */
-#include "planner/memory.h"
+#include "planner/internal.h"
 #include "run_spy.h"
 
 enum { WEIGHTS = 72 + SPY_CLASSES * 64 };

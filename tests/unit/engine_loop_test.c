@@ -7,7 +7,6 @@
 #include "graph/loop.h"
 #include "op/attributes.h"
 #include "op_drive.h"
-#include "planner/ledger.h"
 #include "planner/planner.h"
 
 enum { BATCH = 7, WIDE = 6, CLASSES = 5, MOST_STEPS = 5, MOST = 4096 };

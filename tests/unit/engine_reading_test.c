@@ -3,7 +3,7 @@
 #include "engine/run.h"
 #include "op/attributes.h"
 #include "op_drive.h"
-#include "planner/memory.h"
+#include "planner/internal.h"
 #include "planner/planner.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, MOST = WIDE * WIDE, STEPS = 3, READERS = 3 };

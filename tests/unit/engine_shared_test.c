@@ -3,7 +3,6 @@
 #include "engine/run.h"
 #include "op/attributes.h"
 #include "op_drive.h"
-#include "planner/ledger.h"
 #include "planner/planner.h"
 
 enum { BATCH = 7, CHUNK = 2, WIDE = 12, CLASSES = WIDE, MOST = WIDE * WIDE, WORDS = 5, ROWS = 4 };

@@ -3,7 +3,6 @@
 #include "engine/run.h"
 #include "op/attributes.h"
 #include "op_drive.h"
-#include "planner/ledger.h"
 #include "planner/planner.h"
 
 enum { WIDE = 1536, CLASSES = 10, CHUNK = 1, MIB = 1 << 20, WEIGHT_BYTES = 4 * WIDE * WIDE };

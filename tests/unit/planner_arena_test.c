@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "planner/memory.h"
+#include "planner/internal.h"
 
 enum { MOST = 120, TIMES = 40 };
 

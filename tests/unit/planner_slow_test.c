@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "engine/internal.h"
 #include "op/attributes.h"
-#include "planner/ledger.h"
 #include "planner/planner.h"
 
 enum { SLOW_FORWARD = 1, SLOW_BACKWARD = 2 };

@@ -8,7 +8,6 @@
 #include "engine/internal.h"
 #include "op/attributes.h"
 #include "op_drive.h"
-#include "planner/ledger.h"
 #include "planner/planner.h"
 #include "reference/block.h"
 

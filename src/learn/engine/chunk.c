@@ -9,7 +9,7 @@
 
 /* ---- usage ---- */
 
-/* What the passes note while they are rehearsed (planner/rehearsal.h): when each
+/* What the passes note while they are rehearsed (planner/rehearsal.c): when each
  * buffer is used, how much scratch a thread needs, and which nodes run in a region. */
 
 void hu_rehearse_buffer(hu_run *run, uint32_t buffer) {

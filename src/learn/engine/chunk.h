@@ -9,7 +9,7 @@
 
 /* ---- usage ---- */
 
-/* What the passes note while they are rehearsed (planner/rehearsal.h): when each
+/* What the passes note while they are rehearsed (planner/rehearsal.c): when each
  * buffer is used, how much scratch a thread needs, and which nodes run in a region. */
 
 /* A buffer (HU_NONE: none) is used at the present time. */
@@ -268,7 +268,7 @@ void hu_loop_backward(hu_chunk *visit);
 /* ---- visit ---- */
 
 /* What a region does in one visit: the node's own call, and those of the nodes
- * that run with it (planner/fusion.h). */
+ * that run with it (planner/fusion.c). */
 
 /* The region's node forward, and the partial results of its guests. */
 void hu_chunk_forward(hu_chunk *visit);

@@ -33,7 +33,7 @@
 enum { HU_COURSES = 1 + HU_PHASES_MOST };
 
 typedef struct hu_life {
-    int32_t first, last; /* alive from time first to time last, both included (planner/memory.h) */
+    int32_t first, last; /* alive from time first to time last, both included (planner/memory.c) */
 } hu_life;
 
 typedef struct hu_buffer {
@@ -73,6 +73,7 @@ typedef struct hu_slot {
     int32_t exponent;        /* k of the tensor's scale 2^k */
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
+    int64_t line;            /* last extent of the value: what blocks are cut from */
     int64_t steps;           /* parts of a row that loops read and write one by one, else 1 */
     bool in_loop;            /* a loop rounds the parts, each alone */
     uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
@@ -113,7 +114,8 @@ static inline int64_t hu_slot_rounded_elements(const hu_slot *slot) {
  * kept in float32 where they have scales of their own, or codes that are not read in parts. */
 hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode);
 
-/* Prepares rounding and storage for the edge's quantizer: none, or a number format. */
+/* Prepares rounding and storage for the edge's quantizer. Blocks and uniform numbers need what
+ * planning has allocated for them: blocker, or uniformer and scale. */
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode);
 
 /* True if the slot is prepared for the edge's quantizer; true if it could be within its capacity.
@@ -209,7 +211,7 @@ typedef enum hu_fused_list {
 /* Most partial results that the chunks leave of a node's parameter gradients. */
 enum { HU_PARTIALS_MOST = 16 };
 
-/* One node of the plan. How nodes are joined into regions: planner/fusion.h. */
+/* One node of the plan. How nodes are joined into regions: planner/fusion.c. */
 typedef struct hu_exec {
     hu_node_info info;
     void *state;
@@ -463,7 +465,7 @@ static inline hu_slot *hu_weights_view(const hu_run *run, hu_value_id v) {
 }
 
 /* True if what a use has rounded in the forward pass of a training waits, packed, for the backward
- * pass, which then does not read the value itself (planner/memory.h). */
+ * pass, which then does not read the value itself (planner/memory.c). */
 static inline bool hu_use_is_kept(const hu_run *run, uint32_t use) {
     return run->use && run->use[use].buffer != HU_NONE;
 }
@@ -539,7 +541,7 @@ int hu_work_of_op(const hu_op *op);
  * words, 0 if no scale is delayed; *fingerprint: of the tensors and their lengths. */
 uint32_t hu_dynamic_scale_place_history(hu_run *run, uint64_t *fingerprint);
 
-/* Empties the history, which layout has just allocated. */
+/* Empties the history, which planner has just allocated. */
 void hu_dynamic_scale_clear_history(hu_run *run, uint64_t fingerprint);
 
 /* Where rows from first on are staged until the maximum is known, NULL if the slot needs none. */

@@ -5,7 +5,7 @@
 /* ---- visit ---- */
 
 /* What a region does in one visit: the node's own call, and those of the nodes
- * that run with it (planner/fusion.h). */
+ * that run with it (planner/fusion.c). */
 
 static void point_partial(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     const hu_exec *exec = &visit->run->exec[n];

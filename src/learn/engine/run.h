@@ -26,11 +26,11 @@ typedef struct hu_run_options {
     int threads;
     hu_storage_mode storage;
     uint64_t seed;
-    bool fuse;     /* cheap nodes run inside their neighbours' loops (planner/fusion.h); false gives
+    bool fuse;     /* cheap nodes run inside their neighbours' loops (planner/fusion.c); false gives
                       the same bits, slower */
     int recompute; /* the backward pass computes cheap results again instead of reading them: 0
                       none, 1 those of two operations, 2 outputs of blocks as well
-                      (planner/fusion.h)
+                      (planner/fusion.c)
                     */
     bool only_forward; /* no pass goes backward: numbers live only as long as the forward pass reads
                           them */

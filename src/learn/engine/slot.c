@@ -67,6 +67,18 @@ done:
     return st;
 }
 
+static hu_status prepare_blocks(hu_slot *slot, hu_storage_mode mode) {
+    hu_status st = HU_OK;
+    const hu_quantizer *quantizer = &slot->edge->quantizer;
+    HU_TRY(hu_blocker_init(slot->blocker, quantizer->block, quantizer->rounding,
+                           hu_slot_rounded_elements(slot), slot->line));
+    hu_storage_choose_blocks(hu_slot_mode(slot, mode), slot->blocker, &slot->storage);
+    if (slot->in_loop)
+        HU_TRY(hu_storage_choose(HU_STORAGE_FLOAT32, NULL, slot->elements, &slot->storage));
+done:
+    return st;
+}
+
 enum { WIDEST_CODE_BITS = 16 }; /* what is wider is kept in float32 */
 
 hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode) {
@@ -83,6 +95,7 @@ hu_storage_mode hu_slot_mode(const hu_slot *slot, hu_storage_mode mode) {
 hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
+    if (quantizer->kind == HU_QUANTIZER_BLOCK) return prepare_blocks(slot, mode);
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) return prepare_uniform(slot, mode);
     bool is_number = quantizer->kind == HU_QUANTIZER_FLOAT;
     mode = hu_slot_mode(slot, mode);

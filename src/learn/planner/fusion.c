@@ -1,7 +1,28 @@
-#include "planner/fusion.h"
+#include "planner/internal.h"
 
-#include "engine/internal.h"
-#include "planner/memory.h"
+
+/* Which nodes run in the same visits of the chunks.
+ *
+ * A region is a node that has a loop over the chunks of its own. While a region visits a chunk,
+ * what lies around the node runs too, as long as the chunk is in the caches:
+ *
+ *   forward   lazy    a cheap node runs when a region reads its output, and not before
+ *             taken   a bias runs right behind the product that makes its input, and stores its
+ *                     own output in that one's stead: the backward pass need not make it again
+ *             reduce  partial results of a batch norm are taken right behind who made its input,
+ *                     those of the loss behind the loss
+ *   backward  pulled  a batch norm turns the gradient of its output into that of its input when
+ *                     the node that made this input asks for it; a bias behind a product sums its
+ *                     own gradient then, and hands on what it was given
+ *             pushed  a cheap node runs as soon as the last contribution to the gradient of its
+ *                     output is there
+ *             reduce  likewise partial results of a batch norm
+ *
+ * Every op's own functions run on the same chunks with the same numbers as without all this, every
+ * value that has a format is rounded, and counted once: no bit changes. Values that nobody stores
+ * are made again by every reader. Of several tensors that cannot be encoded another one may be the
+ * first that a pass meets, and stops at.
+ */
 
 /* Reads and operations that making a value once more may cost, by options.recompute: relu(bn(x))
  * costs 3; relu(bn(x) + y), the output of a residual block, 4 and what y costs: 1 at hand, 2 as a

@@ -1,12 +1,11 @@
-#include "planner/ledger.h"
+#include "planner/planner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "engine/internal.h"
-#include "planner/memory.h"
+#include "planner/internal.h"
 
 /* Bytes that survive from forward to backward, in the turn in which most do: activations and masks.
  */

@@ -1,4 +1,4 @@
-#include "planner/memory.h"
+#include "planner/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "planner/slots.h"
 
 /* ---- One arena: buffers with lifetimes get offsets, largest first ---- */
 

@@ -3,14 +3,187 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <halfulp/format.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "planner/fusion.h"
-#include "planner/loops.h"
-#include "planner/memory.h"
-#include "planner/rehearsal.h"
-#include "planner/slots.h"
+#include "graph/loop.h"
+#include "planner/internal.h"
+
+/* ---- Slots ---- */
+
+/* Makes a slot that is prepared for the edge's quantizer. A row has the shape of the value, whose
+ * last extent is what blocks are cut from. stream: of stochastic rounding; in_loop: a loop rounds
+ * its rows. */
+static hu_status slot_init(hu_slot *slot, hu_edge *edge, hu_storage_mode mode,
+                           const hu_value_info *value, uint64_t stream, bool in_loop) {
+    hu_status st = HU_OK;
+    const hu_shape *shape = &value->shape;
+    const hu_quantizer *quantizer = &edge->quantizer;
+    *slot = (hu_slot){.edge = edge,
+                      .prepared = *quantizer,
+                      .capacity_bits = hu_quantizer_can_change(quantizer) ? edge->capacity_bits : 0,
+                      .elements = hu_shape_elements(shape),
+                      .line = shape->rank > 0 ? shape->extent[shape->rank - 1] : 1,
+                      .steps = value->steps,
+                      .in_loop = in_loop,
+                      .buffer = HU_NONE,
+                      .residual = HU_NONE,
+                      .staging = HU_NONE,
+                      .history = HU_NONE,
+                      .range = HU_NONE,
+                      .top = HU_NONE,
+                      .stream = stream};
+    if (quantizer->kind == HU_QUANTIZER_BLOCK) HU_TRY(HU_NEW(&slot->blocker));
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM) {
+        /* Channels of a parameter are its first extent. */
+        slot->scales = quantizer->per_channel && shape->rank > 0 ? shape->extent[0] : 1;
+        HU_TRY(HU_NEW(&slot->uniformer));
+        HU_TRY(HU_NEW_ARRAY(&slot->scale, (size_t)slot->scales));
+    }
+    HU_TRY(hu_slot_prepare(slot, mode));
+done:
+    return st;
+}
+
+/* Storage for the widest number format of so many bits. */
+static hu_status choose_widest(uint32_t bits, hu_storage_mode mode, int64_t elements,
+                               hu_storage *storage) {
+    enum { FLOAT32_BITS = 32, LEAST_BITS = 3, WIDE_EXPONENT = 8, NARROW_EXPONENT = 2 };
+    if (bits >= FLOAT32_BITS) return hu_storage_choose(mode, NULL, elements, storage);
+    if (bits < LEAST_BITS) bits = LEAST_BITS;
+    uint32_t exponent = bits > WIDE_EXPONENT ? WIDE_EXPONENT : NARROW_EXPONENT;
+    const hu_format format = {.exp_bits = (uint8_t)exponent,
+                              .man_bits = (uint8_t)(bits - 1 - exponent),
+                              .subnormals = 1,
+                              .bias = (1 << (exponent - 1)) - 1};
+    return hu_storage_choose(mode, &format, elements, storage);
+}
+
+/* Codes of so many bits, or float32. */
+static size_t widest_uniform(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
+    enum { BYTE_BITS = 8 };
+    size_t bits = (size_t)slot->elements * slot->capacity_bits;
+    if (hu_slot_mode(slot, mode) == HU_STORAGE_FLOAT32)
+        return hu_storage_bytes(&slot->storage, rows);
+    return (bits + BYTE_BITS - 1) / BYTE_BITS * (size_t)rows;
+}
+
+size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows) {
+    size_t bytes = hu_storage_bytes(&slot->storage, rows), most;
+    hu_storage widest;
+    if (slot->capacity_bits == 0) return bytes;
+    if (slot->uniformer) return widest_uniform(slot, mode, rows);
+    mode = hu_slot_mode(slot, mode);
+    if (choose_widest(slot->capacity_bits, mode, slot->elements, &widest) != HU_OK) return bytes;
+    most = hu_storage_bytes(&widest, rows);
+    return most > bytes ? most : bytes;
+}
+
+/* For the rehearsal: the storage within the capacity that takes most scratch, a packed one if there
+ * is any. hu_slot_prepare goes back to the quantizer's own. */
+static hu_status rehearse_storage(hu_slot *slot, hu_storage_mode mode) {
+    enum { PACKED_BITS = 16 };
+    uint32_t bits = slot->capacity_bits < PACKED_BITS ? slot->capacity_bits : PACKED_BITS;
+    if (slot->capacity_bits == 0 || slot->uniformer) return HU_OK;
+    return choose_widest(bits, hu_slot_mode(slot, mode), slot->elements, &slot->storage);
+}
+
+static void slot_release(hu_slot *slot) {
+    hu_free(slot->blocker);
+    slot->blocker = NULL;
+    hu_free(slot->uniformer);
+    slot->uniformer = NULL;
+    hu_free(slot->scale);
+    slot->scale = NULL;
+}
+
+/* ---- Loops (graph/loop.h) ---- */
+
+/* True if a loop makes a value, and rounds the sum of its gradient; or reads its steps at a
+ * use, and rounds what it reads and its part of the gradient. */
+static bool loop_makes(const hu_run *run, hu_value_id v) {
+    uint32_t producer = run->graph->value[v].producer;
+    return producer != HU_NONE && hu_loop_at(run, producer);
+}
+
+static bool loop_reads(const hu_run *run, uint32_t use) {
+    const hu_use *u = &run->graph->use[use];
+    const hu_node *node = &run->graph->node[u->node];
+    bool is_initial = node->op->is_previous && u->index != HU_STATE_NEXT;
+    bool is_whole = is_initial || hu_is_held(node, u->index);
+    return hu_loop_at(run, u->node) && u->index < node->n_in && !is_whole;
+}
+
+/* Samples of a node's largest call: the rows of all steps where it has parameters. */
+static int64_t loop_chunk(const hu_run *run, uint32_t n) {
+    const hu_loop *loop = hu_loop_at(run, n);
+    bool has_params = run->graph->node[n].n_params > 0;
+    return loop && has_params ? loop->steps * run->options.chunk : run->options.chunk;
+}
+
+/* Who computes a node's products: oneDNN knows none of the many counts of samples in loops. */
+static hu_product_engine loop_engine(const hu_run *run, uint32_t n) {
+    bool is_known = !hu_loop_at(run, n) || run->options.products != HU_ENGINE_ONEDNN;
+    return is_known ? run->options.products : HU_ENGINE_OWN;
+}
+
+/* The state that a carried start is read by. */
+static uint32_t state_of(const hu_graph *graph, const hu_node *start) {
+    return graph->use[graph->value[start->out[0]].uses[0]].node;
+}
+
+/* Bytes of one row, in the widest format that the slot has room for. */
+static size_t row_bytes(const hu_run *run, const hu_slot *slot) {
+    size_t now = hu_carried_storage(slot).row_bytes;
+    size_t most = hu_slot_bytes(slot, run->options.storage, 1) / (size_t)slot->steps;
+    return now > most ? now : most;
+}
+
+static hu_status declare_banks(hu_run *run, hu_carried *c) {
+    const hu_slot *slot = &run->value[run->graph->node[c->node].in[HU_STATE_NEXT]];
+    for (int bank = 0; bank < 2; bank++) {
+        hu_status st = hu_buffers_add(run, row_bytes(run, slot) * (size_t)run->streams,
+                                      HU_BUFFER_ACTIVATION, &c->buffer[bank]);
+        if (st != HU_OK) return st;
+        for (int course = 0; course < HU_COURSES; course++) {
+            hu_buffer_use(&run->buffers[c->buffer[bank]], course, 0);
+            hu_buffer_use(&run->buffers[c->buffer[bank]], course, hu_time_update(run->graph));
+        }
+    }
+    return HU_OK;
+}
+
+/* Lists the states that go on from pass to pass, and gives them two banks that live as long as the
+ * arena. HU_ERR_MEMORY. */
+static hu_status loop_declare_carried(hu_run *run) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = run->graph;
+    uint32_t count = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) count += graph->node[n].op->is_carried;
+    run->carried_to = 1;
+    run->streams = run->options.streams > 0 ? run->options.streams : run->options.batch;
+    if (count == 0) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&run->carried, count));
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        if (!graph->node[n].op->is_carried) continue;
+        hu_carried *c = &run->carried[run->carried_count++];
+        c->node = state_of(graph, &graph->node[n]);
+        HU_TRY(declare_banks(run, c));
+    }
+done:
+    return st;
+}
+
+/* The banks are in the arena: both hold zeros. */
+static void loop_begin_carried(hu_run *run) {
+    if (!run->arena) return;
+    hu_carried_clear(run);
+    hu_carried_begin_step(run);
+}
+
+/* ---- The plan ---- */
 
 static hu_status make_array(size_t count, size_t bytes, void *array) {
     return hu_alloc_array(count, bytes, (void **)array);
@@ -72,9 +245,9 @@ static hu_status init_views(hu_run *run) {
     for (hu_value_id v = 0; run->grad_weights && v < run->graph->value_count; v++) {
         const hu_value_info *value = &run->graph->value[v];
         if (!run->edges->grad_weights[v].is_apart) continue;
-        hu_status st = hu_slot_init(
-            &run->grad_weights[v], &run->edges->grad_weights[v], run->options.storage, value,
-            hu_stream_id("round.grad.weights", value->name), hu_loops_makes(run, v));
+        hu_status st =
+            slot_init(&run->grad_weights[v], &run->edges->grad_weights[v], run->options.storage,
+                      value, hu_stream_id("round.grad.weights", value->name), loop_makes(run, v));
         if (st != HU_OK) return st;
     }
     return HU_OK;
@@ -89,23 +262,23 @@ static hu_status init_slots(hu_run *run) {
     HU_TRY(init_views(run));
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         const hu_value_info *value = &graph->value[v];
-        bool in_loop = hu_loops_makes(run, v);
-        HU_TRY(hu_slot_init(&run->value[v], &run->edges->value[v], mode, value,
-                            hu_stream_id("round", value->name), in_loop));
+        bool in_loop = loop_makes(run, v);
+        HU_TRY(slot_init(&run->value[v], &run->edges->value[v], mode, value,
+                         hu_stream_id("round", value->name), in_loop));
         run->value[v].has_master = value->role == HU_VALUE_PARAMETER;
-        HU_TRY(hu_slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value,
-                            hu_stream_id("round.grad.sum", value->name), in_loop));
+        HU_TRY(slot_init(&run->grad_sum[v], &run->edges->grad_sum[v], mode, value,
+                         hu_stream_id("round.grad.sum", value->name), in_loop));
     }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         const hu_value_info *value = &graph->value[graph->use[u].value];
         snprintf(name, sizeof name, "%s>%s.%d", value->name, graph->node[graph->use[u].node].name,
                  graph->use[u].index);
-        bool in_loop = hu_loops_reads(run, u);
-        HU_TRY(hu_slot_init(&run->grad[u], &run->edges->grad[u], mode, value,
-                            hu_stream_id("round.grad", name), in_loop));
+        bool in_loop = loop_reads(run, u);
+        HU_TRY(slot_init(&run->grad[u], &run->edges->grad[u], mode, value,
+                         hu_stream_id("round.grad", name), in_loop));
         if (run->use)
-            HU_TRY(hu_slot_init(&run->use[u], &run->edges->use[u], mode, value,
-                                hu_stream_id("round.use", name), in_loop));
+            HU_TRY(slot_init(&run->use[u], &run->edges->use[u], mode, value,
+                             hu_stream_id("round.use", name), in_loop));
     }
 done:
     return st;
@@ -123,9 +296,9 @@ static hu_status create_nodes(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
         hu_exec *exec = &run->exec[n];
-        exec->info = hu_graph_node_info(node, hu_loops_chunk(run, n), run->options.threads);
+        exec->info = hu_graph_node_info(node, loop_chunk(run, n), run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
-        exec->info.engine = hu_loops_engine(run, n);
+        exec->info.engine = loop_engine(run, n);
         if (node->n_in == 1 && hu_learns_input(run, n, 0)) exec->info.need_din = &wanted;
         exec->kind = hu_work_of_op(node->op);
         exec->sums_in_batch_order = node->op->in_batch_order && learns_params(node) &&
@@ -294,12 +467,12 @@ hu_status hu_run_create(const hu_graph *graph, hu_edge_table *edges, hu_weights 
     hu_fuse_plan(run);
     HU_TRY(hu_buffers_declare(run));
     HU_TRY(hu_saved_input_declare(run));
-    HU_TRY(each_with_capacity(run, hu_slot_rehearse_storage));
+    HU_TRY(each_with_capacity(run, rehearse_storage));
     HU_TRY(hu_rehearse(run));
     HU_TRY(each_with_capacity(run, hu_slot_prepare));
-    HU_TRY(hu_loops_declare_carried(run));
+    HU_TRY(loop_declare_carried(run));
     HU_TRY(hu_buffers_place(run));
-    hu_loops_begin_carried(run);
+    loop_begin_carried(run);
     HU_TRY(hu_run_reserve(run, options->batch));
     run->context.seed = options->seed;
     *result = run;
@@ -329,7 +502,7 @@ static hu_run take_state(hu_run *run) {
 }
 
 static void release_slots(hu_slot *slots, uint32_t count) {
-    for (uint32_t i = 0; slots && i < count; i++) hu_slot_release(&slots[i]);
+    for (uint32_t i = 0; slots && i < count; i++) slot_release(&slots[i]);
     hu_free(slots);
 }
 

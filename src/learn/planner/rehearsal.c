@@ -1,11 +1,10 @@
-#include "planner/rehearsal.h"
+#include "planner/internal.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "planner/memory.h"
 
 /* Adds the nodes that a region's visits have met to its members, in ascending order. */
 static hu_status keep_members(hu_run *run, uint32_t region, hu_pass pass) {

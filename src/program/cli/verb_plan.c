@@ -10,7 +10,7 @@
 #include "cli/internal.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "render/json.h"
 #include "render/table.h"
 #include "report/plan.h"

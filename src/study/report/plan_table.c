@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"

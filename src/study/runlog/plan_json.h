@@ -2,7 +2,7 @@
  */
 #ifndef HU_JOURNAL_PLAN_JSON_H
 #define HU_JOURNAL_PLAN_JSON_H
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "precision/names.h"
 #include "precision/tensor_groups.h"
 #include "render/json.h"

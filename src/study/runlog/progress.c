@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/text_file.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "render/table.h"
 #include "render/terminal.h"
 #include "runlog/folder.h"

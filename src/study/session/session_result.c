@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "comm/plan.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "runlog/plan_json.h"
 #include "runlog/result.h"
 #include "session/evaluation.h"

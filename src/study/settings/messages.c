@@ -9,7 +9,7 @@
 #include "base/process.h"
 #include "base/text.h"
 #include "config/unused_keys.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "render/terminal.h"
 #include "runlog/plan_json.h"
 #include "runlog/progress.h"

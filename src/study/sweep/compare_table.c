@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "planner/ledger.h"
+#include "planner/planner.h"
 #include "render/json.h"
 #include "render/table.h"
 #include "sweep/compare.h"

@@ -1,17 +1,15 @@
-/* planner/memory.h - buffers, saved inputs and the arena in which all of them lie. */
-#ifndef HU_LAYOUT_MEMORY_H
-#define HU_LAYOUT_MEMORY_H
+/* planner/internal.h - what the files of planner share. */
+#ifndef HU_PLANNER_INTERNAL_H
+#define HU_PLANNER_INTERNAL_H
 #include <halfulp/status.h>
 
 #include "engine/internal.h"
 
-/* ---- One arena: buffers with lifetimes get offsets, largest first ---- */
+/* ---- memory.c: buffers with lifetimes get offsets in one arena, largest first ---- */
 
 /* Gives every buffer an offset such that no two that live at the same time overlap; *total is the
  * arena's size. Greedy by size, lowest free offset. */
 hu_status hu_arena_place(hu_buffer *buffers, uint32_t count, size_t *total);
-
-/* ---- The buffers of a run: who needs how many bytes from when to when ---- */
 
 /* Times of the plan: inputs are loaded at 0, node n runs forward at n + 1 and backward at 2 N - n;
  * the update is last. */
@@ -40,18 +38,6 @@ hu_status hu_buffers_declare(hu_run *run);
  * (unless the run is only planned), and points slots and threads into it. */
 hu_status hu_buffers_place(hu_run *run);
 
-/* ---- kept ---- */
-
-/* Which rounded inputs are kept for the backward pass.
- *
- * A use with a record of its own (graph/edge.h) rounds what it reads. If its node wants that input
- * in the backward pass too, the rounded numbers may wait for it packed; then the value itself,
- * which nobody has rounded, need not live longer than the forward pass. Without such a copy the
- * backward pass reads the value and rounds it again, to the same bits.
- * Beside what a rounding that learns has rounded, what it took from the numbers is kept
- * (engine/learn.c).
- */
-
 /* Declares buffers for all uses of a stored value that could be kept, if they take fewer bytes
  * together than the value: with float32 storage none do. */
 hu_status hu_saved_input_declare(hu_run *run);
@@ -60,5 +46,23 @@ hu_status hu_saved_input_declare(hu_run *run);
  * because somebody else wants them there. True if there were any: what lives how long has changed.
  */
 bool hu_saved_input_drop(hu_run *run);
+
+/* ---- planner.c ---- */
+
+/* Bytes of rows of the slot, whatever it holds within its capacity. */
+size_t hu_slot_bytes(const hu_slot *slot, hu_storage_mode mode, int64_t rows);
+
+/* ---- rehearsal.c: the passes once without numbers ---- */
+
+/* Walks through a forward and, unless the run only goes forward, a backward pass over the whole
+ * batch. Buffers must be declared. On the way the passes note what they use (engine/chunk.h). Where
+ * that shows that a rounded input is kept for nothing (memory.c), the passes are walked through
+ * again without it. */
+hu_status hu_rehearse(hu_run *run);
+
+/* ---- fusion.c: which nodes run in the same visits of the chunks ---- */
+
+/* Fills the joining fields of run->exec, is_virtual and is_remade. Slots must be ready. */
+void hu_fuse_plan(hu_run *run);
 
 #endif
