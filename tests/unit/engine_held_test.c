@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "engine/run.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "model_of.h"
 #include "op/attributes.h"
 #include "planner/planner.h"

@@ -4,7 +4,7 @@
 
 #include "base/bits.h"
 #include "engine/internal.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"

@@ -1,5 +1,5 @@
 /* What a loop must be: closed, with states that become what it makes. */
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "op_drive.h"
 
 enum { WIDE = 6, MOST_STEPS = 5 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "graph/weights.h"
+#include "graph/graph.h"
 #include "model/builder.h"
 #include "model/registry.h"
 #include "model_of.h"

@@ -3,7 +3,7 @@
 #ifndef HU_ENGINE_CHUNK_H
 #define HU_ENGINE_CHUNK_H
 #include "engine/internal.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 
 /* ---- chunk.c: one visit of a chunk by a thread ---- */
 
@@ -46,14 +46,14 @@ void hu_parts_clear(const hu_slot *slot, int64_t sample, int64_t step, const flo
 
 /* ---- padding ---- */
 
-/* Rows of samples that are padding (graph/finalize.h): zeros, which nobody counts.
+/* Rows of samples that are padding (graph/graph.h): zeros, which nobody counts.
  *
  * Whoever has made numbers of a value or of its gradient clears these rows before they are rounded.
  * Zeros stay zeros in a number format and make no scale larger: what remains is to leave them out
  * of the counters. A uniform quantizer may have no zero: its range is that of the other rows, and
  * the rows are cleared again where rounded numbers are read.
  *
- * A loop has the steps that are there and no others (graph/loop.h). What it makes of rows that a
+ * A loop has the steps that are there and no others (graph/graph.h). What it makes of rows that a
  * node holds has padding in every step, which is cleared, and not looked at when the step is
  * rounded.
  */

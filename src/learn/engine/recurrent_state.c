@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/loop.h"
+#include "graph/graph.h"
 
 static const hu_slot *slot_of(const hu_run *run, const hu_carried *c) {
     return &run->value[run->graph->node[c->node].in[HU_STATE_NEXT]];

@@ -8,7 +8,6 @@
 #include "graph/edge.h"
 #include "graph/graph.h"
 #include "graph/tensor_order.h"
-#include "graph/weights.h"
 #include "kernel/histogram/histogram.h"
 #include "product/geometry.h"
 #include "tensor/storage.h"

@@ -2,23 +2,171 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/memory.h"
-#include "graph/finalize.h"
-#include "graph/graph.h"
-#include "graph/loop.h"
+#include "graph/internal.h"
+
+/* ---- Values by name ---- */
+
+static void name_table_free(hu_name_table *table) {
+    hu_free(table->entry);
+    *table = (hu_name_table){0};
+}
+
+/* The place of a name, or the free one where it belongs; the table must have a free place. */
+static hu_name_entry *place_of(const hu_name_table *table, const char *name) {
+    size_t mask = table->capacity - 1, i = (size_t)XXH64(name, strlen(name), 0) & mask;
+    while (table->entry[i].name && strcmp(table->entry[i].name, name) != 0) i = (i + 1) & mask;
+    return &table->entry[i];
+}
+
+static hu_status grow_table(hu_name_table *table) {
+    enum { FIRST = 64 };
+    hu_name_table larger = {.count = table->count,
+                            .capacity = table->capacity ? 2 * table->capacity : FIRST};
+    hu_status st = HU_NEW_ARRAY(&larger.entry, larger.capacity);
+    if (st != HU_OK) return st;
+    for (size_t i = 0; i < table->capacity; i++)
+        if (table->entry[i].name) *place_of(&larger, table->entry[i].name) = table->entry[i];
+    hu_free(table->entry);
+    *table = larger;
+    return HU_OK;
+}
+
+static hu_status name_table_add(hu_name_table *table, const char *name, uint32_t id) {
+    if (2 * (table->count + 1) >= table->capacity) {
+        hu_status st = grow_table(table);
+        if (st != HU_OK) return st;
+    }
+    *place_of(table, name) = (hu_name_entry){name, id};
+    table->count++;
+    return HU_OK;
+}
+
+static const hu_name_entry *name_table_find(const hu_name_table *table, const char *name) {
+    if (table->capacity == 0) return NULL;
+    const hu_name_entry *entry = place_of(table, name);
+    return entry->name ? entry : NULL;
+}
+
+/* ---- The graph as others ask about it ---- */
+
+/* The graph as others ask about it; build.c declares it, finalize.c closes it. */
+
+hu_status hu_graph_create(hu_graph **graph) {
+    hu_status st = HU_NEW(graph);
+    if (st == HU_OK) (*graph)->made = (*graph)->wanted = HU_NONE;
+    return st;
+}
+
+static void free_node(hu_node *node) {
+    hu_free(node->name);
+    hu_free(node->attrs);
+    hu_free(node->in);
+    hu_free(node->out);
+    hu_free(node->param);
+    hu_free(node->need_din);
+    hu_free(node->need_dparam);
+    hu_free(node->shapes);
+}
+
+void hu_graph_free(hu_graph *graph) {
+    if (!graph) return;
+    for (uint32_t v = 0; v < graph->value_count; v++) {
+        hu_free(graph->value[v].name);
+        hu_free(graph->value[v].uses);
+    }
+    for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
+    name_table_free(&graph->names);
+    hu_free(graph->loaded);
+    hu_free(graph->loop);
+    hu_free(graph->value);
+    hu_free(graph->node);
+    hu_free(graph->use);
+    hu_free(graph);
+}
+
+bool hu_use_has_gradient(const hu_graph *graph, uint32_t use) {
+    const hu_use *u = &graph->use[use];
+    const hu_node *node = &graph->node[u->node];
+    return u->index < node->n_in ? node->need_din[u->index]
+                                 : node->need_dparam[u->index - node->n_in];
+}
+
+uint32_t hu_contribution_count(const hu_graph *graph, hu_value_id v) {
+    const hu_value_info *value = &graph->value[v];
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        count += hu_use_has_gradient(graph, value->uses[k]);
+    return count;
+}
+
+uint32_t hu_contribution_use(const hu_graph *graph, hu_value_id v, uint32_t k) {
+    const hu_value_info *value = &graph->value[v];
+    uint32_t i = 0;
+    while (!hu_use_has_gradient(graph, value->uses[i]) || k-- > 0) i++;
+    return value->uses[i];
+}
+
+bool hu_is_summed_parameter(const hu_graph *graph, hu_value_id v) {
+    return graph->value[v].role == HU_VALUE_PARAMETER && hu_contribution_count(graph, v) > 1;
+}
+
+hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
+    const hu_name_entry *entry = name_table_find(&graph->names, name);
+    return entry ? entry->id : HU_NONE;
+}
+
+void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer) {
+    static const char suffix[] = ".weight";
+    const hu_value_info *weight = node->n_params > 0 ? &graph->value[node->param[0]] : NULL;
+    bool is_own =
+        weight && (!weight->uses || &graph->node[graph->use[weight->uses[0]].node] == node);
+    const char *name = is_own ? weight->name : node->name;
+    snprintf(layer, HU_NAME_BYTES, "%s", name);
+    size_t length = strlen(layer), tail = sizeof suffix - 1;
+    if (length > tail && strcmp(layer + length - tail, suffix) == 0) layer[length - tail] = '\0';
+}
+
+const char *hu_product_role_name(hu_product_role role) {
+    static const char *const names[] = {"forward", "input_grad", "weight_grad"};
+    return names[role];
+}
+
+hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads) {
+    return (hu_node_info){.attrs = node->attrs,
+                          .name = node->name,
+                          .n_in = node->n_in,
+                          .n_out = node->n_out,
+                          .n_params = node->n_params,
+                          .in = node->shapes,
+                          .out = node->shapes + node->n_in,
+                          .param = node->shapes + node->n_in + node->n_out,
+                          .need_din = node->need_din,
+                          .chunk = chunk,
+                          .threads = threads};
+}
+
+hu_value_id hu_graph_loss_target(const hu_graph *graph, int loss) {
+    const hu_node *node = &graph->node[graph->loss[loss].node];
+    bool has_target = node->n_in > 1 && graph->value[node->in[1]].role == HU_VALUE_TARGET;
+    return has_target ? node->in[1] : HU_NONE;
+}
+
+int64_t hu_graph_count_units(const hu_graph *graph, int loss, int64_t count, const float *target,
+                             hu_round_counts *counts) {
+    const hu_node *node = &graph->node[graph->loss[loss].node];
+    hu_node_info info = hu_graph_node_info(node, count, 1);
+    if (!node->op->check_target || hu_graph_loss_target(graph, loss) == HU_NONE) return count;
+    return node->op->check_target(&info, count, target, counts);
+}
 
 /* ---- Declaring a graph: values and nodes, one after the other ---- */
 
-static hu_status grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
-    return hu_graph_grow(array, count, capacity, element_bytes);
-}
-
 static hu_status list_loaded(hu_graph *graph, hu_value_id id) {
-    void *array = graph->loaded;
-    hu_status st =
-        grow(&array, graph->loaded_count, &graph->loaded_capacity, sizeof *graph->loaded);
+    hu_status st = hu_grow(&graph->loaded, graph->loaded_count, &graph->loaded_capacity,
+                           sizeof *graph->loaded);
     if (st != HU_OK) return st;
-    graph->loaded = array;
     graph->loaded[graph->loaded_count++] = id;
     return HU_OK;
 }
@@ -26,15 +174,14 @@ static hu_status list_loaded(hu_graph *graph, hu_value_id id) {
 hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *shape,
                              hu_value_role role, hu_value_id *id) {
     hu_status st = HU_OK;
-    void *array = graph->value;
     HU_TRY(hu_shape_check(shape));
     if (strlen(name) >= HU_NAME_BYTES)
         return hu_fail(HU_ERR_LIMIT, "the name '%.40s...' is longer than %d characters", name,
                        HU_NAME_BYTES - 1);
     if (hu_graph_find(graph, name) != HU_NONE)
         return hu_fail(HU_ERR_ARGUMENT, "two values are called '%s'", name);
-    HU_TRY(grow(&array, graph->value_count, &graph->value_capacity, sizeof *graph->value));
-    graph->value = array;
+    HU_TRY(
+        hu_grow(&graph->value, graph->value_count, &graph->value_capacity, sizeof *graph->value));
     hu_value_info *value = &graph->value[graph->value_count];
     *value = (hu_value_info){.shape = *shape,
                              .elements = hu_shape_elements(shape),
@@ -46,7 +193,7 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
     graph->value_count++; /* from now on hu_graph_free frees the name */
-    HU_TRY(hu_name_table_add(&graph->names, value->name, graph->value_count - 1));
+    HU_TRY(name_table_add(&graph->names, value->name, graph->value_count - 1));
     *id = graph->value_count - 1;
     if (hu_is_loaded(value)) HU_TRY(list_loaded(graph, *id));
 done:
@@ -76,10 +223,8 @@ hu_status hu_graph_ids(hu_graph *graph, const char *name, const hu_shape *shape,
 }
 
 static hu_status add_use(hu_graph *graph, uint32_t node, int index, hu_value_id value) {
-    void *array = graph->use;
-    hu_status st = grow(&array, graph->use_count, &graph->use_capacity, sizeof *graph->use);
+    hu_status st = hu_grow(&graph->use, graph->use_count, &graph->use_capacity, sizeof *graph->use);
     if (st != HU_OK) return st;
-    graph->use = array;
     graph->use[graph->use_count++] = (hu_use){node, index, value};
     return HU_OK;
 }
@@ -213,7 +358,7 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     hu_status st = HU_OK;
     hu_shape out[HU_MAX_OUTPUTS];
     hu_param_decl list[HU_MAX_PARAMS];
-    void *in_shapes = NULL, *array = graph->node;
+    void *in_shapes = NULL;
     const hu_loop *loop = hu_loop_open(graph);
     hu_node node = {.op = op, .n_in = n_in, .loss = -1, .loop = HU_NONE};
     if (loop) node.loop = graph->loop_count - 1;
@@ -221,8 +366,7 @@ static hu_status declare(hu_graph *graph, const hu_op *op, const char *name, con
     HU_TRY(hu_loop_check(loop, op));
     HU_TRY(
         infer(graph, loop, op, attrs, n_in, in, in_shapes, &node.n_out, out, &node.n_params, list));
-    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
-    graph->node = array;
+    HU_TRY(hu_grow(&graph->node, graph->node_count, &graph->node_capacity, sizeof *graph->node));
     uint32_t id = graph->node_count++;
     graph->node[id] = node;
     HU_TRY(fill_node(&graph->node[id], op, name, attrs, in));
@@ -300,10 +444,8 @@ done:
 hu_status hu_graph_add_node(hu_graph *graph, const hu_op *op, const char *name,
                             const hu_node_facts *facts) {
     hu_status st = HU_OK;
-    void *array = graph->node;
     HU_TRY(check_facts(graph, facts));
-    HU_TRY(grow(&array, graph->node_count, &graph->node_capacity, sizeof *graph->node));
-    graph->node = array;
+    HU_TRY(hu_grow(&graph->node, graph->node_count, &graph->node_capacity, sizeof *graph->node));
     uint32_t id = graph->node_count++;
     graph->node[id] = (hu_node){.op = op,
                                 .n_in = facts->n_in,

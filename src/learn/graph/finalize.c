@@ -1,10 +1,9 @@
-#include "graph/finalize.h"
+#include "graph/internal.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/loop.h"
 
 /* ---- ends ---- */
 

@@ -5,8 +5,27 @@
  */
 #ifndef HU_GRAPH_GRAPH_H
 #define HU_GRAPH_GRAPH_H
-#include "graph/name_table.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include <halfulp/status.h>
+
 #include "op/op.h"
+
+/* ---- Values by name ---- */
+
+typedef struct hu_name_entry {
+    const char *name; /* NULL: the place is free. Borrowed: valid as long as the table */
+    uint32_t id;
+} hu_name_entry;
+
+/* Empty when zero. */
+typedef struct hu_name_table {
+    hu_name_entry *entry;   /* [capacity] a name stands at its hash or in the next free place */
+    size_t count, capacity; /* capacity: 0 or a power of two, more than twice count */
+} hu_name_table;
+
+/* ---- The graph ---- */
 
 #define HU_NONE UINT32_MAX
 
@@ -58,7 +77,7 @@ typedef struct hu_phase {
     char name[HU_TURN_BYTES];
 } hu_phase;
 
-/* Nodes first .. last run step by step (graph/loop.h): each reads and writes row t of values with
+/* Nodes first .. last run step by step (graph/graph.h): each reads and writes row t of values with
  * `steps` rows per sample, for t = 0, 1, ... */
 typedef struct hu_loop {
     uint32_t first, last;
@@ -125,16 +144,18 @@ typedef struct hu_graph {
     hu_use *use;
     hu_name_table names; /* of the values */
     uint32_t value_count, node_count, use_count;
-    uint32_t value_capacity, node_capacity, use_capacity;
+    size_t value_capacity, node_capacity, use_capacity;
     hu_value_id *loaded; /* [loaded_count] inputs and targets in the order of their declaration */
-    uint32_t loaded_count, loaded_capacity;
+    uint32_t loaded_count;
+    size_t loaded_capacity;
     hu_loss loss[HU_LOSSES_MOST]; /* [loss_count] in the order of their declaration */
     int loss_count;
     hu_phase phase[HU_PHASES_MOST]; /* [turn_count] in the order in which a step has them */
     int phase_count;                /* 0: all losses are minimised together */
     bool is_split;                  /* evaluations have other losses than trainings */
     hu_loop *loop;                  /* [loop_count] in the order of their declaration */
-    uint32_t loop_count, loop_capacity;
+    uint32_t loop_count;
+    size_t loop_capacity;
     hu_value_id made, wanted; /* what metrics compare; HU_NONE: the inputs of the first loss */
     bool is_finished;
 } hu_graph;
@@ -350,5 +371,83 @@ int64_t hu_graph_phase_macs(const hu_graph *graph, int phase);
 
 /* The fixed facts of a node as ops see them. Borrowed: valid as long as the graph. */
 hu_node_info hu_graph_node_info(const hu_node *node, int64_t chunk, int threads);
+
+/* ---- Recurrences ---- */
+
+/* Nodes that run step by step over the rows of their values.
+ *
+ * Inside a loop a node is declared like any other, in shapes of one step. What it reads and makes
+ * are values with `steps` rows per sample, [steps, shape of one step], which nodes outside read and
+ * make as wholes. What one step hands to the next goes through a state: `previous` is, in step t,
+ * row t-1 of a value that the loop makes, and in step 0 an initial row from outside.
+ *
+ * What an operation holds (hu_op.held) is read as a whole in every step: the words that a decoder
+ * attends to. Its gradient is one sum over the steps, t ascending, in double, rounded once.
+ *
+ * A sample of length L takes part in the steps 0 .. L-1. Its other rows are +0, forward and
+ * backward; nobody rounds or counts them.
+ */
+
+/* Inputs of a state's node. */
+enum { HU_STATE_NEXT, HU_STATE_INITIAL, HU_STATE_LENGTHS };
+
+/* Begins a loop; nodes that are declared from now on belong to it. lengths: a loaded target or a
+ * fact of one element, or HU_NONE. A length is read as a whole number within 0 .. steps.
+ * HU_ERR_ARGUMENT inside another loop, or for lengths that are no such value. */
+hu_status hu_graph_loop(hu_graph *graph, int64_t steps, hu_value_id lengths);
+
+/* Declares a state that starts as `initial` [of one step]; node NAME, value NAME.out. */
+hu_status hu_graph_state(hu_graph *graph, const char *name, hu_value_id initial,
+                         hu_value_id *state);
+
+/* Says what the state is in the next step: a value that the loop makes. Once for each state.
+ * HU_ERR_ARGUMENT, HU_ERR_SHAPE. */
+hu_status hu_graph_next(hu_graph *graph, hu_value_id state, hu_value_id next);
+
+/* Ends the loop. HU_ERR_ARGUMENT if there is none, no state in it, or a state without next. */
+hu_status hu_graph_end_loop(hu_graph *graph);
+
+/* For graphs that are read from a file: says that nodes first .. last, by number, are a loop.
+ * HU_ERR_ARGUMENT for nodes that there are not, or that belong to another loop. */
+hu_status hu_graph_add_loop(hu_graph *graph, uint32_t first, uint32_t last, int64_t steps);
+
+/* ---- Row lengths ---- */
+
+/* Says that of a value [T, ..] a sample has the first rows only: as many as the length says, read
+ * as a whole number within 0 .. T. Nobody may need the others: they become zeros.
+ *
+ *   value    loaded, or made outside of loops; declared before any node reads it
+ *   lengths  a loaded target or a fact of one element, there before the value is
+ *
+ * HU_ERR_ARGUMENT, HU_ERR_SHAPE where something else is found. */
+hu_status hu_graph_end_rows(hu_graph *graph, hu_value_id value, hu_value_id lengths);
+
+/* ---- Weights ---- */
+
+/* Masters and running statistics, in float32.
+ *
+ * They belong to who trains, and are lent to runs: several runs of one graph (another plan, another
+ * batch) can work on the same weights, one after the other.
+ */
+
+typedef struct hu_weights {
+    float *block;     /* [elements] the masters in the order of their values, then the statistics */
+    int64_t *offset;  /* [value_count] where a parameter or statistic begins in block; others: -1 */
+    int64_t trained;  /* elements of all masters */
+    int64_t elements; /* of masters and statistics */
+} hu_weights;
+
+/* Room for the weights of a finished graph, all zero. Owner frees with hu_weights_free; on failure
+ * *weights is zero. */
+hu_status hu_weights_create(const hu_graph *graph, hu_weights *weights);
+void hu_weights_free(hu_weights *weights);
+
+/* Where the numbers of a parameter or statistic begin. Borrowed: valid as long as the weights. */
+static inline float *hu_weights_of(const hu_weights *weights, hu_value_id v) {
+    return weights->block + weights->offset[v];
+}
+
+/* Draws initial weights: f(seed, name), independent of formats and threads. */
+void hu_weights_draw(const hu_weights *weights, const hu_graph *graph, uint64_t seed, int threads);
 
 #endif

@@ -1,15 +1,7 @@
-#include "graph/loop.h"
+#include "graph/internal.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-
-hu_status hu_graph_grow(void **array, uint32_t count, uint32_t *capacity, size_t element_bytes) {
-    if (count < *capacity) return HU_OK;
-    uint32_t wanted = *capacity ? 2 * *capacity : 64;
-    hu_status st = hu_realloc(array, wanted * element_bytes);
-    if (st == HU_OK) *capacity = wanted;
-    return st;
-}
 
 const hu_loop *hu_loop_open(const hu_graph *graph) {
     const hu_loop *last = graph->loop_count ? &graph->loop[graph->loop_count - 1] : NULL;
@@ -30,14 +22,12 @@ static hu_status check_lengths(const hu_graph *graph, hu_value_id lengths) {
 
 hu_status hu_graph_loop(hu_graph *graph, int64_t steps, hu_value_id lengths) {
     hu_status st = HU_OK;
-    void *array = graph->loop;
     if (hu_loop_open(graph)) return hu_fail(HU_ERR_ARGUMENT, "a loop begins inside another");
     if (steps < 1)
         return hu_fail(HU_ERR_ARGUMENT, "a loop of %lld steps, expected at least 1",
                        (long long)steps);
     HU_TRY(check_lengths(graph, lengths));
-    HU_TRY(hu_graph_grow(&array, graph->loop_count, &graph->loop_capacity, sizeof *graph->loop));
-    graph->loop = array;
+    HU_TRY(hu_grow(&graph->loop, graph->loop_count, &graph->loop_capacity, sizeof *graph->loop));
     graph->loop[graph->loop_count++] =
         (hu_loop){.first = graph->node_count, .steps = steps, .lengths = lengths};
 done:
@@ -45,7 +35,6 @@ done:
 }
 
 hu_status hu_graph_add_loop(hu_graph *graph, uint32_t first, uint32_t last, int64_t steps) {
-    void *array = graph->loop;
     bool is_sound = first <= last && last < graph->node_count && steps > 0;
     for (uint32_t n = first; is_sound && n <= last; n++) is_sound = graph->node[n].loop == HU_NONE;
     if (!is_sound)
@@ -53,9 +42,8 @@ hu_status hu_graph_add_loop(hu_graph *graph, uint32_t first, uint32_t last, int6
                        "found a loop of nodes %u to %u, expected nodes below %u that are in none",
                        first, last, graph->node_count);
     hu_status st =
-        hu_graph_grow(&array, graph->loop_count, &graph->loop_capacity, sizeof *graph->loop);
+        hu_grow(&graph->loop, graph->loop_count, &graph->loop_capacity, sizeof *graph->loop);
     if (st != HU_OK) return st;
-    graph->loop = array;
     for (uint32_t n = first; n <= last; n++) graph->node[n].loop = graph->loop_count;
     graph->loop[graph->loop_count++] = (hu_loop){
         .first = first, .last = last, .steps = steps, .lengths = HU_NONE, .is_closed = true};

@@ -82,4 +82,23 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
 uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, uint32_t room,
                                  uint32_t *sources);
 
+/* ---- Which products make a tensor ---- */
+
+typedef struct hu_made_by {
+    uint32_t node;
+    hu_product_role role;
+} hu_made_by;
+
+/* Products whose sums a tensor is, or is added up from: of a value that of its node, of a gradient
+ * those of its consumers' backward parts. At most room of them are written, all are counted;
+ * tensors of other kinds have none. */
+uint32_t hu_made_by_products(const hu_graph *graph, hu_tensor tensor, uint32_t room,
+                             hu_made_by *made);
+
+/* The tensor that a product makes. */
+hu_tensor hu_product_makes(const hu_node *node, hu_product_role role);
+
+/* "conv1.forward". name: room for HU_TENSOR_NAME_BYTES. Gives name. */
+const char *hu_product_name(const hu_graph *graph, hu_made_by product, char *name);
+
 #endif

@@ -1,4 +1,4 @@
-#include "graph/weights.h"
+#include "graph/graph.h"
 
 #include "base/error.h"
 #include "base/memory.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "graph/finalize.h"
+#include "graph/graph.h"
 #include "model/split.h"
 #include "op/attributes.h"
 

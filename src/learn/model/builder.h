@@ -45,7 +45,7 @@ int64_t hu_build_channels(const hu_builder *b, hu_value_id value);
 hu_value_id hu_build_node(hu_builder *b, const hu_op *op, const char *name, const char *prefix,
                           const void *attrs, int n_in, const hu_value_id *in);
 
-/* Says how many rows of a value a sample has (graph/finalize.h); gives the value. */
+/* Says how many rows of a value a sample has (graph/graph.h); gives the value. */
 hu_value_id hu_build_row_lengths(hu_builder *b, hu_value_id value, hu_value_id lengths);
 
 /* Square convolution, padded by dilation (kernel-1)/2. groups and dilation 0: one. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "op/attributes.h"
 
 enum { LSTM_GATES = 4, GRU_PARTS = 3, NAME_BYTES = 128 };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "model/builder.h"
 #include "model/families.h"
 #include "model/lstm_lm.h"

@@ -151,20 +151,20 @@ typedef struct hu_op {
                              for any of them */
     bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
     bool keeps_rows; /* row t of the outputs comes of row t of those inputs that have as many, and
-                        of  no other: what is padding there is padding here (graph/finalize.h) */
+                        of  no other: what is padding there is padding here (graph/graph.h) */
     int ends_by; /* input that says how many rows of the outputs are there, where the node has it:
                     the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
                          goes through the node, which has no backward */
 
     bool is_previous; /* in a loop: the row of in[0] that the step before has made, in the first
-                         step in[1]; in[2], if there is one, has the lengths (graph/loop.h). The
+                         step in[1]; in[2], if there is one, has the lengths (graph/graph.h). The
                          executor does it: there is neither forward nor backward */
 
     bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
                         executor does it (engine/recurrent_state.c): there is no forward */
 
-    /* Bit i: in a loop (graph/loop.h) every step reads input i as a whole, a value from outside; of
+    /* Bit i: in a loop (graph/graph.h) every step reads input i as a whole, a value from outside; of
      * the other inputs it reads its row. At most HU_MAX_HELD bits. */
     unsigned held;
 

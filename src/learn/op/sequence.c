@@ -76,7 +76,7 @@ const hu_op hu_op_length = {.name = "length",
 /* ---- rows ---- */
 
 /* Rows of sequences with lengths: reverse and last_row. Lengths are read as loops read them
- * (graph/loop.h); without them all rows count. */
+ * (graph/graph.h); without them all rows count. */
 
 /* Numbers of one row of in[0]. */
 static int64_t row_elements(const hu_op_call *call) {

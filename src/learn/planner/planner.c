@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "planner/internal.h"
 
 /* ---- Slots ---- */
@@ -99,7 +99,7 @@ static void slot_release(hu_slot *slot) {
     slot->scale = NULL;
 }
 
-/* ---- Loops (graph/loop.h) ---- */
+/* ---- Loops (graph/graph.h) ---- */
 
 /* True if a loop makes a value, and rounds the sum of its gradient; or reads its steps at a
  * use, and rounds what it reads and its part of the gradient. */

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/kinds.h"
-#include "graph/finalize.h"
+#include "graph/graph.h"
 #include "op/attributes.h"
 #include "task/unlabelled.h"
 

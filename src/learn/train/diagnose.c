@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "engine/run.h"
-#include "graph/made.h"
+#include "graph/tensor_order.h"
 #include "train/workers.h"
 
 /* Targets that a loss cannot use: class numbers that are none, boxes without an area, or numbers

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "graph/loop.h"
+#include "graph/graph.h"
 #include "runlog/history_reader.h"
 
 static const char file_name[] = "graph.json";
