@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 enum { GLOB_MAX = 128 };
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "model/registry.h"
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
 
 typedef struct fixture {
     hu_graph *graph;

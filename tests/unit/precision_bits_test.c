@@ -13,7 +13,8 @@
 #include "bits_fixture.h"
 #include "config/config.h"
 #include "op/attributes.h"
-#include "precision/edge_writer.h"
+#include "precision/internal.h"
+#include "precision/precision.h"
 
 static void test_list(void **state) {
     (void)state;

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "precision/precision_epochs.h"
+#include "precision/precision.h"
 
 static hu_status read_phase(void *context, const char *text, hu_precision *precision) {
     (*(int *)context)++;

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "model/registry.h"
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 enum { BATCH = 128 };
 

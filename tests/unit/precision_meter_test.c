@@ -9,7 +9,8 @@
 #include <string.h>
 
 #include "bits_fixture.h"
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
+#include "precision/internal.h"
 
 /* Every layer gets other bits in every step; the sums are the formula's, in whole numbers. */
 static void test_sums(void **state) {

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "model/registry.h"
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 typedef struct plan {
     hu_graph *graph;

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "config/load.h"
 #include "model/registry.h"
-#include "precision/edge_writer.h"
-#include "precision/resolved_plan.h"
+#include "precision/precision.h"
 
 static hu_graph *build(const char *model) {
     hu_graph *graph;

@@ -6,6 +6,7 @@
  * rounding in one layer can hide a fault in the next. So the step as a whole is the model's.
  */
 #include "float64_model.h"
+#include "precision/adaptation.h"
 #include "recorded_step.h"
 
 typedef struct tallies {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/hash.h"
-#include "precision/precision_epochs.h"
+#include "precision/precision.h"
 #include "train_fixture.h"
 
 /* 40 samples in batches of 16: three steps are an epoch. */

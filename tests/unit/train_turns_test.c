@@ -1,7 +1,7 @@
 /* Two networks that learn in turns: what a step moves, counts and skips, each turn for itself. */
 #include <math.h>
 
-#include "precision/names.h"
+#include "precision/precision.h"
 #include "train_fixture.h"
 
 enum { PICTURE_SIDE = 32, PICTURE = PICTURE_SIDE * PICTURE_SIDE, PICTURES = 40, JUDGE = 0, MAKER };

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/precision_epochs.h"
+#include "precision/precision.h"
 
 /* ---- adapt ---- */
 

@@ -7,7 +7,7 @@
  */
 #ifndef HU_PRECISION_ADAPTATION_H
 #define HU_PRECISION_ADAPTATION_H
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 typedef struct hu_adaptation hu_adaptation;
 
@@ -121,5 +121,13 @@ void hu_adapt_after_step(hu_adaptations *adaptations, hu_adapt_moment *moment);
 
 /* Tensors that were changed for good, by all of them. */
 uint32_t hu_adapt_changed(const hu_adaptations *adaptations);
+
+/* ---- Bits of a training ---- */
+
+/* The meter of a training whose precision has a schedule of bits, else NULL. */
+hu_bits_meter *hu_bits_meter_of(const hu_adaptations *adaptations);
+
+/* Bits with which the model is used after so many steps: [layers]. */
+void hu_bits_trained(const hu_adaptations *adaptations, int64_t steps, uint8_t *forward);
 
 #endif

@@ -1,10 +1,11 @@
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "precision/internal.h"
 
 /* ---- bits meter ---- */
 

@@ -4,13 +4,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "precision/adaptation.h"
-#include "precision/bit_accounting.h"
-#include "precision/bit_schedule.h"
-#include "precision/bits_edges.h"
+#include "precision/bits.h"
+#include "precision/internal.h"
 
 /* ---- adapt bits ---- */
 
-/* Numbers of bits by layer and step: what a schedule of bits (precision/bit_schedule.h) asks for
+/* Numbers of bits by layer and step: what a schedule of bits (precision/bit_schedule.c) asks for
  * comes true before a step, in the room that the run was planned with. */
 
 /* What a checkpoint begins with, whatever the schedule: a resumed run has the same bits to choose

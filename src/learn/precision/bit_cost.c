@@ -1,4 +1,4 @@
-#include "precision/bit_cost.h"
+#include "precision/bits.h"
 
 #include <math.h>
 #include <stdio.h>

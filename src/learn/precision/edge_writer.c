@@ -1,4 +1,4 @@
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,8 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/bits_edges.h"
-#include "precision/resolved_plan.h"
+#include "precision/internal.h"
 
 bool hu_precision_can_promote(const hu_precision *precision, const hu_graph *graph,
                               const hu_edge_table *edges) {

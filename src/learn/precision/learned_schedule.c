@@ -3,7 +3,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/bit_schedule.h"
+#include "precision/bits.h"
+#include "precision/internal.h"
 
 /* ---- bits learned ---- */
 

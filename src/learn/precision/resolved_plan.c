@@ -1,4 +1,5 @@
-#include "precision/resolved_plan.h"
+#include "precision/internal.h"
+#include "precision/precision.h"
 
 #include <stdarg.h>
 #include <stdio.h>

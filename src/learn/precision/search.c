@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/statistics.h"
+#include "precision/internal.h"
 
 const char *hu_search_order_name(hu_search_order order) {
     static const char *const names[HU_SEARCH_ORDERS] = {"size",    "loss",  "direction", "rounding",

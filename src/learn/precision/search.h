@@ -3,7 +3,7 @@
  */
 #ifndef HU_PRECISION_SEARCH_H
 #define HU_PRECISION_SEARCH_H
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 /* What is known of every group before the search. */
 typedef struct hu_search_groups {

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "engine/run.h"
 #include "planner/planner.h"
-#include "precision/resolved_plan.h"
+#include "precision/adaptation.h"
+#include "precision/precision.h"
 #include "train/prepare.h"
 
 hu_status hu_adapt_create(hu_trainer *trainer) {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "engine/run.h"
+#include "precision/adaptation.h"
 #include "train/adapt.h"
 #include "train/early_stopping.h"
 #include "train/phases.h"

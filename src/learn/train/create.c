@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "planner/planner.h"
+#include "precision/adaptation.h"
 #include "train/adapt.h"
 #include "train/early_stopping.h"
 #include "train/evaluate.h"

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "op/attributes.h"
+#include "precision/adaptation.h"
 #include "train/adapt.h"
 #include "train/early_stopping.h"
 #include "train/inner.h"

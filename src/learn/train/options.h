@@ -8,7 +8,7 @@
 #include "engine/run.h"
 #include "model/options.h"
 #include "precision/adaptation.h"
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 #include "train/loss_scale.h"
 #include "train/lr_schedule.h"
 #include "train/optimizer.h"

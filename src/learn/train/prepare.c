@@ -4,7 +4,8 @@
 #include "base/memory.h"
 #include "model/registry.h"
 #include "planner/planner.h"
-#include "precision/edge_writer.h"
+#include "precision/adaptation.h"
+#include "precision/precision.h"
 #include "train/state_formats.h"
 #include "train/wire_plan.h"
 

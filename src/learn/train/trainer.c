@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "engine/run.h"
+#include "precision/adaptation.h"
 #include "train/early_stopping.h"
 #include "train/inner.h"
 #include "train/micro_batch.h"

@@ -7,7 +7,7 @@
 #include "comm/cost_model.h"
 #include "model/registry.h"
 #include "planner/planner.h"
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
 #include "store/checkpoint.h"
 #include "train/options.h"
 

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "precision/edge_writer.h"
-#include "precision/precision_epochs.h"
+#include "base/words.h"
+#include "precision/precision.h"
 #include "precision/rules.h"
 #include "tensor/quantizer.h"
 

@@ -7,7 +7,7 @@
 #include "help/internal.h"
 #include "help/manual.h"
 #include "model/registry.h"
-#include "precision/edge_writer.h"
+#include "precision/precision.h"
 
 /* What a value is completed with beside its words. */
 static bool is_path(const hu_config_key *key) {

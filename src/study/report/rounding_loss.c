@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/statistics.h"
-#include "precision/names.h"
+#include "precision/precision.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "report/internal.h"

@@ -3,7 +3,7 @@
 #ifndef HU_JOURNAL_PLAN_JSON_H
 #define HU_JOURNAL_PLAN_JSON_H
 #include "planner/planner.h"
-#include "precision/names.h"
+#include "precision/precision.h"
 #include "precision/tensor_groups.h"
 #include "render/json.h"
 #include "render/table.h"

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "precision/bit_accounting.h"
-#include "precision/resolved_plan.h"
+#include "precision/bits.h"
+#include "precision/precision.h"
 
 /* ---- Lists of a configuration as one text ---- */
 

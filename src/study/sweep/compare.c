@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/registry.h"
-#include "precision/precision_epochs.h"
+#include "precision/precision.h"
 #include "render/json.h"
 #include "runlog/folder.h"
 #include "settings/options.h"

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+
 #include "runlog/folder.h"
 #include "settings/dataset.h"
 #include "settings/options.h"
