@@ -16,7 +16,7 @@
 #include "op/attributes.h"
 #include "planner/planner.h"
 #include "says.h"
-#include "task/sequence.h"
+#include "task/task.h"
 
 enum { BATCH = 5, SOURCE = 6, PLACES = 8, WORDS = 7, HIDDEN = 8 };
 

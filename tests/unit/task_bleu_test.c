@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/tokenizer.h"
-#include "task/text_metrics.h"
+#include "task/internal.h"
 
 enum { THE = 4, CAT, IS, ON, MAT };
 

@@ -14,7 +14,7 @@
 #include "media/anchors.h"
 #include "media/boxes.h"
 #include "plain_boxes.h"
-#include "task/detection.h"
+#include "task/internal.h"
 #include "task/task.h"
 
 enum { SIDE = 6, ROWS = SIDE * SIDE * 2, CLASSES = 3, OUTPUTS = CLASSES + 1 + 4, MOST = 4 };

@@ -13,7 +13,7 @@
 #include "media/anchors.h"
 #include "media/boxes.h"
 #include "plain_boxes.h"
-#include "task/detection.h"
+#include "task/internal.h"
 #include "task/task.h"
 
 enum { REGIONS = 40, CLASSES = 3, WIDTH = (CLASSES + 1) * 5, MOST = 4, SAMPLES = 6 };

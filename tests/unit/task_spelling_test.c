@@ -12,7 +12,7 @@
 #include "model/registry.h"
 #include "says.h"
 #include "task/task.h"
-#include "task/text_metrics.h"
+#include "task/internal.h"
 
 enum { ROWS = 6, CLASSES = 4, MOST = 3, SAMPLES = 5 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "data/tokenizer.h"
-#include "task/sequence.h"
+#include "task/task.h"
 #include "train/micro_batch.h"
 #include "train_fixture.h"
 

@@ -11,7 +11,7 @@
 #include "model/imagenet_layers.h"
 #include "model/transformer.h"
 #include "op/attributes.h"
-#include "task/language.h"
+#include "task/task.h"
 
 typedef struct bert {
     int64_t width, blocks, heads;

@@ -3,7 +3,7 @@
 #include "model/families.h"
 #include "model/imagenet_layers.h"
 #include "op/attributes.h"
-#include "task/generative.h"
+#include "task/task.h"
 
 /* ---- dcgan ---- */
 

@@ -6,7 +6,7 @@
 #include "model/imagenet_layers.h"
 #include "model/rnn_layers.h"
 #include "op/attributes.h"
-#include "task/unlabelled.h"
+#include "task/loss.h"
 
 /* ---- A softmax of many classes that is sampled in training ---- */
 

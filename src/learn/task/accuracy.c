@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "op/op.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 /* ---- metric accuracy ---- */
 

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "task/metric.h"
+#include "task/task.h"
 
 /* ---- metric fd64 ---- */
 

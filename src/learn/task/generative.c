@@ -1,11 +1,11 @@
-#include "task/generative.h"
+#include "task/task.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "op/attributes.h"
-#include "task/image_tasks.h"
+#include "task/internal.h"
 
 /* ---- adversaries ---- */
 

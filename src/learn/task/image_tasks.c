@@ -1,4 +1,4 @@
-#include "task/image_tasks.h"
+#include "task/internal.h"
 
 #include <math.h>
 

@@ -1,10 +1,11 @@
-#include "task/language.h"
+#include "task/internal.h"
+#include "task/task.h"
 
 #include <math.h>
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "task/task.h"
+#include "base/softmax_row.h"
 
 /* ---- surprise ---- */
 

@@ -3,7 +3,7 @@
 #include "base/elementary.h"
 #include "op/attributes.h"
 #include "op/op.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 /* ---- metric elbo ---- */
 

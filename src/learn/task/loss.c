@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "media/boxes.h"
 #include "op/attributes.h"
-#include "task/unlabelled.h"
 
 /* The list of loss.h, in its order. */
 static const hu_loss_form *const table[] = {

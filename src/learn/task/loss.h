@@ -1,9 +1,12 @@
-/* task/loss.h - losses by name. A loss is one file loss_<name>.c and one line here. */
+/* task/loss.h - losses by name. A loss is one record and one line here. */
 #ifndef HU_TASK_LOSS_H
 #define HU_TASK_LOSS_H
-#include "base/elementary.h"
+#include <halfulp/data.h>
+
+#include "base/softmax_row.h"
 #include "graph/graph.h"
 #include "media/anchors.h"
+#include "op/attributes.h"
 
 /* What a loss compares: rows of class scores with class numbers, or numbers with numbers; these
  * also as minus the log-likelihood of all true numbers of a sample, a sum; what is said beside
@@ -88,5 +91,8 @@ typedef struct hu_loss_facts {
 hu_status hu_loss_add(const hu_loss_form *loss, hu_graph *graph, const char *name, hu_value_id head,
                       hu_value_id target, const hu_loss_facts *facts, float weight,
                       hu_normaliser normaliser);
+
+static const hu_row_loss_attrs hu_unlabelled_rows = {.ignores = true,
+                                                     .ignored = (float)HU_UNLABELLED};
 
 #endif

@@ -1,4 +1,4 @@
-#include "task/metric.h"
+#include "task/task.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "base/elementary.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 /* ---- metric psnr ---- */
 

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "data/image_resize.h"
-#include "task/image_tasks.h"
+#include "task/internal.h"
 
 /* ---- enlarge ---- */
 

@@ -9,7 +9,7 @@
 #include "data/kinds.h"
 #include "graph/graph.h"
 #include "op/attributes.h"
-#include "task/unlabelled.h"
+#include "task/loss.h"
 
 /* ---- Rows of sequences that differ in length ---- */
 

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "data/tokenizer.h"
 #include "planner/planner.h"
-#include "task/sequence.h"
+#include "task/task.h"
 
 enum { FREE_WORDS = 5 };
 

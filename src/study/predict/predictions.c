@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "render/csv.h"
 #include "render/table.h"
-#include "task/sequence.h"
+#include "task/task.h"
 
 /* Where findings go, and how large the picture is that their boxes lie in. */
 typedef struct collecting {

@@ -24,7 +24,7 @@
 #include "product/onednn.h"
 #include "runlog/metrics.h"
 #include "runlog/names.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 /* ---- Which names in a folder are a run's own, and whether they lie in it ---- */
 

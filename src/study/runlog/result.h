@@ -9,7 +9,7 @@
 
 #include "base/statistics.h"
 #include "render/json.h"
-#include "task/metric.h"
+#include "task/task.h"
 
 enum { HU_METRIC_TEXT_BYTES = 64, HU_METRIC_KEY_BYTES = 64 };
 
