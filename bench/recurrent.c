@@ -23,7 +23,7 @@
 #include "engine/run.h"
 #include "kernel/elementary/elementary.h"
 #include "kernel/fused/fused.h"
-#include "model/rnn_layers.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 #include "planner/planner.h"
 #include "product/product.h"

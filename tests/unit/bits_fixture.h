@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/bits.h"
 
 typedef struct fixture {

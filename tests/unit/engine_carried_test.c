@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "engine/run.h"
-#include "model/rnn_layers.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 #include "op_drive.h"
 #include "planner/planner.h"

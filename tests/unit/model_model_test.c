@@ -10,8 +10,8 @@
 
 #include "base/memory.h"
 #include "graph/graph.h"
-#include "model/builder.h"
-#include "model/registry.h"
+#include "model/internal.h"
+#include "model/model.h"
 #include "model_of.h"
 
 static const hu_shape cifar = {3, {32, 32, 3}};

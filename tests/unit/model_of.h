@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/registry.h"
+#include "model/model.h"
 
 /* Images that a model is made for: coloured, of 32 pixels where any will do. */
 static inline hu_shape image_for(const hu_model *model) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/registry.h"
+#include "model/model.h"
 #include "model_of.h"
 #include "op/attributes.h"
 #include "says.h"

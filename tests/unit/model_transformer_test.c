@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "model/transformer.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 
 enum { T = 5 };

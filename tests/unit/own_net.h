@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/custom.h"
+#include "model/model.h"
 
 /* The node's first output is the head; its parameters are called NAME.weight and so on. */
 static inline hu_graph *own_node(hu_custom_net *net, const hu_shape *image, const hu_op *op,

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/rules.h"
 
 typedef struct plan {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/adaptation.h"
 
 typedef struct plan {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/precision.h"
 
 enum { BATCH = 128 };

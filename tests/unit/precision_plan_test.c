@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/precision.h"
 
 typedef struct plan {

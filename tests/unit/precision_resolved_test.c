@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "config/load.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/precision.h"
 
 static hu_graph *build(const char *model) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/search.h"
 
 enum { BATCH = 128, MOST_GROUPS = 64 };

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "says.h"
 #include "task/task.h"
 #include "task/internal.h"

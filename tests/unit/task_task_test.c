@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "media/anchors.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "op/attributes.h"
 #include "says.h"
 #include "task/task.h"

@@ -4,8 +4,7 @@
  * Zisserman, "Very deep convolutional networks". */
 #include <stdio.h>
 
-#include "model/families.h"
-#include "model/imagenet_layers.h"
+#include "model/internal.h"
 
 /* Five convolutions and three linear layers. */
 typedef struct tower {

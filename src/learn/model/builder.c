@@ -1,14 +1,15 @@
-/* model/builder.c - layers of models. The first failure is kept in the builder and ends all further
- * declaring, so that the models need not ask. */
-#include "model/builder.h"
+#include "model/internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "model/split.h"
 #include "op/attributes.h"
+
+/* layers of models. The first failure is kept in the builder and ends all further
+ * declaring, so that the models need not ask.
+ */
 
 /* Channels come last: [height, width, channels], or [features]. */
 int64_t hu_build_channels(const hu_builder *b, hu_value_id value) {

@@ -1,9 +1,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "model/builder.h"
-#include "model/families.h"
-#include "model/rnn_layers.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 #include "task/task.h"
 

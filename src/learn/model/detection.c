@@ -1,4 +1,4 @@
-#include "model/detection.h"
+#include "model/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "media/anchors.h"
 #include "media/boxes.h"
-#include "model/families.h"
 #include "op/attributes.h"
 
 /* ---- look ---- */

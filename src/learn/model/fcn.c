@@ -4,8 +4,7 @@
  * MMSegmentation, which Han et al. (APS), section 4.1, train. */
 #include <stdio.h>
 
-#include "model/detection.h"
-#include "model/families.h"
+#include "model/internal.h"
 
 enum { STAGES = 4, STEM_MAX = 3, NAME_BYTES = 96 };
 

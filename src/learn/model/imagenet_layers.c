@@ -1,4 +1,4 @@
-#include "model/imagenet_layers.h"
+#include "model/internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include <stdio.h>
 
-#include "model/families.h"
-#include "model/imagenet_layers.h"
+#include "model/internal.h"
 
 /* ---- googlenet ---- */
 

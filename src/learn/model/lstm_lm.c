@@ -1,10 +1,7 @@
-#include "model/lstm_lm.h"
+#include "model/internal.h"
 
 #include <stdio.h>
 
-#include "model/families.h"
-#include "model/imagenet_layers.h"
-#include "model/rnn_layers.h"
 #include "op/attributes.h"
 #include "task/loss.h"
 

@@ -4,8 +4,7 @@
  * attention"; Fu et al. (LDP), table 5, train it. */
 #include <stdio.h>
 
-#include "model/families.h"
-#include "model/imagenet_layers.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 
 enum { NAME_BYTES = 64, TWICE = 2 };

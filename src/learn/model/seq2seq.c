@@ -8,10 +8,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "model/builder.h"
-#include "model/families.h"
-#include "model/lstm_lm.h"
-#include "model/rnn_layers.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 #include "task/task.h"
 

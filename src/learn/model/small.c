@@ -1,8 +1,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "model/builder.h"
-#include "model/families.h"
+#include "model/internal.h"
 
 /* ---- cnn ---- */
 

@@ -2,10 +2,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "model/builder.h"
-#include "model/families.h"
-#include "model/imagenet_layers.h"
-#include "model/transformer.h"
+#include "model/internal.h"
 #include "op/attributes.h"
 
 /* ---- bands ---- */

@@ -275,7 +275,7 @@ bool hu_format_keeps_range(const hu_format *format);
 bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table *edges);
 
 /* Whether the scheme, of any phase, rounds a product before its bias: the graph then has biases as
- * nodes of their own (model/split.h). */
+ * nodes of their own (model/registry.c). */
 bool hu_precision_splits_bias(const hu_precision *precision);
 
 /* ---- resolved_plan.c: the edge table as text, and back ---- */

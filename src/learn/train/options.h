@@ -6,7 +6,7 @@
 #include "base/keys.h"
 #include "comm/process_group.h"
 #include "engine/run.h"
-#include "model/options.h"
+#include "model/model.h"
 #include "precision/adaptation.h"
 #include "precision/precision.h"
 #include "train/loss_scale.h"

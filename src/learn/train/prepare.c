@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "planner/planner.h"
 #include "precision/adaptation.h"
 #include "precision/precision.h"

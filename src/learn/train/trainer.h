@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "comm/cost_model.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "planner/planner.h"
 #include "precision/bits.h"
 #include "store/checkpoint.h"

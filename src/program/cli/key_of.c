@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/precision.h"
 
 /* "glyphs", "folder:DIR" */

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "help/internal.h"
 #include "help/manual.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/precision.h"
 
 /* What a value is completed with beside its words. */

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "help/internal.h"
 #include "help/manual.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "settings/options.h"
 
 enum { NEAREST_BYTES = 256, NAMES_MOST = 1024 };

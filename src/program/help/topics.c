@@ -11,7 +11,7 @@
 #include "help/internal.h"
 #include "help/manual.h"
 #include "kernel/block/block.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/bits.h"
 #include "precision/precision.h"
 #include "task/task.h"

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "engine/run.h"
 #include "graph/tensor_order.h"
-#include "model/custom.h"
+#include "model/model.h"
 #include "session/saved_run.h"
 #include "session/session.h"
 #include "settings/dataset.h"

@@ -5,7 +5,7 @@
 #include <signal.h>
 
 #include "config/config.h"
-#include "model/custom.h"
+#include "model/model.h"
 #include "render/json.h"
 #include "runlog/folder.h"
 #include "runlog/result.h"

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "data/fields.h"
 #include "media/boxes.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "precision/rules.h"
 
 /* ---- assumed rows ---- */

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "model/registry.h"
+#include "model/model.h"
 #include "runlog/graph_json.h"
 #include "runlog/history.h"
 #include "tensor/exponent_histogram.h"
