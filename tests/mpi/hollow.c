@@ -3,7 +3,7 @@
  * fit into one, and what is left is the time of the network. */
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/worker.h"
+#include "comm/internal.h"
 
 struct hu_comm_worker {
     hu_comm_list list;

@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "comm/emulated.h"
+#include "comm/internal.h"
 #include "comm/process_group.h"
 #include "comm/transport.h"
 

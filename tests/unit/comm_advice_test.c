@@ -9,8 +9,9 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "comm/advice.h"
-#include "comm/worker.h"
+#include "comm/cost_model.h"
+#include "comm/internal.h"
+#include "comm/plan.h"
 
 static const hu_comm_layer layers[] = {
     {"a", 0, 40000, false}, {"b", 40000, 100, false}, {"c", 40100, 9900, true}};

@@ -12,7 +12,7 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "comm/cost_model.h"
-#include "comm/emulated.h"
+#include "comm/internal.h"
 #include "comm/plan.h"
 
 enum { WORKERS_MOST = 6, ELEMENTS = 200, LAYERS = 3 };

@@ -13,7 +13,8 @@
 #include "base/bits.h"
 #include "base/rng.h"
 #include "comm/cost_model.h"
-#include "comm/emulated.h"
+#include "comm/internal.h"
+#include "comm/plan.h"
 #include "kernel/block/block.h"
 
 enum { WORKERS_MOST = 12, ELEMENTS = 200, LAYERS = 4 };

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "comm/cost_model.h"
+#include "comm/plan.h"
 #include "comm/process_group.h"
 
 static hu_comm_options options_of(const char *schedule, const char *scaling, const char *format,

@@ -11,7 +11,9 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/rng.h"
+#include "comm/plan.h"
 #include "comm/process_group.h"
+#include "comm/transport.h"
 #include "mailbox.h"
 
 enum { WORKERS_MOST = MAILBOX_MOST, ELEMENTS = 400, LAYERS = 4, STEP = 137 };

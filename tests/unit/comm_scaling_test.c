@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/scaling.h"
+#include "comm/plan.h"
 
 static void constants_are_read_and_written(void **state) {
     (void)state;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/schedule.h"
+#include "comm/plan.h"
 
 /* Numbers of a schedule's steps as the paper counts them. */
 static int32_t expected_steps(const char *name, int32_t p, int32_t k) {

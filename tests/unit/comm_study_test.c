@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "comm/gradient_study.h"
+#include "comm/plan.h"
 
 enum { ELEMENTS = 9408, WORKERS = 8 };
 

@@ -12,6 +12,7 @@
 
 #include "../exhaustive/boundary.h"
 #include "base/memory.h"
+#include "comm/internal.h"
 #include "kernel/block/block.h"
 #include "kernel/wire/wire.h"
 

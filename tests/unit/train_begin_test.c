@@ -1,6 +1,7 @@
 /* Trainings that begin where another one stands, and tensors that are promoted beforehand. */
 #include <math.h>
 
+#include "comm/plan.h"
 #include "train/initialize.h"
 #include "train_fixture.h"
 

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "comm/plan.h"
 #include "comm/process_group.h"
+#include "comm/transport.h"
 #include "mailbox.h"
 #include "train/workers.h"
 #include "train_fixture.h"

@@ -1,4 +1,4 @@
-#include "comm/advice.h"
+#include "comm/cost_model.h"
 
 #include <math.h>
 
@@ -7,7 +7,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/worker.h"
+#include "comm/internal.h"
 #include "kernel/block/block.h"
 
 enum { NARROW_BELOW_BITS = 16 };

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "comm/worker.h"
-#include "comm/worker_state.h"
+#include "comm/internal.h"
 
 /* ---- Sums: of what travels and of what waits at an owner ---- */
 

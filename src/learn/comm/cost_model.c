@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "comm/internal.h"
 #include "kernel/block/block.h"
 
 /* ---- The link of a node to its network, as users write it ---- */

@@ -1,4 +1,4 @@
-#include "comm/emulated.h"
+#include "comm/internal.h"
 
 #include <stdio.h>
 #include <string.h>

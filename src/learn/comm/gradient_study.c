@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "kernel/elementary/elementary.h"
+#include "comm/plan.h"
+#include "kernel/draw/draw.h"
 
 /* ---- synthetic ---- */
 

@@ -13,7 +13,7 @@
 /* ---- code ---- */
 
 /* Gradients that travel as small integers times a unit, in place of a number format:
- * what a scaling with codes of its own (comm/scaling.h) does with numbers.
+ * what a scaling with codes of its own (comm/plan.h) does with numbers.
  *
  * A code is a whole number c, kept in memory as float32 and sent as two's complement in `bits`
  * bits; its number is c times a unit. Units are of two kinds:
@@ -24,7 +24,7 @@
  *              owners add numbers in float32, and sums travel in float32
  *
  * A unit that is NaN makes numbers of NaN: so infinities and NaNs come through, whatever the code.
- * Blocks begin anew with every piece of a layer (comm/schedule.h), the last of a piece is shorter.
+ * Blocks begin anew with every piece of a layer (comm/plan.h), the last of a piece is shorter.
  */
 
 void hu_comm_pack_whole(uint32_t bits, int64_t n, const float *code, uint8_t *to) {
@@ -234,4 +234,11 @@ uint32_t hu_comm_top(int64_t n, const float *x, bool *has_nonfinite) {
     }
     *has_nonfinite = top >= HU_F32_INFINITY;
     return *has_nonfinite ? 0 : top;
+}
+
+/* Only owners of sums lose anything beyond their own gradients, and nothing where sums are sent as
+ * they are. */
+int32_t hu_comm_loss_kinds(const hu_comm_plan *plan) {
+    if (!plan->options.error_feedback) return 0;
+    return plan->shape.wide && !plan->options.scaling->code ? HU_COMM_LOSSES : 1;
 }

@@ -11,7 +11,200 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
-#include "comm/bucket_exchange.h"
+#include "comm/cost_model.h"
+#include "comm/internal.h"
+
+/* ---- One bucket on its way ---- */
+
+/* One bucket on its way: what a worker does for it, message by message, as
+ * far as it can without waiting. Several buckets may be on their way at once; they share nothing
+ * but the worker, in which their layers lie apart.
+ */
+
+typedef struct bucket_exchange {
+    hu_transport *transport; /* Borrowed, as the plan and the worker */
+    const hu_comm_plan *plan;
+    hu_comm_worker *worker;
+    int32_t tag;                   /* of its messages, the same at all workers */
+    int32_t bucket;                /* NO_BUCKET: the next one may begin */
+    int32_t round, rounds;         /* of the agreement upon exponents */
+    int32_t at;                    /* next action */
+    const hu_comm_action *reading; /* whose message is received; NULL: none */
+    int8_t *exponent, *heard;      /* [layers of a bucket] the largest so far; those of another */
+    uint8_t *out, *in;             /* messages: room of the transport */
+    int64_t room_bytes;            /* of both */
+    hu_transfer sending, receiving;
+} bucket_exchange;
+
+enum { HU_FLIGHT_NONE = -1 };
+
+static hu_status make_room(bucket_exchange *exchange) {
+    const hu_comm_list *list = hu_comm_worker_list(exchange->worker);
+    const hu_transport_kind *kind = exchange->transport->kind;
+    size_t layers = 0, out = hu_comm_largest_message(exchange->plan, list, true);
+    size_t in = hu_comm_largest_message(exchange->plan, list, false);
+    hu_status st = HU_OK;
+    for (int32_t b = 0; b < exchange->plan->buckets; b++)
+        if ((size_t)exchange->plan->bucket[b].count > layers)
+            layers = (size_t)exchange->plan->bucket[b].count;
+    size_t agreed =
+        hu_comm_agreed_bytes(exchange->plan) > 1 ? hu_comm_agreed_bytes(exchange->plan) : 1;
+    HU_TRY(hu_new_array(layers, agreed, &exchange->exponent));
+    HU_TRY(hu_new_array(layers, agreed, &exchange->heard));
+    exchange->out = kind->room(exchange->transport, out);
+    exchange->in = kind->room(exchange->transport, in);
+    if (exchange->out && exchange->in)
+        exchange->room_bytes = (int64_t)(out + in);
+    else
+        st = hu_fail(HU_ERR_MEMORY, "found no room for messages of %zu and %zu bytes", out, in);
+    hu_memory_count_other(HU_MEMORY_WORKERS, exchange->room_bytes);
+done:
+    return st;
+}
+
+/* Receives that are on their way are given up. NULL is allowed. */
+static void exchange_free(bucket_exchange *exchange) {
+    if (!exchange) return;
+    hu_transfer_cancel(exchange->transport, &exchange->receiving);
+    if (exchange->out) exchange->transport->kind->free_room(exchange->transport, exchange->out);
+    if (exchange->in) exchange->transport->kind->free_room(exchange->transport, exchange->in);
+    hu_memory_count_other(HU_MEMORY_WORKERS, -exchange->room_bytes);
+    hu_free(exchange->exponent);
+    hu_free(exchange->heard);
+    hu_free(exchange);
+}
+
+/* HU_ERR_MEMORY. */
+static hu_status exchange_create(const hu_comm_plan *plan, hu_comm_worker *worker,
+                                 hu_transport *transport, int32_t tag, bucket_exchange **result) {
+    hu_status st = HU_OK;
+    bucket_exchange *exchange = NULL;
+    *result = NULL;
+    HU_TRY(HU_NEW(&exchange));
+    exchange->plan = plan;
+    exchange->worker = worker;
+    exchange->transport = transport;
+    exchange->tag = tag;
+    exchange->bucket = HU_FLIGHT_NONE;
+    exchange->rounds = (int32_t)hu_comm_agreement_steps(plan);
+    HU_TRY(make_room(exchange));
+    *result = exchange;
+    exchange = NULL;
+done:
+    exchange_free(exchange);
+    return st;
+}
+
+/* After round r a worker has heard of 2^(r + 1): the one so far before it tells what it knows. That
+ * some are heard of twice changes no maximum. */
+static hu_status exchange_exponents(bucket_exchange *exchange) {
+    int32_t rank = exchange->transport->rank, workers = exchange->plan->options.workers;
+    int32_t far = 1 << exchange->round;
+    size_t bytes = (size_t)exchange->plan->bucket[exchange->bucket].count *
+                   hu_comm_agreed_bytes(exchange->plan);
+    hu_status st = hu_transfer_receive(exchange->transport, (rank - far + workers) % workers,
+                                       exchange->tag, exchange->heard, bytes, &exchange->receiving);
+    if (st != HU_OK) return st;
+    return hu_transfer_send(exchange->transport, (rank + far) % workers, exchange->tag,
+                            exchange->exponent, bytes, &exchange->sending);
+}
+
+static void merge_exponents(bucket_exchange *exchange) {
+    hu_comm_agree(exchange->plan, exchange->plan->bucket[exchange->bucket].count, exchange->heard,
+                  exchange->exponent);
+    exchange->round++;
+}
+
+static hu_status begin_message(bucket_exchange *exchange, const hu_comm_action *action) {
+    size_t bytes = hu_comm_message_bytes(exchange->plan, exchange->bucket, action);
+    if (action->act != HU_COMM_SEND) {
+        exchange->reading = action;
+        return hu_transfer_receive(exchange->transport, action->peer, exchange->tag, exchange->in,
+                                   bytes, &exchange->receiving);
+    }
+    hu_comm_worker_write(exchange->worker, exchange->bucket, action, exchange->out);
+    return hu_transfer_send(exchange->transport, action->peer, exchange->tag, exchange->out, bytes,
+                            &exchange->sending);
+}
+
+/* Begins the messages of the next step, after the sums before it; without any the flight ends. */
+static hu_status begin_actions(bucket_exchange *exchange) {
+    const hu_comm_list *list = hu_comm_worker_list(exchange->worker);
+    hu_status st = HU_OK;
+    int32_t step = -1;
+    for (; exchange->at < list->count && st == HU_OK; exchange->at++) {
+        const hu_comm_action *action = &list->action[exchange->at];
+        bool is_sum = action->act == HU_COMM_COMBINE;
+        if (step >= 0 && (is_sum || action->step != step)) return HU_OK;
+        if (is_sum) {
+            hu_comm_worker_combine(exchange->worker, exchange->bucket, action);
+            continue;
+        }
+        step = action->step;
+        st = begin_message(exchange, action);
+    }
+    if (st != HU_OK || step >= 0) return st;
+    hu_comm_worker_finish(exchange->worker, exchange->bucket);
+    exchange->bucket = HU_FLIGHT_NONE;
+    return HU_OK;
+}
+
+/* From agreed exponents to the first messages. */
+static hu_status begin_reduction(bucket_exchange *exchange) {
+    hu_comm_worker_round(exchange->worker, exchange->bucket,
+                         exchange->plan->agrees ? exchange->exponent : NULL);
+    return begin_actions(exchange);
+}
+
+static hu_status begin_round(bucket_exchange *exchange) {
+    return exchange->round < exchange->rounds ? exchange_exponents(exchange)
+                                              : begin_reduction(exchange);
+}
+
+/* Begins with a bucket; there is none on its way. Errors as exchange_go_on. */
+static hu_status exchange_begin(bucket_exchange *exchange, int32_t bucket) {
+    exchange->bucket = bucket;
+    exchange->round = exchange->at = 0;
+    exchange->reading = NULL;
+    hu_comm_worker_exponents(exchange->worker, bucket, exchange->exponent);
+    return begin_round(exchange);
+}
+
+/* What has come is taken while the own message is still on its way. */
+static hu_status read_message(bucket_exchange *exchange) {
+    const hu_comm_action *action = exchange->reading;
+    if (!action || hu_transfer_is_open(&exchange->receiving)) return HU_OK;
+    exchange->reading = NULL;
+    return hu_comm_worker_read(exchange->worker, exchange->bucket, action, exchange->in,
+                               exchange->receiving.bytes);
+}
+
+/* After something of sending or receiving was done: does all that needs no wait. The flight is over
+ * when its bucket is HU_FLIGHT_NONE: the gradients of the layers are sums. HU_ERR_PEER,
+ * HU_ERR_CORRUPT, HU_ERR_LIMIT. */
+static hu_status exchange_go_on(bucket_exchange *exchange) {
+    hu_status st = read_message(exchange);
+    if (st != HU_OK) return st;
+    if (hu_transfer_is_open(&exchange->sending) || hu_transfer_is_open(&exchange->receiving))
+        return HU_OK;
+    if (exchange->round == exchange->rounds) return begin_actions(exchange);
+    merge_exponents(exchange);
+    return begin_round(exchange);
+}
+
+/* Where it is: "layer conv1.weight, reduction step 3 of 14"; capacity bytes of text. */
+static void exchange_where(const bucket_exchange *exchange, char *text, size_t capacity) {
+    const hu_comm_list *list = hu_comm_worker_list(exchange->worker);
+    const char *layer = exchange->plan->layer[exchange->plan->bucket[exchange->bucket].first].name;
+    /* The action before the next one is that which is waited for. */
+    if (exchange->round < exchange->rounds)
+        snprintf(text, capacity, "layer %s, exponents", layer);
+    else
+        snprintf(text, capacity, "layer %s, reduction step %d of %d", layer,
+                 list->action[exchange->at > 0 ? exchange->at - 1 : 0].step + 1, list->steps);
+}
+
+/* ---- The workers of a training as one of its processes sees them ---- */
 
 /* ---- place ---- */
 
@@ -46,7 +239,7 @@ const char *hu_comm_status_line(void) {
 /* ---- team ---- */
 
 /* The workers of a training as one of its processes sees them: those that it runs
- * itself, and how they meet the others. A kind of team is one file team_<name>.c.
+ * itself, and how they meet the others. A kind of group is one record.
  *
  *   emulated   all workers in this process
  *   process    one worker here, the others in processes that a transport reaches
@@ -105,9 +298,9 @@ typedef struct process_team {
     hu_process_group team;
     hu_rendezvous *job;
     hu_comm_worker *worker;
-    hu_bucket_exchange *exchange[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
-    int32_t next;                          /* bucket to begin next */
-    uint64_t step;                         /* of the reduction that runs or ran last */
+    bucket_exchange *exchange[FLIGHTS]; /* bucket b travels in flight b % FLIGHTS */
+    int32_t next;                       /* bucket to begin next */
+    uint64_t step;                      /* of the reduction that runs or ran last */
     hu_process_group_seconds
         seconds; /* busy: of who runs reductions; exposed: of who asks for them */
 
@@ -130,15 +323,15 @@ static int32_t rank_of(const process_team *team) {
 /* ---- a reduction, by whichever thread runs it ---- */
 
 /* Puts where it happened in front of the message of a failure. */
-static hu_status at_exchange(const process_team *team, const hu_bucket_exchange *exchange,
+static hu_status at_exchange(const process_team *team, const bucket_exchange *exchange,
                              hu_status status) {
     char where[WHERE_BYTES];
-    hu_bucket_exchange_where(exchange, where, sizeof where);
+    exchange_where(exchange, where, sizeof where);
     return hu_fail_within(status, "rank %d, training step %llu, %s: ", rank_of(team),
                           (unsigned long long)team->step, where);
 }
 
-static bool is_busy(const hu_bucket_exchange *exchange) {
+static bool is_busy(const bucket_exchange *exchange) {
     return exchange->bucket != HU_FLIGHT_NONE;
 }
 
@@ -153,17 +346,17 @@ static hu_status begin_buckets(process_team *team, int32_t announced) {
     hu_status st = HU_OK;
     while (st == HU_OK && team->next < announced &&
            !is_busy(team->exchange[team->next % FLIGHTS])) {
-        hu_bucket_exchange *exchange = team->exchange[team->next % FLIGHTS];
-        st = hu_bucket_exchange_begin(exchange, team->next++);
+        bucket_exchange *exchange = team->exchange[team->next % FLIGHTS];
+        st = exchange_begin(exchange, team->next++);
         if (st != HU_OK) return at_exchange(team, exchange, st);
     }
     return st;
 }
 
 /* For whoever ends this process while it waits. */
-static void note_place(const process_team *team, const hu_bucket_exchange *exchange) {
+static void note_place(const process_team *team, const bucket_exchange *exchange) {
     char where[WHERE_BYTES];
-    hu_bucket_exchange_where(exchange, where, sizeof where);
+    exchange_where(exchange, where, sizeof where);
     hu_comm_status_line_set("rank %d, training step %llu, %s", rank_of(team),
                             (unsigned long long)team->step, where);
 }
@@ -172,7 +365,7 @@ static void note_place(const process_team *team, const hu_bucket_exchange *excha
 static hu_status go_on(process_team *team, double seconds) {
     hu_transfer *open[TRANSFERS];
     int32_t count = 0, which;
-    hu_bucket_exchange *of[TRANSFERS];
+    bucket_exchange *of[TRANSFERS];
     for (int32_t f = 0; f < FLIGHTS; f++) {
         if (!is_busy(team->exchange[f])) continue;
         of[count] = of[count + 1] = team->exchange[f];
@@ -183,7 +376,7 @@ static hu_status go_on(process_team *team, double seconds) {
     hu_status st = hu_failure_detector_wait(team->job->detector, open, count, seconds, &which);
     if (st != HU_OK) return at_exchange(team, of[which < 0 ? 0 : which], st);
     if (which < 0) return HU_OK;
-    st = hu_bucket_exchange_go_on(of[which]);
+    st = exchange_go_on(of[which]);
     return st == HU_OK ? st : at_exchange(team, of[which], st);
 }
 
@@ -354,7 +547,7 @@ static float *loss(const hu_process_group *team, int32_t worker, int32_t i) {
 static void end(hu_process_group *base) {
     process_team *team = inside(base);
     end_thread(team);
-    for (int32_t f = 0; f < FLIGHTS; f++) hu_bucket_exchange_free(team->exchange[f]);
+    for (int32_t f = 0; f < FLIGHTS; f++) exchange_free(team->exchange[f]);
     hu_comm_worker_free(team->worker);
     hu_free(team->is_ready);
     pthread_mutex_destroy(&team->mutex);
@@ -380,7 +573,7 @@ static hu_status make(process_team *team, bool overlap) {
     HU_TRY(hu_comm_worker_create(plan, transport->rank, team->team.gradient[0], &team->worker));
     HU_TRY(HU_NEW_ARRAY(&team->is_ready, (size_t)plan->layers));
     for (int32_t f = 0; f < FLIGHTS; f++)
-        HU_TRY(hu_bucket_exchange_create(plan, team->worker, transport, f, &team->exchange[f]));
+        HU_TRY(exchange_create(plan, team->worker, transport, f, &team->exchange[f]));
     if (overlap && transport->any_thread && transport->size > 1) st = start_thread(team);
 done:
     return st;

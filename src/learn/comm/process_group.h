@@ -1,9 +1,34 @@
 /* comm/process_group.h - the workers of a reduction, each in a process of its own. */
 #ifndef HU_COMM_PROCESS_GROUP_H
 #define HU_COMM_PROCESS_GROUP_H
-#include "comm/counts.h"
 #include "comm/plan.h"
-#include "comm/rendezvous.h"
+#include "comm/transport.h"
+
+/* ---- Processes that meet ---- */
+
+/* The processes of a job as one of them meets the others: a transport,
+ * patience, and rows that reach all. One per process, as long as it is among the others.
+ */
+
+typedef struct hu_rendezvous {
+    hu_transport *transport;       /* Borrowed */
+    hu_failure_detector *detector; /* owned */
+} hu_rendezvous;
+
+/* HU_ERR_MEMORY, HU_ERR_PEER. Owner frees with hu_rendezvous_free, before the transport is closed.
+ */
+hu_status hu_rendezvous_create(hu_transport *transport, const hu_failure_detector_options *options,
+                               hu_rendezvous **job);
+void hu_rendezvous_free(hu_rendezvous *job);
+
+/* all[processes][bytes]: row `rank` of each process reaches all others, in log2(processes) rounds.
+ * All of them must call it with equal bytes. HU_ERR_PEER in the words of hu_failure_detector_wait.
+ */
+hu_status hu_rendezvous_gather(hu_rendezvous *job, size_t bytes, void *all);
+
+/* own[bytes] of every process but 0 reaches process 0 as others[processes - 1][bytes], which the
+ * others leave NULL. All of them must call it with equal bytes. HU_ERR_PEER as above. */
+hu_status hu_rendezvous_collect(hu_rendezvous *job, size_t bytes, const void *own, void *others);
 
 /* ---- place ---- */
 
@@ -21,7 +46,7 @@ const char *hu_comm_status_line(void);
 /* ---- team ---- */
 
 /* The workers of a training as one of its processes sees them: those that it runs
- * itself, and how they meet the others. A kind of team is one file team_<name>.c.
+ * itself, and how they meet the others. A kind of group is one record.
  *
  *   emulated   all workers in this process
  *   process    one worker here, the others in processes that a transport reaches

@@ -1,4 +1,4 @@
-#include "comm/scaling.h"
+#include "comm/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,6 +7,224 @@
 
 #include "base/bits.h"
 #include "base/error.h"
+#include "base/rng.h"
+
+/* ---- Scalings of other papers ---- */
+
+/* ---- scaling flex ---- */
+
+/* Flexpoint: whole numbers of 16 bits, to the nearest, whose exponent of 5 bits a whole layer
+ * shares. The paper has it on one machine and foretells the exponent from earlier steps; here
+ * workers agree upon it as those of APS do, from the largest magnitude of all with room for the sum
+ * of all, so that sums of codes are codes and may travel. A unit is 2^-e, e = 0 .. 31, which the
+ * byte of an agreement carries. Source: Koester et al., "Flexpoint: an adaptive numerical format
+ * for efficient training of deep neural networks", NeurIPS 2017, section 3.1; APS paper, Table 2.
+ */
+
+enum { MANTISSA_BITS = 16, MOST_EXPONENT = 31 };
+
+static uint32_t flex_bits(const hu_comm_options *options, bool is_sum) {
+    (void)options, (void)is_sum;
+    return MANTISSA_BITS;
+}
+
+static float flex_unit(int32_t exponent, uint32_t top_bits) {
+    (void)top_bits;
+    if (exponent == HU_COMM_NOTHING) return 1.0f;
+    if (exponent == HU_COMM_NONFINITE) return hu_f32_of_bits(HU_F32_NAN);
+    int32_t e = MANTISSA_BITS - 1 - exponent;
+    return ldexpf(1.0f, -(e < 0 ? 0 : e > MOST_EXPONENT ? MOST_EXPONENT : e));
+}
+
+/* A unit is a power of two: quotients are exact, but for those beyond all codes. */
+static void flex_encode(const hu_comm_options *options, float flex_unit, int64_t n, const float *x,
+                        float *flex_code, const hu_random_key *key, uint64_t first) {
+    (void)options, (void)key, (void)first;
+    for (int64_t i = 0; i < n; i++) {
+        double whole = rint((double)x[i] / (double)flex_unit);
+        flex_code[i] = (float)fmin(fmax(whole, HU_COMM_WHOLE_LEAST), HU_COMM_WHOLE_MOST);
+    }
+}
+
+static const hu_comm_code flex_code = {.agreed_bytes = 1,
+                                       .adds_on_way = true,
+                                       .bits = flex_bits,
+                                       .unit = flex_unit,
+                                       .encode = flex_encode};
+
+const hu_comm_scaling hu_comm_scaling_flex = {
+    .name = "flex16+5",
+    .help = "whole numbers of 16 bits and an exponent of 5 bits for a layer, with room for the sum",
+    .exponent = hu_comm_paper_exponent,
+    .code = &flex_code};
+
+/* ---- scaling qsgd ---- */
+
+/* Levels of a norm: of B bits one is the sign, and a number v of a block x becomes a whole multiple
+ * of |x| / s, s = 2^(B-1) - 1, of which it is the expectation. Blocks of D numbers have the norm of
+ * their own, |x| = sqrt(sum of squares). Codes of different norms have no sum: owners of pieces add
+ * what they stand for in float32, and the sums travel in float32. That is what every worker gets
+ * where, as in the paper, all send their codes to all and add them in the order of the workers; the
+ * paper's Elias codes of varying length are left out.
+ * Source: Alistarh et al., "QSGD: communication-efficient SGD via gradient quantization and
+ * encoding", NeurIPS 2017, section 3.1, and 4 for blocks ("buckets"). */
+
+/* The constant holds both: bits in its lowest places, numbers of a block above them. */
+enum { BITS_PLACES = 4, LEAST_BITS = 2, MOST_BITS = 8, MOST_BLOCK = 1 << 24 };
+#define OF(qsgd_bits, block) ((block) << BITS_PLACES | (qsgd_bits))
+enum { QSGD_USUAL = OF(4, 512) };
+
+static int32_t bits_of(int32_t constant) {
+    return constant & ((1 << BITS_PLACES) - 1);
+}
+
+static uint32_t qsgd_bits(const hu_comm_options *options, bool is_sum) {
+    return is_sum ? 32 : (uint32_t)bits_of(options->constant);
+}
+
+static int64_t block(const hu_comm_options *options) {
+    return options->constant >> BITS_PLACES;
+}
+
+static int32_t levels_of(const hu_comm_options *options) {
+    return (1 << (bits_of(options->constant) - 1)) - 1;
+}
+
+/* Squares of float32 have room in double precision; a norm beyond float32 makes NaNs. */
+static float unit_of(const hu_comm_options *options, int64_t n, const float *x) {
+    double squares = 0.0;
+    for (int64_t i = 0; i < n; i++) squares += (double)x[i] * (double)x[i];
+    float unit = (float)(sqrt(squares) / (double)levels_of(options));
+    return isfinite(unit) ? unit : hu_f32_of_bits(HU_F32_NAN);
+}
+
+/* The unit is rounded: what exceeds the norm by that has its level. */
+static void qsgd_encode(const hu_comm_options *options, float unit, int64_t n, const float *x,
+                        float *qsgd_code, const hu_random_key *key, uint64_t first) {
+    double levels = (double)levels_of(options);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word = hu_random_word(key, first + (uint64_t)i);
+        double size = fmin(fabs((double)x[i]) / (double)unit, levels);
+        float drawn = hu_comm_draw_whole(size, word);
+        qsgd_code[i] = x[i] < 0.0f ? 0.0f - drawn : drawn;
+    }
+}
+
+/* "4", "4/512". */
+static bool qsgd_read(const char *text, int32_t *constant) {
+    char *end;
+    long b = strtol(text, &end, 10), d = QSGD_USUAL >> BITS_PLACES;
+    if (end == text || b < LEAST_BITS || b > MOST_BITS) return false;
+    if (*end == '/') {
+        text = end + 1;
+        d = strtol(text, &end, 10);
+        if (end == text || d < 1 || d > MOST_BLOCK) return false;
+    }
+    if (*end) return false;
+    *constant = OF((int32_t)b, (int32_t)d);
+    return true;
+}
+
+static void qsgd_print(int32_t constant, char *text, size_t capacity) {
+    snprintf(text, capacity, ":%d/%d", bits_of(constant), constant >> BITS_PLACES);
+}
+
+static const hu_comm_code qsgd_code = {
+    .bits = qsgd_bits, .block = block, .unit_of = unit_of, .encode = qsgd_encode};
+
+const hu_comm_scaling hu_comm_scaling_qsgd = {
+    .name = "qsgd",
+    .help = "levels of the norm of D numbers in B bits, 2 to 8, drawn (4/512); sums in float32",
+    .wide = true,
+    .code = &qsgd_code,
+    .form = "[:B[/D]]",
+    .usual = QSGD_USUAL,
+    .read = qsgd_read,
+    .print = qsgd_print};
+
+/* ---- scaling terngrad ---- */
+
+/* Ternary gradients: every number becomes -s, 0 or s, of which it is the expectation. s is the
+ * largest magnitude of a layer at all workers (the paper's shared scaler), so that sums are whole
+ * multiples of it and travel in as few bits as workers can add up to. Before that numbers beyond C
+ * standard deviations of their layer are cut there (the paper's C: 2.5), which is no longer
+ * unbiased. Source: Wen et al., "TernGrad: ternary gradients to reduce communication in distributed
+ * deep learning", NeurIPS 2017, Algorithm 1, sections 3.2 and 4. */
+
+enum { HUNDRED = 100, MOST = 100 * HUNDRED, TERNGRAD_USUAL = 250 };
+
+static uint32_t terngrad_bits(const hu_comm_options *options, bool is_sum) {
+    uint32_t workers = is_sum ? (uint32_t)options->workers : 1, b = 2;
+    while ((1u << (b - 1)) - 1u < workers) b++;
+    return b;
+}
+
+/* A mean and a mean of squares in double precision, one after the other. */
+static double deviation_of(int64_t n, const float *x) {
+    double sum = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+    }
+    double mean = sum / (double)n, variance = squares / (double)n - mean * mean;
+    return variance > 0.0 ? sqrt(variance) : 0.0;
+}
+
+/* NaNs and infinities stay: the layer must not lose them. */
+static void prepare(const hu_comm_options *options, int64_t n, float *x) {
+    if (options->constant == 0 || n == 0) return;
+    float most = (float)(deviation_of(n, x) * ((double)options->constant / HUNDRED));
+    if (!(most > 0.0f) || isinf(most)) return;
+    for (int64_t i = 0; i < n; i++)
+        if (fabsf(x[i]) > most && !isinf(x[i])) x[i] = copysignf(most, x[i]);
+}
+
+static float terngrad_unit(int32_t exponent, uint32_t top_bits) {
+    (void)exponent;
+    return hu_f32_of_bits(top_bits >= HU_F32_INFINITY ? HU_F32_NAN : top_bits);
+}
+
+static void terngrad_encode(const hu_comm_options *options, float s, int64_t n, const float *x,
+                            float *terngrad_code, const hu_random_key *key, uint64_t first) {
+    (void)options;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t word = hu_random_word(key, first + (uint64_t)i);
+        float drawn = hu_comm_draw_whole(fabs((double)x[i]) / (double)s, word);
+        terngrad_code[i] = x[i] < 0.0f ? 0.0f - drawn : drawn;
+    }
+}
+
+static bool terngrad_read(const char *text, int32_t *constant) {
+    char *end;
+    double value = strtod(text, &end) * HUNDRED;
+    if (end == text || *end || !(value >= 0.0 && value <= MOST) || value != rint(value))
+        return false;
+    *constant = (int32_t)value;
+    return true;
+}
+
+static void terngrad_print(int32_t constant, char *text, size_t capacity) {
+    snprintf(text, capacity, ":%g", (double)constant / HUNDRED);
+}
+
+static const hu_comm_code terngrad_code = {.agreed_bytes = 4,
+                                           .bits = terngrad_bits,
+                                           .prepare = prepare,
+                                           .unit = terngrad_unit,
+                                           .encode = terngrad_encode};
+
+const hu_comm_scaling hu_comm_scaling_terngrad = {
+    .name = "terngrad",
+    .help = "-s, 0 or s in 2 bits, drawn; s: the largest of all, after cuts at C standard "
+            "deviations (2.5; 0: none; two decimals at most)",
+    .wide = true,
+    .code = &terngrad_code,
+    .form = "[:C]",
+    .usual = TERNGRAD_USUAL,
+    .read = terngrad_read,
+    .print = terngrad_print};
+
+/* ---- Scalings by name ---- */
 
 #define ADDRESS(identifier) &hu_comm_scaling_##identifier,
 static const hu_comm_scaling *const scalings[] = {HU_COMM_SCALING_LIST(ADDRESS)};

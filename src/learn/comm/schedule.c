@@ -1,4 +1,4 @@
-#include "comm/schedule.h"
+#include "comm/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

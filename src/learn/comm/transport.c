@@ -92,7 +92,7 @@ void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer) {
  * bucket, each from a whole byte on.
  *
  * Behind the header, layer by layer of the bucket: one signed byte k per piece where pieces have
- * scales of their own (comm/scaling.h), then the dense bits of its numbers (kernel/wire). All
+ * scales of their own (comm/plan.h), then the dense bits of its numbers (kernel/wire). All
  * numbers are little-endian: workers are machines of one kind.
  */
 

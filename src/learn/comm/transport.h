@@ -6,6 +6,7 @@
  */
 #ifndef HU_COMM_TRANSPORT_H
 #define HU_COMM_TRANSPORT_H
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,7 +108,7 @@ void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer);
  * bucket, each from a whole byte on.
  *
  * Behind the header, layer by layer of the bucket: one signed byte k per piece where pieces have
- * scales of their own (comm/scaling.h), then the dense bits of its numbers (kernel/wire). All
+ * scales of their own (comm/plan.h), then the dense bits of its numbers (kernel/wire). All
  * numbers are little-endian: workers are machines of one kind.
  */
 
@@ -142,5 +143,16 @@ const char *hu_transport_of_launcher(int32_t *processes);
  * HU_ERR_UNKNOWN: there is no transport of that name; HU_ERR_UNSUPPORTED: its module, or the MPI
  * that it needs, is not there: the message says what was looked for; HU_ERR_PEER: MPI failed. */
 hu_status hu_transport_open(const char *name, hu_transport **transport);
+
+/* ---- Waiting for other processes ---- */
+
+typedef struct hu_failure_detector hu_failure_detector;
+
+typedef struct hu_failure_detector_options {
+    double timeout; /* seconds that a message may take */
+    /* NULL, or what becomes other than 0 when the process is asked to end: who waits then waits
+     * no longer than a moment. Borrowed: valid as long as the detector */
+    const volatile sig_atomic_t *is_ending;
+} hu_failure_detector_options;
 
 #endif

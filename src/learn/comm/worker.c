@@ -1,4 +1,4 @@
-#include "comm/worker.h"
+#include "comm/internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,9 +8,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "comm/plan.h"
-#include "comm/transport.h"
-#include "comm/worker_state.h"
 #include "kernel/block/block.h"
 
 enum { ALIGNMENT = 64 };
@@ -103,13 +100,6 @@ static hu_status make_codes(hu_comm_worker *worker) {
     worker->slot_scale = block;
 done:
     return st;
-}
-
-/* Only owners of sums lose anything beyond their own gradients, and nothing where sums are sent as
- * they are. */
-int32_t hu_comm_loss_kinds(const hu_comm_plan *plan) {
-    if (!plan->options.error_feedback) return 0;
-    return plan->shape.wide && !plan->options.scaling->code ? HU_COMM_LOSSES : 1;
 }
 
 uint64_t hu_comm_worker_bytes(const hu_comm_plan *plan, const hu_comm_list *list) {

@@ -357,7 +357,7 @@ void hu_exponent_record_whole(hu_run *run, uint32_t tally, int64_t n, const floa
 
 /* ---- recurrent_state.c: states that go on from pass to pass ---- */
 
-/* states of recurrences that go on from pass to pass (hu_op.is_carried):
+/* States of recurrences that go on from pass to pass (hu_op.is_carried):
  * where the one before has ended, one row for each stream, which is a sample's place in the batch.
  *
  * A run has two banks of rows. A step reads one and writes the other, so that its passes, which may
@@ -390,7 +390,7 @@ void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length);
 
 /* ---- learn.c: what the loss says of the bits of quantizers that learn ---- */
 
-/* how the loss hangs on the steps of quantizers whose bits are learned.
+/* How the loss hangs on the steps of quantizers whose bits are learned.
  *
  * A quantizer gives Q = s round(u) + Z of x = s u + Z; with rounding passed straight through, dQ/ds
  * is round(u) - u. So s dL/ds is the sum of dL/dQ (Q - x) over the elements, of uniform numbers as
@@ -427,7 +427,7 @@ void hu_learn_add(hu_run *run, const void *bytes);
 
 /* ---- learn.c: residuals ---- */
 
-/* what roundings that learn took from their numbers, in few bits.
+/* What roundings that learn took from their numbers, in few bits.
  *
  * The residual of x, rounded to Q, is (Q - x) / s: of uniform numbers s is their step, of floats
  * the spacing at Q. It lies in [-1/2, 1/2] and is rounded to r bits (kernel/uniform/uniform.h) in

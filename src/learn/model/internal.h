@@ -149,7 +149,7 @@ hu_status hu_apply_split(hu_graph *graph, const hu_op *op, const char *name, con
 
 /* ---- builder.c: words for layers ---- */
 
-/* short words for declaring layers; the first error sticks and silences the rest. */
+/* Short words for declaring layers; the first error sticks and silences the rest. */
 
 typedef struct hu_builder {
     hu_graph *graph;
@@ -324,7 +324,7 @@ int64_t hu_build_scaled(int64_t channels, double width);
 
 /* ---- imagenet_layers.c ---- */
 
-/* layers of the classifiers for ILSVRC: convolutions of two extents with
+/* Layers of the classifiers for ILSVRC: convolutions of two extents with
  * a name of their own, windows that end in several ways, and what stands between linear layers. As
  * builder.h: the first error sticks.
  */
@@ -390,7 +390,7 @@ hu_value_id hu_layer_scores(hu_builder *b, const char *name, hu_value_id in);
 
 /* ---- rnn_layers.c ---- */
 
-/* layers that go over the rows of a value step by step: LSTM and GRU. */
+/* Layers that go over the rows of a value step by step: LSTM and GRU. */
 
 /* One layer in one direction. Parameters are called as torch calls them: LAYER.weight_ih_lK,
  * weight_hh, bias_ih, bias_hh, with a projection weight_hr; behind lK stands the suffix. */

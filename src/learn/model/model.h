@@ -7,7 +7,7 @@
 
 /* ---- Networks of programs ---- */
 
-/* a network that a program has declared itself, in place of a row of the table. */
+/* A network that a program has declared itself, in place of a row of the table. */
 
 /* Inputs and operations without targets and losses, which the task brings. */
 typedef struct hu_custom_net {

@@ -261,7 +261,7 @@ hu_status hu_cost_rates_read(const hu_keys *tree, const hu_bits *bits, hu_cost_r
 
 /* ---- bit_schedule.c, learned_schedule.c: which layer has how many bits in which step ---- */
 
-/* schedules of bits: which layer has how many bits in which step.
+/* Schedules of bits: which layer has how many bits in which step.
  *
  * A schedule is one record and one line of the list. Most follow from the number of the
  * step alone; some follow the training: they are told of every step (hu_bits_news) and keep a state

@@ -82,7 +82,7 @@ extern const int hu_assignment_count;
 
 /* ---- names.c ---- */
 
-/* what users write about precision, as a structure: named precisions, formats
+/* What users write about precision, as a structure: named precisions, formats
  * by role, candidates and rules.
  */
 
@@ -223,7 +223,7 @@ extern const int hu_precision_name_count;
 
 /* ---- names.c: precision by epoch ---- */
 
-/* precision by epoch: a list of precisions, each from an epoch on.
+/* Precision by epoch: a list of precisions, each from an epoch on.
  *
  * Source: Han, Si, Demmel, You, "Auto-Precision Scaling for Distributed Deep Learning", table 6:
  * float32 in the first 30 epochs, 8 bits in the other 60. A phase begins with the first step of its
@@ -280,7 +280,7 @@ bool hu_precision_splits_bias(const hu_precision *precision);
 
 /* ---- resolved_plan.c: the edge table as text, and back ---- */
 
-/* a plan by tensor names: the edge table as text, and back.
+/* A plan by tensor names: the edge table as text, and back.
  *
  * A resolved plan says of every tensor that has a rounding point how it is rounded, so that it
  * needs neither the scheme nor the assignment that chose so, and holds for every model whose

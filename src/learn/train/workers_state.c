@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/worker.h"
+#include "comm/internal.h"
 #include "train/recurrent_state.h"
 #include "train/trainer.h"
 #include "train/workers.h"

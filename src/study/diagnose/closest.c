@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "comm/scaling.h"
+#include "comm/plan.h"
 #include "diagnose/failures.h"
 #include "diagnose/wire_remedy.h"
 #include "runlog/events.h"

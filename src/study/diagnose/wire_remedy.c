@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comm/advice.h"
+#include "comm/cost_model.h"
 #include "tensor/quantizer.h"
 
 /* How the gradients of a run travel. */

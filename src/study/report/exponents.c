@@ -8,7 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "comm/advice.h"
+#include "comm/cost_model.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "report/internal.h"

@@ -2,9 +2,8 @@
  */
 #ifndef HU_SESSION_COMM_STUDY_H
 #define HU_SESSION_COMM_STUDY_H
+#include "comm/cost_model.h"
 #include <signal.h>
-
-#include "comm/advice.h"
 #include "comm/gradient_study.h"
 #include "config/config.h"
 #include "graph/graph.h"
