@@ -2,7 +2,8 @@
 #ifndef HU_TEST_RECORDED_STEP_H
 #define HU_TEST_RECORDED_STEP_H
 #include "engine/internal.h"
-#include "train/micro_batch.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { REC_BATCH = 6, REC_MOST = 4096, REC_IDS = 224, REC_NODES = 96 };

@@ -15,6 +15,7 @@
 #include "engine/run.h"
 #include "runlog/folder.h"
 #include "runlog/history.h"
+
 #include "train_fixture.h"
 
 static bool recorded(const fixture *f, hu_tensor tensor, hu_histogram *x) {

@@ -3,6 +3,7 @@
 #include "op/attributes.h"
 #include "own_net.h"
 #include "session/evaluation.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { MASK = HU_FIELD_LABEL + 1 };

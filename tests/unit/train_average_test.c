@@ -1,7 +1,8 @@
 /* Running means of the weights: their recurrence, evaluation with them, and a trainer restored. */
 #include <math.h>
 
-#include "train/weight_average.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { STEPS = 6 };

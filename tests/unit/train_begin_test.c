@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "comm/plan.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 static void begin_with(fixture *f, const char *precision, double momentum) {

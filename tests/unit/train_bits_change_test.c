@@ -5,7 +5,8 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "engine/run.h"
-#include "train/adapt.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 static void open_network(fixture *f, const char *precision, double width, int64_t steps) {

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "op/attributes.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 static float number(const char *name, uint32_t i) {
     return hu_formula_number(hu_formula_hash(HU_FORMULA_HASH_START, name), i);

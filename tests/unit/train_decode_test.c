@@ -1,6 +1,6 @@
 /* What a model writes by itself: the words of plain greedy decoding, sample by sample and word by
  * word, whatever is guessed and whichever samples meet in a pass. */
-#include "train/greedy_decode.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 #include "data/tokenizer.h"
 #include "task/task.h"
-#include "train/micro_batch.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { SAMPLES = 23, FIELDS = 5, PLACES = 9, SOURCE_PLACES = 6, WORDS = 9, PART = 4 };

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "precision/precision.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 /* 40 samples in batches of 16: three steps are an epoch. */

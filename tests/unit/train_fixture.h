@@ -2,7 +2,7 @@
 #ifndef HU_TEST_TRAIN_FIXTURE_H
 #define HU_TEST_TRAIN_FIXTURE_H
 #include "store_checkpoint_fixture.h"
-#include "train/inner.h"
+#include "train/internal.h"
 #include "train/trainer.h"
 
 enum { SIDE = 8, PIXELS = SIDE * SIDE, TRAIN = 40, TEST = 20, CLASSES = 3, BATCH = 16 };

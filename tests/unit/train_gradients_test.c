@@ -7,7 +7,8 @@
 #include "comm/process_group.h"
 #include "comm/transport.h"
 #include "mailbox.h"
-#include "train/workers.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 /* Workers whose gradients are added one after the other, unrounded. */

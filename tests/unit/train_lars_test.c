@@ -2,8 +2,8 @@
  * not decay. */
 #include <math.h>
 
-#include "train/tensors.h"
-#include "train/update.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { STEPS = 4 };

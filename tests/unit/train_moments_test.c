@@ -1,4 +1,4 @@
-#include "train/optimizer_state.h"
+#include "train/optimizer.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,6 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "train/optimizer.h"
 
 /* Three tensors: more than a chunk, an odd few, and one that is not packed. */
 enum { TENSORS = 4, LONG = 5003, ELEMENTS = LONG + 7 + 300 + 5, STEPS = 5, SEED = 11 };

@@ -1,7 +1,8 @@
 /* Trainings that end early, where evaluations get no better. */
 #include <math.h>
 
-#include "train/early_stopping.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 static char folder[256];

@@ -1,7 +1,8 @@
 /* Learning rates that fall where a training gets no better. */
 #include <math.h>
 
-#include "train/early_stopping.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 static char folder[256];

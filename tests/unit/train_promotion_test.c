@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "engine/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { STEPS = 6 };

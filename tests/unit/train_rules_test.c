@@ -2,7 +2,8 @@
  */
 #include <math.h>
 
-#include "train/update.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 /* Masters before and after one step, and the gradient between them, of the trained parameters. */

@@ -1,4 +1,6 @@
 /* A trainer saved and restored, and checkpoints that are refused as a whole. */
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 /* The same sections but one, whose bytes are others. */

@@ -1,6 +1,8 @@
 /* Training on a handful of drawn images: updates, skipped steps, culprits, memory. */
 #include <math.h>
 
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 static int64_t elements(const fixture *f, const char *name) {

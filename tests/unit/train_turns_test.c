@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "precision/precision.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { PICTURE_SIDE = 32, PICTURE = PICTURE_SIDE * PICTURE_SIDE, PICTURES = 40, JUDGE = 0, MAKER };

@@ -5,6 +5,7 @@
 
 #include "op/attributes.h"
 #include "own_net.h"
+#include "train/trainer.h"
 #include "train_fixture.h"
 
 enum { LABELLED = 8, ALL = 16, STEPS = 5 };

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "model_of.h"
-#include "train/weight_layout.h"
+#include "train/weights.h"
 
 enum { MOST = 600 };
 

@@ -11,7 +11,7 @@
 #include "op/attributes.h"
 #include "op/op.h"
 #include "says.h"
-#include "train/weights_file.h"
+#include "train/weights.h"
 
 /* A side of a weight that is an image: [places, channels] here, [channels, places] in the file. */
 typedef struct side {

@@ -1,4 +1,4 @@
-#include "train/adapt.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "planner/planner.h"
 #include "precision/adaptation.h"
 #include "precision/precision.h"
-#include "train/prepare.h"
+#include "train/trainer.h"
 
 hu_status hu_adapt_create(hu_trainer *trainer) {
     const hu_train_options *options = &trainer->options;

@@ -5,14 +5,8 @@
 #include "base/hash.h"
 #include "engine/run.h"
 #include "precision/adaptation.h"
-#include "train/adapt.h"
-#include "train/early_stopping.h"
-#include "train/phases.h"
-#include "train/recurrent_state.h"
-#include "train/state_formats.h"
+#include "train/internal.h"
 #include "train/trainer.h"
-#include "train/weight_average.h"
-#include "train/workers.h"
 
 /* ---- state ---- */
 

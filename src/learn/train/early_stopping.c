@@ -1,9 +1,10 @@
-#include "train/early_stopping.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "train/trainer.h"
 
 /* ---- Trainings that end early, where evaluations get no better ---- */
 

@@ -1,4 +1,4 @@
-#include "train/evaluate.h"
+#include "train/internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,14 +8,7 @@
 #include "engine/run.h"
 #include "media/anchors.h"
 #include "planner/planner.h"
-#include "train/adapt.h"
-#include "train/greedy_decode.h"
-#include "train/inner.h"
-#include "train/micro_batch.h"
-#include "train/prepare.h"
-#include "train/recurrent_state.h"
 #include "train/trainer.h"
-#include "train/weight_average.h"
 
 static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts);
 
@@ -120,7 +113,7 @@ static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts) {
 typedef struct evaluation {
     hu_trainer *trainer;
     hu_loader *loader;   /* of the part that is read */
-    bool is_sized;       /* its samples have a run of their own (train/evaluate.h) */
+    bool is_sized;       /* its samples have a run of their own (train/evaluate.c) */
     hu_run *run;         /* who runs them, */
     int64_t part;        /* so many at once */
     hu_metric_call call; /* of the part that has just run */

@@ -1,4 +1,4 @@
-#include "train/greedy_decode.h"
+#include "train/internal.h"
 
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "data/tokenizer.h"
 #include "planner/planner.h"
 #include "task/task.h"
+#include "train/trainer.h"
 
 enum { FREE_WORDS = 5 };
 

@@ -1,4 +1,4 @@
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 #include <math.h>
 #include <string.h>
@@ -7,11 +7,7 @@
 #include "base/rng.h"
 #include "op/attributes.h"
 #include "precision/adaptation.h"
-#include "train/adapt.h"
-#include "train/early_stopping.h"
-#include "train/inner.h"
-#include "train/update.h"
-#include "train/weight_average.h"
+#include "train/internal.h"
 
 /* ---- begin ---- */
 

@@ -95,7 +95,7 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  * other; lr is the rate at its top, factor d^-1/2 w^-1/2 (Vaswani et al., eq. 3).
  * anneal: lr factor^units, whole units counted from step 0 (Amodei et al., Deep Speech 2, section
  * 3.2: a factor in every epoch).
- * plateau, plateau_loss: lr, which train/early_stopping.h lowers by what it knows of the training.
+ * plateau, plateau_loss: lr, which train/early_stopping.c lowers by what it knows of the training.
  */
 double hu_schedule_lr(const hu_schedule *schedule, int64_t step, int64_t steps_per_epoch,
                       int64_t total_steps);

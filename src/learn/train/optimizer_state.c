@@ -1,4 +1,4 @@
-#include "train/optimizer_state.h"
+#include "train/optimizer.h"
 
 #include <math.h>
 #include <string.h>

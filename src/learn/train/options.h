@@ -58,7 +58,7 @@ typedef struct hu_train_options {
     bool eval_masters; /* evaluate with unrounded weights */
                        /* The update. */
     hu_optimizer_options optimizer;
-    const hu_keys *optimizer_state; /* formats of its state, see train/state_formats.h; NULL:
+    const hu_keys *optimizer_state; /* formats of its state, see train/state_formats.c; NULL:
                                        float32. Borrowed, as no_decay */
     const hu_keys *no_decay;        /* patterns of the parameters without weight decay, NULL: none.
                                        Borrowed: needed while the trainer is made */

@@ -1,11 +1,10 @@
-#include "train/phases.h"
+#include "train/internal.h"
 
 #include <stdio.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/micro_batch.h"
-#include "train/state_formats.h"
+#include "train/trainer.h"
 
 /* Names of a turn begin alike, so that its parameters stand together in name order. */
 static void find_parameters(hu_trainer *trainer, int phase) {

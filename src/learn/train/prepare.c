@@ -1,4 +1,4 @@
-#include "train/prepare.h"
+#include "train/internal.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -6,8 +6,7 @@
 #include "planner/planner.h"
 #include "precision/adaptation.h"
 #include "precision/precision.h"
-#include "train/state_formats.h"
-#include "train/wire_plan.h"
+#include "train/trainer.h"
 
 /* ---- The network that options and data ask for ---- */
 

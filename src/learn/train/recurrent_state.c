@@ -1,10 +1,10 @@
-#include "train/recurrent_state.h"
+#include "train/internal.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/workers.h"
+#include "train/trainer.h"
 
 static const char section[] = "states", zeroed[] = "states.zeroed";
 

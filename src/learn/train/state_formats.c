@@ -1,4 +1,4 @@
-#include "train/state_formats.h"
+#include "train/internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "precision/rules.h"
+#include "train/trainer.h"
 
 #define SECTION "state.formats"
 #define KEY "optimizer.state"

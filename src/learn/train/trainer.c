@@ -3,14 +3,152 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "engine/run.h"
+#include "planner/planner.h"
 #include "precision/adaptation.h"
-#include "train/early_stopping.h"
-#include "train/inner.h"
-#include "train/micro_batch.h"
-#include "train/recurrent_state.h"
-#include "train/workers.h"
+#include "train/internal.h"
+
+/* ---- Making a trainer ---- */
+
+/* Making a trainer and ending it. */
+
+/* Puts v into its place in ids[count], which are in name order. */
+static void insert_by_name(const hu_graph *graph, uint32_t *ids, uint32_t count, hu_value_id v) {
+    uint32_t at = count;
+    for (; at > 0 && strcmp(graph->value[ids[at - 1]].name, graph->value[v].name) > 0; at--)
+        ids[at] = ids[at - 1];
+    ids[at] = v;
+}
+
+/* Name order is that of the hash of the weights, whatever order a model declares them in. */
+static hu_status list_parameters(hu_trainer *trainer) {
+    const hu_graph *graph = trainer->graph;
+    void *block;
+    hu_status st = hu_alloc_array(graph->value_count, sizeof(uint32_t), &block);
+    if (st != HU_OK) return st;
+    trainer->name_order = block;
+    for (hu_value_id v = 0; v < graph->value_count; v++)
+        if (graph->value[v].role == HU_VALUE_PARAMETER)
+            insert_by_name(graph, trainer->name_order, trainer->parameter_count++, v);
+    return HU_OK;
+}
+
+/* All that the end of a step needs; the norm has one partial sum per block of the gradient. */
+static hu_status create_update(hu_trainer *trainer) {
+    hu_status st = HU_OK;
+    void *block;
+    int64_t trained = trainer->weights.trained;
+    HU_TRY(hu_phases_create(trainer));
+    HU_TRY(hu_schedule_check(&trainer->options.schedule));
+    HU_TRY(hu_workers_create(trainer));
+    if (trainer->options.accumulate > 1 && !trainer->gradient_sum) {
+        HU_TRY(hu_alloc_for(HU_MEMORY_OPTIMIZER, (size_t)trained * sizeof(float), &block));
+        trainer->gradient_sum = block;
+    }
+    HU_TRY(HU_NEW_ARRAY(&trainer->block_squares, (size_t)hu_gradient_block_count(trainer)));
+    HU_TRY(hu_tensors_create(trainer));
+    HU_TRY(hu_weight_average_create(trainer));
+done:
+    return st;
+}
+
+/* A part holds at least one sample. */
+static hu_status check_options(const hu_train_options *options) {
+    if (options->batch < 1 || options->steps < 0 || options->accumulate < 1)
+        return hu_fail(
+            HU_ERR_ARGUMENT, "batch %lld, steps %lld, accumulate %lld: expected positive numbers",
+            (long long)options->batch, (long long)options->steps, (long long)options->accumulate);
+    if (options->accumulate > options->batch)
+        return hu_fail(HU_ERR_ARGUMENT, "accumulate %lld, expected at most the batch of %lld",
+                       (long long)options->accumulate, (long long)options->batch);
+    return HU_OK;
+}
+
+/* The last batch of an epoch may be a smaller one, or is left out. */
+hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count, int64_t *steps) {
+    *steps = (options->drop_last ? count : count + options->batch - 1) / options->batch;
+    if (*steps > 0 || !options->drop_last) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "data.drop_last: found %lld training samples, expected a batch of %lld",
+                   (long long)count, (long long)options->batch);
+}
+
+hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *dataset,
+                            hu_trainer **result) {
+    hu_status st = HU_OK;
+    void *block = NULL;
+    *result = NULL;
+    HU_TRY(check_options(options));
+    HU_TRY(hu_alloc(sizeof(hu_trainer), &block));
+    hu_trainer *trainer = block;
+    trainer->options = *options;
+    trainer->dataset = dataset;
+    trainer->loaded_epoch = -1;
+    trainer->progress.last_metric_step = -1;
+    trainer->progress.last_epoch_loss = (double)NAN;
+    hu_plateau_begin(trainer);
+    hu_early_stopping_begin(trainer);
+    /* Parts of equal size but for the last one, which may be smaller. */
+    trainer->part = (hu_worker_most(options) + options->accumulate - 1) / options->accumulate;
+    if (dataset->train.count < 1 || dataset->test.count < 1)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT, "data: %lld training and %lld test samples, expected some",
+                       (long long)dataset->train.count, (long long)dataset->test.count));
+    /* The graph comes first: loaders, edges and run ask it for shapes. */
+    HU_TRY(hu_prepare_graph(trainer));
+    HU_TRY(hu_prepare_loaders(trainer));
+    int64_t count = hu_loader_count(trainer->train_loader);
+    HU_TRY(hu_trainer_epoch_steps(options, count, &trainer->steps_per_epoch));
+    if (trainer->part > count) trainer->part = count; /* no step ever has more samples */
+    HU_TRY(hu_tensor_order_create(
+        trainer->graph, options->comm.options.workers > 0 ? HU_WALK_WIRE : 0, &trainer->walk));
+    HU_TRY(hu_adapt_create(trainer));
+    HU_TRY(list_parameters(trainer));
+    HU_TRY(hu_prepare_run(trainer));
+    HU_TRY(hu_evaluation_graph_create(trainer));
+    if (!options->run.is_plan) HU_TRY(hu_evaluation_room_create(trainer));
+    HU_TRY(create_update(trainer));
+    HU_TRY(hu_streams_create(trainer));
+    HU_TRY(hu_reserve_sizes(trainer));
+    /* Without masters the weights are numbers of their format from the first step on. */
+    if (!options->keep_masters && !options->run.is_plan) hu_round_masters(trainer);
+    /* From here on the caller owns it. */
+    *result = trainer;
+    block = NULL;
+done:
+    hu_trainer_free(block);
+    return st;
+}
+
+void hu_trainer_free(hu_trainer *trainer) {
+    if (!trainer) return;
+    hu_tensor_order_free(&trainer->walk);
+    hu_evaluation_graph_free(&trainer->tested);
+    hu_run_free(trainer->run);
+    hu_weights_free(&trainer->weights);
+    hu_edge_table_free(&trainer->edges);
+    hu_graph_free(trainer->graph);
+    hu_loader_close(trainer->train_loader);
+    hu_loader_close(trainer->test_loader);
+    hu_loader_close(trainer->validation_loader);
+    hu_phases_free(trainer);
+    hu_free(trainer->target);
+    hu_evaluation_room_free(&trainer->room);
+    if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
+    hu_workers_free(&trainer->workers);
+    hu_free(trainer->block_squares);
+    hu_tensors_free(trainer);
+    hu_weight_average_free(trainer);
+    hu_streams_free(&trainer->streams);
+    hu_free(trainer->name_order);
+    hu_free(trainer->state_formats);
+    hu_adaptations_free(&trainer->adaptations);
+    hu_free(trainer);
+}
+
+/* ---- Questions about it ---- */
 
 const hu_bits_meter *hu_trainer_bits(const hu_trainer *trainer) {
     return hu_bits_meter_of(&trainer->adaptations);

@@ -198,4 +198,97 @@ hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half);
 /* Planned bytes by role. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer);
 
+/* The present edge table as YAML, promotions so far applied; of a precision by epoch, that of the
+ * step that was done last. A training with the plan has the same bits from here on. Owner frees
+ * with hu_free. */
+hu_status hu_trainer_resolved_plan(hu_trainer *trainer, char **yaml);
+
+/* ---- The network that options and data ask for ---- */
+
+/* Builds the network of the options for a data set; choice says what is learned. HU_ERR_UNKNOWN,
+ * HU_ERR_ARGUMENT, HU_ERR_SHAPE as hu_model_choose and hu_model_build. Owner frees with
+ * hu_graph_free. */
+hu_status hu_train_network(const hu_train_options *options, const hu_dataset *dataset,
+                           hu_task_choice *choice, hu_graph **graph);
+
+/* ---- Which widths make one network: channel numbers are rounded ---- */
+
+/* Hundredths on both sides of a width that are looked at. */
+enum { HU_WIDTHS_LOOKED_AT = 64 };
+
+/* The nearest widths, in hundredths, that make another network of the options than `graph`, which
+ * options->width makes; NaN: none of those that were looked at. HU_ERR_MEMORY. */
+hu_status hu_train_other_widths(const hu_train_options *options, const hu_dataset *dataset,
+                                const hu_graph *graph, double *below, double *above);
+
+/* ---- What travels between workers ---- */
+
+/* Whether gradients on their way keep float32's range in all epochs: nothing travels, or in formats
+ * of which hu_format_keeps_range holds. Errors as above. */
+hu_status hu_wire_formats_keep_range(const hu_train_comm *comm, bool *keeps);
+
+/* Trained parameters in the order in which the backward pass makes their gradients.
+ *
+ *   exact   globs of parameters that travel in float32, separated by commas; "last": those of the
+ *           last layer; "" none
+ *   param   [parameters of the graph] ids
+ *   layer   [the same] with names of the graph and offsets one behind the other
+ *
+ *   layers  their number
+ *
+ * HU_ERR_UNKNOWN: an entry of exact names none, with the nearest names; HU_ERR_MEMORY. */
+hu_status hu_wire_layers(const hu_graph *graph, const char *exact, hu_value_id *param,
+                         hu_comm_layer *layer, int32_t *layers);
+
+/* How many there are. */
+int32_t hu_wire_layer_count(const hu_graph *graph);
+
+/* ---- How a training begins ---- */
+
+/* ---- begin ---- */
+
+/* A training that begins where another one stands: for measurements on fixed
+ * batches, which see the same step with several precisions. */
+
+/* Takes weights, running statistics and optimizer state of another trainer, which stays as it is,
+ * and the counters and loss scale of a first step: the next step is step 0. Tensors that were
+ * promoted stay promoted, and maxima that scales go by stay. With master=off the weights are
+ * rounded, as at every beginning. HU_ERR_SHAPE: the two have other parameters; HU_ERR_ARGUMENT:
+ * another kind of optimizer. Proof: tests/unit/train_begin_test.c. */
+hu_status hu_trainer_begin_at(hu_trainer *trainer, const hu_trainer *other);
+
+/* Forward tensors of its graph that are promoted from the next step on, as if they had overflowed;
+ * those that do not go to a format of more bits stay as they are. Plans again. HU_ERR_ARGUMENT: the
+ * precision promotes nothing; HU_ERR_MEMORY. */
+hu_status hu_trainer_promote(hu_trainer *trainer, const hu_value_id *value, uint32_t count);
+
+/* The gradient of the step that was done last, times its loss scale: [trained] as the weights
+ * have it. NULL: the trainer has no workers, and keeps none. Borrowed: valid until the next step.
+ */
+const float *hu_trainer_gradient(const hu_trainer *trainer);
+
+/* ---- check start ---- */
+
+/* A start without random numbers: every element of every parameter is a
+ * function of the parameter's name and of the element's index, so that any other program can begin
+ * with the same bits.
+ *
+ * With t = number i of the name (base/rng.h), element i, row-major in torch's shape, is
+ *   1 + t/16      weights of norms,
+ *   t/8           tables: names that are or end in pos, cls,
+ *   t/16          other parameters of one extent,
+ *   t 2^-floor((bits(fan) - 1) / 2)   all others; bits: length in binary
+ *
+ * where fan are the elements of a row, of a transposed convolution those of first extent x kernel /
+ * stride^2. All are exact in float32 but the first, which is rounded once.
+ */
+
+/* x [elements] of parameter v, whose shape in torch is shape. */
+void hu_check_start_fill(const hu_graph *graph, hu_value_id v, const hu_shape *shape,
+                         const char *salt, float *x);
+
+/* The salt of "check" or "check:SALT", NULL of any other text, which is a file. Borrowed from init.
+ */
+const char *hu_check_salt(const char *init);
+
 #endif

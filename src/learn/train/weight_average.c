@@ -1,10 +1,10 @@
-#include "train/weight_average.h"
+#include "train/internal.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "train/tensors.h"
+#include "train/trainer.h"
 
 static void name_one(hu_trainer *trainer, uint32_t p, uint32_t rule, double number) {
     (void)rule, (void)number;

@@ -1,4 +1,4 @@
-#include "train/weight_layout.h"
+#include "train/weights.h"
 
 #include <stdio.h>
 #include <string.h>

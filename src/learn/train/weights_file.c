@@ -1,4 +1,5 @@
-#include "train/weights_file.h"
+#include "train/trainer.h"
+#include "train/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +11,7 @@
 #include "base/memory.h"
 #include "op/attributes.h"
 #include "store/safetensors.h"
-#include "train/inner.h"
-#include "train/weight_average.h"
-#include "train/weight_layout.h"
+#include "train/internal.h"
 
 /* ---- How the tensors of a graph stand in files of weights ---- */
 
@@ -180,21 +179,21 @@ static void turn(const hu_weight_view *view, const float *from, float *to, bool 
         int64_t first = (view->row ? view->row[r] : r) * view->columns;
         for (int64_t k = 0; k < view->columns; k++) {
             int64_t here = first + (view->column ? view->column[k] : k);
-            int64_t valid = r * view->columns + k;
+            int64_t there = r * view->columns + k;
             if (out)
-                to[valid] = from[here];
+                to[there] = from[here];
             else
-                to[here] = from[valid];
+                to[here] = from[there];
         }
     }
 }
 
-void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *valid) {
-    turn(view, here, valid, true);
+void hu_weight_turn_out(const hu_weight_view *view, const float *here, float *there) {
+    turn(view, here, there, true);
 }
 
-void hu_weight_turn_in(const hu_weight_view *view, const float *valid, float *here) {
-    turn(view, valid, here, false);
+void hu_weight_turn_in(const hu_weight_view *view, const float *there, float *here) {
+    turn(view, there, here, false);
 }
 
 /* ---- Rounded weights in as many bits as their formats have ---- */

@@ -10,12 +10,9 @@
 #include "base/text.h"
 #include "precision/rules.h"
 #include "store/safetensors.h"
-#include "train/initialize.h"
-#include "train/inner.h"
-#include "train/update.h"
-#include "train/weight_layout.h"
+#include "train/internal.h"
+#include "train/trainer.h"
 #include "train/weights.h"
-#include "train/weights_file.h"
 
 enum { SHOWN = 4, LIST_BYTES = 1024 };
 

@@ -1,4 +1,4 @@
-#include "train/wire_plan.h"
+#include "train/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 #include "precision/precision.h"
 #include "precision/rules.h"
 #include "tensor/quantizer.h"
+#include "train/trainer.h"
 
 /* ---- What travels between workers, as users write it ---- */
 

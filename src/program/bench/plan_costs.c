@@ -4,7 +4,6 @@
 #include "render/table.h"
 #include "report/plan.h"
 #include "session/comm_study.h"
-#include "train/prepare.h"
 #include "train/trainer.h"
 
 /* ---- network ---- */

@@ -18,7 +18,7 @@
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
-#include "train/adapt.h"
+#include "train/trainer.h"
 
 enum { STORAGES = 2 };
 

@@ -14,7 +14,7 @@
 #include "config/unused_keys.h"
 #include "session/saved_run.h"
 #include "settings/options.h"
-#include "train/wire_plan.h"
+#include "train/trainer.h"
 
 /* ---- The gradients of the workers in one step of a run that has a folder ---- */
 

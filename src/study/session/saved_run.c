@@ -17,9 +17,8 @@
 #include "settings/dataset.h"
 #include "settings/options.h"
 #include "settings/saved_data.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 #include "train/weights.h"
-#include "train/wire_plan.h"
 
 /* Whether the data that are asked for now are spelled otherwise than those of the run. */
 static bool is_other_data(const hu_keys *saved, const hu_keys *given) {

@@ -18,7 +18,7 @@
 #include "settings/messages.h"
 #include "settings/options.h"
 #include "settings/saved_data.h"
-#include "train/adapt.h"
+#include "train/trainer.h"
 
 /* Counting all tensors takes a tenth of a step: at rows, in one of ten steps at most. */
 static int64_t count_every(int64_t log_every) {

@@ -13,7 +13,7 @@
 #include "render/terminal.h"
 #include "runlog/plan_json.h"
 #include "runlog/progress.h"
-#include "train/weight_export.h"
+#include "train/weights.h"
 
 /* ---- listener ---- */
 

@@ -15,7 +15,7 @@
 #include "runlog/graph_json.h"
 #include "runlog/history.h"
 #include "tensor/exponent_histogram.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 #include "train/trainer.h"
 
 static const char prefix[] = "auto:";

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "precision/rules.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 /* What a model and data set are trained with unless the user says otherwise. The first row that
  * matches counts. */

@@ -12,7 +12,7 @@
 #include "settings/options.h"
 #include "settings/saved_data.h"
 #include "sweep/search.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 /* ---- What advice costs: the memory that a training would hold with it ---- */
 

@@ -15,8 +15,7 @@
 #include "settings/dataset.h"
 #include "settings/options.h"
 #include "sweep/jobs.h"
-#include "train/initialize.h"
-#include "train/prepare.h"
+#include "train/trainer.h"
 
 static hu_status assign_check_budget(const hu_assign *assign);
 static hu_status assign_read_budget(hu_assign *assign);

@@ -10,7 +10,7 @@
 #include "render/table.h"
 #include "settings/options.h"
 #include "sweep/search.h"
-#include "train/adapt.h"
+#include "train/trainer.h"
 
 /* ---- What was measured of every group ---- */
 

@@ -7,7 +7,7 @@
 #include "runlog/history.h"
 #include "sweep/search.h"
 #include "tensor/exponent_histogram.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 /* ---- assign noise ---- */
 
