@@ -3,7 +3,7 @@
  * again or evaluate leave it alone. */
 #include <math.h>
 
-#include "engine/run.h"
+#include "engine/internal.h"
 #include "model/internal.h"
 #include "op/attributes.h"
 #include "op_drive.h"

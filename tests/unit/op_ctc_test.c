@@ -1,4 +1,5 @@
 /* ctc_loss against the sum over all paths, one by one; known answers; lengths; what has no path. */
+#include "media/ctc.h"
 #include "op_drive.h"
 
 #include <stdio.h>

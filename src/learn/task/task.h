@@ -222,9 +222,9 @@ typedef struct hu_task {
                       the standard normal law is a second loss */
     int pair; /* number of the field that says whether two parts of a sample belong together, of
                  which a second head has two scores; 0: samples have no parts */
-    bool has_adversaries; /* one network makes pictures, another judges them (task/generative.h) */
+    bool has_adversaries; /* one network makes pictures, another judges them (task/task.h) */
     bool writes; /* rows are words, each told from those before it: a model can write by itself, in
-                    fields as task/sequence.h has them */
+                    fields as task/task.h has them */
     bool is_signed;    /* pictures are numbers in -1..1 instead */
     const char *place; /* what rates count: "tokens", or "frames", as many as the first field has
                           rows, padding too; NULL: samples, which are images */

@@ -224,7 +224,7 @@ void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, floa
                         const float *grad, hu_tensor_update tensor);
 
 /* Blocks of state for the checkpoint: index 0, 1, ... until the answer is false. "t" is one int64,
- * all others [P] float32, or as they are packed (train/optimizer_state.h). Borrowed: valid until
+ * all others [P] float32, or as they are packed (train/optimizer.h). Borrowed: valid until
  * the optimizer is freed. */
 bool hu_optimizer_state(const hu_optimizer *optimizer, size_t index, const char **name,
                         const void **data, size_t *bytes);
