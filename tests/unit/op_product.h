@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "op/attributes.h"
-#include "product/reference.h"
+#include "reference/product.h"
 
 enum { SAMPLES = 8, GUARD_BYTES = 256, GUARD = 0x5a, MAX_CHUNKS = SAMPLES };
 

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "comm/plan.h"
-#include "kernel/draw/draw.h"
+#include "kernel/elementary/elementary.h"
 
 /* ---- synthetic ---- */
 

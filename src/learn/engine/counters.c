@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/whole.h"
-#include "kernel/gemm/counts.h"
+#include "base/checked.h"
+#include "kernel/gemm/operand.h"
 
 /* ---- tally ---- */
 

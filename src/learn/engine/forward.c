@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/whole.h"
+#include "base/checked.h"
 
 /* Counts of what the region made, in the order of the nodes, up to the first that overflowed. */
 static void collect_forward(hu_run *run, uint32_t n) {

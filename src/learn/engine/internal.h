@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/whole.h"
+#include "base/checked.h"
 #include "engine/run.h"
 #include "graph/edge.h"
 #include "graph/graph.h"

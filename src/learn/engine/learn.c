@@ -2,7 +2,7 @@
 
 #include "base/bits.h"
 #include "engine/chunk.h"
-#include "kernel/reduce/lanes.h"
+#include "kernel/reduce/channel.h"
 
 /* Elements of a piece: a multiple of HU_LANES, and of 8, so that pieces of codes end at whole
  * bytes. */

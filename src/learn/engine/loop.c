@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/whole.h"
+#include "base/checked.h"
 #include "engine/chunk.h"
 
 /* Row k of the visit, of an array with `elements` for each sample of the chunk. */

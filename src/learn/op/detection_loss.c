@@ -5,7 +5,6 @@
 #include "base/checked.h"
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
 #include "media/boxes.h"
 #include "op/internal.h"
 

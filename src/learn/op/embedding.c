@@ -6,7 +6,6 @@
 #include "base/elementary.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/whole.h"
 #include "op/attributes.h"
 
 /* Ids are float32: more would not be exact. */

@@ -1,8 +1,8 @@
 /* op/internal.h - what operations share: only for the files of this room. */
 #ifndef HU_OP_INTERNAL_H
 #define HU_OP_INTERNAL_H
+#include "base/checked.h"
 #include "base/rng.h"
-#include "base/whole.h"
 #include "op/attributes.h"
 
 /* ---- Valid rows of a sequence that is shorter than its room ---- */

@@ -4,8 +4,6 @@
 #include "base/checked.h"
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
-#include "base/whole.h"
 #include "op/internal.h"
 
 /* ---- loss mixed ---- */

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "format/names.h"
+#include "format/draft.h"
 #include "precision/bits.h"
 
 typedef struct named_precision {

@@ -5,7 +5,6 @@
 
 #include "base/elementary.h"
 #include "base/error.h"
-#include "base/softmax_row.h"
 
 /* ---- surprise ---- */
 

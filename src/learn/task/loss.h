@@ -3,7 +3,7 @@
 #define HU_TASK_LOSS_H
 #include <halfulp/data.h>
 
-#include "base/softmax_row.h"
+#include "base/elementary.h"
 #include "graph/graph.h"
 #include "media/anchors.h"
 #include "op/attributes.h"

@@ -7,7 +7,7 @@
 
 #include <halfulp/status.h>
 
-#include "base/registry.h"
+#include "base/text.h"
 #include "graph/edge.h"
 #include "kernel/histogram/histogram.h"
 #include "kernel/pack/pack.h"

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "precision/precision.h"
 #include "precision/rules.h"
 #include "tensor/quantizer.h"

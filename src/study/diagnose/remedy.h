@@ -6,7 +6,7 @@
 
 #include "diagnose/facts.h"
 #include "diagnose/run_record.h"
-#include "precision/names.h"
+#include "precision/precision.h"
 #include "precision/rules.h"
 #include "render/json.h"
 #include "train/loss_scale.h"

@@ -5,7 +5,6 @@
 #include <halfulp/gemm.h>
 
 #include "base/keys.h"
-#include "graph/made.h"
 #include "graph/tensor_order.h"
 #include "precision/rules.h"
 #include "render/json.h"

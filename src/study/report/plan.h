@@ -5,9 +5,9 @@
 
 #include <halfulp/status.h>
 
-#include "comm/advice.h"
+#include "comm/cost_model.h"
 #include "engine/run.h"
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
 #include "render/json.h"
 #include "render/table.h"
 

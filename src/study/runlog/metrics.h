@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "precision/bit_accounting.h"
+#include "precision/bits.h"
 #include "render/tensorboard.h"
 #include "runlog/result.h"
 #include "train/trainer.h"

@@ -13,7 +13,7 @@
 #include "session/evaluation.h"
 #include "session/session.h"
 #include "settings/messages.h"
-#include "train/initialize.h"
+#include "train/trainer.h"
 
 /* ---- Runs that begin with init=check ---- */
 

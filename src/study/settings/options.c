@@ -16,7 +16,6 @@
 #include "runlog/history.h"
 #include "tensor/exponent_histogram.h"
 #include "train/trainer.h"
-#include "train/trainer.h"
 
 static const char prefix[] = "auto:";
 

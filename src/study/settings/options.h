@@ -3,8 +3,7 @@
 #ifndef HU_SETTINGS_OPTIONS_H
 #define HU_SETTINGS_OPTIONS_H
 #include "config/config.h"
-#include "precision/edge_writer.h"
-#include "precision/names.h"
+#include "precision/precision.h"
 #include "settings/messages.h"
 #include "train/options.h"
 #include "train/trainer.h"
