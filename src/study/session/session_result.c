@@ -87,7 +87,9 @@ static json_t *losses_of(const hu_check_run *run, int phase) {
     return losses;
 }
 
-void hu_check_run_put(const hu_check_run *run, json_t *object) {
+/* Adds losses (of steps with turns one list for each by its name), first_gradient_norm and, if
+ * asked for, first_gradient_norms. */
+static void check_run_put(const hu_check_run *run, json_t *object) {
     if (!run->is_on || !object) return;
     json_t *losses = run->phases > 1 ? json_object() : losses_of(run, 0);
     for (int t = 0; run->phases > 1 && t < run->phases; t++)
@@ -390,7 +392,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     }
     wire_result_put(object, session->config, session->trainer);
     bits_result_put(object, session->trainer);
-    hu_check_run_put(&session->check, object);
+    check_run_put(&session->check, object);
     hu_baseline_put(&session->baseline, object);
     if (object && result->is_early)
         json_object_set_new(object, "stopped_early", json_integer((json_int_t)progress->step));
