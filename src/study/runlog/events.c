@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runlog/row_columns.h"
 
 const char *hu_event_name(int event) {
@@ -146,24 +147,22 @@ bool hu_is_in_trouble(const hu_trouble *trouble) {
 
 static void put_tensors(const hu_trouble *trouble, char *text) {
     bool is_one = trouble->lost == 1;
-    int used =
-        snprintf(text, HU_TROUBLE_BYTES, "%u tensor%s lost half of %s nonzero numbers or more",
-                 trouble->lost, is_one ? "" : "s", is_one ? "its" : "their");
+    snprintf(text, HU_TROUBLE_BYTES, "%u tensor%s lost half of %s nonzero numbers or more",
+             trouble->lost, is_one ? "" : "s", is_one ? "its" : "their");
     if (trouble->gone)
-        snprintf(text + used, HU_TROUBLE_BYTES - (size_t)used, ", %u behind %s %s all zero",
-                 trouble->gone, is_one ? "it" : "them", trouble->gone == 1 ? "is" : "are");
+        hu_note_add(text, HU_TROUBLE_BYTES, ", ", "%u behind %s %s all zero", trouble->gone,
+                    is_one ? "it" : "them", trouble->gone == 1 ? "is" : "are");
 }
 
 const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYTES]) {
     text[0] = '\0';
     if (trouble->lost) put_tensors(trouble, text);
-    size_t used = strlen(text);
+    const char *more = trouble->sums == 1 ? "" : "s";
     if (trouble->sums)
-        snprintf(text + used, HU_TROUBLE_BYTES - used,
-                 "%ssums of %u product%s overflowed, vanished or stopped growing in their "
-                 "accumulator%s",
-                 used ? "; " : "", trouble->sums, trouble->sums == 1 ? "" : "s",
-                 trouble->sums == 1 ? "" : "s");
+        hu_note_add(text, HU_TROUBLE_BYTES, "; ",
+                    "sums of %u product%s overflowed, vanished or stopped growing in their "
+                    "accumulator%s",
+                    trouble->sums, more, more);
     return text;
 }
 
