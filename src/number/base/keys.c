@@ -227,6 +227,15 @@ static size_t place_in_parent(const hu_keys *node) {
     return place;
 }
 
+const char *hu_keys_join(const hu_keys *node, const char *between, char *text, size_t capacity) {
+    bool is_list = node && hu_keys_kind_of(node) == HU_KEYS_LIST;
+    snprintf(text, capacity, "%s", node ? hu_keys_value(node) : "");
+    for (size_t i = 0; is_list && i < hu_keys_count(node); i++)
+        hu_note_add(text, capacity, "", "%s%s", i > 0 ? between : "",
+                    hu_keys_value(hu_keys_at(node, i)));
+    return text;
+}
+
 void hu_keys_path(const hu_keys *node, char *text, size_t capacity) {
     const hu_keys *chain[HU_KEYS_MAX_DEPTH];
     int levels = 0;

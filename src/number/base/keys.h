@@ -57,6 +57,10 @@ const char *hu_keys_name(const hu_keys *node);
 const char *hu_keys_value(const hu_keys *node);
 const char *hu_keys_origin(const hu_keys *node);
 
+/* A text, or the items of a list with a text between them; "" of NULL and of maps. Cut short at
+ * capacity, which is not 0. Gives text. */
+const char *hu_keys_join(const hu_keys *node, const char *between, char *text, size_t capacity);
+
 /* Parent, NULL for a root. */
 hu_keys *hu_keys_parent(const hu_keys *node);
 

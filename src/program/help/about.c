@@ -205,16 +205,6 @@ static void print_values(const hu_config_key *key, char *text, size_t capacity) 
         snprintf(text, capacity, "text");
 }
 
-/* The value of a key as text; of lists their items. */
-static void print_value(const hu_config *config, const char *key, char *text, size_t capacity) {
-    const hu_keys *node = hu_keys_find(hu_config_tree(config), key);
-    size_t used = 0;
-    snprintf(text, capacity, "%s", node ? hu_keys_value(node) : "");
-    for (size_t i = 0; node && i < hu_keys_count(node) && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? "," : "",
-                                 hu_keys_value(hu_keys_at(node, i)));
-}
-
 /* The default of the model at hand, where a recipe has one of its own. */
 static hu_status put_recipe(hu_page *page, const hu_config_key *key, const hu_config *asked) {
     hu_status st;
@@ -226,7 +216,7 @@ static hu_status put_recipe(hu_page *page, const hu_config_key *key, const hu_co
     HU_TRY(hu_recipe_apply(config));
     HU_TRY(hu_config_text(config, "model.name", &model));
     HU_TRY(hu_config_text(config, "data.name", &data));
-    print_value(config, key->name, value, sizeof value);
+    hu_keys_join(hu_keys_find(hu_config_tree(config), key->name), ",", value, sizeof value);
     if (strcmp(value, key->preset) != 0)
         hu_page_put(page, "  of %s on %s: %s\n", model, data, value);
     else if (hu_config_given(asked, "model.name"))

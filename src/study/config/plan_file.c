@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "config/config.h"
 
 enum { VERSION = 1, TEXT_BYTES = 1024 };
@@ -209,8 +210,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 static hu_status read_part(const hu_keys *node, hu_keys *keys) {
     char known[TEXT_BYTES] = "";
     for (size_t p = 0; p < PARTS; p++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s%s", p ? ", " : "", parts[p].name);
+        hu_note_add(known, sizeof known, ", ", "%s", parts[p].name);
         if (strcmp(parts[p].name, hu_keys_name(node)) != 0) continue;
         if (parts[p].read) return parts[p].read(node, keys);
         hu_status st = want_kind(node, HU_KEYS_TEXT);

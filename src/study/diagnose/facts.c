@@ -46,22 +46,13 @@ done:
     return st;
 }
 
-/* Adds "separator name (op)" and returns the bytes used, which stay below capacity. */
-static size_t append(char *text, size_t capacity, size_t used, const char *separator,
-                     const hu_node *node) {
-    if (used >= capacity) return used;
-    int more =
-        snprintf(text + used, capacity - used, "%s%s (%s)", separator, node->name, node->op->name);
-    return used + (more > 0 ? (size_t)more : 0);
-}
-
 const char *hu_fact_maker(const hu_diagnosis *x, uint32_t place, char *text, size_t capacity) {
     hu_tensor tensor = x->run.walk.tensor[place];
     const hu_value_info *value = &x->run.graph->value[tensor.value];
-    size_t used = 0;
     text[0] = '\0';
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE) {
-        append(text, capacity, 0, "made by ", &x->run.graph->node[value->producer]);
+        const hu_node *node = &x->run.graph->node[value->producer];
+        snprintf(text, capacity, "made by %s (%s)", node->name, node->op->name);
     } else if (tensor.kind == HU_TENSOR_VALUE) {
         snprintf(text, capacity, "%s",
                  hu_is_loaded(value)              ? "from the data set"
@@ -82,9 +73,9 @@ const char *hu_fact_maker(const hu_diagnosis *x, uint32_t place, char *text, siz
     } else {
         for (uint32_t k = 0; k < value->use_count; k++) {
             if (!hu_use_has_gradient(x->run.graph, value->uses[k])) continue;
-            const char *separator = used ? " and of " : "made by the backward part of ";
-            used = append(text, capacity, used, separator,
-                          &x->run.graph->node[x->run.graph->use[value->uses[k]].node]);
+            const hu_node *node = &x->run.graph->node[x->run.graph->use[value->uses[k]].node];
+            hu_note_add(text, capacity, " and of ", "%s%s (%s)",
+                        text[0] ? "" : "made by the backward part of ", node->name, node->op->name);
         }
     }
     return text;

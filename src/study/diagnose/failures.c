@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "format/value.h"
 
 /* ---- harm ---- */
@@ -710,9 +711,7 @@ const char *hu_propagated_words(const hu_why *why, char text[HU_FOLLOWED_BYTES])
                  why->walk->graph->value[tensor.value].name, name, others);
     else
         snprintf(text, HU_FOLLOWED_BYTES, "Nothing reaches %.200s%s", name, others);
-    size_t used = 0;
-    while (text[used]) used++;
-    snprintf(text + used, HU_FOLLOWED_BYTES - used, " %s all zero.\n",
-             why->gone > 1 || !is_gradient ? "are" : "is");
+    hu_note_add(text, HU_FOLLOWED_BYTES, " ", "%s all zero.\n",
+                why->gone > 1 || !is_gradient ? "are" : "is");
     return text;
 }

@@ -172,7 +172,7 @@ hu_remedy_outcome hu_remedy_trial_judge(const hu_recorded *recorded, const hu_re
 
 /* Both directions together: the worse of each. */
 static hu_remedy_outcome remedy_outcome_worse(const hu_remedy_outcome *a,
-                                                 const hu_remedy_outcome *b) {
+                                              const hu_remedy_outcome *b) {
     hu_remedy_outcome worse = *a;
     bool takes_lost = a->lost_tensor == HU_NONE || b->lost > a->lost;
     bool takes_error = a->error_tensor == HU_NONE || b->error > a->error;

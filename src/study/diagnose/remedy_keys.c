@@ -26,8 +26,7 @@ static char *new_word(writing *w) {
 /* ---- rules ---- */
 
 static void append(char *word, const char *before, const char *text, const char *after) {
-    size_t used = strlen(word);
-    snprintf(word + used, HU_REMEDY_WORD_BYTES - used, "%s%s%s", before, text, after);
+    hu_note_add(word, HU_REMEDY_WORD_BYTES, "", "%s%s%s", before, text, after);
 }
 
 /* Whether a rule of the run is about a tensor that goes as the rest of its role now. */
@@ -191,15 +190,12 @@ void hu_remedy_words(const hu_run_record *run, const hu_remedy *advice, const hu
 /* ---- What is told of advice: words and JSON ---- */
 
 const char *hu_remedy_line(const hu_remedy_option *option, char *text) {
-    size_t used = 0;
     text[0] = '\0';
     for (int i = 0; i < option->words; i++) {
         const char *word = option->word[i];
         /* Lists have quotes, brackets and blanks, formats may have brackets. */
         const char *quote = strpbrk(word, "'[]() ;*?&|<>#$\\") ? "\"" : "";
-        int more = snprintf(text + used, HU_REMEDY_LINE_BYTES - used, "%s%s%s%s", i ? " " : "",
-                            quote, word, quote);
-        if (more < 0 || (used += (size_t)more) >= HU_REMEDY_LINE_BYTES) break;
+        hu_note_add(text, HU_REMEDY_LINE_BYTES, " ", "%s%s%s", quote, word, quote);
     }
     return text;
 }

@@ -74,7 +74,7 @@ static hu_status take_all(const hu_tensor_order *walk, const hu_edge_table *edge
 /* Reads the keys accumulator.*; config NULL, or keys that are none: there are no adders. Owner
  * frees with adders_free, after a failure too. HU_ERR_MEMORY. */
 static hu_status adders_read(const hu_keys *config, const hu_tensor_order *walk,
-                                hu_adders *adders) {
+                             hu_adders *adders) {
     hu_status st = HU_OK;
     hu_edge_table edges = {0};
     *adders = (hu_adders){0};

@@ -1,9 +1,9 @@
 #include "diagnose/sentences.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "diagnose/failures.h"
 
 /* ---- What a tensor lost, in words ---- */
@@ -16,7 +16,6 @@ static double percent(uint64_t count, uint64_t elements) {
 /* What the tensor became that the sums are. */
 static void tell_output(const hu_diagnosis *x, const hu_failure *death, char *text) {
     char name[HU_TENSOR_NAME_BYTES];
-    size_t used = strlen(text);
     hu_condition condition = hu_why_condition(&x->why, death->place, death->step);
     if (!condition.record) return;
     const hu_round_counts *c = &condition.record->counts;
@@ -25,9 +24,9 @@ static void tell_output(const hu_diagnosis *x, const hu_failure *death, char *te
     uint64_t lost = hu_why_nonfinite(&x->why, condition.record) ? c->overflow + c->nan : 0;
     bool is_zero = condition.kind == HU_FAILURE_ZERO;
     if (lost || is_zero)
-        snprintf(text + used, HU_LOSS_WORDS_BYTES - used, "; %llu of the %llu numbers of %s are %s",
-                 (unsigned long long)(lost ? lost : c->zero), (unsigned long long)c->elements,
-                 hu_fact_name(x, death->place, name), lost ? "infinite or NaN" : "zero");
+        hu_note_add(text, HU_LOSS_WORDS_BYTES, "; ", "%llu of the %llu numbers of %s are %s",
+                    (unsigned long long)(lost ? lost : c->zero), (unsigned long long)c->elements,
+                    hu_fact_name(x, death->place, name), lost ? "infinite or NaN" : "zero");
 }
 
 /* Of the accumulators of a product. */
@@ -127,17 +126,14 @@ const char *hu_loss_words(const hu_diagnosis *x, const hu_failure *death, const 
                           const char *format, char text[HU_LOSS_WORDS_BYTES]) {
     char magnitudes[HU_MAGNITUDES_BYTES];
     tell_kind(x, death, c, format, text);
-    size_t used = strlen(text);
     if (c->nan && death->kind != HU_FAILURE_NAN)
-        snprintf(text + used, HU_LOSS_WORDS_BYTES - used, ", %llu are NaN",
-                 (unsigned long long)c->nan);
+        hu_note_add(text, HU_LOSS_WORDS_BYTES, ", ", "%llu are NaN", (unsigned long long)c->nan);
     bool has_magnitudes = death->kind != HU_FAILURE_ZERO && death->kind != HU_FAILURE_LOST &&
                           death->kind != HU_FAILURE_EVALUATION && !death->sums;
     if (!has_magnitudes) return text;
-    used = strlen(text);
-    snprintf(text + used, HU_LOSS_WORDS_BYTES - used, " (%s%s)",
-             hu_is_on_wire(&x->run, death->place) ? "as sent: " : "",
-             hu_magnitudes_words(c, magnitudes));
+    hu_note_add(text, HU_LOSS_WORDS_BYTES, " ", "(%s%s)",
+                hu_is_on_wire(&x->run, death->place) ? "as sent: " : "",
+                hu_magnitudes_words(c, magnitudes));
     return text;
 }
 
@@ -168,15 +164,6 @@ const char *hu_duration_words(const hu_failure *death, char text[HU_MAGNITUDES_B
  * of all: what its sums lost, and what could be changed.
  */
 
-/* Adds to a text; one that is full keeps what it has. */
-__attribute__((format(printf, 2, 3))) static void add(char *text, const char *form, ...) {
-    size_t used = strlen(text);
-    va_list values;
-    va_start(values, form);
-    vsnprintf(text + used, HU_WIRE_WORDS_BYTES - used, form, values);
-    va_end(values);
-}
-
 /* What the sums of a gradient lost; nothing where they were not counted. */
 static void tell_wire_sums(const hu_run_record *run, const hu_why *why, uint32_t place,
                            int64_t step, char *text) {
@@ -186,7 +173,8 @@ static void tell_wire_sums(const hu_run_record *run, const hu_why *why, uint32_t
     hu_condition condition = hu_why_condition(why, sums, step);
     if (!condition.record) return;
     const hu_round_counts *c = &condition.record->counts;
-    add(text,
+    hu_note_add(
+        text, HU_WIRE_WORDS_BYTES, "",
         "Its sums on the way lost %.3g %% of %llu numbers by overflow, %.3g %% by underflow; "
         "%.3g %% are NaN.\n",
         percent(c->overflow, c->elements), (unsigned long long)c->elements,
@@ -195,19 +183,22 @@ static void tell_wire_sums(const hu_run_record *run, const hu_why *why, uint32_t
 
 static void tell_ways(const hu_wire_remedy *advice, char *text) {
     const hu_lost *lost = &advice->now.lost;
-    if (advice->way[0]) add(text, "The way: %s.\n", advice->way);
+    if (advice->way[0]) hu_note_add(text, HU_WIRE_WORDS_BYTES, "", "The way: %s.\n", advice->way);
     if (advice->count == 0) return;
     if (advice->step < 0)
-        add(text,
+        hu_note_add(
+            text, HU_WIRE_WORDS_BYTES, "",
             "To try (no exponents of the gradient were recorded up to that step, so that what "
             "scales and\nformats would lose is not known: run.histogram_every=):\n");
     else
-        add(text,
+        hu_note_add(
+            text, HU_WIRE_WORDS_BYTES, "",
             "To try (by the exponents of the gradient at step %lld, of which this way loses "
             "%.3g %%):\n",
             (long long)advice->step, 100.0 * (lost->overflow.share + lost->underflow.share));
     for (int i = 0; i < advice->count; i++)
-        add(text, "  %-38s %s\n", advice->option[i].keys, advice->option[i].effect);
+        hu_note_add(text, HU_WIRE_WORDS_BYTES, "", "  %-38s %s\n", advice->option[i].keys,
+                    advice->option[i].effect);
 }
 
 const char *hu_wire_words(const hu_run_record *run, const hu_why *why, uint32_t place,
@@ -244,16 +235,6 @@ const char *hu_state_words(const hu_diagnosis *x, const hu_failure *death, char 
 /* What is said of accumulators: of those that a death is of, or may be, and
  * of those of a run in which nothing died. */
 
-/* Adds to a text; one that is full keeps what it has. */
-__attribute__((format(printf, 2, 3))) static void sums_words_add(char *text, const char *form,
-                                                                 ...) {
-    size_t used = strlen(text);
-    va_list values;
-    va_start(values, form);
-    vsnprintf(text + used, HU_SUMS_WORDS_BYTES - used, form, values);
-    va_end(values);
-}
-
 /* ---- a death ---- */
 
 /* Candidates whose largest power of two is beyond all sums. */
@@ -261,11 +242,11 @@ static void add_formats(const hu_diagnosis *x, int32_t reach, char *text) {
     bool is_any = false;
     for (int f = 0; f < x->run.candidates.count; f++) {
         if (hu_format_limits_of(&x->run.candidates.format[f]).emax < reach) continue;
-        sums_words_add(text, "%s%s", is_any ? ", " : "; accumulators that reach there: ",
-                       x->run.candidates.name[f]);
+        hu_note_add(text, HU_SUMS_WORDS_BYTES, "", "%s%s",
+                    is_any ? ", " : "; accumulators that reach there: ", x->run.candidates.name[f]);
         is_any = true;
     }
-    sums_words_add(text, is_any ? "" : "; no format tried reaches there");
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "", is_any ? "" : "; no format tried reaches there");
 }
 
 const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death,
@@ -274,8 +255,8 @@ const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death
     text[0] = '\0';
     if (!death->adder) return text;
     if (!death->sums)
-        sums_words_add(
-            text,
+        hu_note_add(
+            text, HU_SUMS_WORDS_BYTES, "",
             "%s adds in %s, which is the first suspect: its sums were not counted in that step\n"
             "(accumulator.count_every=1 counts those of every step).\n",
             death->adder->name, death->adder->text);
@@ -284,14 +265,16 @@ const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death
         return text;
     int32_t reach = hu_sums_reach(&x->why, death);
     if (reach == HU_NO_EXPONENT) return text;
-    sums_words_add(text, "By the largest numbers of its factors ");
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "", "By the largest numbers of its factors ");
     if (reach > FLOAT32_TOP) {
-        sums_words_add(text, "its sums may be beyond float32, too: below 2^%d.\n", reach);
+        hu_note_add(text, HU_SUMS_WORDS_BYTES, "",
+                    "its sums may be beyond float32, too: below 2^%d.\n", reach);
         return text;
     }
-    sums_words_add(text, "its sums are below 2^%d, which float32 holds", reach);
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "", "its sums are below 2^%d, which float32 holds",
+                reach);
     add_formats(x, reach, text);
-    sums_words_add(text, ".\n");
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "", ".\n");
     return text;
 }
 
@@ -300,8 +283,9 @@ const char *hu_sums_failure_words(const hu_diagnosis *x, const hu_failure *death
 static void add_worst(const hu_diagnosis *x, hu_failure_kind kind, const char *words, char *text) {
     hu_worst_sums worst = hu_sums_worst(&x->why, kind);
     if (!worst.product) return;
-    sums_words_add(text, "  %s (%.80s): %.3g %% %s (step %lld).\n", worst.product,
-                   worst.accumulator, 100.0 * worst.share, words, (long long)worst.step);
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "", "  %s (%.80s): %.3g %% %s (step %lld).\n",
+                worst.product, worst.accumulator, 100.0 * worst.share, words,
+                (long long)worst.step);
 }
 
 const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYTES]) {
@@ -309,19 +293,20 @@ const char *hu_sums_run_words(const hu_diagnosis *x, char text[HU_SUMS_WORDS_BYT
     text[0] = '\0';
     if (x->run.adders.count == 0 && !is_counted) return text;
     if (!is_counted) {
-        sums_words_add(
-            text,
+        hu_note_add(
+            text, HU_SUMS_WORDS_BYTES, "",
             "Sums of %u products are made in accumulators of their own, which were not counted\n"
             "(accumulator.count_every=): whether they lost anything is not known.\n",
             (unsigned)x->run.adders.count);
         return text;
     }
-    sums_words_add(text, "Sums of products, in the worst of the counted steps:\n");
+    hu_note_add(text, HU_SUMS_WORDS_BYTES, "",
+                "Sums of products, in the worst of the counted steps:\n");
     size_t head = strlen(text);
     add_worst(x, HU_FAILURE_SUMS_SATURATED, "were too large for the accumulator", text);
     add_worst(x, HU_FAILURE_SUMS_FLUSHED, "were too small for the accumulator and became zero",
               text);
     add_worst(x, HU_FAILURE_SUMS_STALLED, "of the terms changed nothing", text);
-    if (text[head] == '\0') sums_words_add(text, "  none lost anything.\n");
+    if (text[head] == '\0') hu_note_add(text, HU_SUMS_WORDS_BYTES, "", "  none lost anything.\n");
     return text;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "render/chart.h"
 #include "render/svg.h"
 
@@ -384,14 +385,12 @@ static void make_text(const layout *plot, const hu_chart_point *point, size_t co
     for (size_t i = 0; i < own; i++)
         if (coincide(plot, &point[i], &point[own])) return;
     for (size_t i = own; i < count; i++) {
-        size_t used = strlen(text);
-        if (!coincide(plot, &point[i], &point[own]) || used + 2 > capacity) continue;
-        snprintf(text + used, capacity - used, "%s%.60s", used ? ", " : "", point[i].label);
-        used = strlen(text);
+        if (!coincide(plot, &point[i], &point[own])) continue;
+        hu_note_add(text, capacity, ", ", "%.60s", point[i].label);
         if (point[i].is_absent)
-            snprintf(text + used, capacity - used, " diverged");
+            hu_note_add(text, capacity, "", " diverged");
         else if (point[i].is_far)
-            snprintf(text + used, capacity - used, ": %.1f", point[i].y);
+            hu_note_add(text, capacity, "", ": %.1f", point[i].y);
     }
 }
 

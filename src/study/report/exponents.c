@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "comm/cost_model.h"
 #include "render/chart.h"
 #include "render/html.h"
@@ -206,9 +207,8 @@ static void put_left_out(hu_page *page, const hu_report_run *run) {
             unknown++;
     }
     if (vectors + empty + unknown == 0) return;
-    int used =
-        snprintf(text, sizeof text, "Of the %u recorded tensors %u are not drawn:", last->count,
-                 vectors + empty + unknown);
+    snprintf(text, sizeof text, "Of the %u recorded tensors %u are not drawn:", last->count,
+             vectors + empty + unknown);
     const struct {
         uint32_t count;
         const char *what;
@@ -218,11 +218,10 @@ static void put_left_out(hu_page *page, const hu_report_run *run) {
     const char *between = " ";
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         if (kinds[k].count == 0) continue;
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s%u %s", between,
-                         kinds[k].count, kinds[k].what);
+        hu_note_add(text, sizeof text, between, "%u %s", kinds[k].count, kinds[k].what);
         between = ", ";
     }
-    snprintf(text + used, sizeof text - (size_t)used, ". histograms.jsonl has them all.");
+    hu_note_add(text, sizeof text, "", ". histograms.jsonl has them all.");
     hu_html_note(page, text);
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"
@@ -277,11 +278,8 @@ done:
 }
 
 static void make_title(const drawing *d, char *text, size_t capacity) {
-    size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < d->count && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? ", " : "",
-                                 d->named[i].typed);
+    for (int i = 0; i < d->count; i++) hu_note_add(text, capacity, ", ", "%s", d->named[i].typed);
 }
 
 static hu_status make_html(const drawing *d, const hu_formats_sample *sample, const char *title,

@@ -67,9 +67,7 @@ enum { MAX_RUNS = 10000 };
 
 /* Notes what a run lacks; the page names it. */
 static void add_missing(hu_report_run *run, const char *what, const char *why) {
-    size_t used = strlen(run->missing);
-    snprintf(run->missing + used, sizeof run->missing - used, "%s%s%s%s", used ? "; " : "", what,
-             *why ? ": " : "", why);
+    hu_note_add(run->missing, sizeof run->missing, "; ", "%s%s%s", what, *why ? ": " : "", why);
 }
 
 /* Room for one more run, all zero. */
@@ -362,43 +360,36 @@ static size_t count_new(const hu_report *report, same_fn *same) {
 
 /* ---- the title ---- */
 
-/* Adds to a text; one that is full keeps what it has. */
-static void add(char *text, size_t capacity, const char *between, const char *more) {
-    size_t used = strlen(text);
-    snprintf(text + used, capacity - used, "%s%s", between, more);
-}
-
 /* ", 8 workers, e5m2 aps"; ", 8 workers, gradients sent in 3 ways"; nothing where no gradient
  * travels. */
 static void add_ways(const hu_report *report, char *text, size_t capacity) {
-    char wire[200], tail[240];
+    char wire[200];
     const hu_report_run *first = &report->run[0];
     size_t ways = count_new(report, same_wire);
     const char *workers = hu_report_text(first, "comm.workers", "1");
     bool shares_workers = count_new(report, same_workers) == 1 && strcmp(workers, "1") != 0;
-    if (ways == 1 && brief_wire_of(report, first, wire)[0]) add(text, capacity, ", ", wire);
-    if (ways <= 1) return;
-    snprintf(tail, sizeof tail, ", %.12s%sgradients sent in %zu ways",
-             shares_workers ? workers : "", shares_workers ? " workers, " : "", ways);
-    add(text, capacity, "", tail);
+    if (ways == 1 && brief_wire_of(report, first, wire)[0])
+        hu_note_add(text, capacity, ", ", "%s", wire);
+    if (ways > 1)
+        hu_note_add(text, capacity, "", ", %.12s%sgradients sent in %zu ways",
+                    shares_workers ? workers : "", shares_workers ? " workers, " : "", ways);
 }
 
 void hu_report_title(const hu_report *report, char *text, size_t capacity) {
-    char model[100], tail[160];
+    char model[100];
     size_t models = count_new(report, same_model), count = 0;
     size_t precisions = count_new(report, same_precision);
     text[0] = '\0';
     for (size_t i = 0; i < report->count; i++) {
         if (!is_new(report, i, same_model)) continue;
         const char *between = count == 0 ? "" : count + 1 < models ? ", " : " and ";
-        add(text, capacity, between, model_of(&report->run[i], model));
+        hu_note_add(text, capacity, between, "%s", model_of(&report->run[i], model));
         count++;
     }
     if (precisions == 1)
-        snprintf(tail, sizeof tail, " in %.120s", report->run[0].precision);
+        hu_note_add(text, capacity, "", " in %.120s", report->run[0].precision);
     else
-        snprintf(tail, sizeof tail, " in %zu precisions", precisions);
-    add(text, capacity, "", tail);
+        hu_note_add(text, capacity, "", " in %zu precisions", precisions);
     if (report->count > 0) add_ways(report, text, capacity);
 }
 
@@ -409,7 +400,7 @@ static void add_shared(const hu_report *report, const char *key, const char *for
     for (size_t i = 1; i < report->count; i++)
         if (!same_text(&report->run[0], &report->run[i], key)) return;
     snprintf(part, sizeof part, form, hu_report_text(&report->run[0], key, "?"));
-    add(text, capacity, "; ", part);
+    hu_note_add(text, capacity, "; ", "%s", part);
 }
 
 /* Each model with its data set and its parameters, then what all runs share. */
@@ -422,17 +413,17 @@ void hu_report_subtitle(const hu_report *report, char *text, size_t capacity) {
         if (!is_new(report, i, same_subject)) continue;
         snprintf(part, sizeof part, "%s on %.200s", model_of(run, model),
                  hu_report_text(run, "data.name", "?"));
-        add(text, capacity, i ? "; " : "", part);
+        hu_note_add(text, capacity, i ? "; " : "", "%s", part);
         if (!(parameters > 0.0)) continue;
         snprintf(part, sizeof part, "%.0f parameters", parameters);
-        add(text, capacity, ", ", part);
+        hu_note_add(text, capacity, ", ", "%s", part);
     }
     add_shared(report, "run.batch", "batch %.20s", text, capacity);
     add_shared(report, "run.steps", "%.20s steps", text, capacity);
     if (report->count > 0 && count_new(report, same_wire) == 1 && wire_of(&report->run[0], wire)[0])
-        add(text, capacity, "; ", wire);
+        hu_note_add(text, capacity, "; ", "%s", wire);
     snprintf(part, sizeof part, "%zu run%s", report->count, report->count == 1 ? "" : "s");
-    add(text, capacity, "; ", part);
+    hu_note_add(text, capacity, "; ", "%s", part);
 }
 
 /* ---- numbers ---- */

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "render/table.h"
 #include "report/reductions.h"
 
@@ -104,13 +105,12 @@ static void tell_formats(const hu_comm_advice *advice, const hu_comm_answer *ans
     text[0] = '\0';
     for (int32_t i = at; i < at - at % advice->choices + advice->choices; i++) {
         const hu_comm_answer *other = &advice->answer[i];
-        size_t used = strlen(text);
         hu_reduction_names names;
         if (other->is_missing || other->all_zero || other->is_narrow != answer->is_narrow ||
             hu_comm_answer_seconds(other) != hu_comm_answer_seconds(answer))
             continue;
         hu_reduction_name(&other->options, &names);
-        snprintf(text + used, capacity - used, "%s%.40s", used ? " or " : "", names.format);
+        hu_note_add(text, capacity, " or ", "%.40s", names.format);
     }
 }
 

@@ -259,18 +259,16 @@ done:
 void hu_report_left_out(hu_page *page, const hu_report *report) {
     enum { TEXT_BYTES = 2000 };
     char words[HU_METRIC_TEXT_BYTES], text[TEXT_BYTES];
-    size_t used = (size_t)snprintf(
-        text, sizeof text,
-        "Runs of another metric than %s are left out: ", hu_metric_words(report->metric, words));
     int count = 0;
-    for (size_t i = 0; i < report->count && used < sizeof text; i++) {
+    snprintf(text, sizeof text, "Runs of another metric than %s are left out: ",
+             hu_metric_words(report->metric, words));
+    for (size_t i = 0; i < report->count; i++) {
         const hu_report_run *run = &report->run[i];
         if (run->metric == report->metric) continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s, %s", count ? "; " : "",
-                                 run->label, hu_metric_words(run->metric, words));
-        count++;
+        hu_note_add(text, sizeof text, count++ ? "; " : "", "%s, %s", run->label,
+                    hu_metric_words(run->metric, words));
     }
-    if (used < sizeof text) snprintf(text + used, sizeof text - used, ".");
+    hu_note_add(text, sizeof text, "", ".");
     if (count > 0) hu_html_note(page, text);
 }
 
@@ -375,14 +373,12 @@ static void put_left_out(hu_page *page, const hu_report *report, const hu_report
                          int shown, int all) {
     char text[1200];
     int count = 0;
-    size_t used = (size_t)snprintf(text, sizeof text,
-                                   "The first %d of %d runs are %s: halfulp report RUN has those "
-                                   "of one run. Left out:",
-                                   shown, all, part->verb);
-    for (size_t i = 0; i < report->count && used < sizeof text; i++) {
+    snprintf(text, sizeof text,
+             "The first %d of %d runs are %s: halfulp report RUN has those of one run. Left out:",
+             shown, all, part->verb);
+    for (size_t i = 0; i < report->count; i++) {
         if (!part->has(&report->run[i]) || count++ < shown) continue;
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s",
-                                 count == shown + 1 ? "" : ",", report->run[i].name);
+        hu_note_add(text, sizeof text, count == shown + 1 ? " " : ", ", "%s", report->run[i].name);
     }
     hu_html_note(page, text);
 }
@@ -426,19 +422,11 @@ enum { VALUE_BYTES = 160, MAX_COLUMNS = 12 };
 /* A value as one line; lists with commas. */
 static void print_value(const hu_keys *config, const char *key, char *text, size_t capacity) {
     const hu_keys *node = hu_keys_find(config, key);
-    size_t used = 0;
     text[0] = '\0';
-    if (!node) {
+    if (!node)
         snprintf(text, capacity, "not there");
-    } else if (hu_keys_kind_of(node) == HU_KEYS_TEXT) {
-        snprintf(text, capacity, "%s", hu_keys_value(node));
-    } else {
-        for (size_t i = 0; i < hu_keys_count(node) && used < capacity; i++) {
-            int wrote = snprintf(text + used, capacity - used, "%s%s", i ? ", " : "",
-                                 hu_keys_value(hu_keys_at(node, i)));
-            used += wrote > 0 ? (size_t)wrote : 0;
-        }
-    }
+    else
+        hu_keys_join(node, ", ", text, capacity);
 }
 
 /* Whether the runs have different values of a key. */

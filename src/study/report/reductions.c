@@ -2,21 +2,20 @@
 #include "report/reductions.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "comm/plan.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"
 
 static void append(char *text, const char *option) {
-    size_t used = strlen(text);
-    snprintf(text + used, HU_REDUCTION_TEXT_BYTES - used, "+%s", option);
+    hu_note_add(text, HU_REDUCTION_TEXT_BYTES, "", "+%s", option);
 }
 
 void hu_reduction_name(const hu_comm_options *options, hu_reduction_names *names) {
@@ -59,26 +58,17 @@ static bool reduction_is_best(const hu_gradient_study *study, int32_t number) {
     return rivals > 0 && isfinite(own);
 }
 
-/* What is added to a text of HU_REDUCTION_LINE_BYTES. */
-__attribute__((format(printf, 2, 3))) static void add(char *text, const char *format, ...) {
-    va_list values;
-    size_t used = strlen(text);
-    va_start(values, format);
-    vsnprintf(text + used, HU_REDUCTION_LINE_BYTES - used, format, values);
-    va_end(values);
-}
-
 static void describe_drawn(const hu_synthetic_gradient *gradient, const char *elements,
                            char *text) {
     int exponent;
-    add(text, "%d workers, %s elements (rho %g, sigma %g", gradient->workers, elements,
-        gradient->rho, gradient->sigma);
+    hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", "%d workers, %s elements (rho %g, sigma %g",
+                gradient->workers, elements, gradient->rho, gradient->sigma);
     if (gradient->magnitude == 1.0)
-        add(text, ")");
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", ")");
     else if (frexp(gradient->magnitude, &exponent) == 0.5)
-        add(text, ", magnitude 2^%d)", exponent - 1);
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", ", magnitude 2^%d)", exponent - 1);
     else
-        add(text, ", magnitude %g)", gradient->magnitude);
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", ", magnitude %g)", gradient->magnitude);
 }
 
 static void reduction_describe(const hu_gradient_study *study, char *text) {
@@ -87,13 +77,18 @@ static void reduction_describe(const hu_gradient_study *study, char *text) {
     *text = '\0';
     hu_grouped(gradient->elements, elements);
     if (study->given.gradient)
-        add(text, "%d workers, %s, %s elements in %d layers", gradient->workers,
-            study->given.origin, elements, study->given.layers);
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", "%d workers, %s, %s elements in %d layers",
+                    gradient->workers, study->given.origin, elements, study->given.layers);
     else
         describe_drawn(gradient, elements, text);
-    add(text, ", seed %llu", (unsigned long long)gradient->seed);
-    if (study->seeds > 1) add(text, " and the next %d: medians", study->seeds - 1);
-    if (study->reductions > 1) add(text, "; errors of the sum of %d steps", study->reductions);
+    hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", ", seed %llu",
+                (unsigned long long)gradient->seed);
+    if (study->seeds > 1)
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", " and the next %d: medians",
+                    study->seeds - 1);
+    if (study->reductions > 1)
+        hu_note_add(text, HU_REDUCTION_LINE_BYTES, "", "; errors of the sum of %d steps",
+                    study->reductions);
 }
 
 /* Shares in percent; the best L2 has a star, for which the others leave room. */
@@ -275,10 +270,10 @@ static void begin_picture(picture *p) {
 
 /* Labels without room, each once: they come in the order of the cases. */
 static void leave_out(picture *p, const char *label) {
-    size_t used = strlen(p->left_out), length = strlen(label);
+    size_t length = strlen(label);
     for (const char *at = p->left_out; (at = strstr(at, label)) != NULL; at += length)
         if (at[length] == ';' || !at[length]) return;
-    snprintf(p->left_out + used, LEFT_OUT_BYTES - used, "%s%s", used ? "; " : "", label);
+    hu_note_add(p->left_out, LEFT_OUT_BYTES, "; ", "%s", label);
 }
 
 /* The line of that label, made where there is none yet; NULL where there is no room. */

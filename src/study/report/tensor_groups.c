@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "precision/tensor_groups.h"
 #include "render/chart.h"
 #include "render/html.h"
@@ -493,6 +494,5 @@ void hu_report_label(const hu_report_run *run, uint32_t tensor, char label[HU_LA
     }
     const char *end = ends[run->tensor[tensor].kind];
     value_label(run->graph, value, label);
-    size_t used = strlen(label);
-    if (end) snprintf(label + used, HU_LABEL_BYTES - used, "%s", end);
+    if (end) hu_note_add(label, HU_LABEL_BYTES, "", "%s", end);
 }

@@ -1,8 +1,10 @@
 #include "runlog/events.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
+#include "runlog/row_columns.h"
 
 const char *hu_event_name(int event) {
     static const char *const names[HU_EVENTS] = {"nan",        "infinity",    "overflow",
@@ -88,10 +90,12 @@ void hu_event_duration_write(hu_append *file, const char *name, const hu_event_d
                              bool *is_first) {
     for (int e = 0; e < HU_EVENTS; e++) {
         if (held[e].steps == 0) continue;
-        hu_append_format(file,
-                         "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRId64 ", %" PRIu64 ", %" PRIu64 "]",
-                         *is_first ? "" : ", ", name, hu_event_name(e), held[e].steps, held[e].last,
-                         held[e].count, held[e].of);
+        const hu_held_row row = {.kind = hu_event_name(e),
+                                 .steps = (int64_t)held[e].steps,
+                                 .last = held[e].last,
+                                 .count = held[e].count,
+                                 .of = held[e].of};
+        hu_row_write(file, *is_first ? "" : ", ", &hu_row_held, &name, &row);
         *is_first = false;
     }
 }
@@ -143,24 +147,22 @@ bool hu_is_in_trouble(const hu_trouble *trouble) {
 
 static void put_tensors(const hu_trouble *trouble, char *text) {
     bool is_one = trouble->lost == 1;
-    int used =
-        snprintf(text, HU_TROUBLE_BYTES, "%u tensor%s lost half of %s nonzero numbers or more",
-                 trouble->lost, is_one ? "" : "s", is_one ? "its" : "their");
+    snprintf(text, HU_TROUBLE_BYTES, "%u tensor%s lost half of %s nonzero numbers or more",
+             trouble->lost, is_one ? "" : "s", is_one ? "its" : "their");
     if (trouble->gone)
-        snprintf(text + used, HU_TROUBLE_BYTES - (size_t)used, ", %u behind %s %s all zero",
-                 trouble->gone, is_one ? "it" : "them", trouble->gone == 1 ? "is" : "are");
+        hu_note_add(text, HU_TROUBLE_BYTES, ", ", "%u behind %s %s all zero", trouble->gone,
+                    is_one ? "it" : "them", trouble->gone == 1 ? "is" : "are");
 }
 
 const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYTES]) {
     text[0] = '\0';
     if (trouble->lost) put_tensors(trouble, text);
-    size_t used = strlen(text);
+    const char *more = trouble->sums == 1 ? "" : "s";
     if (trouble->sums)
-        snprintf(text + used, HU_TROUBLE_BYTES - used,
-                 "%ssums of %u product%s overflowed, vanished or stopped growing in their "
-                 "accumulator%s",
-                 used ? "; " : "", trouble->sums, trouble->sums == 1 ? "" : "s",
-                 trouble->sums == 1 ? "" : "s");
+        hu_note_add(text, HU_TROUBLE_BYTES, "; ",
+                    "sums of %u product%s overflowed, vanished or stopped growing in their "
+                    "accumulator%s",
+                    trouble->sums, more, more);
     return text;
 }
 
@@ -170,15 +172,18 @@ const char *hu_trouble_words(const hu_trouble *trouble, char text[HU_TROUBLE_BYT
  * (docs/reference/run-folder.md). Each is left out where the present step has not counted it. */
 
 static void write_product(hu_append *file, const char *layer, const hu_node_products *products,
-                          int role, const char *separator) {
-    char text[128] = "";
+                          int role, const char *before) {
+    char text[128] = "", name[HU_NAME_BYTES + 32];
+    const char *const names[] = {name, text};
     const hu_gemm_counts *c = &products->counts[role];
+    const hu_product_record record = {.values = c->values,
+                                      .subnormal = c->subnormal,
+                                      .overflow = c->overflow,
+                                      .terms = c->terms,
+                                      .stalled = c->stalled};
     hu_accumulator_print(&products->accumulation.accumulator[role], text, sizeof text);
-    hu_append_format(file,
-                     "%s[\"%s.%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-                     ", %" PRIu64 "]",
-                     separator, layer, hu_product_role_name((hu_product_role)role), text, c->values,
-                     c->subnormal, c->overflow, c->terms, c->stalled);
+    snprintf(name, sizeof name, "%s.%s", layer, hu_product_role_name((hu_product_role)role));
+    hu_row_write(file, before, &hu_row_products, names, &record);
 }
 
 void hu_product_counts_write(hu_append *file, const hu_graph *graph, const hu_edge_table *edges) {
@@ -221,9 +226,10 @@ void hu_update_counts_write(hu_append *file, const hu_graph *graph, const hu_edg
     for (hu_value_id v = 0; v < edges->value_count; v++) {
         const hu_update_counts *update = &edges->value[v].update;
         if (update->asked == 0) continue;
-        hu_append_format(file, "%s[\"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]",
-                         is_first ? ", \"updates\": [" : ", ", graph->value[v].name, update->asked,
-                         update->lost, update->small);
+        const char *name = graph->value[v].name;
+        const hu_update_record record = {
+            .asked = update->asked, .lost = update->lost, .small = update->small};
+        hu_row_write(file, is_first ? ", \"updates\": [" : ", ", &hu_row_updates, &name, &record);
         is_first = false;
     }
     if (!is_first) hu_append_text(file, "]");

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "runlog/row_columns.h"
 
 hu_status hu_place_fail(const hu_place *place, const char *format, ...) {
     char message[512];
@@ -276,13 +277,97 @@ static hu_status row_of(const hu_place *place, const json_t *rows, size_t index,
                    place->folder, place->file, place->line, what, index, found, columns);
 }
 
-/* A column that is a name: kept once, referred to by number. hint: the number that it probably has.
- */
-static hu_status name_at(const hu_place *place, const json_t *row, size_t column, const char *what,
-                         uint32_t hint, hu_names *names, uint32_t *number) {
+/* Scaled numbers on their way between workers may lie beyond binary32's range: a scale takes the
+ * ends of a format to its ends. */
+enum { EXPONENT_LEAST = -512, EXPONENT_MOST = 511 };
+
+/* Null: no nonzero finite number. */
+static hu_status read_exponent(const hu_place *place, const json_t *value, const char *what,
+                               int32_t *exponent) {
+    int64_t whole;
+    *exponent = HU_NO_EXPONENT;
+    if (json_is_null(value)) return HU_OK;
+    hu_status st = hu_json_i64(place, value, what, &whole);
+    if (st != HU_OK) return st;
+    if (whole < EXPONENT_LEAST || whole > EXPONENT_MOST)
+        return hu_place_fail(place, "%s: found %lld, expected %d..%d", what, (long long)whole,
+                             EXPONENT_LEAST, EXPONENT_MOST);
+    *exponent = (int32_t)whole;
+    return HU_OK;
+}
+
+enum { BITS_LEAST = 1, BITS_MOST = 32 };
+
+static hu_status read_bits(const hu_place *place, const json_t *value, const char *what,
+                           int *bits) {
+    int64_t whole = 0;
+    hu_status st = hu_json_i64(place, value, what, &whole);
+    if (st != HU_OK) return st;
+    if (whole < BITS_LEAST || whole > BITS_MOST)
+        return hu_place_fail(place, "%s: found %lld bits, expected %d to %d", what,
+                             (long long)whole, BITS_LEAST, BITS_MOST);
+    *bits = (int)whole;
+    return HU_OK;
+}
+
+/* One column of a row, into its member of a record. hint: the number that a name probably has. */
+static hu_status read_cell(hu_history *history, const hu_place *place, const json_t *value,
+                           const hu_row_column *column, uint32_t hint, void *member) {
+    hu_names *const names[HU_ROW_NAMES] = {&history->tensors, &history->formats, &history->products,
+                                           &history->layers};
     const char *text;
-    hu_status st = hu_json_text(place, json_array_get(row, column), what, &text);
-    return st == HU_OK ? hu_names_intern(names, text, hint, number) : st;
+    hu_status st;
+    switch (column->kind) {
+    case HU_ROW_TEXT:
+        return hu_json_text(place, value, column->name, member);
+    case HU_ROW_COUNT:
+        return json_u64(place, value, column->name, member);
+    case HU_ROW_WHOLE:
+        return hu_json_i64(place, value, column->name, member);
+    case HU_ROW_REAL:
+        return json_f64(place, value, column->name, member);
+    case HU_ROW_EXPONENT:
+        return read_exponent(place, value, column->name, member);
+    case HU_ROW_BITS:
+        return read_bits(place, value, column->name, member);
+    default:
+        st = hu_json_text(place, value, column->name, &text);
+        return st == HU_OK ? hu_names_intern(names[column->kind], text, hint, member) : st;
+    }
+}
+
+/* Row number `index` of a list. hint: the number that its first name probably has. */
+static hu_status read_row(hu_history *history, const hu_place *place, const json_t *rows,
+                          size_t index, const hu_row *row, uint32_t hint, void *record) {
+    const json_t *cells = json_array_get(rows, index);
+    bool is_old = row->columns_once && json_array_size(cells) == row->columns_once;
+    size_t columns = is_old ? row->columns_once : row->columns;
+    hu_status st = row_of(place, rows, index, row->what, columns, &cells);
+    for (size_t c = 0; c < columns && st == HU_OK; c++)
+        st = read_cell(history, place, json_array_get(cells, c), &row->column[c], c == 0 ? hint : 0,
+                       (char *)record + row->column[c].offset);
+    return st;
+}
+
+/* A whole list of a line, which begins with names, into a new array of records of so many bytes.
+ * Lines list them in one order: the next name is probably the one behind the last. rows NULL: the
+ * line has no such list. */
+static hu_status read_list(hu_history *history, const hu_place *place, const json_t *rows,
+                           const hu_row *row, size_t bytes, void *array, uint32_t *count) {
+    hu_status st = HU_OK;
+    uint32_t hint = 0;
+    size_t found;
+    HU_TRY(hu_json_list(place, rows, row->list, &found));
+    HU_TRY(make_array(found, bytes, array));
+    char *records = *(void **)array;
+    for (size_t i = 0; i < found; i++) {
+        char *record = records + i * bytes;
+        HU_TRY(read_row(history, place, rows, i, row, hint, record));
+        hint = *(const uint32_t *)(const void *)(record + row->column[0].offset) + 1;
+        ++*count;
+    }
+done:
+    return st;
 }
 
 /* ---- metrics.jsonl ---- */
@@ -326,87 +411,6 @@ done:
 
 /* ---- numerics.jsonl ---- */
 
-/* Scaled numbers on their way between workers may lie beyond binary32's range: a scale takes the
- * ends of a format to its ends. */
-enum { EXPONENT_LEAST = -512, EXPONENT_MOST = 511 };
-
-/* Null: no nonzero finite number. */
-static hu_status read_exponent(const hu_place *place, const json_t *value, const char *what,
-                               int32_t *exponent) {
-    int64_t whole;
-    *exponent = HU_NO_EXPONENT;
-    if (json_is_null(value)) return HU_OK;
-    hu_status st = hu_json_i64(place, value, what, &whole);
-    if (st != HU_OK) return st;
-    if (whole < EXPONENT_LEAST || whole > EXPONENT_MOST)
-        return hu_place_fail(place, "%s: found %lld, expected %d..%d", what, (long long)whole,
-                             EXPONENT_LEAST, EXPONENT_MOST);
-    *exponent = (int32_t)whole;
-    return HU_OK;
-}
-
-enum {
-    TENSOR_COLUMNS = 13,
-    PRODUCT_COLUMNS = 7,
-    PRODUCT_COLUMNS_ONCE = 5, /* of versions that did not count stalled terms */
-    EVENT_COLUMNS = 5,
-    HELD_COLUMNS = 6,
-    UPDATE_COLUMNS = 4,
-    PROMOTION_COLUMNS = 4
-};
-
-static hu_status read_tensor(hu_history *history, const hu_place *place, const json_t *row,
-                             uint32_t hint, hu_tensor_record *record) {
-    hu_status st = HU_OK;
-    hu_round_counts *c = &record->counts;
-    HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &record->tensor));
-    HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &record->format));
-    HU_TRY(json_u64(place, json_array_get(row, 2), "elements", &c->elements));
-    HU_TRY(json_u64(place, json_array_get(row, 3), "overflow", &c->overflow));
-    HU_TRY(json_u64(place, json_array_get(row, 4), "underflow", &c->underflow));
-    HU_TRY(json_u64(place, json_array_get(row, 5), "subnormal", &c->subnormal));
-    HU_TRY(json_u64(place, json_array_get(row, 6), "zero", &c->zero));
-    HU_TRY(json_u64(place, json_array_get(row, 7), "nan", &c->nan));
-    HU_TRY(read_exponent(place, json_array_get(row, 8), "max_exponent", &c->max_exponent));
-    HU_TRY(read_exponent(place, json_array_get(row, 9), "min_exponent", &c->min_exponent));
-    HU_TRY(json_f64(place, json_array_get(row, 10), "most_overflow", &record->most_overflow));
-    HU_TRY(json_f64(place, json_array_get(row, 11), "most_underflow", &record->most_underflow));
-    HU_TRY(json_f64(place, json_array_get(row, 12), "most_subnormal", &record->most_subnormal));
-done:
-    return st;
-}
-
-/* Lines list tensors in one order: the next name is probably the one behind the last. */
-static hu_status read_tensors(hu_history *history, const hu_place *place, const json_t *rows,
-                              hu_numerics_record *record) {
-    hu_status st = HU_OK;
-    size_t count;
-    uint32_t hint = 0;
-    const json_t *row;
-    HU_TRY(hu_json_list(place, rows, "tensors", &count));
-    HU_TRY(make_array(count, sizeof *record->tensor, &record->tensor));
-    for (size_t i = 0; i < count; i++) {
-        HU_TRY(row_of(place, rows, i, "tensor", TENSOR_COLUMNS, &row));
-        HU_TRY(read_tensor(history, place, row, hint, &record->tensor[i]));
-        hint = record->tensor[i].tensor + 1;
-        record->tensor_count++;
-    }
-done:
-    return st;
-}
-
-static double share_of(uint64_t count, uint64_t of) {
-    return of ? (double)count / (double)of : 0.0;
-}
-
-/* Shares of the line. */
-static void find_most(hu_product_record *product) {
-    product->lines = 1;
-    product->most_subnormal = share_of(product->subnormal, product->values);
-    product->most_overflow = share_of(product->overflow, product->values);
-    product->most_stalled = share_of(product->stalled, product->terms);
-}
-
 static hu_status add_skip(hu_history *history, int64_t step) {
     hu_status st =
         hu_grow(&history->skips, history->skip_count, &history->skip_capacity, sizeof step);
@@ -414,93 +418,58 @@ static hu_status add_skip(hu_history *history, int64_t step) {
     return st;
 }
 
-/* Counts of accumulators, in the lines of steps that counted them. */
-static hu_status read_products(hu_history *history, const hu_place *place, const json_t *rows,
-                               hu_numerics_record *record) {
+static double share_of(uint64_t count, uint64_t of) {
+    return of ? (double)count / (double)of : 0.0;
+}
+
+/* The lists of a line of counts, and what only one line has: shares, and that it is one. Products
+ * and updates stand in the lines of steps that counted them. */
+static hu_status read_lists(hu_history *history, const hu_place *place, const json_t *line,
+                            hu_numerics_record *record) {
     hu_status st = HU_OK;
-    size_t count;
-    const json_t *row;
-    if (!rows) return HU_OK;
-    HU_TRY(hu_json_list(place, rows, "products", &count));
-    HU_TRY(make_array(count, sizeof *record->product, &record->product));
-    for (size_t i = 0; i < count; i++) {
+    const json_t *products = json_object_get(line, "products");
+    const json_t *updates = json_object_get(line, "updates");
+    if (products)
+        HU_TRY(read_list(history, place, products, &hu_row_products, sizeof *record->product,
+                         &record->product, &record->product_count));
+    if (updates)
+        HU_TRY(read_list(history, place, updates, &hu_row_updates, sizeof *record->update,
+                         &record->update, &record->update_count));
+    for (uint32_t i = 0; i < record->tensor_count; i++) {
+        record->tensor[i].lines = 1;
+        record->tensor[i].subnormal_step = record->step;
+    }
+    for (uint32_t i = 0; i < record->product_count; i++) {
         hu_product_record *product = &record->product[i];
-        bool has_stalled = json_array_size(json_array_get(rows, i)) != PRODUCT_COLUMNS_ONCE;
-        HU_TRY(row_of(place, rows, i, "product",
-                      has_stalled ? PRODUCT_COLUMNS : PRODUCT_COLUMNS_ONCE, &row));
-        HU_TRY(
-            name_at(place, row, 0, "product", (uint32_t)i, &history->products, &product->product));
-        HU_TRY(name_at(place, row, 1, "accumulator", 0, &history->formats, &product->accumulator));
-        HU_TRY(json_u64(place, json_array_get(row, 2), "values", &product->values));
-        HU_TRY(json_u64(place, json_array_get(row, 3), "subnormal", &product->subnormal));
-        HU_TRY(json_u64(place, json_array_get(row, 4), "overflow", &product->overflow));
-        if (has_stalled) {
-            HU_TRY(json_u64(place, json_array_get(row, 5), "terms", &product->terms));
-            HU_TRY(json_u64(place, json_array_get(row, 6), "stalled", &product->stalled));
-        }
-        find_most(product);
-        record->product_count++;
+        product->lines = 1;
+        product->most_subnormal = share_of(product->subnormal, product->values);
+        product->most_overflow = share_of(product->overflow, product->values);
+        product->most_stalled = share_of(product->stalled, product->terms);
     }
+    for (uint32_t i = 0; i < record->update_count; i++) record->update[i].lines = 1;
+    record->lines = 1;
 done:
     return st;
 }
 
-/* Updates, in the lines of steps that counted them. */
-static hu_status read_updates(hu_history *history, const hu_place *place, const json_t *rows,
-                              hu_numerics_record *record) {
-    hu_status st = HU_OK;
-    size_t count;
-    const json_t *row;
-    if (!rows) return HU_OK;
-    HU_TRY(hu_json_list(place, rows, "updates", &count));
-    HU_TRY(make_array(count, sizeof *record->update, &record->update));
-    for (size_t i = 0; i < count; i++) {
-        hu_update_record *update = &record->update[i];
-        HU_TRY(row_of(place, rows, i, "update", UPDATE_COLUMNS, &row));
-        HU_TRY(name_at(place, row, 0, "parameter", 0, &history->tensors, &update->tensor));
-        HU_TRY(json_u64(place, json_array_get(row, 1), "asked", &update->asked));
-        HU_TRY(json_u64(place, json_array_get(row, 2), "lost", &update->lost));
-        HU_TRY(json_u64(place, json_array_get(row, 3), "small", &update->small));
-        update->lines = 1;
-        record->update_count++;
-    }
-done:
-    return st;
-}
-
-/* Adds what a row tells of an event to what the rows before told. */
-static void add_held(hu_event_record *event, int64_t steps, int64_t last, uint64_t count,
-                     uint64_t of) {
-    event->steps += steps;
-    event->last = last;
-    event->held += count;
-    event->could_be += of;
-}
-
-/* How long events held in the steps of a row. */
+/* How long events held in the steps of a row: added to what the rows before told. */
 static hu_status read_held(hu_history *history, const hu_place *place, const json_t *rows) {
     hu_status st = HU_OK;
     size_t count;
-    HU_TRY(hu_json_list(place, rows, "held", &count));
+    HU_TRY(hu_json_list(place, rows, hu_row_held.list, &count));
     for (size_t i = 0; i < count; i++) {
-        const json_t *row;
-        const char *kind;
-        uint32_t tensor;
-        int64_t steps, last;
-        uint64_t befell, of;
-        HU_TRY(row_of(place, rows, i, "held", HELD_COLUMNS, &row));
-        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &tensor));
-        HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
-        HU_TRY(hu_json_i64(place, json_array_get(row, 2), "steps", &steps));
-        HU_TRY(hu_json_i64(place, json_array_get(row, 3), "last", &last));
-        HU_TRY(json_u64(place, json_array_get(row, 4), "count", &befell));
-        HU_TRY(json_u64(place, json_array_get(row, 5), "of", &of));
+        hu_held_row held = {0};
         hu_event_record *event;
-        HU_TRY(history_find_event(history, tensor, kind, &event));
-        if (event && (steps < 0 || event->steps > INT64_MAX - steps))
+        HU_TRY(read_row(history, place, rows, i, &hu_row_held, 0, &held));
+        HU_TRY(history_find_event(history, held.tensor, held.kind, &event));
+        if (!event) continue;
+        if (held.steps < 0 || event->steps > INT64_MAX - held.steps)
             return hu_place_fail(place, "held: found %lld steps behind %lld, expected no more",
-                                 (long long)steps, (long long)event->steps);
-        if (event) add_held(event, steps, last, befell, of);
+                                 (long long)held.steps, (long long)event->steps);
+        event->steps += held.steps;
+        event->last = held.last;
+        event->held += held.count;
+        event->could_be += held.of;
     }
 done:
     return st;
@@ -524,17 +493,12 @@ static hu_status read_counts(hu_history *history, const hu_place *place, const j
                        "folder",
                        place->folder, place->file, place->line);
     HU_TRY(hu_json_i64(place, steps, "steps", &record->steps));
-    HU_TRY(read_tensors(history, place, json_object_get(line, "tensors"), record));
+    HU_TRY(read_list(history, place, json_object_get(line, "tensors"), &hu_row_tensors,
+                     sizeof *record->tensor, &record->tensor, &record->tensor_count));
     record->has_held = json_object_get(line, "held");
     if (record->has_held) HU_TRY(read_held(history, place, json_object_get(line, "held")));
-    HU_TRY(read_products(history, place, json_object_get(line, "products"), record));
-    HU_TRY(read_updates(history, place, json_object_get(line, "updates"), record));
-    record->lines = 1;
+    HU_TRY(read_lists(history, place, line, record));
     history->numerics_lines++;
-    for (uint32_t i = 0; i < record->tensor_count; i++) {
-        record->tensor[i].lines = 1;
-        record->tensor[i].subnormal_step = step;
-    }
     if (record->skipped) HU_TRY(add_skip(history, step));
     st = hu_history_add_up(history);
 done:
@@ -546,24 +510,21 @@ static hu_status read_events(hu_history *history, const hu_place *place, const j
                              int64_t step) {
     hu_status st = HU_OK;
     size_t count;
-    const json_t *row;
-    const char *kind;
-    HU_TRY(hu_json_list(place, rows, "events", &count));
+    HU_TRY(hu_json_list(place, rows, hu_row_events.list, &count));
     for (size_t i = 0; i < count; i++) {
-        void *block = history->events;
-        HU_TRY(row_of(place, rows, i, "event", EVENT_COLUMNS, &row));
-        HU_TRY(hu_grow(&block, history->event_count, &history->event_capacity,
+        hu_event_row row = {0};
+        HU_TRY(read_row(history, place, rows, i, &hu_row_events, 0, &row));
+        HU_TRY(hu_grow(&history->events, history->event_count, &history->event_capacity,
                        sizeof *history->events));
-        history->events = block;
         hu_event_record *event = &history->events[history->event_count++];
-        *event = (hu_event_record){.step = step, .last = step};
-        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &event->tensor));
-        HU_TRY(hu_json_text(place, json_array_get(row, 1), "kind", &kind));
-        HU_TRY(hu_strdup(kind, &event->kind));
+        *event = (hu_event_record){.step = step,
+                                   .last = step,
+                                   .tensor = row.tensor,
+                                   .format = row.format,
+                                   .count = row.count,
+                                   .elements = row.elements};
+        HU_TRY(hu_strdup(row.kind, &event->kind));
         HU_TRY(history_name_event(history));
-        HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &event->format));
-        HU_TRY(json_u64(place, json_array_get(row, 3), "count", &event->count));
-        HU_TRY(json_u64(place, json_array_get(row, 4), "elements", &event->elements));
     }
 done:
     return st;
@@ -573,21 +534,14 @@ static hu_status read_promotions(hu_history *history, const hu_place *place, con
                                  int64_t step) {
     hu_status st = HU_OK;
     size_t count;
-    const json_t *row;
-    HU_TRY(hu_json_list(place, rows, "promoted", &count));
+    HU_TRY(hu_json_list(place, rows, hu_row_promoted.list, &count));
     for (size_t i = 0; i < count; i++) {
-        void *block = history->promotions;
-        HU_TRY(row_of(place, rows, i, "promotion", PROMOTION_COLUMNS, &row));
-        HU_TRY(hu_grow(&block, history->promotion_count, &history->promotion_capacity,
+        HU_TRY(hu_grow(&history->promotions, history->promotion_count, &history->promotion_capacity,
                        sizeof *history->promotions));
-        history->promotions = block;
-        hu_promotion_record *promotion = &history->promotions[history->promotion_count++];
+        hu_promotion_record *promotion = &history->promotions[history->promotion_count];
         *promotion = (hu_promotion_record){.step = step};
-        HU_TRY(name_at(place, row, 0, "tensor", 0, &history->tensors, &promotion->tensor));
-        HU_TRY(name_at(place, row, 1, "format", 0, &history->formats, &promotion->from));
-        HU_TRY(name_at(place, row, 2, "format", 0, &history->formats, &promotion->to));
-        HU_TRY(
-            json_f64(place, json_array_get(row, 3), "overflow_share", &promotion->overflow_share));
+        HU_TRY(read_row(history, place, rows, i, &hu_row_promoted, 0, promotion));
+        history->promotion_count++;
     }
 done:
     return st;
@@ -629,41 +583,18 @@ done:
 
 /* ---- bits.jsonl ---- */
 
-enum { BITS_COLUMNS = 3, BITS_LEAST = 1, BITS_MOST = 32 };
-
-static hu_status read_bits(const hu_place *place, const json_t *value, const char *what,
-                           int *bits) {
-    int64_t whole = 0;
-    hu_status st = hu_json_i64(place, value, what, &whole);
-    if (st != HU_OK) return st;
-    if (whole < BITS_LEAST || whole > BITS_MOST)
-        return hu_place_fail(place, "%s: found %lld bits, expected %d to %d", what,
-                             (long long)whole, BITS_LEAST, BITS_MOST);
-    *bits = (int)whole;
-    return HU_OK;
-}
-
 hu_status hu_history_bits(hu_history *history, const hu_place *place, const json_t *line) {
     hu_status st = HU_OK;
-    size_t count;
     void *block = history->bits;
-    const json_t *row, *rows = json_object_get(line, "bits");
+    const json_t *rows = json_object_get(line, "bits");
     if (!rows && json_object_get(line, "beta")) return HU_OK;
     HU_TRY(hu_grow(&block, history->bits_count, &history->bits_capacity, sizeof *history->bits));
     history->bits = block;
     hu_bits_record *record = &history->bits[history->bits_count++];
     *record = (hu_bits_record){0};
     HU_TRY(hu_json_i64(place, json_object_get(line, "step"), "step", &record->step));
-    HU_TRY(hu_json_list(place, rows, "bits", &count));
-    HU_TRY(make_array(count, sizeof *record->change, &record->change));
-    for (size_t i = 0; i < count; i++) {
-        hu_bits_change *change = &record->change[i];
-        HU_TRY(row_of(place, rows, i, "layer", BITS_COLUMNS, &row));
-        HU_TRY(name_at(place, row, 0, "layer", (uint32_t)i, &history->layers, &change->layer));
-        HU_TRY(read_bits(place, json_array_get(row, 1), "forward", &change->forward));
-        HU_TRY(read_bits(place, json_array_get(row, 2), "gradient", &change->gradient));
-        record->count++;
-    }
+    HU_TRY(read_list(history, place, rows, &hu_row_bits, sizeof *record->change, &record->change,
+                     &record->count));
 done:
     return st;
 }
@@ -718,7 +649,8 @@ static hu_status read_histogram(hu_history *history, const hu_place *place, cons
                                 uint32_t hint, hu_tensor_exponents *tensor) {
     hu_status st = HU_OK;
     hu_exponents *exponents = &tensor->exponents;
-    HU_TRY(name_at(place, row, 0, "tensor", hint, &history->tensors, &tensor->tensor));
+    HU_TRY(read_cell(history, place, json_array_get(row, 0), &hu_row_tensors.column[0], hint,
+                     &tensor->tensor));
     HU_TRY(json_u64(place, json_array_get(row, 1), "elements", &exponents->elements));
     HU_TRY(json_u64(place, json_array_get(row, 2), "zero", &exponents->zero));
     HU_TRY(json_u64(place, json_array_get(row, 3), "nonfinite", &exponents->nonfinite));

@@ -15,6 +15,7 @@
 #include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "runlog/events.h"
+#include "runlog/row_columns.h"
 
 /* Steps kept one by one. */
 enum { RING = 4 };
@@ -203,9 +204,11 @@ static void write_events(hu_recorder *r, uint32_t i, int64_t step, const hu_even
         if (!(events >> e & 1u)) continue;
         if (r->is_first)
             hu_append_format(r->numerics, "{\"step\": %" PRId64 ", \"events\": [", step);
-        hu_append_format(r->numerics, "%s[\"%s\", \"%s\", \"%s\", %" PRIu64 ", %" PRIu64 "]",
-                         separator(r), name, hu_event_name(e), format, hu_event_count(c, e),
-                         hu_event_elements(c, e));
+        const char *const names[] = {name, format};
+        const hu_event_row row = {.kind = hu_event_name(e),
+                                  .count = hu_event_count(c, e),
+                                  .elements = hu_event_elements(c, e)};
+        hu_row_write(r->numerics, separator(r), &hu_row_events, names, &row);
     }
 }
 
@@ -242,28 +245,17 @@ static void add_entry(entry *total, const entry *more) {
     raise_to(&total->most_subnormal, more->most_subnormal);
 }
 
-static void write_exponent(hu_recorder *r, int32_t exponent) {
-    if (exponent == HU_NO_EXPONENT)
-        hu_append_text(r->numerics, ", null");
-    else
-        hu_append_format(r->numerics, ", %d", exponent);
-}
-
 static void write_entry(hu_recorder *r, uint32_t i, const entry *e) {
-    const hu_round_counts *c = &e->counts.rounding;
     char format[HU_QUANTIZER_BYTES], name[HU_TENSOR_NAME_BYTES];
-    if (c->elements == 0) return;
+    const char *const names[] = {name, format};
+    const hu_tensor_record record = {.counts = e->counts.rounding,
+                                     .most_overflow = e->most_overflow,
+                                     .most_underflow = e->most_underflow,
+                                     .most_subnormal = e->most_subnormal};
+    if (record.counts.elements == 0) return;
     hu_tensor_name(r->walk.graph, r->walk.tensor[i], name);
     hu_quantizer_print(quantizer_of(r, i), format, sizeof format);
-    hu_append_format(r->numerics,
-                     "%s[\"%s\", \"%s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 ", %" PRIu64
-                     ", %" PRIu64 ", %" PRIu64,
-                     separator(r), name, format, c->elements, c->overflow, c->underflow,
-                     c->subnormal, c->zero, c->nan);
-    write_exponent(r, c->max_exponent);
-    write_exponent(r, c->min_exponent);
-    hu_append_format(r->numerics, ", %.9g, %.9g, %.9g]", e->most_overflow, e->most_underflow,
-                     e->most_subnormal);
+    hu_row_write(r->numerics, separator(r), &hu_row_tensors, names, &record);
 }
 
 /* In how many of the row's steps each event held. held NULL: the row is of one step. */

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "runlog/folder.h"
 #include "runlog/progress.h"
@@ -122,13 +123,11 @@ static bool is_file(const char *path) {
 static hu_status explain(const char *directory) {
     enum { SHOWN = 6 };
     char text[2048] = "";
-    size_t used = 0;
     hu_names names;
     hu_status st = hu_runs_below(directory, &names);
     uint32_t shown = names.count < SHOWN ? names.count : SHOWN;
-    for (uint32_t i = 0; i < shown && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.100s/%.200s", i ? ", " : "",
-                                 directory, names.name[i]);
+    for (uint32_t i = 0; i < shown; i++)
+        hu_note_add(text, sizeof text, ", ", "%.100s/%.200s", directory, names.name[i]);
     if (st == HU_OK && names.count == 0)
         st = hu_fail(HU_ERR_MISSING, "%s: no run folder (%s)", directory,
                      is_file(directory) ? "it is a file" : CONFIG_NAME " is not there");

@@ -520,10 +520,9 @@ static void tell_reason(const hu_gradient_study *study, int32_t first,
     const hu_gradient_study_case *skipped = study->cases + study->count;
     for (int32_t i = first; i < study->skipped; i++) {
         char pair[HU_COMM_PAIR_BYTES];
-        size_t used = strlen(pairs);
         if (strcmp(skipped[i].misfit, skipped[first].misfit) != 0) continue;
         hu_comm_pair_print(&skipped[i].options, pair);
-        snprintf(pairs + used, sizeof pairs - used, "%s%s", used ? ", " : "", pair);
+        hu_note_add(pairs, sizeof pairs, ", ", "%s", pair);
     }
     hu_listener_tell(listener, "skipped %s: %s", pairs, skipped[first].misfit);
 }

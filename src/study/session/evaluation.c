@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "render/table.h"
 #include "render/terminal.h"
 
@@ -161,14 +162,14 @@ hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
 const char *hu_evaluation_text(const hu_result_metric *test, const hu_result_metric *validation,
                                int64_t held, char text[HU_EVALUATION_TEXT_BYTES]) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
-    int used = 0;
+    text[0] = '\0';
     hu_metric_words(test->metric, words);
     if (held > 0)
-        used = snprintf(text, HU_EVALUATION_TEXT_BYTES, "validation %s %s of %lld held out", words,
-                        hu_metric_text(test->metric, validation->last, value), (long long)held);
+        hu_note_add(text, HU_EVALUATION_TEXT_BYTES, "", "validation %s %s of %lld held out", words,
+                    hu_metric_text(test->metric, validation->last, value), (long long)held);
     if (held == 0 || !isnan(test->last))
-        snprintf(text + used, HU_EVALUATION_TEXT_BYTES - (size_t)used, "%stest %s %s",
-                 held > 0 ? ", " : "", words, hu_metric_text(test->metric, test->last, value));
+        hu_note_add(text, HU_EVALUATION_TEXT_BYTES, ", ", "test %s %s", words,
+                    hu_metric_text(test->metric, test->last, value));
     return text;
 }
 
@@ -268,16 +269,14 @@ static const char *evaluation_line(const hu_saved_run *run, const hu_evaluation 
                                    char line[HU_EVALUATION_LINE_BYTES]) {
     const hu_task *task = hu_trainer_task(run->trainer);
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES], loss[HU_FIXED_BYTES];
-    const size_t most = HU_EVALUATION_LINE_BYTES;
-    size_t used = (size_t)snprintf(line, most, "step %lld:", (long long)run->step);
-    for (int m = 0; task->metric[m] && used < most; m++)
-        used += (size_t)snprintf(line + used, most - used, " %s %s %s ", made->part,
-                                 hu_metric_words(task->metric[m], words),
-                                 hu_metric_text(task->metric[m], made->metrics[m], value));
-    if (used < most)
-        snprintf(line + used, most - used, " %s loss %s  (%s weights)", made->part,
-                 hu_fixed_text(made->loss, 4, loss),
-                 run->options.eval_masters ? "master" : "rounded");
+    snprintf(line, HU_EVALUATION_LINE_BYTES, "step %lld:", (long long)run->step);
+    for (int m = 0; task->metric[m]; m++)
+        hu_note_add(line, HU_EVALUATION_LINE_BYTES, "", " %s %s %s ", made->part,
+                    hu_metric_words(task->metric[m], words),
+                    hu_metric_text(task->metric[m], made->metrics[m], value));
+    hu_note_add(line, HU_EVALUATION_LINE_BYTES, "", " %s loss %s  (%s weights)", made->part,
+                hu_fixed_text(made->loss, 4, loss),
+                run->options.eval_masters ? "master" : "rounded");
     return line;
 }
 

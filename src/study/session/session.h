@@ -34,10 +34,6 @@ void hu_check_run_close(hu_check_run *run);
 hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
                             const hu_step_report *report);
 
-/* Adds losses (of steps with turns one list for each by its name), first_gradient_norm and, if
- * asked for, first_gradient_norms. */
-void hu_check_run_put(const hu_check_run *run, json_t *object);
-
 typedef struct hu_session {
     hu_config *config;           /* borrowed */
     const hu_dataset *dataset;   /* borrowed */

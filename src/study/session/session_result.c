@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "comm/plan.h"
 #include "planner/planner.h"
 #include "runlog/plan_json.h"
@@ -87,7 +88,9 @@ static json_t *losses_of(const hu_check_run *run, int phase) {
     return losses;
 }
 
-void hu_check_run_put(const hu_check_run *run, json_t *object) {
+/* Adds losses (of steps with turns one list for each by its name), first_gradient_norm and, if
+ * asked for, first_gradient_norms. */
+static void check_run_put(const hu_check_run *run, json_t *object) {
     if (!run->is_on || !object) return;
     json_t *losses = run->phases > 1 ? json_object() : losses_of(run, 0);
     for (int t = 0; run->phases > 1 && t < run->phases; t++)
@@ -240,20 +243,18 @@ const char *hu_bits_result_text(const hu_trainer *trainer, char text[HU_BITS_TEX
     if (!read(trainer, &t)) return text;
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
     const hu_bits *bits = meter->task->bits;
-    int used = 0;
     if (meter->spent->samples > 0)
-        used =
-            snprintf(text, HU_BITS_TEXT_BYTES,
-                     "training cost %.3f of static %u bits (%.4g bit-operations), ",
-                     hu_bits_relative_training(meter), bits->forward.most, meter->spent->training);
-    used += snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
-                     "inference %.3f (%.4g a sample), layers of ", t.relative, t.inference);
-    used += snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
-                     t.least == t.most ? "%u bits" : "%u to %u bits", t.least, t.most);
+        hu_note_add(text, HU_BITS_TEXT_BYTES, "",
+                    "training cost %.3f of static %u bits (%.4g bit-operations), ",
+                    hu_bits_relative_training(meter), bits->forward.most, meter->spent->training);
+    hu_note_add(text, HU_BITS_TEXT_BYTES, "", "inference %.3f (%.4g a sample), layers of ",
+                t.relative, t.inference);
+    hu_note_add(text, HU_BITS_TEXT_BYTES, "", t.least == t.most ? "%u bits" : "%u to %u bits",
+                t.least, t.most);
     if (has_target(bits))
-        snprintf(text + used, HU_BITS_TEXT_BYTES - (size_t)used,
-                 "; forward cost (bits.cost=%s) at the end %.3f of that with %u bits, target %g",
-                 bits->cost->name, t.cost, bits->forward.most, bits->target);
+        hu_note_add(text, HU_BITS_TEXT_BYTES, "; ",
+                    "forward cost (bits.cost=%s) at the end %.3f of that with %u bits, target %g",
+                    bits->cost->name, t.cost, bits->forward.most, bits->target);
     hu_free(t.bits);
     return text;
 }
@@ -316,16 +317,15 @@ const char *hu_wire_result_text(const hu_config *config, const hu_trainer *train
     char code[CODE_BYTES];
     way w = way_of(config, code);
     const hu_round_counts *sent = &report.lost.rounded, *sums = &report.lost.added;
-    int used = snprintf(text, HU_WIRE_TEXT_BYTES,
-                        "%d worker%s, %.60s, scaling %.20s by %.30s: each sends up to %.3g MB a "
-                        "step",
-                        report.workers, report.workers == 1 ? "" : "s", w.format, w.scaling,
-                        w.schedule, (double)report.traffic.bytes_per_worker / 1e6);
+    snprintf(text, HU_WIRE_TEXT_BYTES,
+             "%d worker%s, %.60s, scaling %.20s by %.30s: each sends up to %.3g MB a step",
+             report.workers, report.workers == 1 ? "" : "s", w.format, w.scaling, w.schedule,
+             (double)report.traffic.bytes_per_worker / 1e6);
     if (sent->elements > 0)
-        snprintf(text + used, HU_WIRE_TEXT_BYTES - (size_t)used,
-                 "; lost %.3g %% by underflow, %.3g %% by overflow, and %.3g %% of sums",
-                 100.0 * share(sent->underflow, sent), 100.0 * share(sent->overflow, sent),
-                 100.0 * share(sums->overflow + sums->underflow, sums));
+        hu_note_add(text, HU_WIRE_TEXT_BYTES, "; ",
+                    "lost %.3g %% by underflow, %.3g %% by overflow, and %.3g %% of sums",
+                    100.0 * share(sent->underflow, sent), 100.0 * share(sent->overflow, sent),
+                    100.0 * share(sums->overflow + sums->underflow, sums));
     return text;
 }
 
@@ -390,7 +390,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
     }
     wire_result_put(object, session->config, session->trainer);
     bits_result_put(object, session->trainer);
-    hu_check_run_put(&session->check, object);
+    check_run_put(&session->check, object);
     hu_baseline_put(&session->baseline, object);
     if (object && result->is_early)
         json_object_set_new(object, "stopped_early", json_integer((json_int_t)progress->step));

@@ -20,14 +20,12 @@
 /* Who hears of a training while it runs. The library itself never prints. */
 
 const char *hu_listener_phases(const hu_step_report *report, char *text) {
-    size_t used = 0;
-    text[0] = '\0';
     char loss[HU_FIXED_BYTES];
-    for (int t = 0; report->phases > 1 && t < report->phases && used < HU_METRIC_TEXT_BYTES; t++)
-        used += (size_t)snprintf(text + used, HU_METRIC_TEXT_BYTES - used, "%s%s %s%s",
-                                 t > 0 ? ", " : " (", report->phase[t].name,
-                                 hu_fixed_text(report->phase[t].loss, 4, loss),
-                                 t + 1 < report->phases ? "" : ")");
+    text[0] = '\0';
+    for (int t = 0; report->phases > 1 && t < report->phases; t++)
+        hu_note_add(text, HU_METRIC_TEXT_BYTES, ", ", "%s%s %s%s", t > 0 ? "" : " (",
+                    report->phase[t].name, hu_fixed_text(report->phase[t].loss, 4, loss),
+                    t + 1 < report->phases ? "" : ")");
     return text;
 }
 
@@ -87,11 +85,9 @@ void hu_unused_keys_tell_typed(const hu_config *config, const char *reason,
 static void print_shape(const hu_opening *o, char *text, size_t capacity) {
     const hu_task *task = hu_trainer_task(o->trainer);
     int f = hu_dataset_find(o->dataset, task->field[0].field);
-    size_t used = 0;
     text[0] = '\0';
-    for (int d = 0; f >= 0 && d < o->dataset->field[f].rank && used < capacity; d++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%lld", d > 0 ? "x" : "",
-                                 (long long)o->dataset->field[f].extent[d]);
+    for (int d = 0; f >= 0 && d < o->dataset->field[f].rank; d++)
+        hu_note_add(text, capacity, "x", "%lld", (long long)o->dataset->field[f].extent[d]);
 }
 
 static double rate_at(const hu_opening *o, int64_t step) {
@@ -129,11 +125,8 @@ static const char *print_state(const hu_opening *o, char *text, size_t capacity)
     const hu_keys *rules = o->options->optimizer_state;
     const hu_edge_table *edges = hu_run_edges(hu_trainer_run(o->trainer));
     bool packs = edges->has_state[HU_STATE_MOMENTUM] || edges->has_state[HU_STATE_SQUARES];
-    size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; packs && i < hu_keys_count(rules) && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i > 0 ? ", " : "",
-                                 hu_keys_value(hu_keys_at(rules, i)));
+    if (packs) hu_keys_join(rules, ", ", text, capacity);
     return text;
 }
 

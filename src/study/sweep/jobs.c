@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "config/config.h"
 #include "config/unused_keys.h"
 #include "runlog/folder.h"
@@ -54,14 +55,9 @@ done:
 
 /* A key as a word gives it: the items of a list with commas between them. */
 static const char *text_of(const hu_keys *node, char *text, size_t capacity) {
-    size_t used = 0;
     if (!node) return "nothing";
     if (hu_keys_kind_of(node) != HU_KEYS_LIST) return hu_keys_value(node);
-    text[0] = '\0';
-    for (size_t i = 0; i < hu_keys_count(node) && used < capacity; i++)
-        used += (size_t)snprintf(text + used, capacity - used, "%s%s", i ? "," : "",
-                                 hu_keys_value(hu_keys_at(node, i)));
-    return text;
+    return hu_keys_join(node, ",", text, capacity);
 }
 
 static hu_status check_text(const char *directory, const hu_keys *saved, const char *key,
