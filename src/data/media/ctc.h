@@ -2,7 +2,7 @@
  * paths through rows of class scores that spell labels, blanks dropped and repeats joined.
  *
  * In double, by the recurrences over rows in ascending (alpha) and descending order (beta). Knows
- * of no graph: op/attributes.h is the operation.
+ * of no graph: op/ctc_loss.c is the operation.
  */
 #ifndef HU_SOUND_CTC_H
 #define HU_SOUND_CTC_H

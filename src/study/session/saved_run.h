@@ -54,7 +54,7 @@ hu_status hu_saved_run_check_open(const char *directory);
 /* ---- The weights that a training begins with ---- */
 
 /* Takes the weights of model.init, a file, the folder of a run (those of its newest checkpoint) or
- * check (train/initialize.h), whose hash becomes part of the configuration; drawn weights stay.
+ * check (train/trainer.h), whose hash becomes part of the configuration; drawn weights stay.
  * init.only, init.skip and init.strict say which of a file's. What of it was not taken is told to
  * the listener. Errors as hu_trainer_import and hu_saved_run_open. */
 hu_status hu_initial_weights(hu_config *config, hu_trainer *trainer, const hu_listener *listener);
