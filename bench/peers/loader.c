@@ -170,7 +170,7 @@ int main(int count, char **words) {
     hu_loader_settings settings = {.seed = 1, .shuffle = true, .augment = data->augment};
     settings.window = BATCH;
     settings.threads = threads;
-    if (hu_loader_create(data, HU_HALF_TRAIN, &settings, &loader) != HU_OK) fail();
+    if (hu_loader_create(data, HU_SPLIT_TRAIN, &settings, &loader) != HU_OK) fail();
     int64_t elements = hu_field_elements(&data->field[HU_FIELD_IMAGE]);
     float *rows = malloc((size_t)(CHUNK * elements) * sizeof *rows);
     read_folder(words[1]);

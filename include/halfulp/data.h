@@ -376,10 +376,10 @@ HU_API const char *hu_data_kind_name(size_t index);
 HU_API const char *hu_data_kind_help(size_t index);
 
 /* The parts of a data set. Validation is there only if it was held out. */
-typedef enum hu_half { HU_HALF_TRAIN, HU_HALF_TEST, HU_HALF_VALIDATION } hu_half;
+typedef enum hu_split_kind { HU_SPLIT_TRAIN, HU_SPLIT_TEST, HU_SPLIT_VALIDATION } hu_split_kind;
 
 /* The fields as the samples of a part have them. Borrowed: valid until the data set is closed. */
-HU_API const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half);
+HU_API const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_split_kind half);
 
 typedef struct hu_loader_settings {
     uint64_t seed;
@@ -419,7 +419,7 @@ typedef struct hu_loader hu_loader;
  * window do not fit into the memory, or the part has no sample; HU_ERR_MEMORY. The only call that
  * allocates, but for what reading a file needs while it is read. Proof:
  * tests/unit/data_loader_test.c. */
-HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
+HU_API hu_status hu_loader_create(const hu_dataset *dataset, hu_split_kind half,
                                   const hu_loader_settings *settings, hu_loader **loader);
 
 /* Frees a loader; NULL is allowed. */

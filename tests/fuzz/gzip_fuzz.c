@@ -46,7 +46,7 @@ static void check_name(const expectation *file, const char *path) {
 static void check_plain(const expectation *file, const char *path, size_t limit) {
     uint8_t *data;
     size_t bytes, again;
-    hu_room room = {0};
+    hu_scratch room = {0};
     hu_status st = hu_file_read_plain(path, limit, &data, &bytes);
     hu_status st_room = hu_file_read_room(path, limit, &room, &again);
     FUZZ_CHECK(st == st_room || fuzz_was_fault(st) || fuzz_was_fault(st_room));
@@ -55,7 +55,7 @@ static void check_plain(const expectation *file, const char *path, size_t limit)
     if (st == HU_OK && st_room == HU_OK)
         FUZZ_CHECK(again == bytes && memcmp(data, room.block, bytes) == 0);
     if (st == HU_OK) hu_free(data);
-    hu_room_free(&room);
+    hu_scratch_free(&room);
 }
 
 static void check_file(const expectation *file, size_t limit) {

@@ -28,7 +28,7 @@ static void check_loader(const hu_dataset *set) {
                                           set->field[HU_FIELD_IMAGE].extent[1]),
                                  sizeof *image);
     FUZZ_CHECK(image != NULL);
-    if (FUZZ_DONE(hu_loader_create(set, HU_HALF_TRAIN, &settings, &loader))) {
+    if (FUZZ_DONE(hu_loader_create(set, HU_SPLIT_TRAIN, &settings, &loader))) {
         FUZZ_CHECK(hu_loader_begin_epoch(loader, 1) == HU_OK);
         fill_both(loader, 0, 1, image, &label);
         for (int64_t i = 0;

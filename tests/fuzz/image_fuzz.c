@@ -29,7 +29,7 @@ static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_statu
                        const uint8_t *square) {
     char path[512];
     uint8_t found[SIDE_MAX * SIDE_MAX * HU_IMAGE_CHANNELS];
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     snprintf(path, sizeof path, "%s/a", fuzz_folder());
     fuzz_put("a", file, bytes);
     FUZZ_CHECK(hu_image_check_head(path) == HU_OK || decoded != HU_OK);
@@ -37,11 +37,11 @@ static void check_file(const uint8_t *file, size_t bytes, int64_t side, hu_statu
     FUZZ_CHECK(st == decoded || fuzz_was_fault(st) || fuzz_was_fault(decoded));
     if (st == HU_OK && square)
         FUZZ_CHECK(memcmp(found, square, (size_t)(side * side * HU_IMAGE_CHANNELS)) == 0);
-    hu_image_room_trim(&room);
+    hu_image_scratch_trim(&room);
     st = hu_image_read_upright(path, side, &room);
     FUZZ_CHECK(st == decoded || fuzz_was_fault(st) || fuzz_was_fault(decoded));
     FUZZ_CHECK(st != HU_OK || (room.image.pixels && room.image.orientation <= HU_IMAGE_UPRIGHT));
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
 }
 
 /* A chunk is its length, a name, contents and the checksum of both (PNG specification, 5.3). */

@@ -82,7 +82,7 @@ static uint64_t hash_of(const hu_process_group *team, int32_t worker, const floa
     uint64_t hash = XXH64(gradient, ELEMENTS * sizeof *gradient, 1);
     hash = XXH64(hu_process_group_counts(team, worker), LAYERS * sizeof(hu_comm_counts), hash);
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-        const float *loss = hu_process_group_loss(team, worker, i);
+        const float *loss = hu_process_group_residual(team, worker, i);
         if (loss) hash = XXH64(loss, ELEMENTS * sizeof *loss, hash);
     }
     return hash;

@@ -83,7 +83,7 @@ static void files_are_read_into_the_same_room(void **state) {
     enum { LONG = 200000 };
     static uint8_t large[LONG];
     size_t size = sample(), found;
-    hu_room room = {0};
+    hu_scratch room = {0};
     for (size_t i = 0; i < LONG; i++) large[i] = (uint8_t)(i * i >> 3);
     put(at("a"), plain, PLAIN);
     put(at("b.gz"), packed, size);
@@ -106,7 +106,7 @@ static void files_are_read_into_the_same_room(void **state) {
     assert_int_equal(found, 0);
     assert_int_equal(hu_file_read_room(at("none"), LONG, &room, &found), HU_ERR_MISSING);
     message_names("none");
-    hu_room_free(&room);
+    hu_scratch_free(&room);
 }
 
 static void gzip_members_in_a_row_are_one_file(void **state) {

@@ -116,21 +116,21 @@ static void arrays_are_made_and_grown_by_their_own_pointer(void **state) {
 static void a_room_is_used_again(void **state) {
     (void)state;
     hu_memory_counts start = hu_memory_count();
-    hu_room room = {0};
+    hu_scratch room = {0};
     uint8_t *first, *again, *larger;
-    assert_int_equal(hu_room_take(&room, 100, &first), HU_OK);
+    assert_int_equal(hu_scratch_take(&room, 100, &first), HU_OK);
     memset(first, 0xff, 100);
-    assert_int_equal(hu_room_take(&room, 7, &again), HU_OK);
+    assert_int_equal(hu_scratch_take(&room, 7, &again), HU_OK);
     assert_ptr_equal(again, first);
     assert_int_equal(room.bytes, 100);
-    assert_int_equal(hu_room_take(&room, 101, &larger), HU_OK);
+    assert_int_equal(hu_scratch_take(&room, 101, &larger), HU_OK);
     memset(larger, 0xff, 101);
     assert_int_equal(hu_memory_count().live_blocks, start.live_blocks + 1);
     hu_memory_fail_at(1);
-    assert_int_equal(hu_room_take(&room, 102, &larger), HU_ERR_MEMORY);
+    assert_int_equal(hu_scratch_take(&room, 102, &larger), HU_ERR_MEMORY);
     assert_null(larger);
     assert_int_equal(room.bytes, 0);
-    hu_room_free(&room);
+    hu_scratch_free(&room);
     assert_int_equal(hu_memory_count().live_blocks, start.live_blocks);
 }
 

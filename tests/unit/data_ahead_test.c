@@ -63,7 +63,7 @@ static hu_dataset *open_with(hu_image_choice choice) {
     return d;
 }
 
-static hu_loader *make(const hu_dataset *d, hu_half half, hu_loader_settings settings) {
+static hu_loader *make(const hu_dataset *d, hu_split_kind half, hu_loader_settings settings) {
     hu_loader *loader;
     if (hu_loader_create(d, half, &settings, &loader) != HU_OK) fail_msg("%s", hu_last_error());
     return loader;
@@ -94,13 +94,13 @@ static void the_bits_are_those_of_memory(void **state) {
     assert_null(in_memory->train.reader);
     assert_non_null(in_files->train.reader);
     assert_null(in_files->train.rows[HU_FIELD_IMAGE]);
-    hu_loader *expected = make(in_memory, HU_HALF_TRAIN, every_change);
+    hu_loader *expected = make(in_memory, HU_SPLIT_TRAIN, every_change);
     for (int threads = 1; threads <= 5; threads++)
         for (int64_t window = 1; window <= WINDOW; window += 3) {
             hu_loader_settings settings = every_change;
             settings.threads = threads;
             settings.goes_on = threads % 2;
-            hu_loader *found = make(in_files, HU_HALF_TRAIN, settings);
+            hu_loader *found = make(in_files, HU_SPLIT_TRAIN, settings);
             for (int64_t epoch = 0; epoch < 3; epoch++) {
                 fill_epoch(expected, epoch, 0, COUNT, images, labels);
                 memset(again, 0, sizeof again);
@@ -130,8 +130,8 @@ static void any_step_may_come_next(void **state) {
     settings.threads = 3;
     for (int goes_on = 0; goes_on < 2; goes_on++) {
         settings.goes_on = goes_on;
-        hu_loader *expected = make(in_memory, HU_HALF_TRAIN, every_change);
-        hu_loader *found = make(in_files, HU_HALF_TRAIN, settings);
+        hu_loader *expected = make(in_memory, HU_SPLIT_TRAIN, every_change);
+        hu_loader *found = make(in_files, HU_SPLIT_TRAIN, settings);
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
             assert_int_equal(hu_loader_begin_epoch(expected, calls[c].epoch), HU_OK);
             assert_int_equal(hu_loader_begin_epoch(found, calls[c].epoch), HU_OK);
@@ -160,7 +160,7 @@ static void parts_that_are_held_out_are_read_too(void **state) {
     float *const to[2] = {images, again}, *const to_labels[2] = {labels, labels_again};
     for (int d = 0; d < 2; d++) {
         assert_int_equal(hu_dataset_hold_out(both[d], 11, 5), HU_OK);
-        hu_loader *loader = make(both[d], HU_HALF_VALIDATION, (hu_loader_settings){.window = 3});
+        hu_loader *loader = make(both[d], HU_SPLIT_VALIDATION, (hu_loader_settings){.window = 3});
         assert_int_equal(hu_loader_count(loader), 11);
         fill_epoch(loader, 0, 0, 3, to[d], to_labels[d]);
         hu_loader_close(loader);
@@ -179,7 +179,7 @@ static void the_room_is_bounded(void **state) {
     settings.threads = 2;
     uint64_t names = hu_memory_live(HU_MEMORY_DATA) - before;
     assert_true(names < COUNT * PIXELS); /* of the test half: its images */
-    hu_loader *loader = make(d, HU_HALF_TRAIN, settings);
+    hu_loader *loader = make(d, HU_SPLIT_TRAIN, settings);
     fill_epoch(loader, 0, 0, WINDOW, images, labels);
     assert_true(hu_memory_live(HU_MEMORY_DATA) - before - names <= SMALL / 2);
     assert_true(hu_memory_live(HU_MEMORY_DATA) - before - names >= WINDOW * PIXELS);
@@ -187,7 +187,7 @@ static void the_room_is_bounded(void **state) {
     assert_non_null(strstr(hu_last_error(), "at most 7"));
     hu_loader_close(loader);
     settings.window = 20;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "20 samples of 192 bytes"));
     hu_dataset_close(d);
     assert_true(hu_memory_live(HU_MEMORY_DATA) == before);
@@ -201,7 +201,7 @@ static void damaged_files_are_named_when_they_are_wanted(void **state) {
     put("train/class2/09.png", "no picture", 10);
     for (int threads = 1; threads <= 4; threads++) {
         hu_loader *loader =
-            make(d, HU_HALF_TRAIN, (hu_loader_settings){.window = WINDOW, .threads = threads});
+            make(d, HU_SPLIT_TRAIN, (hu_loader_settings){.window = WINDOW, .threads = threads});
         /* In file order 06 of class 1 is number 6 x 3 + 1 = 19, and 09 of class 2 number 29. */
         assert_int_equal(hu_loader_want(loader, 7, WINDOW), HU_OK);
         assert_int_equal(hu_loader_want(loader, 14, 5), HU_OK);
@@ -228,11 +228,11 @@ static void shares_of_images_are_drawn_in_every_epoch(void **state) {
     assert_non_null(d->train.reader);
     assert_null(d->test.reader);
     hu_loader_settings settings = {.seed = 3, .augment = {.area = 0.2}, .window = COUNT};
-    hu_loader *one = make(d, HU_HALF_TRAIN, settings);
+    hu_loader *one = make(d, HU_SPLIT_TRAIN, settings);
     settings.threads = 4;
     settings.window = WINDOW;
     settings.shuffle = true;
-    hu_loader *four = make(d, HU_HALF_TRAIN, settings);
+    hu_loader *four = make(d, HU_SPLIT_TRAIN, settings);
     fill_epoch(one, 2, 0, COUNT, images, labels);
     fill_epoch(four, 2, 0, WINDOW, again, labels_again);
     for (int64_t i = 0; i < COUNT; i++)
@@ -245,10 +245,10 @@ static void shares_of_images_are_drawn_in_every_epoch(void **state) {
     assert_true(same <= 2);
     hu_loader_close(four);
     /* Memory alone cannot draw them, and a border is not drawn beside. */
-    assert_int_equal(hu_loader_create(whole, HU_HALF_TRAIN, &settings, &four), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(whole, HU_SPLIT_TRAIN, &settings, &four), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "data in memory"));
     settings.augment.pad = 1;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &four), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &four), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "padding"));
     hu_loader_close(one);
     hu_dataset_close(d);
@@ -263,7 +263,7 @@ static void running_out_of_memory(void **state) {
     for (uint64_t nth = 1;; nth++) {
         hu_loader *loader;
         hu_memory_fail_at(nth);
-        hu_status st = hu_loader_create(d, HU_HALF_TRAIN, &every_change, &loader);
+        hu_status st = hu_loader_create(d, HU_SPLIT_TRAIN, &every_change, &loader);
         if (st == HU_OK) st = hu_loader_want(loader, 0, WINDOW);
         hu_memory_fail_at(0);
         hu_loader_close(loader);

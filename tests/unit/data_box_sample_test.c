@@ -185,9 +185,9 @@ static void boxes_are_where_the_picture_shows_them(void **state) {
     hu_loader *loader, *other;
     int told = 0, lost = 0;
     assert_true(d->train.reader && d->augment.box_samples && d->augment.flip);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     settings.threads = 1;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &other), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &other), HU_OK);
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
         float boxes[2][HU_BOX_NUMBERS], bright[4];
         assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);

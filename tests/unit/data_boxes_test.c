@@ -97,7 +97,7 @@ static void boxes_are_those_of_the_files(void **state) {
         assert_null(hu_dataset_class_name(d, -1));
         assert_null(hu_dataset_class_name(d, 3));
         assert_true(d->train.count == 2 && d->test.count == 1);
-        assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+        assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
         hu_loader_fill(loader, BOXES, HU_READ_PLAIN, 0, 2, &found[0][0][0]);
         assert_memory_equal(found, expected, sizeof found);
         assert_int_equal(hu_loader_length(loader, BOXES, 0), 1);
@@ -229,7 +229,7 @@ static void boxes_are_made_to_fit(void **state) {
         hu_loader_settings settings = {.seed = 1};
         float found[2][2][5];
         assert_int_equal(
-            hu_loader_create(d, half ? HU_HALF_TEST : HU_HALF_TRAIN, &settings, &loader), HU_OK);
+            hu_loader_create(d, half ? HU_SPLIT_TEST : HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
         hu_loader_fill(loader, BOXES, HU_READ_PLAIN, half ? 0 : 1, 1, &found[0][0][0]);
         assert_memory_equal(found[0][0], expected[0], sizeof expected[0]);
         assert_memory_equal(found[0][1], expected[1], 4 * sizeof(float));

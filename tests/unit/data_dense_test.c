@@ -137,7 +137,7 @@ static void fill_windows(const hu_dataset *d, int threads, int64_t pixels, float
     hu_loader_settings plain = settings;
     plain.augment.flip = false;
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &plain, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &plain, &loader), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(loader, EPOCH), HU_OK);
     for (int64_t p = 0; p < TRAIN; p++) {
         if (hu_loader_want(loader, p, 1) != HU_OK) fail_msg("%s", hu_last_error());
@@ -193,12 +193,12 @@ static void only_training_is_cut(void **state) {
     for (uint64_t memory = 0; memory < 1000; memory += 999) {
         hu_dataset *d = open_with((hu_image_choice){
             .crop = SIDE, .memory = memory, .least_scale = least, .most_scale = most});
-        const hu_field *field = hu_dataset_fields(d, HU_HALF_TEST);
+        const hu_field *field = hu_dataset_fields(d, HU_SPLIT_TEST);
         const hu_loader_settings plain = {.window = 1};
         hu_loader *loader;
         assert_true((d->test.reader == NULL) == (memory == 0));
         assert_true(field[MASK].extent[0] == HEIGHT && field[0].extent[1] == WIDTH);
-        assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &plain, &loader), HU_OK);
+        assert_int_equal(hu_loader_create(d, HU_SPLIT_TEST, &plain, &loader), HU_OK);
         assert_int_equal(hu_loader_want(loader, 1, 1), HU_OK);
         hu_loader_fill(loader, MASK, HU_READ_PLAIN, 1, 1, masks);
         hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_NORMALISED, 1, 1, images);
@@ -210,7 +210,7 @@ static void only_training_is_cut(void **state) {
             assert_true(images[3 * i] == (red - d->field[0].mean[0]) / d->field[0].std[0]);
         }
         assert_int_equal(hu_dataset_hold_out(d, 2.0, 1), HU_OK);
-        assert_int_equal(hu_loader_create(d, HU_HALF_VALIDATION, &plain, &loader), HU_OK);
+        assert_int_equal(hu_loader_create(d, HU_SPLIT_VALIDATION, &plain, &loader), HU_OK);
         assert_int_equal(hu_loader_want(loader, 0, 1), HU_OK);
         hu_loader_fill(loader, MASK, HU_READ_PLAIN, 0, 1, masks);
         int number = (int)hu_loader_index(loader, 0);
@@ -251,16 +251,16 @@ static void windows_that_make_no_sense(void **state) {
     hu_loader_settings padded = {.augment = d->augment, .window = 1};
     hu_loader *loader;
     padded.augment.pad = 2;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
     assert_string_equal(hu_last_error(), "random scales and crops: found padding of 2, expected "
                                          "none: what a crop lacks is unlabelled already");
     padded.augment.area = 0.5;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "found padding of 2, expected none: the rectangle"));
     padded.augment.area = 0.0;
     hu_dataset_close(d);
     assert_int_equal(hu_dataset_open("glyphs", &(hu_data_limits){8, 8}, &d), HU_OK);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &padded, &loader), HU_ERR_ARGUMENT);
     assert_string_equal(hu_last_error(), "random scales and crops: found data in memory, expected "
                                          "data of files that are opened for it");
     hu_dataset_close(d);

@@ -44,7 +44,7 @@ static void bytes_are_read_from_minus_one_to_one(void **state) {
     static float rows[COUNT * SIDE * SIDE];
     uint8_t *bytes = (uint8_t *)(uintptr_t)d->test.rows[0];
     for (int i = 0; i < 256; i++) bytes[i] = (uint8_t)i;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TEST, &settings, &loader), HU_OK);
     hu_loader_fill(loader, 0, HU_READ_SIGNED, 0, COUNT, rows);
     assert_true(rows[0] == -1.0f && rows[255] == 1.0f);
     for (int i = 0; i < 256; i++) assert_true(rows[i] == (float)i / 127.5f - 1.0f);

@@ -70,7 +70,7 @@ static void a_map_moves_with_its_image(void **state) {
     hu_loader *loader;
     hu_loader_settings settings = {
         .seed = 3, .shuffle = true, .augment = {.pad = 2, .flip = true, .cutout = 2}};
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     int outside = 0;
     for (int64_t epoch = 0; epoch < 20; epoch++) {
         assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);

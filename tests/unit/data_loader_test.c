@@ -29,7 +29,7 @@ static hu_dataset sample(int64_t channels) {
 
 static hu_loader *make(const hu_dataset *d, hu_loader_settings settings) {
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     return loader;
 }
 
@@ -322,7 +322,7 @@ static void settings_that_do_not_fit_are_refused(void **state) {
         {.pad = -1}, {.pad = 4097}, {.cutout = -1}, {.cutout = HEIGHT + 1}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         hu_loader_settings settings = {.augment = bad[i]};
-        assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+        assert_int_equal(hu_loader_create(&d, HU_SPLIT_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
         assert_null(loader);
     }
 }
@@ -334,11 +334,12 @@ static void only_creation_allocates(void **state) {
     hu_loader *loader;
     for (uint64_t nth = 1; nth <= 2; nth++) {
         hu_memory_fail_at(nth);
-        assert_int_equal(hu_loader_create(&d, HU_HALF_TEST, &every_change, &loader), HU_ERR_MEMORY);
+        assert_int_equal(hu_loader_create(&d, HU_SPLIT_TEST, &every_change, &loader),
+                         HU_ERR_MEMORY);
         assert_null(loader);
         assert_int_equal(hu_memory_count().live_blocks, blocks);
     }
-    assert_int_equal(hu_loader_create(&d, HU_HALF_TEST, &every_change, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_TEST, &every_change, &loader), HU_OK);
     assert_int_equal(hu_loader_count(loader), 50);
     uint64_t calls = hu_memory_count().allocations;
     assert_int_equal(hu_loader_begin_epoch(loader, 3), HU_OK);
@@ -394,10 +395,10 @@ static void squares_lie_in_eight_ways_all_fields_alike(void **state) {
     hu_loader_close(loader);
     hu_loader_settings both = {.augment = {.turn = true, .pad = 1}};
     d.field_count = 1;
-    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
     d.field[0].extent[1] = 2;
     both.augment.pad = 0;
-    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_TRAIN, &both, &loader), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "random turns"));
 }
 

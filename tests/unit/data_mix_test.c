@@ -197,12 +197,12 @@ static void partners_are_neighbours(void **state) {
     settings.augment = (hu_augment){
         .pad = 2, .flip = true, .erase = 0.5, .randaugment = 9.0, .randaugment_std = 0.5};
     hu_loader *plain, *both;
-    assert_int_equal(hu_loader_create(&data, HU_HALF_TRAIN, &settings, &plain), HU_OK);
+    assert_int_equal(hu_loader_create(&data, HU_SPLIT_TRAIN, &settings, &plain), HU_OK);
     settings.augment.mixup = 0.8;
     settings.augment.cutmix = 1.0;
     settings.augment.mix_switch = 0.5;
     settings.fillers = 2;
-    assert_int_equal(hu_loader_create(&data, HU_HALF_TRAIN, &settings, &both), HU_OK);
+    assert_int_equal(hu_loader_create(&data, HU_SPLIT_TRAIN, &settings, &both), HU_OK);
     for (int64_t epoch = 0; epoch < 3; epoch++) {
         const hu_random_key key = {3, hu_stream_id("mix", ""), (uint64_t)epoch};
         assert_int_equal(hu_loader_begin_epoch(plain, epoch), HU_OK);
@@ -243,7 +243,7 @@ static void evaluations_mix_nothing(void **state) {
     const hu_loader_settings settings = {.seed = 3};
     hu_loader *loader;
     float row[2 * COUNT];
-    assert_int_equal(hu_loader_create(&data, HU_HALF_TEST, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(&data, HU_SPLIT_TEST, &settings, &loader), HU_OK);
     hu_loader_fill(loader, 2, HU_READ_PLAIN, 0, COUNT, row);
     for (int i = 0; i < COUNT; i++)
         assert_true(row[2 * i] == (float)(i % 7) && row[2 * i + 1] == 0);
@@ -256,7 +256,7 @@ static void what_cannot_be_changed_is_refused(void **state) {
     hu_loader_settings settings = {.seed = 3, .augment = {.randaugment = 9.0}};
     hu_loader *loader;
     data.field[HU_FIELD_IMAGE].extent[2] = 1;
-    assert_int_equal(hu_loader_create(&data, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(&data, HU_SPLIT_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
     assert_non_null(strstr(hu_last_error(), "1 channels, expected pictures of 3"));
     data.field[HU_FIELD_LABEL].rank = 1;
     assert_int_equal(hu_dataset_mix(&data), HU_ERR_ARGUMENT);

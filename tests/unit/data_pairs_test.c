@@ -72,7 +72,7 @@ static uint32_t word(uint32_t i) {
     return x ^ x >> 16;
 }
 
-static void fill(const hu_dataset *d, hu_half half, int64_t p, float *small, float *large) {
+static void fill(const hu_dataset *d, hu_split_kind half, int64_t p, float *small, float *large) {
     hu_loader *loader;
     const hu_loader_settings plain = {.window = 1};
     assert_int_equal(hu_loader_create(d, half, &plain, &loader), HU_OK);
@@ -107,7 +107,7 @@ static void check_crops(const hu_dataset *d) {
         int h = heights[picture] / SCALE, top = (int)(word(3 * p + 1) % (uint32_t)(h - CROP + 1));
         int left = (int)(word(3 * p + 2) % (uint32_t)(w - CROP + 1));
         whole(picture, widths[picture], heights[picture], small, large);
-        fill(d, HU_HALF_TRAIN, p, found, found_large);
+        fill(d, HU_SPLIT_TRAIN, p, found, found_large);
         is_cut(small, w, top, left, CROP, found);
         is_cut(large, SCALE * w, SCALE * top, SCALE * left, SCALE * CROP, found_large);
         seen |= 1 << picture;
@@ -136,14 +136,14 @@ static void test_pictures_are_whole(void **state) {
     static uint8_t small[MOST * MOST * 3], large[MOST * MOST * 3];
     static float found[MOST * MOST * 3], found_large[MOST * MOST * 3];
     hu_dataset *d = open_with(usual);
-    const hu_field *field = hu_dataset_fields(d, HU_HALF_TEST);
-    assert_true(hu_dataset_fields(d, HU_HALF_TRAIN) == d->field);
+    const hu_field *field = hu_dataset_fields(d, HU_SPLIT_TEST);
+    assert_true(hu_dataset_fields(d, HU_SPLIT_TRAIN) == d->field);
     assert_true(d->field[0].extent[0] == CROP && d->field[1].extent[1] == CROP * SCALE);
     assert_true(field[0].extent[0] == 6 && field[0].extent[1] == 5);
     assert_true(field[1].extent[0] == 18 && field[1].extent[1] == 15);
     for (int i = 0; i < TESTS; i++) {
         whole(3 + i, TEST_WIDTH, TEST_HEIGHT, small, large);
-        fill(d, HU_HALF_TEST, i, found, found_large);
+        fill(d, HU_SPLIT_TEST, i, found, found_large);
         for (int k = 0; k < 6 * 5 * 3; k++) assert_true(found[k] == (float)small[k]);
         for (int k = 0; k < 18 * 15 * 3; k++) assert_true(found_large[k] == (float)large[k]);
     }
@@ -164,7 +164,8 @@ static hu_dataset *open_held_out(uint64_t memory) {
 /* Pictures that are kept and samples that are read ahead, of all loaders together. */
 static void memory_is_what_was_asked_for(void **state) {
     (void)state;
-    static const hu_half halves[HALVES] = {HU_HALF_TRAIN, HU_HALF_VALIDATION, HU_HALF_TEST};
+    static const hu_split_kind halves[HALVES] = {HU_SPLIT_TRAIN, HU_SPLIT_VALIDATION,
+                                                 HU_SPLIT_TEST};
     static const int64_t windows[HALVES] = {3, 2, 1};
     uint64_t before = hu_memory_live(HU_MEMORY_DATA);
     hu_dataset *d = open_held_out(1);
@@ -203,16 +204,16 @@ static void a_window_that_does_not_fit(void **state) {
     choice.memory = 4 * TRAIN_BYTES;
     hu_dataset *d = open_with(choice);
     uint64_t opened = live();
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     hu_loader_close(loader);
     settings.window = 12;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_ERR_ARGUMENT);
     assert_string_equal(hu_last_error(),
                         "data memory: found 0 MiB, expected at least 1: 12 samples of 480 bytes "
                         "are wanted at once, in 1/2 of it");
     assert_int_equal(live(), opened);
     settings.window = 11;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     hu_loader_close(loader);
     assert_int_equal(live(), opened - TRAIN_BYTES);
     check_crops(d);
@@ -229,16 +230,16 @@ static void pictures_are_given_up_while_they_are_used(void **state) {
     choice.memory = 4 * TRAIN_BYTES;
     hu_dataset *d = open_with(choice);
     hu_dataset *other = open_with(usual);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &reading), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &reading), HU_OK);
     settings.window = 11;
     for (int64_t p = 0; p + 2 <= CROPS; p += 2) {
         if (hu_loader_want(reading, p, 2) != HU_OK) fail_msg("%s", hu_last_error());
         if (p == CROPS / 2) {
-            assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+            assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
             hu_loader_close(loader);
         }
         hu_loader_fill(reading, 0, HU_READ_PLAIN, p, 1, found);
-        fill(other, HU_HALF_TRAIN, p, again, large);
+        fill(other, HU_SPLIT_TRAIN, p, again, large);
         assert_memory_equal(found, again, sizeof found);
     }
     hu_loader_close(reading);
@@ -253,7 +254,7 @@ static hu_status try_window(int64_t window, uint64_t memory) {
     choice.crops = window;
     choice.memory = memory;
     hu_dataset *d = open_with(choice);
-    hu_status st = hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader);
+    hu_status st = hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader);
     if (st == HU_OK) hu_loader_close(loader);
     hu_dataset_close(d);
     return st;
@@ -331,7 +332,7 @@ static void known_frames_have_known_bytes(void **state) {
         assert_int_equal(hu_dataset_open(text, NULL, &d), HU_OK);
         assert_int_equal(d->test.count, half ? 8 : 4);
         for (int64_t p = 0; p < d->test.count; p++) {
-            fill(d, HU_HALF_TEST, p, small, large);
+            fill(d, HU_SPLIT_TEST, p, small, large);
             for (int i = 0; i < 90 * 120 * 3; i++) sum += (double)small[i];
         }
         hu_dataset_close(d);

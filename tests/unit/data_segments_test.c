@@ -20,7 +20,7 @@ static hu_dataset *open_pairs(const char *path, const hu_text_choice *text) {
     return d;
 }
 
-static hu_loader *loader_of(const hu_dataset *d, hu_half half, int64_t epoch) {
+static hu_loader *loader_of(const hu_dataset *d, hu_split_kind half, int64_t epoch) {
     hu_loader *loader;
     assert_int_equal(hu_loader_create(d, half, &plain, &loader), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(loader, epoch), HU_OK);
@@ -65,7 +65,7 @@ static void documents_are_cut_into_segments(void **state) {
     (void)state;
     char text[512];
     hu_dataset *d = open_story();
-    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
     static const char *const first[] = {"[CLS] a b c d e [SEP]", "[CLS] f g h = = [SEP]",
                                         "[CLS] i j [SEP]", "[CLS] k l m n o [SEP]"};
     /* One word, p, is less than a quarter of five, rounded up. */
@@ -86,7 +86,7 @@ static void seconds_follow_or_are_drawn(void **state) {
     char text[512];
     int follows[4] = {0};
     hu_dataset *d = open_story();
-    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
     for (int e = 0; e < EPOCHS; e++) {
         assert_int_equal(hu_loader_begin_epoch(loader, e), HU_OK);
         for (int64_t i = 0; i < 4; i++) {
@@ -115,7 +115,7 @@ static void words_are_hidden_anew_in_every_epoch(void **state) {
     (void)state;
     enum { EPOCHS = 1500 };
     hu_dataset *d = open_story();
-    hu_loader *train = loader_of(d, HU_HALF_TRAIN, 0), *test = loader_of(d, HU_HALF_TEST, 0);
+    hu_loader *train = loader_of(d, HU_SPLIT_TRAIN, 0), *test = loader_of(d, HU_SPLIT_TEST, 0);
     int64_t classes = d->field[TOKENS].classes;
     int hidden = 0, masked = 0, kept = 0, words = 0;
     float before[13];
@@ -156,7 +156,7 @@ static void a_vocabulary_keeps_its_special_words(void **state) {
     put_text("story", story);
     put_text("vocabulary", "[PAD]\n<unk>\n[MASK]\n<eos>\na\nb\n[SEP]\n");
     hu_dataset *d = open_pairs(at("story"), &choice);
-    hu_loader *loader = loader_of(d, HU_HALF_TEST, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TEST, 0);
     assert_int_equal(d->field[TOKENS].classes, 8);
     assert_string_equal(hu_dataset_class_name(d, 7), "[CLS]");
     assert_true(row_of(loader, TOKENS, 0)[0] == 7.0f);
@@ -220,7 +220,7 @@ static void words_are_cut_into_pieces(void **state) {
     static const char *const first[] = {"[CLS] un ##aff ##able [SEP]", "[CLS] un - [UNK] [SEP]",
                                         "[CLS] play ##ing [UNK] [SEP]", "[CLS] \\ un [UNK] [SEP]"};
     hu_dataset *d = open_pairs(path, &choice);
-    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
     assert_int_equal(d->field[TOKENS].classes, 16);
     assert_int_equal(d->train.count, 4);
     for (int64_t i = 0; i < 4; i++) {
@@ -283,7 +283,7 @@ static void capitals_are_those_of_the_vocabulary(void **state) {
         const hu_text_choice choice = {
             .unit = HU_TEXT_PIECES, .length = 9, .valid = path, .vocabulary = at("vocabulary")};
         hu_dataset *d = open_pairs(path, &choice);
-        hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+        hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
         words_of(d, loader, 0, text);
         if (strncmp(text, first[i], strlen(first[i])) != 0) fail_msg("%s", text);
         hu_loader_close(loader);
@@ -298,7 +298,7 @@ static void a_text_without_headings_is_one_document(void **state) {
     const hu_text_choice choice = {.length = 13, .valid = at("flat")};
     put_text("flat", "a b c d e f\ng h i j k l");
     hu_dataset *d = open_pairs(at("flat"), &choice);
-    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
     assert_int_equal(d->train.count, 3);
     words_of(d, loader, 1, text);
     assert_true(strncmp(text, "[CLS] f g h i j [SEP]", 21) == 0);
@@ -330,7 +330,7 @@ static void the_samples_of_another_program(void **state) {
     snprintf(valid, sizeof valid, "%s/wikitext2_valid.txt", root);
     const hu_text_choice choice = {.least_count = 3, .valid = valid};
     hu_dataset *d = open_pairs(path, &choice);
-    hu_loader *loader = loader_of(d, HU_HALF_TRAIN, 0);
+    hu_loader *loader = loader_of(d, HU_SPLIT_TRAIN, 0);
     assert_int_equal(d->train.count, 8015);
     assert_int_equal(d->test.count, 7119);
     assert_int_equal(d->field[TOKENS].classes, 7270);

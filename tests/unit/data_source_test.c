@@ -65,7 +65,7 @@ static void samples_are_functions_of_epoch_and_index(void **state) {
     hu_dataset *dataset = open_with(NULL);
     hu_loader_settings settings = {.seed = 5, .shuffle = true};
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(dataset, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(dataset, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     assert_int_equal(hu_loader_count(loader), SAMPLES);
     bool is_shuffled = false;
     for (int64_t epoch = 0; epoch < 3; epoch++) {
@@ -93,7 +93,7 @@ static void a_failure_is_kept_and_its_row_is_zero(void **state) {
     hu_loader_settings settings = {.seed = 5};
     hu_loader *loader;
     float rows[SAMPLES * EXTENT];
-    assert_int_equal(hu_loader_create(dataset, HU_HALF_TEST, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(dataset, HU_SPLIT_TEST, &settings, &loader), HU_OK);
     hu_loader_fill(loader, 0, HU_READ_PLAIN, 0, SAMPLES, rows);
     assert_true(rows[BROKEN * EXTENT + 1] == 0.0f && rows[(BROKEN + 1) * EXTENT + 1] == 8.0f);
     assert_int_equal(hu_loader_status(loader), HU_ERR_IO);

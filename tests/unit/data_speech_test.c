@@ -102,7 +102,7 @@ static void rows_are_filled_up_with_zeros(void **state) {
     hu_loader *loader;
     hu_loader_settings settings = {.seed = 1};
     hu_spectrum s;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     hu_loader_fill(loader, FEATURES, HU_READ_PLAIN, 0, 3, rows);
     hu_loader_fill(loader, LENGTH, HU_READ_PLAIN, 0, 3, length);
     hu_loader_fill(loader, LABEL, HU_READ_PLAIN, 0, 3, label);
@@ -357,7 +357,7 @@ static void the_first_epochs_come_by_length(void **state) {
     static const int64_t ascending[] = {1, 4, 14}, of_files[] = {4, 1, 14};
     hu_dataset *d = open_with(NULL, NULL);
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &sorted, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &sorted, &loader), HU_OK);
     expect_frames(loader, 1, ascending);
     expect_frames(loader, 2, of_files);
     expect_frames(loader, 0, ascending);
@@ -371,7 +371,7 @@ static void samples_of_one_length_are_not_sorted(void **state) {
     hu_dataset *d;
     hu_loader *loader;
     assert_int_equal(hu_dataset_open("glyphs", &(hu_data_limits){4, 4}, &d), HU_OK);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &sorted, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &sorted, &loader), HU_ERR_ARGUMENT);
     assert_null(loader);
     assert_non_null(strstr(hu_last_error(), "data.sorted: found 1 epochs of samples without"));
     hu_dataset_close(d);

@@ -56,11 +56,11 @@ static void words_are_numbered_by_count_and_bytes(void **state) {
         "words", (hu_text_choice){.unit = HU_TEXT_WORDS, .length = 3, .valid = at("other")});
     expect_words(d, order, 6);
     assert_int_equal(d->train.count, 3); /* 10 tokens: the last one has none behind it */
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &plain, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &plain, &loader), HU_OK);
     expect_row(loader, 0, 0, first, 3);
     expect_row(loader, 1, 0, behind, 3);
     expect_row(loader, 0, 1, second, 3);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &plain, &test), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TEST, &plain, &test), HU_OK);
     assert_int_equal(d->test.count, 1);
     expect_row(test, 0, 0, unknown, 3);
     hu_loader_close(test);
@@ -108,7 +108,7 @@ static void characters_are_numbered_by_bytes(void **state) {
         "characters",
         (hu_text_choice){.unit = HU_TEXT_CHARACTERS, .length = 3, .valid = at("characters")});
     expect_words(d, order, 4);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &plain, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &plain, &loader), HU_OK);
     expect_row(loader, 0, 0, first, 3);
     hu_loader_close(loader);
     hu_dataset_close(d);
@@ -128,8 +128,8 @@ static void bytes_are_numbers_and_the_last_tenth_is_held_out(void **state) {
     assert_null(hu_dataset_class_name(d, 0));
     assert_int_equal(d->train.count, 17);
     assert_int_equal(d->test.count, 2);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &plain, &loader), HU_OK);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &plain, &test), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &plain, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TEST, &plain, &test), HU_OK);
     expect_row(loader, 0, 0, (const float[]){0, 255}, 2);
     expect_row(loader, 1, 0, (const float[]){first[1], 254}, 2);
     expect_row(test, 0, 0, (const float[]){256 - 36, last[0]}, 2);
@@ -151,7 +151,7 @@ static void streams_go_on_from_sample_to_sample(void **state) {
     hu_dataset *d = open_text(
         "stream", (hu_text_choice){.length = LENGTH, .streams = STREAMS, .valid = at("stream")});
     assert_int_equal(d->train.count, STREAMS * UPDATES);
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &shuffled, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &shuffled, &loader), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(loader, 1), HU_OK);
     for (int k = 0; k < STREAMS * UPDATES; k++)
         for (int f = 0; f < 2; f++) {
@@ -161,7 +161,7 @@ static void streams_go_on_from_sample_to_sample(void **state) {
             expect_row(loader, f, k, row, LENGTH);
         }
     assert_int_equal(d->test.count, STREAMS * (UPDATES + 1));
-    assert_int_equal(hu_loader_create(d, HU_HALF_TEST, &shuffled, &test), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TEST, &shuffled, &test), HU_OK);
     expect_row(test, 0, STREAMS * UPDATES - 1, (const float[]){94, 95, 96, 97}, LENGTH);
     expect_row(test, 0, STREAMS * UPDATES + 2, (const float[]){98, 0, 0, 0}, LENGTH);
     expect_row(test, 1, STREAMS * UPDATES + 2, (const float[]){99, -1, -1, -1}, LENGTH);

@@ -29,7 +29,7 @@ static hu_dataset sample(void) {
 }
 
 /* Which samples the loader of a part gives; checks that pixels and classes are theirs. */
-static void samples_of(const hu_dataset *d, hu_half half, bool shuffle, bool *seen) {
+static void samples_of(const hu_dataset *d, hu_split_kind half, bool shuffle, bool *seen) {
     hu_loader *loader;
     hu_loader_settings settings = {.seed = 3, .shuffle = shuffle};
     float images[COUNT * PIXELS], classes[COUNT];
@@ -57,9 +57,9 @@ static void the_parts_share_no_sample_and_miss_none(void **state) {
     assert_int_equal(d.train.count, 80);
     assert_int_equal(d.validation.count, 20);
     assert_int_equal(d.test.count, 50);
-    samples_of(&d, HU_HALF_TRAIN, false, train);
-    samples_of(&d, HU_HALF_TRAIN, true, shuffled);
-    samples_of(&d, HU_HALF_VALIDATION, false, held);
+    samples_of(&d, HU_SPLIT_TRAIN, false, train);
+    samples_of(&d, HU_SPLIT_TRAIN, true, shuffled);
+    samples_of(&d, HU_SPLIT_VALIDATION, false, held);
     assert_memory_equal(train, shuffled, sizeof train);
     bool is_front = true;
     for (int i = 0; i < COUNT; i++) {
@@ -77,7 +77,7 @@ static void the_seed_of_the_data_names_the_parts(void **state) {
     for (int s = 0; s < 3; s++) {
         hu_dataset d = sample();
         assert_int_equal(hu_dataset_hold_out(&d, 20, seeds[s]), HU_OK);
-        samples_of(&d, HU_HALF_VALIDATION, false, held[s]);
+        samples_of(&d, HU_SPLIT_VALIDATION, false, held[s]);
         hu_free(d.parted);
     }
     assert_memory_equal(held[0], held[1], COUNT);
@@ -91,11 +91,11 @@ static void held_out_samples_leave_the_changes_of_others_alone(void **state) {
     hu_loader_settings settings = {.seed = 3, .augment = {.pad = 1, .flip = true}};
     hu_dataset d = sample();
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_PLAIN, 0, COUNT, whole);
     hu_loader_close(loader);
     assert_int_equal(hu_dataset_hold_out(&d, 0.3, 1), HU_OK);
-    assert_int_equal(hu_loader_create(&d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     hu_loader_fill(loader, HU_FIELD_IMAGE, HU_READ_PLAIN, 0, hu_loader_count(loader), rest);
     for (int64_t p = 0; p < hu_loader_count(loader); p++)
         assert_memory_equal(rest + p * PIXELS, whole + hu_loader_index(loader, p) * PIXELS,
@@ -123,7 +123,8 @@ static void amounts_that_leave_nothing_are_refused(void **state) {
     hu_dataset d = sample();
     hu_loader *loader;
     hu_loader_settings settings = {0};
-    assert_int_equal(hu_loader_create(&d, HU_HALF_VALIDATION, &settings, &loader), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_loader_create(&d, HU_SPLIT_VALIDATION, &settings, &loader),
+                     HU_ERR_ARGUMENT);
     assert_int_equal(hu_dataset_hold_out(&d, 10, 1), HU_OK);
     assert_int_equal(hu_dataset_hold_out(&d, 10, 1), HU_ERR_ARGUMENT);
     hu_free(d.parted);

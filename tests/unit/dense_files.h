@@ -68,7 +68,7 @@ static inline hu_dataset *open_with(hu_image_choice choice) {
 static inline void fill(const hu_dataset *d, hu_loader_settings settings, float *to_images,
                         float *to_masks) {
     hu_loader *loader;
-    assert_int_equal(hu_loader_create(d, HU_HALF_TRAIN, &settings, &loader), HU_OK);
+    assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
     assert_int_equal(hu_loader_begin_epoch(loader, 3), HU_OK);
     for (int64_t p = 0; p < TRAIN; p++) {
         if (hu_loader_want(loader, p, 1) != HU_OK) fail_msg("%s", hu_last_error());

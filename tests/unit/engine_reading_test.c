@@ -120,7 +120,7 @@ static double step(net *n, uint64_t number) {
     hu_run_round_parameters(n->run, number, true);
     must(hu_run_forward(n->run, &pass, &source, &result));
     must(hu_run_backward(n->run, &pass));
-    hu_dynamic_scale_end_step(n->run);
+    hu_tensor_scale_end_step(n->run);
     return result.loss_sum;
 }
 

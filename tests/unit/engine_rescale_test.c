@@ -54,14 +54,14 @@ static void test_scales_follow_the_last_steps(void **state) {
         weight_top[s] = hand_top(net.graph->value[network_find(&net, "conv.weight")].elements,
                                  network_master(&net, "conv.weight"));
         assert_int_equal(slot_of(&net, "input")->exponent, hand_exponent(q, image));
-        hu_dynamic_scale_end_step(net.run);
+        hu_tensor_scale_end_step(net.run);
     }
     network_close(&net);
 }
 
 static void copy_history(const network *net, unsigned char **copy, size_t *bytes) {
     const void *data;
-    hu_dynamic_scale_history(net->run, &data, bytes);
+    hu_tensor_scale_history(net->run, &data, bytes);
     assert_true(*bytes > 0);
     *copy = malloc(*bytes);
     assert_non_null(*copy);
@@ -76,7 +76,7 @@ static void test_what_is_no_step_leaves_history(void **state) {
     size_t bytes;
     open_network(&net, HU_STORAGE_PACKED, 2);
     take_step(&net, 0);
-    hu_dynamic_scale_end_step(net.run);
+    hu_tensor_scale_end_step(net.run);
     copy_history(&net, &before, &bytes);
     hu_pass_options pass = {.samples = SPY_BATCH, .step = 9};
     hu_run_round_parameters(net.run, 9, false);
@@ -85,8 +85,8 @@ static void test_what_is_no_step_leaves_history(void **state) {
     pass = (hu_pass_options){.training = true, .scan = true, .samples = SPY_BATCH, .step = 9};
     network_forward(&net, &pass);
     assert_int_equal(hu_run_backward(net.run, &pass), HU_OK);
-    hu_dynamic_scale_end_step(net.run);
-    hu_dynamic_scale_history(net.run, &after, &bytes);
+    hu_tensor_scale_end_step(net.run);
+    hu_tensor_scale_history(net.run, &after, &bytes);
     assert_memory_equal(after, before, bytes);
     free(before);
     network_close(&net);
@@ -103,7 +103,7 @@ static void test_history_is_the_same_everywhere(void **state) {
         open_network(&net, variant % 2 ? HU_STORAGE_FLOAT32 : HU_STORAGE_PACKED, 1 + 2 * variant);
         for (int s = 0; s < 3; s++) {
             take_step(&net, s);
-            hu_dynamic_scale_end_step(net.run);
+            hu_tensor_scale_end_step(net.run);
         }
         copy_history(&net, &history, &bytes);
         if (first) assert_memory_equal(history, first, bytes);
@@ -122,25 +122,25 @@ static void test_restore(void **state) {
     open_network(&net, HU_STORAGE_PACKED, 1);
     for (int s = 0; s < 3; s++) {
         take_step(&net, s);
-        hu_dynamic_scale_end_step(net.run);
+        hu_tensor_scale_end_step(net.run);
     }
     copy_history(&net, &history, &bytes);
     open_network(&other, HU_STORAGE_FLOAT32, 2);
     assert_int_equal(slot_of(&other, "input")->exponent, 0);
-    assert_int_equal(hu_dynamic_scale_restore(other.run, history, bytes), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(other.run, history, bytes), HU_OK);
     assert_true(slot_of(&net, "input")->exponent != 0);
     assert_int_equal(slot_of(&other, "input")->exponent, slot_of(&net, "input")->exponent);
     /* Another layout, nothing, and no finite number. */
-    assert_int_equal(hu_dynamic_scale_restore(other.run, history, bytes - 4), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(other.run, history, bytes - 4), HU_OK);
     assert_int_equal(slot_of(&other, "input")->exponent, 0);
-    assert_int_equal(hu_dynamic_scale_restore(other.run, history, bytes), HU_OK);
-    assert_int_equal(hu_dynamic_scale_restore(other.run, NULL, 0), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(other.run, history, bytes), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(other.run, NULL, 0), HU_OK);
     assert_int_equal(slot_of(&other, "input")->exponent, 0);
     memset(history + 8, 0x7F, 4);
     history[8 + 2] = 0x80;
-    assert_int_equal(hu_dynamic_scale_restore(other.run, history, bytes), HU_ERR_CORRUPT);
+    assert_int_equal(hu_tensor_scale_restore(other.run, history, bytes), HU_ERR_CORRUPT);
     memset(history, 0, 8);
-    assert_int_equal(hu_dynamic_scale_restore(other.run, history, bytes), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(other.run, history, bytes), HU_OK);
     assert_int_equal(slot_of(&other, "input")->exponent, 0);
     free(history);
     network_close(&net);
@@ -156,11 +156,11 @@ static void test_none(void **state) {
     network_graph(&net, false);
     set_all(&net, "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16");
     network_plan(&net, HU_STORAGE_PACKED, 1);
-    hu_dynamic_scale_history(net.run, &data, &bytes);
+    hu_tensor_scale_history(net.run, &data, &bytes);
     assert_int_equal(bytes, 0);
-    assert_int_equal(hu_dynamic_scale_restore(net.run, "x", 1), HU_OK);
+    assert_int_equal(hu_tensor_scale_restore(net.run, "x", 1), HU_OK);
     network_step(&net, 1.0f);
-    hu_dynamic_scale_end_step(net.run);
+    hu_tensor_scale_end_step(net.run);
     network_close(&net);
 }
 

@@ -141,8 +141,8 @@ static bool run_step(record *r, const world *w, hu_run *run, uint64_t step) {
     memset(run->arena, POISON, run->arena_bytes);
     hu_run_round_parameters(run, step, true);
     bool goes_on = run_parts(r, w, run, step);
-    hu_dynamic_scale_end_step(run);
-    hu_dynamic_scale_history(run, &history, &bytes);
+    hu_tensor_scale_end_step(run);
+    hu_tensor_scale_history(run, &history, &bytes);
     if (bytes) put(r, "history", "scales", history, bytes);
     memset(run->arena, POISON, run->arena_bytes);
     hu_run_round_parameters(run, step, false);

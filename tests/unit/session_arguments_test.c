@@ -56,7 +56,7 @@ static int open_all(void **unused) {
         {"data.test_limit", "8"}, {"batch", "8"},          {"steps", "2"},     {"threads", "1"}};
     if (hu_format_parse("e4m3", &fp8) != HU_OK) return 1;
     if (hu_dataset_of_sources(fields, 2, &source, &source, &data) != HU_OK) return 1;
-    if (hu_loader_create(data, HU_HALF_TRAIN, &in_order, &loader) != HU_OK) return 1;
+    if (hu_loader_create(data, HU_SPLIT_TRAIN, &in_order, &loader) != HU_OK) return 1;
     if (hu_net_create(&net) != HU_OK) return 1;
     if (hu_quantization_open("mxfp8", HU_ROUND_NEAREST_EVEN, 32, &quantization) != HU_OK) return 1;
     return hu_training_open(NULL, settings, sizeof settings / sizeof *settings, NULL, &training) !=
@@ -395,20 +395,20 @@ FUNCTION(hu_data_kind_help) {
     assert_null(hu_data_kind_help(SIZE_MAX));
 }
 FUNCTION(hu_dataset_fields) {
-    assert_null(hu_dataset_fields(NULL, HU_HALF_TRAIN));
-    assert_null(hu_dataset_fields(data, (hu_half)7));
-    assert_null(hu_dataset_fields(data, (hu_half)-1));
+    assert_null(hu_dataset_fields(NULL, HU_SPLIT_TRAIN));
+    assert_null(hu_dataset_fields(data, (hu_split_kind)7));
+    assert_null(hu_dataset_fields(data, (hu_split_kind)-1));
 }
 FUNCTION(hu_loader_create) {
     hu_loader *made;
     hu_loader_settings wrong = in_order;
-    REFUSED("dataset", hu_loader_create(NULL, HU_HALF_TRAIN, &in_order, &made));
-    REFUSED("settings", hu_loader_create(data, HU_HALF_TRAIN, NULL, &made));
-    REFUSED("loader", hu_loader_create(data, HU_HALF_TRAIN, &in_order, NULL));
-    REFUSED("half", hu_loader_create(data, (hu_half)7, &in_order, &made));
+    REFUSED("dataset", hu_loader_create(NULL, HU_SPLIT_TRAIN, &in_order, &made));
+    REFUSED("settings", hu_loader_create(data, HU_SPLIT_TRAIN, NULL, &made));
+    REFUSED("loader", hu_loader_create(data, HU_SPLIT_TRAIN, &in_order, NULL));
+    REFUSED("half", hu_loader_create(data, (hu_split_kind)7, &in_order, &made));
     wrong.bucket_count = 3;
-    REFUSED("settings->buckets", hu_loader_create(data, HU_HALF_TRAIN, &wrong, &made));
-    FAILS(HU_ERR_ARGUMENT, hu_loader_create(data, HU_HALF_VALIDATION, &in_order, &made));
+    REFUSED("settings->buckets", hu_loader_create(data, HU_SPLIT_TRAIN, &wrong, &made));
+    FAILS(HU_ERR_ARGUMENT, hu_loader_create(data, HU_SPLIT_VALIDATION, &in_order, &made));
 }
 FUNCTION(hu_loader_close) {
     hu_loader_close(NULL);

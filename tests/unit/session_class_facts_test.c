@@ -71,13 +71,13 @@ static void classes_stand_at_their_numbers(void **state) {
     fixture f;
     begin_maps(&f);
     json_t *object = json_object();
-    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_TEST), HU_OK);
+    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_SPLIT_TEST), HU_OK);
     check_list(object, numbers);
     f.data.class_names = text;
     f.data.class_name_count = CLASSES;
-    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_TEST), HU_OK);
+    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_SPLIT_TEST), HU_OK);
     check_list(object, names);
-    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_VALIDATION), HU_OK);
+    assert_int_equal(hu_class_facts_put(object, f.trainer, &f.data, HU_SPLIT_VALIDATION), HU_OK);
     assert_int_equal(json_object_size(object), 1);
     json_decref(object);
     end(&f);
@@ -95,7 +95,7 @@ static void out_of_memory_is_no_gap(void **state) {
     while (st != HU_OK) {
         json_t *object = json_object();
         left = ++fails;
-        st = hu_class_facts_put(object, f.trainer, &f.data, HU_HALF_TEST);
+        st = hu_class_facts_put(object, f.trainer, &f.data, HU_SPLIT_TEST);
         left = 0;
         if (st == HU_OK)
             check_list(object, numbers);

@@ -65,7 +65,7 @@ static int open_cells(void **state) {
     hu_loader_settings plain = {.seed = 1};
     snprintf(spec, sizeof spec, "boxes:%s", folder);
     if (hu_dataset_open(spec, NULL, &cells) != HU_OK ||
-        hu_loader_create(cells, HU_HALF_TRAIN, &plain, &loader) != HU_OK) {
+        hu_loader_create(cells, HU_SPLIT_TRAIN, &plain, &loader) != HU_OK) {
         fprintf(stderr, "%s\n", hu_last_error());
         return 1;
     }

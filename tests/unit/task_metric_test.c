@@ -325,8 +325,8 @@ static void two_halves_of_one_set_are_near(void **state) {
         hu_loader_settings settings = {.window = COUNT, .threads = 1};
         hu_loader *loader;
         rows[h] = malloc(sizeof(float) * COUNT * PIXELS);
-        assert_int_equal(hu_loader_create(d, h ? HU_HALF_TEST : HU_HALF_TRAIN, &settings, &loader),
-                         HU_OK);
+        assert_int_equal(
+            hu_loader_create(d, h ? HU_SPLIT_TEST : HU_SPLIT_TRAIN, &settings, &loader), HU_OK);
         hu_loader_fill(loader, 0, HU_READ_SIGNED, 0, COUNT, rows[h]);
         hu_loader_close(loader);
     }

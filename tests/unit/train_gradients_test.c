@@ -68,7 +68,7 @@ static void test_sum(void **state) {
 
 /* Numbers that error feedback keeps of worker w. */
 static const float *lost(const fixture *f, int32_t w, int32_t i) {
-    return hu_process_group_loss(f->trainer->workers.team, w, i);
+    return hu_process_group_residual(f->trainer->workers.team, w, i);
 }
 
 /* A sum that overflows on the wire: what was kept before the step stays, in the unit of the loss

@@ -38,7 +38,7 @@ static void done(adversaries *a) {
 }
 
 static float *copy_of(const hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     float *copy = malloc((size_t)learner->elements * sizeof *copy);
     assert_non_null(copy);
     memcpy(copy, trainer->weights.block + learner->offset,
@@ -47,7 +47,7 @@ static float *copy_of(const hu_trainer *trainer, int phase) {
 }
 
 static bool has_moved(const hu_trainer *trainer, int phase, float *before) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     bool moved = memcmp(before, trainer->weights.block + learner->offset,
                         (size_t)learner->elements * sizeof *before) != 0;
     free(before);

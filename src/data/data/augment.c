@@ -12,7 +12,7 @@
 
 static hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene,
                                     const hu_scene_size *to, const hu_image_cut *part,
-                                    size_t row_bytes, hu_image_room *room, uint8_t *pixels,
+                                    size_t row_bytes, hu_image_scratch *room, uint8_t *pixels,
                                     hu_image *file);
 
 /* ---- scenes ---- */
@@ -21,13 +21,13 @@ static hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene
 
 enum { USUAL_MEMORY = 1 << 30, OF_TEST = 4 };
 
-static hu_status read_file(const char *path, bool upright, hu_image_room *room) {
+static hu_status read_file(const char *path, bool upright, hu_image_scratch *room) {
     return upright ? hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, room)
                    : hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
 }
 
 hu_status hu_scene_measure(const char *path, int64_t size, bool upright, hu_scene_size *scene) {
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     const hu_image *image = &room.image;
     if (size < 0 || size > HU_IMAGE_SIDE_MAX)
         return hu_fail(HU_ERR_ARGUMENT, "image size: found %lld, expected 0..%d", (long long)size,
@@ -40,11 +40,11 @@ hu_status hu_scene_measure(const char *path, int64_t size, bool upright, hu_scen
         scene->height = image->height * size / shorter;
         scene->width = image->width * size / shorter;
     }
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     return st;
 }
 
-hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_room *room,
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_scratch *room,
                         uint8_t *pixels, hu_image *file) {
     const hu_image_cut whole = {0, 0, scene->width, scene->height};
     return hu_scene_read_part(path, scene, scene, &whole,
@@ -54,7 +54,7 @@ hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_r
 /* The same made as large as `to`, and of that a part alone: its rows are row_bytes apart. */
 static hu_status hu_scene_read_part(const char *path, const hu_scene_size *scene,
                                     const hu_scene_size *to, const hu_image_cut *part,
-                                    size_t row_bytes, hu_image_room *room, uint8_t *pixels,
+                                    size_t row_bytes, hu_image_scratch *room, uint8_t *pixels,
                                     hu_image *file) {
     const hu_image *image = &room->image;
     char seen[HU_IMAGE_SEEN_BYTES];
@@ -151,7 +151,7 @@ static int64_t seen(int64_t extent, int64_t first, int64_t window) {
 }
 
 hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
-                             hu_image_room *room, uint8_t *pixels, hu_image *file) {
+                             hu_image_scratch *room, uint8_t *pixels, hu_image *file) {
     const hu_scene_size *to = &crop->scaled, *window = &crop->window;
     size_t row = (size_t)(window->width * HU_IMAGE_CHANNELS);
     const hu_image_cut part = {crop->left, crop->top, seen(to->width, crop->left, window->width),

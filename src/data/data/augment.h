@@ -28,7 +28,7 @@ hu_status hu_scene_measure(const char *path, int64_t size, bool upright, hu_scen
 /* A picture as bytes [scene->height, scene->width, 3]; file: its own size and orientation. Resized
  * as Pillow does, both sides for themselves. HU_ERR_CORRUPT where the file has another size than
  * the scene, which does not resize. room: of the calling thread. */
-hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_room *room,
+hu_status hu_scene_read(const char *path, const hu_scene_size *scene, hu_image_scratch *room,
                         uint8_t *pixels, hu_image *file);
 
 /* "folder/NAME" with another ending in place of NAME's own. Owner frees. */
@@ -70,7 +70,7 @@ hu_scene_crop hu_scene_random_crop(const hu_reading_change *change, int64_t inde
  * picture ends; file: the picture's own size. size: what the file must have unless it resizes.
  * Errors and room as hu_scene_read. */
 hu_status hu_scene_read_crop(const char *path, const hu_scene_size *size, const hu_scene_crop *crop,
-                             hu_image_room *room, uint8_t *pixels, hu_image *file);
+                             hu_image_scratch *room, uint8_t *pixels, hu_image *file);
 
 /* labels [window height, window width]: the nearest of the map, never a mixture;
  * HU_UNLABELLED_BYTE where the scaled map ends. */

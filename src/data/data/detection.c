@@ -112,8 +112,8 @@ static void move_boxes(const hu_reader *reader, const hu_reading_change *change,
 
 /* The picture of a file, and a window of it. */
 static hu_status read_window(const boxes_reader *half, const hu_reading_change *change,
-                             int64_t index, const char *path, hu_image_room *room, uint8_t *sample,
-                             hu_image *file) {
+                             int64_t index, const char *path, hu_image_scratch *room,
+                             uint8_t *sample, hu_image *file) {
     hu_status st = half->size.upright ? hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, room)
                                       : hu_image_read(path, HU_IMAGE_PIXELS_MAX, room);
     if (st != HU_OK) return st;
@@ -126,7 +126,7 @@ static hu_status read_window(const boxes_reader *half, const hu_reading_change *
 }
 
 static hu_status read_picture(const hu_reader *reader, const hu_reading_change *change,
-                              int64_t index, hu_image_room *room, uint8_t *sample) {
+                              int64_t index, hu_image_scratch *room, uint8_t *sample) {
     const boxes_reader *half = (const boxes_reader *)reader;
     const int32_t *declared = half->declared + 2 * index;
     char *path = NULL;
@@ -509,7 +509,7 @@ static hu_status make_boxes(const hu_data_known *known, const boxes_reader *trai
                             const boxes_reader *test, hu_dataset *dataset) {
     hu_status st;
     hu_field *field = &dataset->field[BOXES];
-    int64_t of_test = hu_dataset_fields(dataset, HU_HALF_TEST)[BOXES].extent[0];
+    int64_t of_test = hu_dataset_fields(dataset, HU_SPLIT_TEST)[BOXES].extent[0];
     HU_TRY(name_classes(known, train, dataset));
     field->classes = dataset->class_name_count;
     if (dataset->test.field)

@@ -43,21 +43,21 @@ hu_status hu_image_check(const char *name, int64_t width, int64_t height) {
 hu_status hu_image_reserve(const char *name, int64_t width, int64_t height, size_t pixel_bytes,
                            hu_image *image) {
     enum { ODD = 1 };
-    hu_room room = image->room;
+    hu_scratch room = image->room;
     *image = (hu_image){0};
     hu_status st = hu_image_check(name, width, height);
     size_t bytes = st == HU_OK ? (size_t)(width * height) * pixel_bytes : 0;
     uint8_t *block = NULL;
-    if (st == HU_OK) st = hu_room_take(&room, bytes + ODD, &block);
+    if (st == HU_OK) st = hu_scratch_take(&room, bytes + ODD, &block);
     if (st == HU_OK)
         *image = (hu_image){.width = width, .height = height, .pixels = block + ODD, .room = room};
     else
-        hu_room_free(&room);
+        hu_scratch_free(&room);
     return st;
 }
 
 void hu_image_free(hu_image *image) {
-    hu_room_free(&image->room);
+    hu_scratch_free(&image->room);
     *image = (hu_image){0};
 }
 
@@ -579,7 +579,8 @@ hu_status hu_image_check_head(const char *path) {
     return fail_unknown(path, head, (size_t)bytes);
 }
 
-static hu_status read_file(const char *path, int64_t side, bool only_middle, hu_image_room *room) {
+static hu_status read_file(const char *path, int64_t side, bool only_middle,
+                           hu_image_scratch *room) {
     size_t bytes;
     hu_status st = hu_file_read_room(path, HU_IMAGE_FILE_MAX, &room->file, &bytes);
     if (st == HU_OK) return decode(path, room->file.block, bytes, side, only_middle, &room->image);
@@ -587,32 +588,32 @@ static hu_status read_file(const char *path, int64_t side, bool only_middle, hu_
     return st;
 }
 
-hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room) {
+hu_status hu_image_read(const char *path, int64_t side, hu_image_scratch *room) {
     return read_file(path, side, false, room);
 }
 
-hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *room) {
+hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_scratch *room) {
     hu_status st = hu_image_read(path, side, room);
     return st == HU_OK ? hu_image_turn(path, &room->image) : st;
 }
 
 hu_status hu_image_read_square(const char *path, int64_t side, uint8_t *square,
-                               hu_image_room *room) {
+                               hu_image_scratch *room) {
     hu_status st = read_file(path, side, true, room);
     if (st == HU_OK) st = hu_image_turn(path, &room->image);
     return st == HU_OK ? hu_image_shrink(&room->image, side, square, &room->resizer) : st;
 }
 
-void hu_image_room_trim(hu_image_room *room) {
+void hu_image_scratch_trim(hu_image_scratch *room) {
     enum { KEPT_BYTES = 1 << 20 };
     if (room->image.room.bytes > KEPT_BYTES) hu_image_free(&room->image);
-    if (room->file.bytes > KEPT_BYTES) hu_room_free(&room->file);
+    if (room->file.bytes > KEPT_BYTES) hu_scratch_free(&room->file);
     if (room->resizer.between.bytes > KEPT_BYTES) hu_image_resizer_free(&room->resizer);
 }
 
-void hu_image_room_free(hu_image_room *room) {
-    hu_room_free(&room->path);
-    hu_room_free(&room->file);
+void hu_image_scratch_free(hu_image_scratch *room) {
+    hu_scratch_free(&room->path);
+    hu_scratch_free(&room->file);
     hu_image_free(&room->image);
     hu_image_resizer_free(&room->resizer);
 }

@@ -22,7 +22,7 @@ enum {
 typedef struct hu_image {
     int64_t width, height;
     uint8_t *pixels; /* [height, width, 3], within room, which hu_image_free frees */
-    hu_room room;
+    hu_scratch room;
     int orientation; /* of the file's EXIF: how pixels must be turned to be seen upright; 0: none */
 } hu_image;
 
@@ -68,14 +68,14 @@ void hu_image_free(hu_image *image);
 typedef struct hu_image_axis {
     hu_resample_axis weights;
     int64_t from, to, begin;
-    hu_room room;
+    hu_scratch room;
 } hu_image_axis;
 
 /* What resizing needs beside the image, used again by the next. All zero at first; of one thread;
  * freed by hu_image_resizer_free. */
 typedef struct hu_image_resizer {
     hu_image_axis columns, rows;
-    hu_room between, line;
+    hu_scratch between, line;
 } hu_image_resizer;
 
 void hu_image_resizer_free(hu_image_resizer *resizer);
@@ -106,17 +106,17 @@ hu_status hu_image_resize_part(const hu_image *image, int64_t height, int64_t wi
 
 /* ---- What a thread that reads images keeps from one to the next ---- */
 
-/* All zero at first; freed by hu_image_room_free. */
-typedef struct hu_image_room {
-    hu_room path, file; /* the last file's */
-    hu_image image;     /* the last one, or empty */
+/* All zero at first; freed by hu_image_scratch_free. */
+typedef struct hu_image_scratch {
+    hu_scratch path, file; /* the last file's */
+    hu_image image;        /* the last one, or empty */
     hu_image_resizer resizer;
-} hu_image_room;
+} hu_image_scratch;
 
 /* Gives up what a large picture left: where reading takes milliseconds, memory costs nothing. The
  * image is then empty. */
-void hu_image_room_trim(hu_image_room *room);
-void hu_image_room_free(hu_image_room *room);
+void hu_image_scratch_trim(hu_image_scratch *room);
+void hu_image_scratch_free(hu_image_scratch *room);
 
 /* ---- How a camera was held, as a picture's EXIF block has it ---- */
 
@@ -139,15 +139,15 @@ hu_status hu_image_decode(const char *name, const uint8_t *data, size_t bytes, i
                           hu_image *image);
 
 /* Reads a file into room->file and decodes it to room->image. HU_ERR_IO and others as well. */
-hu_status hu_image_read(const char *path, int64_t side, hu_image_room *room);
+hu_status hu_image_read(const char *path, int64_t side, hu_image_scratch *room);
 
 /* The same as a person sees it: turned by its orientation. */
-hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_room *room);
+hu_status hu_image_read_upright(const char *path, int64_t side, hu_image_scratch *room);
 
 /* Reads a file, turns the picture and makes of its middle the square [side, side, 3], as
  * hu_image_shrink does. What is beside of it may not be decoded: room->image is then anything. */
 hu_status hu_image_read_square(const char *path, int64_t side, uint8_t *square,
-                               hu_image_room *room);
+                               hu_image_scratch *room);
 
 /* HU_OK where a file is a picture by its first bytes, which alone are read; else as hu_image_read
  * would fail. */

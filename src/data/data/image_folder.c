@@ -63,7 +63,7 @@ static hu_status advise(const hu_image_list *list, hu_status st) {
 
 /* A file to side x side x 3 bytes. */
 static hu_status load_image(const hu_image_list *list, int64_t index, int64_t side,
-                            hu_image_room *room, uint8_t *square) {
+                            hu_image_scratch *room, uint8_t *square) {
     char *path;
     hu_status st = hu_image_list_path(list, index, &room->path, &path);
     return st == HU_OK ? advise(list, hu_image_read_square(path, side, square, room)) : st;
@@ -79,7 +79,7 @@ typedef struct image_reader {
 /* A random rectangle of the image becomes the middle crop x crop pixels of what is stored; the
  * margin is never seen and left as it is. */
 static hu_status load_share(const image_reader *images, const hu_reading_change *change,
-                            int64_t index, hu_image_room *room, uint8_t *square) {
+                            int64_t index, hu_image_scratch *room, uint8_t *square) {
     const hu_image *image = &room->image;
     size_t row = (size_t)(images->side * HU_IMAGE_CHANNELS);
     int64_t margin = (images->side - images->crop) / 2;
@@ -95,7 +95,7 @@ static hu_status load_share(const image_reader *images, const hu_reading_change 
 }
 
 static hu_status read_image(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            hu_image_room *room, uint8_t *sample) {
+                            hu_image_scratch *room, uint8_t *sample) {
     const image_reader *images = (const image_reader *)reader;
     if (change->area > 0.0) return load_share(images, change, index, room, sample);
     return load_image(&images->list, index, images->side, room, sample);
@@ -103,9 +103,9 @@ static hu_status read_image(const hu_reader *reader, const hu_reading_change *ch
 
 static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
     const image_reader *images = (const image_reader *)reader;
-    hu_room room = {0};
+    hu_scratch room = {0};
     hu_status st = hu_image_list_path(&images->list, index, &room, &file->path);
-    if (st != HU_OK) hu_room_free(&room);
+    if (st != HU_OK) hu_scratch_free(&room);
     return st; /* the room is the path, which its owner frees */
 }
 

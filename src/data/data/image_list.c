@@ -29,12 +29,12 @@ static hu_status try_file(void *context, int64_t i) {
     enum { SIDE = 1 };
     search *s = context;
     char *path;
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     hu_status st = hu_path_join(s->folder, s->names->name[i], &path);
     if (st != HU_OK) return st;
     st = hu_image_read(path, SIDE, &room);
     s->is_whole[i] = st == HU_OK;
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     hu_free(path);
     return hu_image_is_unreadable(st) ? HU_OK : st;
 }
@@ -74,11 +74,11 @@ void hu_image_list_free(hu_image_list *list) {
     *list = (hu_image_list){0};
 }
 
-hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path) {
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_scratch *room, char **path) {
     const char *folder = list->folder ? list->folder[list->label[i]] : "";
     const char *name = list->names + list->name[i];
     size_t bytes = strlen(folder) + strlen(name) + 2;
-    hu_status st = hu_room_take(room, bytes, path);
+    hu_status st = hu_scratch_take(room, bytes, path);
     if (st == HU_OK) snprintf(*path, bytes, "%s%s%s", folder, list->folder ? "/" : "", name);
     return st;
 }
@@ -527,7 +527,7 @@ hu_status hu_image_held_out_is_flat(const char *directory, bool *is_flat) {
 
 /* The path without the directory, which may have moved; the size, as other folders may call their
  * files the same. */
-static hu_status write_image(const hu_image_list *list, int64_t i, hu_room *room,
+static hu_status write_image(const hu_image_list *list, int64_t i, hu_scratch *room,
                              hu_byte_writer *out) {
     hu_status st;
     char *path, size[32];
@@ -550,7 +550,7 @@ hu_status hu_image_held_out_list(const char *directory, const hu_image_choice *c
     hu_status st;
     static const hu_data_limits everything = {0, 0};
     hu_image_list train = {0}, test = {0};
-    hu_room room = {0};
+    hu_scratch room = {0};
     hu_byte_writer out = {0};
     char *names = NULL;
     int64_t classes;
@@ -565,7 +565,7 @@ hu_status hu_image_held_out_list(const char *directory, const hu_image_choice *c
     out.data = NULL;
 done:
     hu_free(out.data);
-    hu_room_free(&room);
+    hu_scratch_free(&room);
     hu_free(names);
     hu_image_list_free(&train);
     hu_image_list_free(&test);

@@ -28,7 +28,7 @@ typedef struct hu_image_list {
 } hu_image_list;
 
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
-hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_room *room, char **path);
+hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_scratch *room, char **path);
 
 /* Lists DIR/train and DIR/val (DIR/test if there is no val; where neither is there, what
  * choice->held draws out of DIR/train, or of DIR itself without that). classes: how many there are;

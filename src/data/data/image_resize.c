@@ -208,15 +208,15 @@ static void fill_place(axis *a, int64_t i, int64_t skipped, int64_t from, double
 }
 
 /* Room for places and weights of one axis; firsts and counts are zero. */
-static hu_status lay_out(axis *a, hu_room *room) {
+static hu_status lay_out(axis *a, hu_scratch *room) {
     enum { ROUND = HU_RESAMPLE_GROUP };
     size_t places = (size_t)((a->places + ROUND - 1) / ROUND * ROUND);
     size_t words = hu_resample_words(a->places, a->most), most = (size_t)a->most;
     uint8_t *block;
-    hu_status st = hu_room_take(room,
-                                words * sizeof *a->halves + 2 * places * sizeof *a->first +
-                                    places * most * sizeof *a->weight,
-                                &block);
+    hu_status st = hu_scratch_take(room,
+                                   words * sizeof *a->halves + 2 * places * sizeof *a->first +
+                                       places * most * sizeof *a->weight,
+                                   &block);
     if (st != HU_OK) return st;
     a->halves = (int16_t *)(void *)block;
     a->first = (int64_t *)(void *)(a->halves + words);
@@ -285,9 +285,9 @@ static hu_status resize(const hu_image *image, const resizing *r, uint8_t *to,
     int64_t top = rows->first[0];
     int64_t end = rows->first[rows->places - 1] + rows->count[rows->places - 1];
     int64_t stride = bytes + HU_RESAMPLE_BEHIND;
-    HU_TRY(hu_room_take(&own->between, (size_t)((end - top) * stride), &between));
-    HU_TRY(hu_room_take(&own->line, (size_t)(r->cut.width * HU_IMAGE_CHANNELS + columns->reads),
-                        &line));
+    HU_TRY(hu_scratch_take(&own->between, (size_t)((end - top) * stride), &between));
+    HU_TRY(hu_scratch_take(&own->line, (size_t)(r->cut.width * HU_IMAGE_CHANNELS + columns->reads),
+                           &line));
     int64_t plain = plain_rows(image, r, columns->reads);
     plain = plain < top ? top : plain < end ? plain : end;
     with->rows(columns, pixel_at(image, r, top, 0), image->width * HU_IMAGE_CHANNELS, plain - top,
@@ -304,10 +304,10 @@ done:
 }
 
 void hu_image_resizer_free(hu_image_resizer *resizer) {
-    hu_room_free(&resizer->columns.room);
-    hu_room_free(&resizer->rows.room);
-    hu_room_free(&resizer->between);
-    hu_room_free(&resizer->line);
+    hu_scratch_free(&resizer->columns.room);
+    hu_scratch_free(&resizer->rows.room);
+    hu_scratch_free(&resizer->between);
+    hu_scratch_free(&resizer->line);
     *resizer = (hu_image_resizer){0};
 }
 

@@ -144,20 +144,21 @@ done:
     return st;
 }
 
-static const hu_split *part_of(const hu_dataset *dataset, hu_half half) {
-    if (half == HU_HALF_VALIDATION) return &dataset->validation;
-    return half == HU_HALF_TRAIN ? &dataset->train : &dataset->test;
+static const hu_split *part_of(const hu_dataset *dataset, hu_split_kind half) {
+    if (half == HU_SPLIT_VALIDATION) return &dataset->validation;
+    return half == HU_SPLIT_TRAIN ? &dataset->train : &dataset->test;
 }
 
-const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_half half) {
-    if (!dataset || (int)half < HU_HALF_TRAIN || half > HU_HALF_VALIDATION) return NULL;
+const hu_field *hu_dataset_fields(const hu_dataset *dataset, hu_split_kind half) {
+    if (!dataset || (int)half < HU_SPLIT_TRAIN || half > HU_SPLIT_VALIDATION) return NULL;
     const hu_split *split = part_of(dataset, half);
     return split->field ? split->field : dataset->field;
 }
 
 /* Training, whose windows are larger and come more often, takes half of the memory; the others a
  * quarter each. */
-static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_sampler_settings *order) {
+static hu_status read_ahead(hu_loader *loader, hu_split_kind half,
+                            const hu_sampler_settings *order) {
     enum { TRAINING = 2, OTHERS = 4 };
     const hu_loader_settings *s = &loader->settings;
     const hu_reader *reader = loader->split->reader;
@@ -170,9 +171,9 @@ static hu_status read_ahead(hu_loader *loader, hu_half half, const hu_sampler_se
                                      .window = window < count ? window : count,
                                      .threads = s->threads > 0 ? s->threads : 1,
                                      .goes_on = s->goes_on,
-                                     .memory_parts = half == HU_HALF_TRAIN ? TRAINING : OTHERS,
+                                     .memory_parts = half == HU_SPLIT_TRAIN ? TRAINING : OTHERS,
                                      /* Held-out samples share the reader of training. */
-                                     .kept = half == HU_HALF_VALIDATION ? 0 : reader->kept_bytes};
+                                     .kept = half == HU_SPLIT_VALIDATION ? 0 : reader->kept_bytes};
     return hu_prefetch_create(&settings, &loader->ahead);
 }
 
@@ -192,15 +193,15 @@ static hu_status make_changer(hu_loader *loader) {
                                &loader->augmenter);
 }
 
-hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
+hu_status hu_loader_create(const hu_dataset *dataset, hu_split_kind half,
                            const hu_loader_settings *settings, hu_loader **loader) {
     HU_GIVEN(loader);
     *loader = NULL;
     HU_GIVEN(dataset);
     HU_GIVEN(settings);
-    if ((int)half < HU_HALF_TRAIN || half > HU_HALF_VALIDATION)
+    if ((int)half < HU_SPLIT_TRAIN || half > HU_SPLIT_VALIDATION)
         return hu_fail(HU_ERR_ARGUMENT, "%s: half is %d, expected 0 to %d", __func__, (int)half,
-                       HU_HALF_VALIDATION);
+                       HU_SPLIT_VALIDATION);
     HU_GIVEN_IF(settings->buckets, settings->bucket_count > 0);
     hu_status st = HU_OK;
     void *block = NULL;
@@ -212,7 +213,7 @@ hu_status hu_loader_create(const hu_dataset *dataset, hu_half half,
     made->dataset = dataset;
     made->split = split;
     made->field = hu_dataset_fields(dataset, half);
-    made->trains = half == HU_HALF_TRAIN;
+    made->trains = half == HU_SPLIT_TRAIN;
     made->settings = *settings;
     HU_TRY(check_spatial(made, &made->first_spatial));
     HU_TRY(check_augment(made->first_spatial, split->reader, &settings->augment));

@@ -67,14 +67,14 @@ typedef struct keeping {
 static hu_status keep(void *context, int64_t i) {
     const keeping *k = context;
     const hu_reading_change none = {.epoch = 0};
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     uint8_t *sample;
     hu_status st = HU_NEW_ARRAY(&sample, k->reader->sample_bytes);
     if (st == HU_OK) st = k->reader->read(k->reader, &none, i, &room, sample);
     for (int f = 0; st == HU_OK && f < k->fields; f++)
         if (k->rows[f])
             memcpy(k->rows[f] + (size_t)i * k->bytes[f], sample + k->reader->start[f], k->bytes[f]);
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     hu_free(sample);
     return st;
 }

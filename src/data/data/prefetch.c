@@ -78,7 +78,7 @@ static void note(hu_prefetch *a, int64_t ticket, hu_status st) {
 
 static void *run(void *context) {
     hu_prefetch *a = context;
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     pthread_mutex_lock(&a->lock);
     while (!a->is_ended) {
         int64_t index;
@@ -91,12 +91,12 @@ static void *run(void *context) {
         uint8_t *sample = a->samples + (size_t)(ticket % a->slots) * a->reader->sample_bytes;
         pthread_mutex_unlock(&a->lock);
         hu_status st = a->reader->read(a->reader, &change, index, &room, sample);
-        hu_image_room_trim(&room);
+        hu_image_scratch_trim(&room);
         pthread_mutex_lock(&a->lock);
         note(a, ticket, st);
     }
     pthread_mutex_unlock(&a->lock);
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     return NULL;
 }
 

@@ -33,7 +33,7 @@ typedef struct hu_reader {
     /* Writes the bytes of a sample [sample_bytes]: a function of (change, index) alone. room: of
      * the calling thread. */
     hu_status (*read)(const struct hu_reader *reader, const hu_reading_change *change,
-                      int64_t index, hu_image_room *room, uint8_t *sample);
+                      int64_t index, hu_image_scratch *room, uint8_t *sample);
     /* Writes what of the boxes [count, 5] of a sample is seen, each in its place, as shares of the
      * picture that read makes; those that are not seen are of class HU_UNLABELLED. Where change
      * asks for windows. NULL: there are no boxes. */

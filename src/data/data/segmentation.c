@@ -82,7 +82,7 @@ static hu_status choose_meaning(const hu_image_choice *choice, dense_reader *den
 }
 
 static hu_status read_dense(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            hu_image_room *room, uint8_t *sample) {
+                            hu_image_scratch *room, uint8_t *sample) {
     const dense_reader *dense = (const dense_reader *)reader;
     char *picture = NULL, *path = NULL;
     hu_label_map map = {0};

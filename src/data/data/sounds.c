@@ -22,10 +22,10 @@ typedef struct sound_list {
 } sound_list;
 
 static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
-    hu_room room = {0};
+    hu_scratch room = {0};
     hu_status st =
         hu_image_list_path(&((const sound_list *)reader)->list, index, &room, &file->path);
-    if (st != HU_OK) hu_room_free(&room);
+    if (st != HU_OK) hu_scratch_free(&room);
     return st; /* the room is the path, which its owner frees */
 }
 
@@ -58,7 +58,7 @@ typedef struct filling {
 
 static hu_status fill_rows(void *context, int64_t i) {
     const filling *f = context;
-    hu_room room = {0};
+    hu_scratch room = {0};
     char *path;
     int32_t frames;
     hu_status st = hu_image_list_path(f->list, i, &room, &path);
@@ -66,7 +66,7 @@ static hu_status fill_rows(void *context, int64_t i) {
         st = hu_sound_rows(path, f->spectrum, f->frames,
                            f->rows + i * f->frames * f->spectrum->bins, &frames, f->counts);
     f->label[i] = f->list->label[i];
-    hu_room_free(&room);
+    hu_scratch_free(&room);
     return st;
 }
 
@@ -130,12 +130,12 @@ done:
 /* The rate of all is that of the first training sound: the first of the first class. */
 static hu_status make_spectrum(const hu_image_list *list, const hu_image_choice *choice,
                                hu_spectrum *spectrum) {
-    hu_room room = {0};
+    hu_scratch room = {0};
     char *first;
     bool is_known = choice->known.files || choice->known.only_test;
     hu_status st = hu_image_list_path(list, 0, &room, &first);
     if (st == HU_OK) st = hu_sound_spectrum(first, choice, is_known, spectrum);
-    hu_room_free(&room);
+    hu_scratch_free(&room);
     return st;
 }
 

@@ -395,7 +395,7 @@ static hu_status fill_halves(speech_half *train, speech_half *test, bool only_te
         tell(train, &of_train, 0, dataset);
         HU_TRY(give_files(train, &dataset->train));
     }
-    HU_TRY(fill_half(test, facts, hu_dataset_fields(dataset, HU_HALF_TEST),
+    HU_TRY(fill_half(test, facts, hu_dataset_fields(dataset, HU_SPLIT_TEST),
                      dataset->owned + OWNED_OF_HALF, &of_test, &dataset->test));
     tell(test, &of_test, 1, dataset);
     dataset->lacks_truth = !test->said.text[0];

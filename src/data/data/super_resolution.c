@@ -121,7 +121,7 @@ static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made)
     hu_status st;
     char *path = NULL;
     int64_t height, width;
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     *made = (pair){0};
     HU_TRY(hu_path_join(pairs->folder, pairs->names.name[image], &path));
     HU_TRY(hu_image_read_upright(path, HU_IMAGE_PIXELS_MAX, &room));
@@ -135,7 +135,7 @@ static hu_status read_pair(const pairs_reader *pairs, int64_t image, pair *made)
     HU_TRY(HU_NEW_ARRAY(&made->small, (size_t)(made->height * made->width * HU_IMAGE_CHANNELS)));
     HU_TRY(hu_bicubic_resize(made->large, height, width, made->height, made->width, made->small));
 done:
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     hu_free(path);
     return st;
 }
@@ -181,7 +181,7 @@ static bool take_kept(pairs_reader *pairs, int64_t image, uint32_t hash, int64_t
 }
 
 static hu_status read_pairs(const hu_reader *reader, const hu_reading_change *change, int64_t index,
-                            hu_image_room *room, uint8_t *sample) {
+                            hu_image_scratch *room, uint8_t *sample) {
     pairs_reader *pairs = (pairs_reader *)reader; /* its lock changes */
     uint32_t hash = hu_formula_hash(HU_FORMULA_HASH_START, "crop");
     int64_t image = image_of(pairs, hash, index);

@@ -272,7 +272,7 @@ const hu_comm_counts *hu_process_group_counts(const hu_process_group *team, int3
     return team->kind->counts(team, worker);
 }
 
-float *hu_process_group_loss(const hu_process_group *team, int32_t worker, int32_t i) {
+float *hu_process_group_residual(const hu_process_group *team, int32_t worker, int32_t i) {
     return team->kind->loss(team, worker, i);
 }
 

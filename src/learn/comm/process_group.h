@@ -131,7 +131,7 @@ const hu_comm_counts *hu_process_group_counts(const hu_process_group *team, int3
 hu_process_group_seconds hu_process_group_spent(const hu_process_group *team);
 
 /* As hu_comm_worker_loss, of a worker here. */
-float *hu_process_group_loss(const hu_process_group *team, int32_t worker, int32_t i);
+float *hu_process_group_residual(const hu_process_group *team, int32_t worker, int32_t i);
 
 /* ---- process ---- */
 

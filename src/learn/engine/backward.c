@@ -62,7 +62,7 @@ static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_
     hu_round_counts counts;
     hu_round_counts_clear(&counts);
     hu_exponent_record_whole(run, tally, slot->elements, x);
-    hu_dynamic_scale_set_from_row(slot, x, hu_is_step(run));
+    hu_tensor_scale_set_from_row(slot, x, hu_is_step(run));
     hu_slot_store_row(slot, &run->context, x, &counts);
     hu_tally_add(run, slot->edge, &counts, param, HU_NONE);
 }

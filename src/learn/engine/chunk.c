@@ -168,8 +168,8 @@ void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id
                              int64_t count, const float *x, hu_tally *tally) {
     const hu_value_info *value = &run->graph->value[v];
     for (int64_t s = 0; s < count; s++)
-        hu_dynamic_scale_add_maximum(slot, tally, valid(run, value, first + s),
-                                     x + s * value->elements);
+        hu_tensor_scale_add_maximum(slot, tally, valid(run, value, first + s),
+                                    x + s * value->elements);
 }
 
 uint64_t hu_padding_elements(const hu_run *run, hu_value_id v) {
@@ -309,7 +309,7 @@ float *hu_chunk_place(hu_chunk *visit, const hu_slot *slot, bool is_stored) {
     if (visit->loop) return hu_chunk_take_rows(visit, slot);
     if (slot->storage.trait->is_float32)
         return slot->data ? hu_storage_in_place(&slot->storage, slot->data, visit->first) : NULL;
-    if (slot->staging != HU_NONE) return hu_dynamic_scale_staged_rows(slot, visit->first);
+    if (slot->staging != HU_NONE) return hu_tensor_scale_staged_rows(slot, visit->first);
     return hu_chunk_take_rows(visit, slot);
 }
 
@@ -337,7 +337,7 @@ static void add_extremes(const hu_chunk *visit, const hu_slot *slot, hu_tally *t
     if (!visit->loop && hu_has_padding(run, v))
         hu_padding_add_extremes(run, slot, v, visit->first, visit->count, x, tally);
     else
-        hu_dynamic_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
+        hu_tensor_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
 }
 
 /* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is there. */

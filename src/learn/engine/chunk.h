@@ -63,7 +63,7 @@ static inline bool hu_has_padding(const hu_run *run, hu_value_id v) {
     return run->graph->value[v].ends.lengths != HU_NONE;
 }
 
-/* As hu_dynamic_scale_add_maximum, of all rows of x [count, elements of v] but the padding. */
+/* As hu_tensor_scale_add_maximum, of all rows of x [count, elements of v] but the padding. */
 void hu_padding_add_extremes(const hu_run *run, const hu_slot *slot, hu_value_id v, int64_t first,
                              int64_t count, const float *x, hu_tally *tally);
 

@@ -208,7 +208,7 @@ size_t hu_counters_bytes(const hu_run *run) {
     size_t records = 0;
     each_counts(run, count_one, &records);
     return records * sizeof(hu_round_counts) + product_bytes(run) +
-           hu_dynamic_scale_tops(run) * sizeof(uint32_t) + hu_learn_bytes(run);
+           hu_tensor_scale_tops(run) * sizeof(uint32_t) + hu_learn_bytes(run);
 }
 
 static void write_one(hu_round_counts *counts, void *context) {
@@ -224,8 +224,8 @@ void hu_counters_write(const hu_run *run, void *bytes) {
         memcpy(at, run->edges->products[n].counts, sizeof run->edges->products[n].counts);
         at += sizeof run->edges->products[n].counts;
     }
-    hu_dynamic_scale_read_tops(run, at);
-    hu_learn_write(run, at + hu_dynamic_scale_tops(run) * sizeof(uint32_t));
+    hu_tensor_scale_read_tops(run, at);
+    hu_learn_write(run, at + hu_tensor_scale_tops(run) * sizeof(uint32_t));
 }
 
 static void clear_one(hu_round_counts *counts, void *context) {
@@ -262,7 +262,7 @@ void hu_counters_merge(hu_run *run, const void *all, int32_t rows) {
         const char *at = (const char *)all + (size_t)row * bytes;
         each_counts(run, add_one, &at);
         at = add_products(run, at);
-        hu_dynamic_scale_raise_tops(run, at);
-        hu_learn_add(run, at + hu_dynamic_scale_tops(run) * sizeof(uint32_t));
+        hu_tensor_scale_raise_tops(run, at);
+        hu_learn_add(run, at + hu_tensor_scale_tops(run) * sizeof(uint32_t));
     }
 }

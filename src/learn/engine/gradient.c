@@ -85,7 +85,7 @@ hu_gradient_rows hu_chunk_gradient(hu_chunk *visit, uint32_t n, hu_value_id v, h
     const hu_slot *slot = &run->grad_sum[v];
     hu_round_counts *counts = tally ? &tally->counts : NULL;
     if (rounds && tally && slot->in_loop && slot->history != HU_NONE && !run->rehearsal.is_on)
-        hu_dynamic_scale_add_maximum(slot, tally, elements, sum);
+        hu_tensor_scale_add_maximum(slot, tally, elements, sum);
     if (rounds && !run->rehearsal.is_on) hu_chunk_round_rows(visit, slot, v, (float *)sum, counts);
     if (rounds) hu_chunk_clear_rounded(visit, slot, v, sum);
     return (hu_gradient_rows){sum, true};
@@ -102,7 +102,7 @@ static const float *gradient_apart(hu_chunk *visit, hu_value_id v) {
     int64_t elements = visit->count * hu_chunk_elements(visit, view);
     hu_chunk_record(visit, hu_tally_of_weights(run, v), sum);
     if (view->in_loop && view->history != HU_NONE)
-        hu_dynamic_scale_add_maximum(view, tally, elements, sum);
+        hu_tensor_scale_add_maximum(view, tally, elements, sum);
     if (hu_quantizer_rounds(&view->edge->quantizer))
         hu_chunk_round_rows(visit, view, v, (float *)sum, &tally->counts);
     hu_chunk_clear_rounded(visit, view, v, sum);

@@ -317,10 +317,10 @@ typedef struct hu_run {
     int carried_from, carried_to; /* banks that passes read and write */
     int64_t streams;              /* rows of a bank */
     uint32_t
-        *history; /* maxima of earlier steps (engine/dynamic_scale.c); NULL: no scale is delayed */
+        *history; /* maxima of earlier steps (engine/tensor_scale.c); NULL: no scale is delayed */
     uint32_t history_words;
     double *learned; /* [use_count][chunks] (engine/learn.c); NULL: no use learns */
-    float *ranges;   /* running ranges (engine/dynamic_scale.c); NULL: none is kept */
+    float *ranges;   /* running ranges (engine/tensor_scale.c); NULL: none is kept */
     uint32_t range_count;
     hu_histogram
         *histogram; /* [hu_tally_count] (engine/exponent_record.c); NULL: nothing is recorded */
@@ -523,7 +523,7 @@ enum { HU_WORK_ROUND, HU_WORK_UNPACK, HU_WORK_OTHERS };
 /* Index of an op, by name: a copy of a record counts as the record. */
 int hu_work_of_op(const hu_op *op);
 
-/* ---- dynamic_scale.c: scales and ranges of whole tensors ---- */
+/* ---- tensor_scale.c: scales and ranges of whole tensors ---- */
 
 /* ---- scale ---- */
 
@@ -537,35 +537,35 @@ int hu_work_of_op(const hu_op *op);
 
 /* Gives every slot with a delayed scale its place in the history. Returns the history's length in
  * words, 0 if no scale is delayed; *fingerprint: of the tensors and their lengths. */
-uint32_t hu_dynamic_scale_place_history(hu_run *run, uint64_t *fingerprint);
+uint32_t hu_tensor_scale_place_history(hu_run *run, uint64_t *fingerprint);
 
 /* Empties the history, which planner has just allocated. */
-void hu_dynamic_scale_clear_history(hu_run *run, uint64_t fingerprint);
+void hu_tensor_scale_clear_history(hu_run *run, uint64_t fingerprint);
 
 /* Where rows from first on are staged until the maximum is known, NULL if the slot needs none. */
-float *hu_dynamic_scale_staged_rows(const hu_slot *slot, int64_t first);
+float *hu_tensor_scale_staged_rows(const hu_slot *slot, int64_t first);
 
 /* Adds the largest magnitude of rows that are not rounded yet to a tally; for uniform quantizers
  * their range. */
-void hu_dynamic_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x);
+void hu_tensor_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x);
 
 /* Adds a maximum to that of the present step, where the slot keeps a history. */
-void hu_dynamic_scale_note_maximum(hu_slot *slot, uint32_t top);
+void hu_tensor_scale_note_maximum(hu_slot *slot, uint32_t top);
 
 /* Scale of a parameter or its gradient, before its one row x is rounded. is_noted: the maximum
  * belongs to the history. */
-void hu_dynamic_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted);
+void hu_tensor_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted);
 
 /* Maxima of the present step, where several processes share it: how many there are, their bits
  * (HU_NONE: none) in one order, and those of another process joined with them. Bytes need no
  * alignment. */
-size_t hu_dynamic_scale_tops(const hu_run *run);
-void hu_dynamic_scale_read_tops(const hu_run *run, void *bytes);
-void hu_dynamic_scale_raise_tops(hu_run *run, const void *bytes);
+size_t hu_tensor_scale_tops(const hu_run *run);
+void hu_tensor_scale_read_tops(const hu_run *run, void *bytes);
+void hu_tensor_scale_raise_tops(hu_run *run, const void *bytes);
 
 /* Takes over the maxima of every tensor that has a delayed scale in both runs of the same graph,
  * the newest ones where it keeps fewer now: they are magnitudes, whatever the format. */
-void hu_dynamic_scale_carry(hu_run *run, const hu_run *from);
+void hu_tensor_scale_carry(hu_run *run, const hu_run *from);
 
 /* ---- range ---- */
 
@@ -580,11 +580,11 @@ void hu_dynamic_scale_carry(hu_run *run, const hu_run *from);
 /* Sets the range of the present pass: low .. high, which a training step's running range takes in
  * (of several workers that of the one whose running statistics count), or that running range in an
  * evaluation behind a first step. */
-void hu_dynamic_range_set(hu_run *run, hu_slot *slot, float low, float high);
+void hu_tensor_range_set(hu_run *run, hu_slot *slot, float low, float high);
 
 /* Gives every slot with a running range its place. Returns their number of floats, 0 if there are
  * none; *fingerprint: of the tensors. */
-uint32_t hu_dynamic_range_place(hu_run *run, uint64_t *fingerprint);
+uint32_t hu_tensor_range_place(hu_run *run, uint64_t *fingerprint);
 
 /* Notes the largest magnitude of the threads' tallies, where the slot keeps a history. */
 void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index);

@@ -125,11 +125,11 @@ const hu_pass_options *hu_run_pass(const hu_run *run) {
     return &run->pass;
 }
 
-bool hu_run_has_overflowed(const hu_run *run) {
+bool hu_run_has_unencodable(const hu_run *run) {
     return run->overflowed;
 }
 
-void hu_run_set_overflowed(hu_run *run, bool overflowed) {
+void hu_run_set_unencodable(hu_run *run, bool overflowed) {
     run->overflowed = overflowed;
 }
 
@@ -268,7 +268,7 @@ static void round_parameter(hu_run *run, hu_value_id v, bool counted) {
     if (!hu_is_rounded_copy(slot) || run->graph->value[v].role != HU_VALUE_PARAMETER) return;
     hu_round_counts_clear(&counts);
     const float *master = hu_weights_of(run->weights, v);
-    hu_dynamic_scale_set_from_row(slot, master, counted);
+    hu_tensor_scale_set_from_row(slot, master, counted);
     hu_slot_store_row(slot, &run->context, master, &counts);
     if (counted) hu_round_counts_add(&slot->edge->counts, &counts);
     if (!run->unencodable_parameter && hu_edge_unencodable(&slot->edge->quantizer, &counts))
@@ -299,7 +299,7 @@ void hu_run_round_master(hu_run *run, hu_value_id v) {
     float *master = hu_weights_of(run->weights, v);
     context.first_row = 0;
     context.scan = context.counts_all = false;
-    hu_dynamic_scale_set_from_row(&run->value[v], master, false);
+    hu_tensor_scale_set_from_row(&run->value[v], master, false);
     hu_slot_round(&run->value[v], &context, 0, 1, master, NULL);
 }
 

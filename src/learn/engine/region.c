@@ -114,7 +114,7 @@ static void round_param(hu_run *run, uint32_t n, uint32_t use, const float *x, f
     context.first_row = 0; /* all parts of a batch read the same copy */
     if (copy != x) memcpy(copy, x, (size_t)slot->elements * sizeof *copy);
     if (is_counted) hu_exponent_record_whole(run, hu_tally_of_input(run, use), slot->elements, x);
-    hu_dynamic_scale_set_from_row(slot, x, is_counted && hu_is_step(run));
+    hu_tensor_scale_set_from_row(slot, x, is_counted && hu_is_step(run));
     hu_slot_round(slot, &context, 0, 1, copy, &counts);
     if (is_counted) hu_tally_add(run, slot->edge, &counts, run->graph->use[use].value, n);
 }

@@ -129,11 +129,11 @@ const hu_pass_options *hu_run_pass(const hu_run *run);
 
 /* True if a format could not encode a number in the latest passes: the step counts as overflowed.
  */
-bool hu_run_has_overflowed(const hu_run *run);
+bool hu_run_has_unencodable(const hu_run *run);
 
 /* What the passes of all workers of a step say together, in place of the latest one's: the end of
  * the step and adaptations ask for it. */
-void hu_run_set_overflowed(hu_run *run, bool overflowed);
+void hu_run_set_unencodable(hu_run *run, bool overflowed);
 
 /* Nodes whose outputs the latest forward pass counted completely: the first so many. All, unless a
  * format stopped the pass; then those up to the one that made what the format could not encode. */
@@ -216,15 +216,15 @@ const char *hu_buffer_role_name(hu_buffer_role role);
 /* The end of a training step: its maxima enter the history and set the next step's scales; of a
  * step that a format stopped only those of what could not be encoded. What the step has stored in
  * tensors with delayed scales must not be read any more. */
-void hu_dynamic_scale_end_step(hu_run *run);
+void hu_tensor_scale_end_step(hu_run *run);
 
 /* The history as bytes of a checkpoint; *bytes = 0: there is none. Borrowed: valid as long as the
  * run. */
-void hu_dynamic_scale_history(const hu_run *run, const void **data, size_t *bytes);
+void hu_tensor_scale_history(const hu_run *run, const void **data, size_t *bytes);
 
 /* Takes a history over if it is of the same tensors and lengths; else, and for no data (NULL), it
  * is empty. HU_ERR_CORRUPT: a maximum is no finite number. */
-hu_status hu_dynamic_scale_restore(hu_run *run, const void *data, size_t bytes);
+hu_status hu_tensor_scale_restore(hu_run *run, const void *data, size_t bytes);
 
 /* ---- States that go on from pass to pass ---- */
 

@@ -132,8 +132,7 @@ static float *round_input(hu_chunk *visit, uint32_t use, const float *rows, hu_t
     if (keeps) hu_chunk_touch(visit, slot->residual);
     if (run->rehearsal.is_on) return copy;
     if (tally) hu_chunk_record(visit, hu_tally_of_input(run, use), rows);
-    if (tally && slot->history != HU_NONE)
-        hu_dynamic_scale_add_maximum(slot, tally, elements, rows);
+    if (tally && slot->history != HU_NONE) hu_tensor_scale_add_maximum(slot, tally, elements, rows);
     hu_work_start(visit);
     if (keeps) {
         hu_slot_store_copy(slot, &run->context, visit->first, visit->count, rows, copy, counts);

@@ -388,13 +388,13 @@ static hu_status check_options(const hu_graph *graph, const hu_run_options *opti
 static hu_status create_history(hu_run *run) {
     uint64_t fingerprint;
     void *block;
-    uint32_t words = hu_dynamic_scale_place_history(run, &fingerprint);
+    uint32_t words = hu_tensor_scale_place_history(run, &fingerprint);
     if (words == 0) return HU_OK;
     hu_status st = hu_alloc_array(words, sizeof *run->history, &block);
     if (st != HU_OK) return st;
     run->history = block;
     run->history_words = words;
-    hu_dynamic_scale_clear_history(run, fingerprint);
+    hu_tensor_scale_clear_history(run, fingerprint);
     return HU_OK;
 }
 
@@ -402,7 +402,7 @@ static hu_status create_history(hu_run *run) {
 static hu_status create_ranges(hu_run *run) {
     uint64_t fingerprint;
     void *block;
-    uint32_t count = hu_dynamic_range_place(run, &fingerprint);
+    uint32_t count = hu_tensor_range_place(run, &fingerprint);
     if (count == 0) return HU_OK;
     hu_status st = hu_alloc_array(count, sizeof *run->ranges, &block);
     if (st != HU_OK) return st;
@@ -550,7 +550,7 @@ hu_status hu_run_replan(hu_run **run) {
     if (st == HU_OK) {
         /* Formats become wider, or an epoch begins: then zeros follow. */
         if (carried) (void)hu_run_restore_carried(*run, carried);
-        hu_dynamic_scale_carry(*run, &state);
+        hu_tensor_scale_carry(*run, &state);
         (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
         st = take_histograms(*run, &state);
     }

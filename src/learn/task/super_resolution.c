@@ -105,7 +105,7 @@ done:
     return st;
 }
 
-static hu_status measure_bicubic(const hu_dataset *dataset, hu_half half, double *value) {
+static hu_status measure_bicubic(const hu_dataset *dataset, hu_split_kind half, double *value) {
     const hu_field *all = hu_dataset_fields(dataset, half);
     const int number[] = {hu_dataset_find(dataset, "small"), hu_dataset_find(dataset, "large")};
     const hu_field field[] = {all[number[SMALL]], all[number[LARGE]]};

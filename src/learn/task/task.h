@@ -243,7 +243,7 @@ typedef struct hu_task {
 
     /* The first metric of what can be had without a network; NULL: there is none. name: of it. */
     const char *baseline;
-    hu_status (*measure_baseline)(const hu_dataset *dataset, hu_half half, double *value);
+    hu_status (*measure_baseline)(const hu_dataset *dataset, hu_split_kind half, double *value);
 
     /* Colours of what is true or of what the model says: pixels [rows, 3]. Where there is one, the
      * first field is a picture. NULL: answers are no pictures. */

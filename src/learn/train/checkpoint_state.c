@@ -32,7 +32,7 @@ _Static_assert(sizeof(hu_train_position) == 112, "the saved position has no padd
 /* Loss scale and state of the optimizer. */
 static hu_status save_phase(const hu_trainer *trainer, int phase, hu_checkpoint_writer *writer) {
     hu_status st = HU_OK;
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     char section[HU_SECTION_BYTES], block[HU_SECTION_BYTES];
     const char *name;
     const void *data;
@@ -72,7 +72,7 @@ hu_status hu_trainer_save(hu_trainer *trainer, hu_checkpoint_writer *writer) {
     HU_TRY(hu_early_stopping_save(trainer, writer));
     HU_TRY(hu_state_formats_save(trainer, writer));
     HU_TRY(hu_workers_save(trainer, writer));
-    hu_dynamic_scale_history(trainer->run, &data, &bytes);
+    hu_tensor_scale_history(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.history", data, bytes));
     hu_run_ranges(trainer->run, &data, &bytes);
     if (bytes > 0) HU_TRY(hu_checkpoint_add(writer, "scale.ranges", data, bytes));
@@ -183,7 +183,7 @@ static hu_status restore_history(hu_trainer *trainer, const hu_checkpoint *check
     size_t bytes;
     hu_status st = hu_checkpoint_section(checkpoint, "scale.history", &data, &bytes);
     if (st != HU_OK && st != HU_ERR_MISSING) return st;
-    st = hu_dynamic_scale_restore(trainer->run, data, bytes);
+    st = hu_tensor_scale_restore(trainer->run, data, bytes);
     if (st != HU_OK)
         return hu_fail_within(st, "%s: section 'scale.history': ", hu_checkpoint_path(checkpoint));
     return HU_OK;

@@ -20,7 +20,7 @@ static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts);
 /* The data set as its test samples are. */
 static hu_dataset as_tested(const hu_dataset *dataset) {
     hu_dataset made = *dataset;
-    const hu_field *field = hu_dataset_fields(dataset, HU_HALF_TEST);
+    const hu_field *field = hu_dataset_fields(dataset, HU_SPLIT_TEST);
     for (int f = 0; f < dataset->field_count; f++) made.field[f] = field[f];
     return made;
 }
@@ -84,8 +84,8 @@ static hu_status take_scales(const hu_run *from, hu_run *run) {
     const void *data;
     size_t bytes;
     hu_status st;
-    hu_dynamic_scale_history(from, &data, &bytes);
-    HU_TRY(hu_dynamic_scale_restore(run, data, bytes));
+    hu_tensor_scale_history(from, &data, &bytes);
+    HU_TRY(hu_tensor_scale_restore(run, data, bytes));
     hu_run_ranges(from, &data, &bytes);
     HU_TRY(hu_run_restore_ranges(run, data, bytes));
 done:
@@ -137,14 +137,14 @@ typedef void (*part_visitor)(evaluation *e, int64_t first);
 static const float *code_of(const evaluation *e, int which) {
     const hu_run *run = e->run;
     hu_value_id v = hu_task_code(hu_run_graph(run), which);
-    if (!e->trainer->task->has_code || hu_run_has_overflowed(run)) return NULL;
+    if (!e->trainer->task->has_code || hu_run_has_unencodable(run)) return NULL;
     return hu_run_value(run, v, e->call.samples, e->trainer->room.code[which]);
 }
 
 /* Scores of pairs (0), which a format may have stopped, and what is true (1). */
 static const float *pair_of(const evaluation *e, int which) {
     const hu_trainer *trainer = e->trainer;
-    if (!trainer->task->pair || (which == 0 && hu_run_has_overflowed(e->run))) return NULL;
+    if (!trainer->task->pair || (which == 0 && hu_run_has_unencodable(e->run))) return NULL;
     return hu_run_value(e->run, hu_task_pair(hu_run_graph(e->run), which), e->call.samples,
                         which == 0 ? trainer->room.pair : NULL);
 }
@@ -153,7 +153,7 @@ static const float *pair_of(const evaluation *e, int which) {
 static const float *regions_of(const evaluation *e) {
     hu_picture picture;
     hu_value_id v = hu_task_regions_of(hu_run_graph(e->run), &picture);
-    if (v == HU_NONE || hu_run_has_overflowed(e->run)) return NULL;
+    if (v == HU_NONE || hu_run_has_unencodable(e->run)) return NULL;
     return hu_run_value(e->run, v, e->call.samples, NULL);
 }
 
@@ -171,10 +171,10 @@ static void read_part(evaluation *e, int64_t first, int64_t samples, const hu_pa
     hu_value_id made = hu_task_prediction(graph), wanted = hu_task_target_value(graph);
     e->call.samples = samples;
     e->call.target = hu_run_value(run, wanted, samples, NULL);
-    e->call.prediction = hu_run_has_overflowed(run)
+    e->call.prediction = hu_run_has_unencodable(run)
                              ? NULL
                              : hu_run_value(run, made, samples, e->trainer->room.prediction);
-    e->call.loss_sum = hu_run_has_overflowed(run) ? (double)NAN : result->stats[0][HU_LOSS_SUM];
+    e->call.loss_sum = hu_run_has_unencodable(run) ? (double)NAN : result->stats[0][HU_LOSS_SUM];
     e->call.units = (double)result->units[0];
     e->call.regions = regions_of(e);
     e->call.lengths = lengths_of(e);
@@ -183,7 +183,7 @@ static void read_part(evaluation *e, int64_t first, int64_t samples, const hu_pa
     e->call.spread = code_of(e, 1);
     e->call.pair_scores = pair_of(e, 0);
     e->call.pair_label = pair_of(e, 1);
-    e->ended = e->ended && !hu_run_has_overflowed(run);
+    e->ended = e->ended && !hu_run_has_unencodable(run);
     hu_loss_sums_add(&e->losses, result);
 }
 
@@ -199,7 +199,7 @@ static hu_status run_part(evaluation *e, hu_pass_options *pass, int64_t first,
     HU_TRY(hu_loader_want(e->loader, first, pass->samples));
     HU_TRY(hu_run_forward(e->run, pass, &source, result));
     HU_TRY(hu_loader_status(e->loader));
-    hu_carried_settle(e->run, first, pass->samples, !hu_run_has_overflowed(e->run));
+    hu_carried_settle(e->run, first, pass->samples, !hu_run_has_unencodable(e->run));
     read_part(e, first, pass->samples, result);
 done:
     return st;
@@ -274,8 +274,8 @@ static hu_metric_call call_of(const hu_trainer *trainer, bool is_sized) {
     return call;
 }
 
-static evaluation evaluation_of(hu_trainer *trainer, hu_half half) {
-    bool is_held = half == HU_HALF_VALIDATION, is_sized = !is_held && trainer->tested.graph;
+static evaluation evaluation_of(hu_trainer *trainer, hu_split_kind half) {
+    bool is_held = half == HU_SPLIT_VALIDATION, is_sized = !is_held && trainer->tested.graph;
     evaluation e = {.trainer = trainer,
                     .loader = is_held ? trainer->validation_loader : trainer->test_loader,
                     .is_sized = is_sized,
@@ -317,11 +317,11 @@ int64_t hu_trainer_classes(const hu_trainer *trainer) {
 }
 
 /* What a half gave of each class: where it is kept. */
-static double *const *by_class(const hu_evaluation_room *room, hu_half half) {
-    return room->by_class[half == HU_HALF_VALIDATION];
+static double *const *by_class(const hu_evaluation_scratch *room, hu_split_kind half) {
+    return room->by_class[half == HU_SPLIT_VALIDATION];
 }
 
-const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_half half, int m) {
+const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_split_kind half, int m) {
     return by_class(&trainer->room, half)[m];
 }
 
@@ -339,10 +339,10 @@ done:
     return st;
 }
 
-hu_status hu_evaluation_room_create(hu_trainer *trainer) {
+hu_status hu_evaluation_scratch_create(hu_trainer *trainer) {
     hu_status st = HU_OK;
     hu_metric_call call = call_of(trainer, false);
-    hu_evaluation_room *room = &trainer->room;
+    hu_evaluation_scratch *room = &trainer->room;
     room_sizes most = {0};
     add_sizes(trainer, false, &most);
     if (trainer->tested.graph) add_sizes(trainer, true, &most);
@@ -361,7 +361,7 @@ done:
     return st;
 }
 
-void hu_evaluation_room_free(hu_evaluation_room *room) {
+void hu_evaluation_scratch_free(hu_evaluation_scratch *room) {
     hu_free(room->prediction);
     hu_free(room->scratch);
     hu_greedy_decoding_free(room);
@@ -406,7 +406,7 @@ static void finish_sums(const hu_trainer *trainer, const hu_metric_call *call) {
     }
 }
 
-static void note_classes(hu_trainer *trainer, hu_half half, int m, const hu_metric_call *call,
+static void note_classes(hu_trainer *trainer, hu_split_kind half, int m, const hu_metric_call *call,
                          const double *sums) {
     const hu_metric *metric = trainer->task->metric[m];
     double *made = by_class(&trainer->room, half)[m];
@@ -414,8 +414,9 @@ static void note_classes(hu_trainer *trainer, hu_half half, int m, const hu_metr
         made[c] = metric->of_class(call, sums, c);
 }
 
-hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample_visitor *show,
-                                    void *context, double *metrics, double *loss) {
+hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_split_kind half,
+                                    hu_sample_visitor *show, void *context, double *metrics,
+                                    double *loss) {
     evaluation e = evaluation_of(trainer, half);
     e.show = show;
     e.context = context;
@@ -431,23 +432,24 @@ hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample
         const double *sums = trainer->room.sums[hu_task_collection(trainer->task, m)];
         metrics[m] = hu_metric_value(trainer->task->metric[m], &e.call, sums);
         note_classes(trainer, half, m, &e.call, sums);
-        if (half == HU_HALF_TEST) trainer->room.test[m] = metrics[m];
+        if (half == HU_SPLIT_TEST) trainer->room.test[m] = metrics[m];
     }
     *loss = e.ended ? hu_loss_sums_total(&e.losses, trainer->graph, trainer->task) : (double)NAN;
     return st;
 }
 
-hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss) {
+hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_split_kind half, double *metrics,
+                                 double *loss) {
     return hu_trainer_evaluate_shown(trainer, half, NULL, NULL, metrics, loss);
 }
 
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss) {
-    return hu_trainer_evaluate_on(trainer, HU_HALF_TEST, metrics, loss);
+    return hu_trainer_evaluate_on(trainer, HU_SPLIT_TEST, metrics, loss);
 }
 
-hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half) {
-    bool is_held = half == HU_HALF_VALIDATION && trainer->validation_loader;
-    evaluation e = evaluation_of(trainer, is_held ? half : HU_HALF_TEST);
+hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_split_kind half) {
+    bool is_held = half == HU_SPLIT_VALIDATION && trainer->validation_loader;
+    evaluation e = evaluation_of(trainer, is_held ? half : HU_SPLIT_TEST);
     e.counts = true;
     e.writes = false;
     return visit_parts(&e, hu_loader_count(e.loader), NULL);
@@ -495,14 +497,14 @@ static hu_status visit_first(evaluation *e, int64_t count) {
 }
 
 hu_status hu_trainer_predict(hu_trainer *trainer, int64_t count, double *cells) {
-    evaluation e = evaluation_of(trainer, HU_HALF_TEST);
+    evaluation e = evaluation_of(trainer, HU_SPLIT_TEST);
     e.cells = cells;
     return visit_first(&e, count);
 }
 
 hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor *show,
                           void *context) {
-    evaluation e = evaluation_of(trainer, HU_HALF_TEST);
+    evaluation e = evaluation_of(trainer, HU_SPLIT_TEST);
     e.show = show;
     e.context = context;
     return visit_first(&e, count);
@@ -514,9 +516,9 @@ const hu_shape *hu_trainer_picture(const hu_trainer *trainer) {
     return trainer->task->is_picture ? &trainer->graph->value[target].shape : NULL;
 }
 
-int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half) {
+int64_t hu_trainer_samples(const hu_trainer *trainer, hu_split_kind half) {
     const hu_loader *loader =
-        half == HU_HALF_VALIDATION ? trainer->validation_loader : trainer->test_loader;
+        half == HU_SPLIT_VALIDATION ? trainer->validation_loader : trainer->test_loader;
     return loader ? hu_loader_count(loader) : 0;
 }
 
@@ -557,7 +559,7 @@ static void add_drawings(evaluation *e, int64_t first) {
     }
 }
 
-hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, float *real,
+hu_status hu_trainer_draw(hu_trainer *trainer, hu_split_kind half, int64_t count, float *real,
                           float *made) {
     evaluation e = evaluation_of(trainer, half);
     e.wanted = count;

@@ -32,7 +32,7 @@ done:
     return st;
 }
 
-void hu_greedy_decoding_free(hu_evaluation_room *room) {
+void hu_greedy_decoding_free(hu_evaluation_scratch *room) {
     hu_free(room->said);
     hu_free(room->writers);
 }
@@ -137,7 +137,7 @@ hu_status hu_decode(hu_trainer *trainer, hu_run *run, hu_loader *loader,
          take_up(&d, hu_loader_count(loader))) {
         own.samples = d.count;
         HU_TRY(hu_run_forward(run, &own, &source, &result));
-        *done = !hu_run_has_overflowed(run);
+        *done = !hu_run_has_unencodable(run);
         if (!*done) break;
         const float *rows = hu_run_value(run, made, d.count, trainer->room.prediction);
         for (int64_t k = 0; k < d.count; k++)

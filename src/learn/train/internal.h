@@ -40,7 +40,7 @@ typedef struct hu_writer {
 } hu_writer;
 
 /* What evaluation works in: made with the trainer, so that evaluating allocates nothing. */
-typedef struct hu_evaluation_room {
+typedef struct hu_evaluation_scratch {
     float *prediction;            /* [part, elements], where storage must be unpacked */
     float *code[2];               /* [part, code] means and log-variances likewise */
     float *pair;                  /* [part, 2] scores of pairs likewise */
@@ -51,7 +51,7 @@ typedef struct hu_evaluation_room {
     double test[HU_METRICS_MAX];  /* of the latest evaluation on test samples; NaN: none yet */
     double *by_class[2][HU_METRICS_MAX]; /* [classes] likewise, and on samples held out; NULL of
                                             metrics that are no means over classes */
-} hu_evaluation_room;
+} hu_evaluation_scratch;
 
 /* See train/evaluate.c. All zero: test samples are as large as those of training. */
 typedef struct hu_evaluation_graph {
@@ -123,13 +123,13 @@ typedef struct hu_streams {
 } hu_streams;
 
 /* What each turn of a step has of its own; of graphs without turns there is one, of everything. */
-typedef struct hu_learner {
+typedef struct hu_phase_state {
     hu_optimizer *optimizer;     /* its state is that of elements offset .. */
     int64_t offset, elements;    /* its masters */
     int64_t first_block, blocks; /* of the gradient */
     uint32_t first, count;       /* its parameters in name order */
     hu_loss_scale scaler;
-} hu_learner;
+} hu_phase_state;
 
 /* Bits of all tensors of a batch in their formats: in the first step, and summed over the steps. */
 typedef struct hu_aggregate {
@@ -178,7 +178,7 @@ typedef struct hu_trainer {
     const hu_loss_form *loss;
     hu_task_shapes shapes;
     float *target; /* [elements of a target] while the units of a batch are counted */
-    hu_evaluation_room room;
+    hu_evaluation_scratch room;
     hu_evaluation_graph tested; /* of test samples that have another size */
     /* Model, its formats, its numbers, and the plan that runs them. */
     hu_graph *graph;
@@ -187,8 +187,8 @@ typedef struct hu_trainer {
     hu_run *run;
     /* How a step moves them on. */
     hu_loader *train_loader, *test_loader;
-    hu_loader *validation_loader;     /* NULL: nothing is held out */
-    hu_learner phase[HU_PHASES_MOST]; /* [turns], in the order of the step */
+    hu_loader *validation_loader;         /* NULL: nothing is held out */
+    hu_phase_state phase[HU_PHASES_MOST]; /* [turns], in the order of the step */
     int phases;
     hu_train_progress progress;
     hu_aggregate aggregate;
@@ -362,7 +362,7 @@ int64_t hu_worker_most(const hu_train_options *options);
 hu_status hu_workers_begin_step(hu_trainer *trainer, const hu_step_report *report);
 
 /* The step is skipped: what is kept is what it was before. */
-void hu_workers_undo_losses(hu_workers *workers);
+void hu_workers_undo_residuals(hu_workers *workers);
 
 /* Worker `here` of this process begins its passes of the step. */
 void hu_workers_begin(hu_trainer *trainer, int32_t here);
@@ -601,15 +601,15 @@ hu_status hu_evaluation_graph_create(hu_trainer *trainer);
 void hu_evaluation_graph_free(hu_evaluation_graph *sized);
 
 /* Makes room for the predictions, targets and sums of one part. */
-hu_status hu_evaluation_room_create(hu_trainer *trainer);
-void hu_evaluation_room_free(hu_evaluation_room *room);
+hu_status hu_evaluation_scratch_create(hu_trainer *trainer);
+void hu_evaluation_scratch_free(hu_evaluation_scratch *room);
 
 /* ---- greedy_decode.c: emits the most likely token at each step ---- */
 
 /* Room for the words of a half of so many samples, and for passes of fewer than a part has, where
  * the task writes. */
 hu_status hu_greedy_decoding_create(hu_trainer *trainer, int64_t samples);
-void hu_greedy_decoding_free(hu_evaluation_room *room);
+void hu_greedy_decoding_free(hu_evaluation_scratch *room);
 
 /* Writes the first samples of a loader, [wanted, rows] of room.said: numbers of words,
  * unlabelled from the end on. A translation ends in front of its first <eos>, or where it has as

@@ -8,7 +8,7 @@
 
 /* Names of a turn begin alike, so that its parameters stand together in name order. */
 static void find_parameters(hu_trainer *trainer, int phase) {
-    hu_learner *learner = &trainer->phase[phase];
+    hu_phase_state *learner = &trainer->phase[phase];
     const hu_graph *graph = trainer->graph;
     int64_t block = 0;
     for (uint32_t p = 0; p < trainer->parameter_count; p++) {
@@ -24,7 +24,7 @@ static void find_parameters(hu_trainer *trainer, int phase) {
 
 /* Masters stand in the order in which a model declares them. */
 static hu_status find_masters(hu_trainer *trainer, int phase) {
-    hu_learner *learner = &trainer->phase[phase];
+    hu_phase_state *learner = &trainer->phase[phase];
     const hu_graph *graph = trainer->graph;
     int64_t first = INT64_MAX, end = 0;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
@@ -44,7 +44,7 @@ static hu_status find_masters(hu_trainer *trainer, int phase) {
 }
 
 static hu_status create_optimizer(hu_trainer *trainer, int phase) {
-    hu_learner *learner = &trainer->phase[phase];
+    hu_phase_state *learner = &trainer->phase[phase];
     hu_state_plan plan;
     hu_status st = hu_state_formats_plan(trainer, phase, &plan);
     if (st == HU_OK)
@@ -67,7 +67,7 @@ hu_status hu_phases_create(hu_trainer *trainer) {
                        "lr.turn_2: found %g with a model that has no second turn, expected 1",
                        trainer->options.phase_2_rate);
     for (int t = 0; t < trainer->phases; t++) {
-        hu_learner *learner = &trainer->phase[t];
+        hu_phase_state *learner = &trainer->phase[t];
         find_parameters(trainer, t);
         HU_TRY(find_masters(trainer, t));
         HU_TRY(create_optimizer(trainer, t));

@@ -120,7 +120,7 @@ static hu_status create_train_loader(hu_trainer *trainer, hu_loader_settings set
     settings.window = options->batch;
     settings.fillers = options->run.threads;
     settings.goes_on = true;
-    st = hu_loader_create(trainer->dataset, HU_HALF_TRAIN, &settings, &trainer->train_loader);
+    st = hu_loader_create(trainer->dataset, HU_SPLIT_TRAIN, &settings, &trainer->train_loader);
 done:
     hu_free(bound);
     return st;
@@ -136,9 +136,9 @@ hu_status hu_prepare_loaders(hu_trainer *trainer) {
     hu_loader_settings sized = test;
     HU_TRY(create_train_loader(trainer, test));
     if (trainer->dataset->test.field) sized.window = 1; /* one after the other */
-    HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_TEST, &sized, &trainer->test_loader));
+    HU_TRY(hu_loader_create(trainer->dataset, HU_SPLIT_TEST, &sized, &trainer->test_loader));
     if (trainer->dataset->validation.count > 0)
-        HU_TRY(hu_loader_create(trainer->dataset, HU_HALF_VALIDATION, &test,
+        HU_TRY(hu_loader_create(trainer->dataset, HU_SPLIT_VALIDATION, &test,
                                 &trainer->validation_loader));
 done:
     return st;

@@ -136,7 +136,7 @@ static bool is_of_phase(const hu_trainer *trainer, hu_value_id v, int phase) {
 /* Masters stand in the order of their values. */
 hu_status hu_state_formats_plan(const hu_trainer *trainer, int phase, hu_state_plan *plan) {
     hu_state_tensor *tensor;
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     hu_status st = HU_NEW_ARRAY(&tensor, learner->count);
     *plan = (hu_state_plan){.tensor = tensor,
                             .seed = trainer->options.run.seed,

@@ -139,9 +139,9 @@ static hu_status scan_worker(hu_trainer *trainer, const hu_step_batch *batch, in
     bool stopped = false;
     while (share.first < share.end && !stopped) {
         HU_TRY(hu_forward_part(trainer, batch, &share, pass, &result));
-        stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
+        stopped = hu_run_has_unencodable(run) || !isfinite(result.loss_sum);
         if (!stopped) HU_TRY(hu_run_backward(trainer->run, pass));
-        stopped = stopped || hu_run_has_overflowed(run);
+        stopped = stopped || hu_run_has_unencodable(run);
     }
 done:
     return st;
@@ -166,7 +166,7 @@ done:
 static void diagnose(hu_trainer *trainer, const hu_step_batch *batch, const hu_pass_options *pass) {
     snprintf(trainer->culprit, sizeof trainer->culprit, "non-finite gradients");
     /* A row of skipped steps is recorded once: the first of them shows where it began. */
-    const hu_learner *learner = &trainer->phase[pass->phase > 0 ? pass->phase - 1 : 0];
+    const hu_phase_state *learner = &trainer->phase[pass->phase > 0 ? pass->phase - 1 : 0];
     if (learner->scaler.state.consecutive == 0) hu_exponent_record_begin(trainer->run, pass->step);
     hu_exponent_record_parameters(trainer->run);
     clear_unrounded(trainer);
@@ -206,14 +206,14 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
         HU_TRY(hu_forward_part(trainer, batch, &share, pass, &result));
         /* Sums, not means: the parts of a batch may differ in size and in units. */
         hu_loss_sums_add(&found.losses, &result);
-        found.ended = found.ended && !hu_run_has_overflowed(run);
+        found.ended = found.ended && !hu_run_has_unencodable(run);
         found.zeroed += hu_carried_settle(trainer->run, pass->first_sample, pass->samples,
-                                          !hu_run_has_overflowed(run));
+                                          !hu_run_has_unencodable(run));
         found.counted_nodes = hu_run_counted_nodes(run);
-        found.stopped = hu_run_has_overflowed(run) || !isfinite(result.loss_sum);
+        found.stopped = hu_run_has_unencodable(run) || !isfinite(result.loss_sum);
         hu_workers_begin_part(trainer, is_first, share.first == share.end, pass);
         if (!found.stopped) HU_TRY(hu_run_backward(trainer->run, pass));
-        found.overflowed = hu_run_has_overflowed(run);
+        found.overflowed = hu_run_has_unencodable(run);
         found.stopped = found.stopped || found.overflowed;
         if (!found.stopped) hu_workers_add_part(trainer);
     }
@@ -411,7 +411,7 @@ static hu_status run_phase(hu_trainer *trainer, const hu_step_batch *batch, hu_s
     /* The passes run again with the weights that failed, so before the update. */
     if (phase->skipped && !report->skipped) diagnose(trainer, batch, &pass);
     report->skipped = report->skipped || phase->skipped;
-    if (phase->skipped) hu_workers_undo_losses(&trainer->workers);
+    if (phase->skipped) hu_workers_undo_residuals(&trainer->workers);
     *masters_nonfinite |= hu_update_masters(trainer, report, t, inverse);
 done:
     return st;
@@ -435,7 +435,7 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     while (report->phases < trainer->phases)
         HU_TRY(run_phase(trainer, &batch, report, &masters_nonfinite));
     /* Delayed scales take over the maxima of the step, those of the rounded masters included. */
-    hu_dynamic_scale_end_step(trainer->run);
+    hu_tensor_scale_end_step(trainer->run);
     hu_carried_end_step(trainer->run);
     trainer->streams.zeroed += report->zeroed;
     /* The ratio of the step is that of the formats that it ran in: before adaptations look at the

@@ -108,7 +108,7 @@ hu_status hu_trainer_create(const hu_train_options *options, const hu_dataset *d
     HU_TRY(list_parameters(trainer));
     HU_TRY(hu_prepare_run(trainer));
     HU_TRY(hu_evaluation_graph_create(trainer));
-    if (!options->run.is_plan) HU_TRY(hu_evaluation_room_create(trainer));
+    if (!options->run.is_plan) HU_TRY(hu_evaluation_scratch_create(trainer));
     HU_TRY(create_update(trainer));
     HU_TRY(hu_streams_create(trainer));
     HU_TRY(hu_reserve_sizes(trainer));
@@ -135,7 +135,7 @@ void hu_trainer_free(hu_trainer *trainer) {
     hu_loader_close(trainer->validation_loader);
     hu_phases_free(trainer);
     hu_free(trainer->target);
-    hu_evaluation_room_free(&trainer->room);
+    hu_evaluation_scratch_free(&trainer->room);
     if (!trainer->workers.gradient) hu_free(trainer->gradient_sum);
     hu_workers_free(&trainer->workers);
     hu_free(trainer->block_squares);
@@ -220,10 +220,10 @@ const double *hu_trainer_test_metrics(const hu_trainer *trainer) {
     return trainer->room.test;
 }
 
-hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half) {
+hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_split_kind half) {
     const hu_metric *metric = trainer->task->metric[0];
     const hu_loader *loader =
-        half == HU_HALF_VALIDATION ? trainer->validation_loader : trainer->test_loader;
+        half == HU_SPLIT_VALIDATION ? trainer->validation_loader : trainer->test_loader;
     if (!metric->chance) return (hu_chance){0.0, 0};
     return (hu_chance){metric->chance(trainer->shapes.outputs), hu_loader_count(loader)};
 }

@@ -49,7 +49,7 @@ void hu_trainer_count_every(hu_trainer *trainer, int64_t every);
 
 /* Runs the samples of an evaluation again, up to the part whose loss is not finite, and counts all
  * tensors of that part into the edge table of the run, in place of the step's counts. */
-hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_half half);
+hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_split_kind half);
 
 /* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */
 void hu_trainer_time_work(hu_trainer *trainer, bool timed);
@@ -58,14 +58,15 @@ void hu_trainer_time_work(hu_trainer *trainer, bool timed);
  * predictions of one part while it runs. */
 hu_status hu_trainer_evaluate(hu_trainer *trainer, double *metrics, double *loss);
 
-/* The same over the validation samples (HU_HALF_VALIDATION) or the test samples. HU_ERR_ARGUMENT:
+/* The same over the validation samples (HU_SPLIT_VALIDATION) or the test samples. HU_ERR_ARGUMENT:
  * none are held out. */
-hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_half half, double *metrics, double *loss);
+hu_status hu_trainer_evaluate_on(hu_trainer *trainer, hu_split_kind half, double *metrics,
+                                 double *loss);
 
 /* Shape of a sample that the model draws, [height, width, channels], NULL if its task is none of
  * pictures; and how many samples a half has. Borrowed: valid as long as the trainer. */
 const hu_shape *hu_trainer_picture(const hu_trainer *trainer);
-int64_t hu_trainer_samples(const hu_trainer *trainer, hu_half half);
+int64_t hu_trainer_samples(const hu_trainer *trainer, hu_split_kind half);
 
 /* How many of what hu_task_counted says are a sample: 1 image, or its tokens. */
 int64_t hu_trainer_places(const hu_trainer *trainer);
@@ -74,7 +75,7 @@ int64_t hu_trainer_places(const hu_trainer *trainer);
  * true and what the model says drawn over it) with the weights that evaluation
  * uses, as numbers in 0..1 (NaN where a format stopped the pass): [count, shape of a picture]. Only
  * where hu_trainer_picture gives a shape. */
-hu_status hu_trainer_draw(hu_trainer *trainer, hu_half half, int64_t count, float *real,
+hu_status hu_trainer_draw(hu_trainer *trainer, hu_split_kind half, int64_t count, float *real,
                           float *made);
 
 /* What the latest evaluation on test samples gave, [metrics of the task]; NaN before the first.
@@ -86,7 +87,7 @@ const double *hu_trainer_test_metrics(const hu_trainer *trainer);
  * sample has the class, and before the first; NULL of other metrics. Borrowed: valid until the
  * next. */
 int64_t hu_trainer_classes(const hu_trainer *trainer);
-const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_half half, int m);
+const double *hu_trainer_class_metric(const hu_trainer *trainer, hu_split_kind half, int m);
 
 /* What the model says of the first test samples, with the weights that evaluation uses: cells
  * [count, columns of the task]. HU_ERR_ARGUMENT if there are fewer. */
@@ -102,8 +103,9 @@ hu_status hu_trainer_show(hu_trainer *trainer, int64_t count, hu_sample_visitor 
 
 /* hu_trainer_evaluate_on, which gives all samples of the half to such a function too (NULL: to
  * none) while it walks over them once. */
-hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_half half, hu_sample_visitor *show,
-                                    void *context, double *metrics, double *loss);
+hu_status hu_trainer_evaluate_shown(hu_trainer *trainer, hu_split_kind half,
+                                    hu_sample_visitor *show, void *context, double *metrics,
+                                    double *loss);
 
 /* Notes the value of the task's first metric in the progress record. */
 void hu_trainer_record_metric(hu_trainer *trainer, double value);
@@ -193,7 +195,7 @@ typedef struct hu_aggregate_bits {
 hu_aggregate_bits hu_trainer_aggregate(const hu_trainer *trainer);
 
 /* What guessing is worth in the task's first metric on the test or the validation samples. */
-hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_half half);
+hu_chance hu_trainer_chance(const hu_trainer *trainer, hu_split_kind half);
 
 /* Planned bytes by role. */
 hu_ledger hu_trainer_ledger(const hu_trainer *trainer);

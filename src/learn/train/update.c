@@ -116,7 +116,7 @@ void hu_tensors_free(hu_trainer *trainer) {
 }
 
 /* Sum of squares of the masters of every block. */
-static void square_weights(hu_trainer *trainer, const hu_learner *learner) {
+static void square_weights(hu_trainer *trainer, const hu_phase_state *learner) {
     const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = first; b < end; b++) {
@@ -128,7 +128,7 @@ static void square_weights(hu_trainer *trainer, const hu_learner *learner) {
     }
 }
 
-static void find_trust(hu_trainer *trainer, const hu_learner *learner) {
+static void find_trust(hu_trainer *trainer, const hu_phase_state *learner) {
     square_weights(trainer, learner);
     int64_t b = learner->first_block;
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
@@ -144,7 +144,7 @@ static void find_trust(hu_trainer *trainer, const hu_learner *learner) {
 }
 
 /* The norms are of the unscaled gradient, and so are the bounds. */
-static void find_clip(hu_trainer *trainer, const hu_learner *learner) {
+static void find_clip(hu_trainer *trainer, const hu_phase_state *learner) {
     const hu_clip *clip = &trainer->clip;
     int64_t b = learner->first_block;
     for (uint32_t g = 0; g < clip->groups; g++) clip->squares[g] = 0.0;
@@ -166,7 +166,7 @@ static void find_clip(hu_trainer *trainer, const hu_learner *learner) {
  * are taken in double, block by block and in the order of the blocks, so that they do not depend on
  * threads. Source of rules: the big LSTM of Jozefowicz et al. clips the gradients of its LSTMs. */
 static void tensors_find_factors(hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     find_clip(trainer, learner);
     if (hu_optimizer_trusts(learner->optimizer)) find_trust(trainer, learner);
 }
@@ -254,7 +254,7 @@ static bool is_compared(const hu_trainer *trainer, const hu_gradient_block *bloc
 }
 
 /* Adds what has moved of each parameter, before the masters are rounded or behind that. */
-static void add_moved(hu_trainer *trainer, const hu_learner *learner, bool is_behind) {
+static void add_moved(hu_trainer *trainer, const hu_phase_state *learner, bool is_behind) {
     const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
     for (int64_t b = first; b < end; b++) {
@@ -276,7 +276,7 @@ static void hu_lost_before_rounding(hu_trainer *trainer, int phase) {
 
 /* A delayed scale that has changed moves numbers that no update did: then more than were asked. */
 static void hu_lost_after_rounding(hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     add_moved(trainer, learner, true);
     /* From those that moved to those that did not. */
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
@@ -361,7 +361,7 @@ static bool has_nonfinite(const float *x, int64_t n) {
  * if a master is not finite any more; *state_is_bad likewise of packed state. */
 static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int phase,
                          float inverse_scale, bool *state_is_bad) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     const int64_t first = learner->first_block, end = first + learner->blocks;
     bool counts = hu_lost_is_counted_in_blocks(trainer, report->step);
     bool records = hu_exponent_record_has(trainer->run, (uint64_t)report->step);
@@ -389,7 +389,7 @@ static bool apply_update(hu_trainer *trainer, const hu_step_report *report, int 
 
 /* One row holds the whole parameter, so that a scale from its maximum is that of the tensor. */
 static void round_masters(hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++)
         hu_run_round_master(trainer->run, trainer->name_order[p]);
 }
@@ -430,7 +430,7 @@ hu_status hu_check_update(hu_trainer *trainer, const hu_step_report *report,
 
 bool hu_update_masters(hu_trainer *trainer, const hu_step_report *report, int phase,
                        float inverse_scale) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     bool state_is_bad = false;
     if (!report->phase[phase].skipped) {
         hu_weight_average_begin(trainer, phase);
@@ -464,7 +464,7 @@ static void add_block(hu_trainer *trainer, hu_gradient_block block, float *sum, 
 
 void hu_reduce_part(hu_trainer *trainer, float *sum, bool is_first) {
     int phase = hu_run_pass(trainer->run)->phase;
-    const hu_learner *learner = &trainer->phase[phase > 0 ? phase - 1 : 0];
+    const hu_phase_state *learner = &trainer->phase[phase > 0 ? phase - 1 : 0];
     const int64_t first = learner->first_block, end = first + learner->blocks;
     if (!sum) return;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)

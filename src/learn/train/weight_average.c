@@ -43,14 +43,14 @@ void hu_weight_average_free(hu_trainer *trainer) {
 
 /* The masters before the first update are the first means. */
 void hu_weight_average_begin(hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     if (!trainer->average.mean || hu_optimizer_t(learner->optimizer) > 0) return;
     memcpy(trainer->average.mean + learner->offset, trainer->weights.block + learner->offset,
            (size_t)learner->elements * sizeof(float));
 }
 
 void hu_weight_average_add(hu_trainer *trainer, int phase) {
-    const hu_learner *learner = &trainer->phase[phase];
+    const hu_phase_state *learner = &trainer->phase[phase];
     const hu_weight_average *average = &trainer->average;
     if (!average->mean) return;
     const float keep = (float)trainer->options.average;
@@ -83,7 +83,7 @@ void hu_weight_average_exchange(hu_trainer *trainer) {
     float *mean = trainer->average.mean, *w = trainer->weights.block;
     if (!mean) return;
     for (int t = 0; t < trainer->phases; t++) {
-        const hu_learner *learner = &trainer->phase[t];
+        const hu_phase_state *learner = &trainer->phase[t];
         if (hu_optimizer_t(learner->optimizer) == 0) continue;
         for (int64_t i = learner->offset; i < learner->offset + learner->elements; i++) {
             float master = w[i];

@@ -17,7 +17,7 @@
 enum { SECTION_BYTES = 64 };
 
 static bool is_kept(const hu_workers *workers, int32_t i) {
-    return workers->team && hu_process_group_loss(workers->team, 0, i);
+    return workers->team && hu_process_group_residual(workers->team, 0, i);
 }
 
 static size_t row_bytes(const hu_workers *workers) {
@@ -67,7 +67,7 @@ hu_status hu_trainer_gather(hu_trainer *trainer) {
     for (int32_t i = 0; i < HU_COMM_LOSSES; i++)
         if (is_kept(workers, i))
             HU_TRY(hu_process_group_collect(workers->team, row_bytes(workers),
-                                            hu_process_group_loss(workers->team, 0, i),
+                                            hu_process_group_residual(workers->team, 0, i),
                                             workers->elsewhere[i]));
     HU_TRY(hu_streams_gather(trainer));
 done:
@@ -82,7 +82,7 @@ static hu_status save_rows(const hu_workers *workers, int32_t i, hu_checkpoint_w
     HU_TRY(HU_NEW_ARRAY(&row, (size_t)workers->count));
     for (int32_t w = 0; w < workers->count; w++)
         row[w] = w < workers->here
-                     ? hu_process_group_loss(workers->team, w, i)
+                     ? hu_process_group_residual(workers->team, w, i)
                      : workers->elsewhere[i] + (size_t)(w - 1) * (size_t)workers->plan->elements;
     snprintf(name, sizeof name, "comm.loss.%d", i);
     HU_TRY(hu_checkpoint_add_rows(writer, name, row, (size_t)workers->count, row_bytes(workers)));
@@ -159,7 +159,7 @@ static hu_status restore_rows(hu_workers *workers, const hu_checkpoint *checkpoi
     size_t found, row = row_bytes(workers);
     hu_status st = find_rows(checkpoint, i, &data, &found);
     for (int32_t w = 0; w < workers->here && st == HU_OK; w++) {
-        float *loss = hu_process_group_loss(workers->team, w, i);
+        float *loss = hu_process_group_residual(workers->team, w, i);
         if (data)
             memcpy(loss, (const char *)data + (size_t)(workers->first + w) * row, row);
         else
@@ -490,7 +490,7 @@ hu_status hu_workers_reduce(hu_trainer *trainer, const hu_step_report *report,
         hu_learn_join(trainer->run);
     }
     *total = sum_results(workers);
-    if (workers->team) hu_run_set_overflowed(trainer->run, total->overflowed);
+    if (workers->team) hu_run_set_unencodable(trainer->run, total->overflowed);
 done:
     return st;
 }
@@ -515,7 +515,7 @@ static void hu_workers_begin_losses(hu_workers *workers, float scale) {
     size_t elements = row_elements(workers);
     for (int32_t w = 0; w < workers->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            float *loss = hu_process_group_loss(workers->team, w, i);
+            float *loss = hu_process_group_residual(workers->team, w, i);
             if (!loss) continue;
             if (factor != 1.0f) rescale(loss, elements, factor);
             memcpy(workers->before[i] + (size_t)w * elements, loss, elements * sizeof *loss);
@@ -523,12 +523,12 @@ static void hu_workers_begin_losses(hu_workers *workers, float scale) {
     workers->scale = scale;
 }
 
-void hu_workers_undo_losses(hu_workers *workers) {
+void hu_workers_undo_residuals(hu_workers *workers) {
     if (!workers->team) return;
     size_t elements = row_elements(workers);
     for (int32_t w = 0; w < workers->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            float *loss = hu_process_group_loss(workers->team, w, i);
+            float *loss = hu_process_group_residual(workers->team, w, i);
             if (loss)
                 memcpy(loss, workers->before[i] + (size_t)w * elements, elements * sizeof *loss);
         }
@@ -539,8 +539,8 @@ static void hu_workers_carry_losses(const hu_workers *from, const hu_workers *to
     size_t bytes = row_elements(to) * sizeof(float);
     for (int32_t w = 0; w < to->here; w++)
         for (int32_t i = 0; i < HU_COMM_LOSSES; i++) {
-            const float *old = hu_process_group_loss(from->team, w, i);
-            float *loss = hu_process_group_loss(to->team, w, i);
+            const float *old = hu_process_group_residual(from->team, w, i);
+            float *loss = hu_process_group_residual(to->team, w, i);
             if (loss && old) memcpy(loss, old, bytes);
         }
 }

@@ -381,7 +381,7 @@ done:
     return st;
 }
 
-hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room, size_t *bytes) {
+hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_scratch *room, size_t *bytes) {
     int descriptor;
     image raw = {.data = room->block, .capacity = room->bytes, .limit = limit_bytes};
     *bytes = 0;
@@ -389,7 +389,7 @@ hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room,
     if (st != HU_OK) return st;
     st = read_all(descriptor, path, &raw);
     close(descriptor);
-    *room = (hu_room){raw.data, raw.capacity};
+    *room = (hu_scratch){raw.data, raw.capacity};
     if (st == HU_OK) *bytes = raw.size;
     return st;
 }

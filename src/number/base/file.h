@@ -84,7 +84,7 @@ hu_status hu_file_read(const char *path, size_t limit_bytes, uint8_t **data, siz
 hu_status hu_file_read_plain(const char *path, size_t limit_bytes, uint8_t **data, size_t *bytes);
 
 /* The same into a room that is used again: its first *bytes are the file's; 0 on failure. */
-hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_room *room, size_t *bytes);
+hu_status hu_file_read_room(const char *path, size_t limit_bytes, hu_scratch *room, size_t *bytes);
 
 /* Whether path names something that exists (of any kind); false also where the system cannot tell.
  * For advice; what is done otherwise without the file asks hu_file_find. */

@@ -151,10 +151,10 @@ hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_by
     return HU_OK;
 }
 
-hu_status hu_room_take(hu_room *room, size_t bytes, void *pointer) {
+hu_status hu_scratch_take(hu_scratch *room, size_t bytes, void *pointer) {
     hu_status st = HU_OK;
     if (!room->block || room->bytes < bytes) {
-        hu_room_free(room);
+        hu_scratch_free(room);
         st = hu_alloc(bytes, &room->block);
         if (st == HU_OK) room->bytes = bytes;
     }
@@ -162,9 +162,9 @@ hu_status hu_room_take(hu_room *room, size_t bytes, void *pointer) {
     return st;
 }
 
-void hu_room_free(hu_room *room) {
+void hu_scratch_free(hu_scratch *room) {
     hu_free(room->block);
-    *room = (hu_room){0};
+    *room = (hu_scratch){0};
 }
 
 hu_status hu_strndup(const char *text, size_t length, char **copy) {

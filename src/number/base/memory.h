@@ -58,16 +58,16 @@ hu_status hu_realloc(void **block, size_t bytes);
 hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_bytes);
 
 /* A block that is used again and again, all zero at first. */
-typedef struct hu_room {
+typedef struct hu_scratch {
     void *block;
     size_t bytes;
-} hu_room;
+} hu_scratch;
 
 /* Room for at least so many bytes, whose contents are anything; a smaller block is given up. Its
  * address goes to *pointer, the address of a T *. HU_ERR_MEMORY, and *pointer is NULL; the room is
- * freed by hu_room_free all the same. */
-hu_status hu_room_take(hu_room *room, size_t bytes, void *pointer);
-void hu_room_free(hu_room *room);
+ * freed by hu_scratch_free all the same. */
+hu_status hu_scratch_take(hu_scratch *room, size_t bytes, void *pointer);
+void hu_scratch_free(hu_scratch *room);
 
 /* Copy of a string / of its first length bytes plus a final zero. */
 hu_status hu_strdup(const char *text, char **copy);

@@ -289,7 +289,7 @@ static hu_status run_predict(hu_config *config, int *exit_code) {
     HU_TRY(hu_predictions_make(run.trainer, run.dataset, made.count, &made.predictions));
     HU_TRY(choose_top(config, &made.predictions));
     if (made.pictures[0])
-        HU_TRY(hu_session_pictures_at(run.trainer, HU_HALF_TEST, made.count, made.pictures));
+        HU_TRY(hu_session_pictures_at(run.trainer, HU_SPLIT_TEST, made.count, made.pictures));
     write_answers(config, &run, made.count);
     HU_TRY(report(config, &run, &made));
     if (run.files.unread > 0) *exit_code = hu_status_exit_code(HU_ERR_CORRUPT);

@@ -28,7 +28,7 @@ static void print_result(const hu_session *session, const hu_session_result *res
     char evaluation[HU_EVALUATION_TEXT_BYTES], wire[HU_WIRE_TEXT_BYTES], bits[HU_BITS_TEXT_BYTES];
     hu_config_text(session->config, "eval.weights", &weights);
     int64_t held =
-        session->evaluation == HU_HALF_VALIDATION ? session->dataset->validation.count : 0;
+        session->evaluation == HU_SPLIT_VALIDATION ? session->dataset->validation.count : 0;
     const hu_result_metric *followed = held > 0 ? &result->validation : &result->test;
     printf("%s", hu_evaluation_text(&result->test, &result->validation, held, evaluation));
     if (followed->best != followed->last && !isnan(followed->best))
@@ -81,7 +81,7 @@ static const char *find_next(const hu_session *session, const hu_session_result 
  * last. */
 static bool prefers_best(const hu_session *session, const hu_session_result *result,
                          const char *next) {
-    bool is_test = session->evaluation == HU_HALF_TEST;
+    bool is_test = session->evaluation == HU_SPLIT_TEST;
     const hu_result_metric *followed = is_test ? &result->test : &result->validation;
     char *path = NULL;
     if (strcmp(next, "predict") != 0 || isnan(followed->best) || followed->best == followed->last)

@@ -30,7 +30,7 @@ static bool find_columns(const hu_task *task, hu_confusion *made) {
 }
 
 /* Pictures of bytes in one or three channels can be shown. */
-static void find_pictures(const hu_dataset *dataset, hu_half half, hu_confusion *made) {
+static void find_pictures(const hu_dataset *dataset, hu_split_kind half, hu_confusion *made) {
     int f = hu_dataset_find(dataset, made->task->field[0].field);
     const hu_field *field = f < 0 ? NULL : &hu_dataset_fields(dataset, half)[f];
     if (!field || field->type != HU_FIELD_U8 || field->rank != PICTURE_RANK) return;
@@ -44,15 +44,15 @@ static size_t numbers_of(const hu_confusion *c) {
     return (size_t)(c->extent[0] * c->extent[1] * c->extent[2]);
 }
 
-hu_status hu_confusion_create(const hu_trainer *trainer, const hu_dataset *dataset, hu_half half,
-                              size_t most, hu_confusion *made) {
+hu_status hu_confusion_create(const hu_trainer *trainer, const hu_dataset *dataset,
+                              hu_split_kind half, size_t most, hu_confusion *made) {
     hu_status st;
     hu_confusion c = {.dataset = dataset, .task = hu_trainer_task(trainer), .most = most};
     *made = (hu_confusion){0};
     if (!find_columns(c.task, &c)) return HU_OK;
     int label = hu_dataset_find(dataset, c.task->field[1].field);
     c.classes = dataset->field[label].classes;
-    c.split = half == HU_HALF_VALIDATION ? &dataset->validation : &dataset->test;
+    c.split = half == HU_SPLIT_VALIDATION ? &dataset->validation : &dataset->test;
     find_pictures(dataset, half, &c);
     *made = c;
     HU_TRY(HU_NEW_ARRAY(&made->count, (size_t)(c.classes * (c.classes + 1))));

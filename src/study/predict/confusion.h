@@ -34,8 +34,8 @@ typedef struct hu_confusion {
 /* Makes room for the classes and so many mistakes; leaves *made all zero where the task does not
  * say one class of each sample. HU_ERR_MEMORY. Owner frees with hu_confusion_free, also on failure.
  */
-hu_status hu_confusion_create(const hu_trainer *trainer, const hu_dataset *dataset, hu_half half,
-                              size_t most, hu_confusion *made);
+hu_status hu_confusion_create(const hu_trainer *trainer, const hu_dataset *dataset,
+                              hu_split_kind half, size_t most, hu_confusion *made);
 void hu_confusion_free(hu_confusion *confusion);
 
 /* Notes a sample: a hu_sample_visitor whose context is the confusion. */

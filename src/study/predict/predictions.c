@@ -37,7 +37,7 @@ static void add_finding(void *context, const hu_finding *found) {
 /* The size of the file, or of the samples. */
 static collecting collector_of(hu_predictions *predictions, const hu_sample_file *file) {
     enum { PICTURE_RANK = 3 };
-    const hu_field *field = hu_dataset_fields(predictions->dataset, HU_HALF_TEST);
+    const hu_field *field = hu_dataset_fields(predictions->dataset, HU_SPLIT_TEST);
     int image = hu_dataset_find(predictions->dataset, predictions->task->field[0].field);
     collecting c = {.predictions = predictions, .width = 1.0, .height = 1.0};
     if (file->width > 0) {

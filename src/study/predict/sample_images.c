@@ -198,7 +198,7 @@ hu_status hu_sample_images_write(hu_trainer *trainer, const hu_dataset *dataset,
     if (count > HU_ANSWERS_MOST) count = HU_ANSWERS_MOST;
     if (count > dataset->test.count) count = dataset->test.count;
     p.number = hu_dataset_find(dataset, p.task->field[0].field);
-    p.field = &hu_dataset_fields(dataset, HU_HALF_TEST)[p.number];
+    p.field = &hu_dataset_fields(dataset, HU_SPLIT_TEST)[p.number];
     /* What programs make themselves may be any numbers. */
     if (p.field->type != HU_FIELD_U8 || p.field->rank != PICTURE_RANK) return HU_OK;
     HU_TRY(HU_NEW_ARRAY(&p.input, (size_t)hu_field_elements(p.field)));
@@ -269,7 +269,8 @@ static hu_sheet lay_out(const hu_shape *shape, int64_t *count) {
 }
 
 /* Of so many samples, or all that there are, or as many as a picture holds. */
-static hu_status draw_sheet(hu_trainer *trainer, hu_half half, int64_t wanted, const char *path) {
+static hu_status draw_sheet(hu_trainer *trainer, hu_split_kind half, int64_t wanted,
+                            const char *path) {
     hu_status st = HU_OK;
     int64_t valid = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
@@ -297,7 +298,7 @@ static bool can_draw(const hu_trainer *trainer) {
     return shape && (shape->extent[2] == 1 || shape->extent[2] == 3);
 }
 
-hu_status hu_session_pictures_at(hu_trainer *trainer, hu_half half, int64_t count,
+hu_status hu_session_pictures_at(hu_trainer *trainer, hu_split_kind half, int64_t count,
                                  const char *path) {
     enum { MOST = 64 };
     if (!can_draw(trainer))
@@ -307,7 +308,7 @@ hu_status hu_session_pictures_at(hu_trainer *trainer, hu_half half, int64_t coun
     return draw_sheet(trainer, half, count < MOST ? count : MOST, path);
 }
 
-hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_half half,
+hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_split_kind half,
                               const char *folder) {
     hu_status st = HU_OK;
     int64_t wanted;

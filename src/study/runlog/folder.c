@@ -233,7 +233,7 @@ static hu_status open_metrics(hu_run_folder *folder, const hu_trainer *trainer, 
     const hu_metric *metric = hu_trainer_task(trainer)->metric[0];
     const hu_bits_meter *meter = hu_trainer_bits(trainer);
     hu_metrics_more more = {.bits = meter,
-                            .held = hu_trainer_samples(trainer, HU_HALF_VALIDATION) > 0,
+                            .held = hu_trainer_samples(trainer, HU_SPLIT_VALIDATION) > 0,
                             .phases = hu_trainer_graph(trainer)->phase_count > 0,
                             .counted = hu_task_counted(hu_trainer_task(trainer)),
                             .per_sample = (double)hu_trainer_places(trainer)};

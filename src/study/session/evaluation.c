@@ -16,7 +16,7 @@ static const char *evaluation_line(const hu_saved_run *run, const hu_evaluation 
 
 /* ---- What a task's first metric is worth without a network ---- */
 
-hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_half half,
+hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_split_kind half,
                               const hu_listener *listener, hu_baseline *made) {
     char words[HU_METRIC_TEXT_BYTES], value[HU_METRIC_TEXT_BYTES];
     const hu_metric *metric = task->metric[0];
@@ -52,7 +52,7 @@ static const char *name_of(const hu_dataset *dataset, int64_t c, char number[NAM
 }
 
 /* Classes with a value of the first metric that has some. */
-static int64_t known(const hu_trainer *trainer, hu_half half) {
+static int64_t known(const hu_trainer *trainer, hu_split_kind half) {
     const hu_task *task = hu_trainer_task(trainer);
     int64_t classes = hu_trainer_classes(trainer), count = 0;
     int m = 0;
@@ -63,7 +63,7 @@ static int64_t known(const hu_trainer *trainer, hu_half half) {
 }
 
 /* The class with all its metrics; NULL if out of memory. New reference. */
-static json_t *class_json(const hu_trainer *trainer, const hu_dataset *dataset, hu_half half,
+static json_t *class_json(const hu_trainer *trainer, const hu_dataset *dataset, hu_split_kind half,
                           int64_t c) {
     const hu_task *task = hu_trainer_task(trainer);
     char number[NAME_BYTES];
@@ -82,7 +82,7 @@ static json_t *class_json(const hu_trainer *trainer, const hu_dataset *dataset, 
 
 /* A class that is left out would give its number to the next one. */
 hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
-                             hu_half half) {
+                             hu_split_kind half) {
     if (!object || known(trainer, half) == 0) return HU_OK;
     json_t *list = json_array();
     bool is_whole = list != NULL;
@@ -90,7 +90,7 @@ hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu
         is_whole = json_array_append_new(list, class_json(trainer, dataset, half, c)) == 0;
     if (is_whole)
         is_whole = json_object_set(
-                       object, half == HU_HALF_VALIDATION ? "validation_classes" : "test_classes",
+                       object, half == HU_SPLIT_VALIDATION ? "validation_classes" : "test_classes",
                        list) == 0;
     json_decref(list);
     return is_whole ? HU_OK : hu_fail(HU_ERR_MEMORY, "out of memory for the list of classes");
@@ -106,7 +106,7 @@ static hu_status open_table(const hu_task *task, hu_table **table) {
 }
 
 static hu_status put_row(hu_table *table, const hu_trainer *trainer, const hu_dataset *dataset,
-                         hu_half half, int64_t c) {
+                         hu_split_kind half, int64_t c) {
     const hu_task *task = hu_trainer_task(trainer);
     char number[NAME_BYTES], text[HU_METRIC_TEXT_BYTES];
     hu_status st = hu_table_cell(table, "%s", name_of(dataset, c, number));
@@ -119,7 +119,7 @@ static hu_status put_row(hu_table *table, const hu_trainer *trainer, const hu_da
 
 /* The same as a table for people; NULL where nothing is known. Owner frees *text with hu_free. */
 static hu_status class_facts_text(const hu_trainer *trainer, const hu_dataset *dataset,
-                                  hu_half half, char **text) {
+                                  hu_split_kind half, char **text) {
     hu_status st = HU_OK;
     hu_table *table = NULL;
     *text = NULL;
@@ -138,10 +138,10 @@ done:
 /* Which samples say how good a model is: those held out, or the test samples. */
 
 static const char *const part_names[] = {
-    [HU_HALF_TRAIN] = "training", [HU_HALF_TEST] = "test", [HU_HALF_VALIDATION] = "validation"};
+    [HU_SPLIT_TRAIN] = "training", [HU_SPLIT_TEST] = "test", [HU_SPLIT_VALIDATION] = "validation"};
 
 hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
-                             hu_half *evaluation, bool *ends_with_test) {
+                             hu_split_kind *evaluation, bool *ends_with_test) {
     const char *part;
     bool is_held = dataset->validation.count > 0;
     hu_status st = hu_config_text(config, "eval.part", &part);
@@ -154,7 +154,7 @@ hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
                                              "beside train leaves it those to hold out"
                                            : "");
     is_held = is_held && strcmp(part, "test") != 0;
-    *evaluation = is_held ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    *evaluation = is_held ? HU_SPLIT_VALIDATION : HU_SPLIT_TEST;
     *ends_with_test = is_held && strcmp(part, "auto") == 0;
     return HU_OK;
 }
@@ -200,7 +200,7 @@ hu_status hu_evaluation_run(const hu_config *config, const hu_listener *listener
     if (st != HU_OK) return st;
     /* A part that the folder's own configuration names is that of its training. */
     if (hu_config_asked(config, "eval.part")) st = hu_config_text(config, "eval.part", &asked);
-    hu_half half = strcmp(asked, "validation") == 0 ? HU_HALF_VALIDATION : HU_HALF_TEST;
+    hu_split_kind half = strcmp(asked, "validation") == 0 ? HU_SPLIT_VALIDATION : HU_SPLIT_TEST;
     made->half = half;
     made->part = part_names[half];
     if (st == HU_OK)

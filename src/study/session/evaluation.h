@@ -18,7 +18,7 @@ typedef struct hu_baseline {
 
 /* Measures it on a part of the data and tells it: one walk over the samples. Errors are those of
  * reading samples. */
-hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_half half,
+hu_status hu_baseline_measure(const hu_task *task, const hu_dataset *dataset, hu_split_kind half,
                               const hu_listener *listener, hu_baseline *made);
 
 /* Adds "baseline" with name and value; nothing where there is none. */
@@ -34,7 +34,7 @@ void hu_baseline_put(const hu_baseline *baseline, json_t *object);
  * HU_ERR_MEMORY leaves the object as it was: the list has all classes in the order of their
  * numbers. Proof: tests/unit/session_class_facts_test.c. */
 hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu_dataset *dataset,
-                             hu_half half);
+                             hu_split_kind half);
 
 /* ---- judged ---- */
 
@@ -43,7 +43,7 @@ hu_status hu_class_facts_put(json_t *object, const hu_trainer *trainer, const hu
 /* eval.part of a training. ends_with_test: the test samples are read beside them, once, at the end.
  * HU_ERR_ARGUMENT: validation was asked for, and nothing is held out. */
 hu_status hu_evaluation_read(const hu_config *config, const hu_dataset *dataset,
-                             hu_half *evaluation, bool *ends_with_test);
+                             hu_split_kind *evaluation, bool *ends_with_test);
 
 /* "validation accuracy 80.00 % of 500 held out, test accuracy 81.20 %"; held 0: nothing was
  * followed but the test samples. */
@@ -53,8 +53,8 @@ const char *hu_evaluation_text(const hu_result_metric *test, const hu_result_met
 
 /* A run that is looked at again. */
 typedef struct hu_evaluation {
-    hu_half half;     /* as the command asked */
-    const char *part; /* "validation" or "test". Borrowed: valid for ever */
+    hu_split_kind half; /* as the command asked */
+    const char *part;   /* "validation" or "test". Borrowed: valid for ever */
     double metrics[HU_METRICS_MAX], loss;
     hu_baseline baseline;
     hu_confusion confusion; /* of tasks that say one class of each sample, else all zero */

@@ -43,12 +43,12 @@ typedef struct hu_session {
     hu_precision precision;
     hu_trainer *trainer;
     hu_run_folder folder;
-    hu_ledger before;    /* what the allocator counted before the trainer was made */
-    int64_t steps;       /* of the whole training */
-    bool is_best;        /* the latest evaluation is the best so far */
-    hu_half evaluation;  /* the samples that the training is followed on */
-    bool ends_with_test; /* the test samples are read beside them, once, at the end */
-    int64_t eval_every;  /* epochs; 0: only at the end */
+    hu_ledger before;         /* what the allocator counted before the trainer was made */
+    int64_t steps;            /* of the whole training */
+    bool is_best;             /* the latest evaluation is the best so far */
+    hu_split_kind evaluation; /* the samples that the training is followed on */
+    bool ends_with_test;      /* the test samples are read beside them, once, at the end */
+    int64_t eval_every;       /* epochs; 0: only at the end */
     int64_t checkpoint_every, log_every;
     int64_t start_step;
     double train_seconds; /* inside steps of this process */

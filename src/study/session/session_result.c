@@ -151,7 +151,7 @@ static void put_gaps(json_t *object, const hu_trainer *trainer) {
 static hu_status result_facts_put(json_t *object, const hu_trainer *trainer,
                                   const hu_dataset *dataset, const char *collapse) {
     hu_status st;
-    hu_chance chance = hu_trainer_chance(trainer, HU_HALF_TEST);
+    hu_chance chance = hu_trainer_chance(trainer, HU_SPLIT_TEST);
     hu_aggregate_bits aggregate = hu_trainer_aggregate(trainer);
     put_waits(object, trainer);
     put_more_metrics(object, trainer);
@@ -160,8 +160,8 @@ static hu_status result_facts_put(json_t *object, const hu_trainer *trainer,
     if (hu_trainer_zeroed_streams(trainer) >= 0)
         json_object_set_new(object, "zeroed_streams",
                             json_integer(hu_trainer_zeroed_streams(trainer)));
-    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_TEST));
-    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_HALF_VALIDATION));
+    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_SPLIT_TEST));
+    HU_TRY(hu_class_facts_put(object, trainer, dataset, HU_SPLIT_VALIDATION));
     json_object_set_new(object, "model_aggregate_bits_start", hu_json_number(aggregate.first));
     json_object_set_new(object, "model_aggregate_bits_mean", hu_json_number(aggregate.mean));
     if (chance.samples > 0)

@@ -22,7 +22,7 @@ static double rate_of(const hu_session *session) {
 /* value: of the samples that the training is followed on, NaN where there was no evaluation. */
 static hu_status write_row(const hu_session *session, const hu_step_report *report, double value,
                            const hu_session_result *result) {
-    bool is_test = session->evaluation == HU_HALF_TEST;
+    bool is_test = session->evaluation == HU_SPLIT_TEST;
     hu_metrics_row row = {.report = report,
                           .rate = rate_of(session),
                           .test = is_test ? value : result->test.last,

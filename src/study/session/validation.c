@@ -28,8 +28,8 @@ bool hu_session_is_evaluated(const hu_session *session) {
 
 /* An evaluation, of which the last keeps what is taken for what in the folder: a training is worth
  * having without. */
-static hu_status evaluate_half(hu_session *session, hu_half half, bool is_last, double *metrics,
-                               double *loss) {
+static hu_status evaluate_half(hu_session *session, hu_split_kind half, bool is_last,
+                               double *metrics, double *loss) {
     hu_confusion made = {0};
     hu_status st;
     if (!is_last || !session->leads)
@@ -37,7 +37,8 @@ static hu_status evaluate_half(hu_session *session, hu_half half, bool is_last, 
     HU_TRY(hu_confusion_create(session->trainer, session->dataset, half, HU_MISTAKES_KEPT, &made));
     HU_TRY(hu_trainer_evaluate_shown(
         session->trainer, half, made.classes > 0 ? hu_confusion_note : NULL, &made, metrics, loss));
-    if (hu_confusion_keep(&made, session->folder.path, half == HU_HALF_TEST ? "test" : "validation",
+    if (hu_confusion_keep(&made, session->folder.path,
+                          half == HU_SPLIT_TEST ? "test" : "validation",
                           hu_trainer_progress(session->trainer)->step) != HU_OK)
         hu_listener_tell(session->listener, "note: no confusion.json: %s", hu_last_error());
 done:
@@ -48,7 +49,7 @@ done:
 /* The test samples at the end of a training that was followed on others. */
 static hu_status read_test(hu_session *session, hu_session_result *result) {
     double metrics[HU_METRICS_MAX], loss;
-    hu_status st = evaluate_half(session, HU_HALF_TEST, true, metrics, &loss);
+    hu_status st = evaluate_half(session, HU_SPLIT_TEST, true, metrics, &loss);
     if (st == HU_OK) result->test.last = result->test.best = metrics[0];
     return st;
 }
@@ -134,7 +135,7 @@ hu_status hu_session_judge_along(hu_session *session) {
  * followed on: the others are to stay in its result. */
 static bool lacks_test(const hu_session *session) {
     bool has_more = hu_trainer_task(session->trainer)->metric[1] != NULL;
-    bool reads_more = session->ends_with_test || (session->evaluation == HU_HALF_TEST && has_more);
+    bool reads_more = session->ends_with_test || (session->evaluation == HU_SPLIT_TEST && has_more);
     return session->leads && reads_more && isnan(hu_trainer_test_metrics(session->trainer)[0]);
 }
 
@@ -142,7 +143,7 @@ hu_status hu_session_give_metric(hu_session *session, hu_session_result *result)
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     hu_result_metric *made =
-        session->evaluation == HU_HALF_TEST ? &result->test : &result->validation;
+        session->evaluation == HU_SPLIT_TEST ? &result->test : &result->validation;
     if (progress->last_metric_step < 0) return HU_OK;
     if (lacks_test(session) && !result->has_diverged) HU_TRY(read_test(session, result));
     made->last = progress->last_metric;

@@ -105,19 +105,19 @@ hu_status hu_given_files_read(const hu_config *config, int first, hu_given_file_
 }
 
 /* JPEGs are decoded at an eighth of their size, all of their data is read. */
-static hu_status try_picture(const char *path, hu_image_room *room, bool *is_readable) {
+static hu_status try_picture(const char *path, hu_image_scratch *room, bool *is_readable) {
     enum { SIDE = 1 };
     *is_readable = true;
     if (hu_is_sound_name(path)) return HU_OK;
     hu_status st = hu_image_read(path, SIDE, room);
-    hu_image_room_trim(room);
+    hu_image_scratch_trim(room);
     *is_readable = st == HU_OK;
     return hu_image_is_unreadable(st) || st == HU_ERR_MISSING || st == HU_ERR_IO ? HU_OK : st;
 }
 
 hu_status hu_given_files_leave_out(hu_given_files *files, hu_given_file_left *told) {
     hu_status st = HU_OK;
-    hu_image_room room = {0};
+    hu_image_scratch room = {0};
     size_t kept = 0, count = files->count;
     if (count + files->left_out < 2) return HU_OK;
     for (size_t i = 0; i < count; i++) {
@@ -133,7 +133,7 @@ hu_status hu_given_files_leave_out(hu_given_files *files, hu_given_file_left *to
     files->count = kept; /* of what is left the owner is the same, also after a failure */
     if (st == HU_OK && kept == 0 && count > 0)
         st = hu_fail(HU_ERR_CORRUPT, "%zu files, found none that can be read", count);
-    hu_image_room_free(&room);
+    hu_image_scratch_free(&room);
     return st;
 }
 
@@ -153,7 +153,7 @@ typedef struct sounds {
 } sounds;
 
 /* Samples whose texts need more rows than they have. */
-static hu_status count_short(const sounds *s, hu_half half, int64_t *count) {
+static hu_status count_short(const sounds *s, hu_split_kind half, int64_t *count) {
     static const hu_loader_settings plain = {.seed = 0};
     hu_status st;
     hu_loader *loader = NULL;
@@ -175,8 +175,8 @@ done:
 }
 
 /* What of the files was not taken as it is. */
-static void tell_files(const hu_dataset *dataset, hu_half half, const hu_listener *listener) {
-    bool is_test = half == HU_HALF_TEST;
+static void tell_files(const hu_dataset *dataset, hu_split_kind half, const hu_listener *listener) {
+    bool is_test = half == HU_SPLIT_TEST;
     const hu_sounds_told *told = &dataset->sounds[is_test];
     const char *name = is_test ? "test" : "training";
     int64_t count = is_test ? dataset->test.count : dataset->train.count;
@@ -201,8 +201,8 @@ static void tell_files(const hu_dataset *dataset, hu_half half, const hu_listene
                          (long long)told->cut, (long long)count, name);
 }
 
-static hu_status tell_half(const sounds *s, hu_half half, const hu_listener *listener) {
-    bool is_test = half == HU_HALF_TEST;
+static hu_status tell_half(const sounds *s, hu_split_kind half, const hu_listener *listener) {
+    bool is_test = half == HU_SPLIT_TEST;
     const hu_split *split = is_test ? &s->dataset->test : &s->dataset->train;
     const char *name = is_test ? "test" : "training";
     int64_t impossible;
@@ -222,14 +222,14 @@ hu_status hu_sounds_tell(const hu_trainer *trainer, const hu_dataset *dataset,
     sounds s = {.dataset = dataset,
                 .label = hu_dataset_find(dataset, "label"),
                 .length = hu_dataset_find(dataset, HU_LENGTHS_FIELD)};
-    if (!dataset->only_test) tell_files(dataset, HU_HALF_TRAIN, listener);
-    tell_files(dataset, HU_HALF_TEST, listener);
+    if (!dataset->only_test) tell_files(dataset, HU_SPLIT_TRAIN, listener);
+    tell_files(dataset, HU_SPLIT_TEST, listener);
     if (hu_trainer_task(trainer) != &hu_task_transcribe) return HU_OK;
     int64_t frames = dataset->field[hu_dataset_find(dataset, "features")].extent[0];
     int64_t rows = graph->value[hu_task_prediction(graph)].shape.extent[0];
     s.stride = (frames + rows - 1) / rows;
-    hu_status st = dataset->only_test ? HU_OK : tell_half(&s, HU_HALF_TRAIN, listener);
-    return st == HU_OK ? tell_half(&s, HU_HALF_TEST, listener) : st;
+    hu_status st = dataset->only_test ? HU_OK : tell_half(&s, HU_SPLIT_TRAIN, listener);
+    return st == HU_OK ? tell_half(&s, HU_SPLIT_TEST, listener) : st;
 }
 
 /* ---- The data set that a configuration names ---- */

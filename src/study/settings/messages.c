@@ -301,15 +301,15 @@ static bool is_heard(const hu_messages *messages) {
     return messages->file || (messages->listener && messages->listener->on_event);
 }
 
-hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listener, hu_half judged,
-                           bool writes, hu_messages *messages) {
+hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listener,
+                           hu_split_kind judged, bool writes, hu_messages *messages) {
     hu_status st = HU_OK;
     *messages = (hu_messages){.listener = listener,
                               .trainer = opening->trainer,
                               .folder = opening->folder,
                               .steps = opening->options->steps,
                               .first = hu_trainer_progress(opening->trainer)->step,
-                              .is_test = judged == HU_HALF_TEST};
+                              .is_test = judged == HU_SPLIT_TEST};
     if (writes) HU_TRY(hu_progress_open(opening->folder, &messages->file));
     opening_warn(opening, listener);
     if (is_heard(messages)) HU_TRY(say(messages, "start", opening_json(opening)));

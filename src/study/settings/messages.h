@@ -103,8 +103,8 @@ typedef struct hu_messages_state {
 
 /* Begins: opens the file (writes: whether this process writes the folder), warns, and tells what is
  * about to be trained. Owner closes, also on failure. HU_ERR_IO, HU_ERR_MEMORY. */
-hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listener, hu_half judged,
-                           bool writes, hu_messages *messages);
+hu_status hu_messages_open(const hu_opening *opening, const hu_listener *listener,
+                           hu_split_kind judged, bool writes, hu_messages *messages);
 void hu_messages_close(hu_messages *messages);
 
 /* The data have changed, as what says, and that was accepted: event "data". */

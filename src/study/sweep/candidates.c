@@ -377,7 +377,7 @@ static hu_status go_on(const hu_assign *assign, const hu_trainer *from, hu_train
         HU_TRY(hu_assign_check_stop(assign));
         HU_TRY(hu_trainer_step(trainer, &report));
     }
-    HU_TRY(hu_trainer_evaluate_on(trainer, HU_HALF_VALIDATION, metrics, loss));
+    HU_TRY(hu_trainer_evaluate_on(trainer, HU_SPLIT_VALIDATION, metrics, loss));
     if (!isfinite(*loss)) *loss = (double)NAN;
 done:
     return st;

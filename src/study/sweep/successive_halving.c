@@ -140,7 +140,7 @@ static hu_status read_run(const char *folder, double *value, int64_t *samples) {
     double metrics[HU_METRICS_MAX], loss;
     HU_TRY(hu_config_load(&nothing, &config));
     HU_TRY(hu_saved_run_open(config, folder, NULL, &run));
-    HU_TRY(hu_trainer_evaluate_on(run.trainer, HU_HALF_TEST, metrics, &loss));
+    HU_TRY(hu_trainer_evaluate_on(run.trainer, HU_SPLIT_TEST, metrics, &loss));
     *value = metrics[0];
     *samples = run.dataset->test.count;
 done:

@@ -58,7 +58,7 @@ static void place_slot(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index
     layout->words += words;
 }
 
-uint32_t hu_dynamic_scale_place_history(hu_run *run, uint64_t *fingerprint) {
+uint32_t hu_tensor_scale_place_history(hu_run *run, uint64_t *fingerprint) {
     history_layout layout = {.words = HEAD};
     XXH64_reset(&layout.hash, 0);
     each_slot(run, place_slot, &layout);
@@ -66,12 +66,12 @@ uint32_t hu_dynamic_scale_place_history(hu_run *run, uint64_t *fingerprint) {
     return layout.words == HEAD ? 0 : layout.words;
 }
 
-void hu_dynamic_scale_clear_history(hu_run *run, uint64_t fingerprint) {
+void hu_tensor_scale_clear_history(hu_run *run, uint64_t fingerprint) {
     memset(run->history, 0, run->history_words * sizeof *run->history);
     memcpy(run->history, &fingerprint, sizeof fingerprint);
 }
 
-float *hu_dynamic_scale_staged_rows(const hu_slot *slot, int64_t first) {
+float *hu_tensor_scale_staged_rows(const hu_slot *slot, int64_t first) {
     if (!hu_slot_waits(slot)) return NULL;
     if (slot->staged) return slot->staged + first * slot->elements;
     return slot->data ? hu_storage_in_place(&slot->storage, slot->data, first) : NULL;
@@ -81,14 +81,14 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-void hu_dynamic_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x) {
+void hu_tensor_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x) {
     if (slot->uniformer)
         hu_uniform_range((size_t)n, x, &tally->low, &tally->high);
     else
         tally->top = larger(tally->top, hu_top_f32((size_t)n, x));
 }
 
-void hu_dynamic_scale_note_maximum(hu_slot *slot, uint32_t top) {
+void hu_tensor_scale_note_maximum(hu_slot *slot, uint32_t top) {
     if (slot->history == HU_NONE) return;
     slot->top = slot->top == HU_NONE ? top : larger(slot->top, top);
 }
@@ -99,7 +99,7 @@ static void count_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
 }
 
 /* Neither counting nor reading changes the run. */
-size_t hu_dynamic_scale_tops(const hu_run *run) {
+size_t hu_tensor_scale_tops(const hu_run *run) {
     size_t count = 0;
     if (run->history) each_slot((hu_run *)run, count_top, &count);
     return count;
@@ -113,7 +113,7 @@ static void read_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, 
     *at += sizeof slot->top;
 }
 
-void hu_dynamic_scale_read_tops(const hu_run *run, void *bytes) {
+void hu_tensor_scale_read_tops(const hu_run *run, void *bytes) {
     char *at = bytes;
     if (run->history) each_slot((hu_run *)run, read_top, &at);
 }
@@ -124,21 +124,21 @@ static void raise_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
     (void)run, (void)kind, (void)index;
     if (slot->history == HU_NONE) return;
     memcpy(&top, *at, sizeof top);
-    if (top != HU_NONE) hu_dynamic_scale_note_maximum(slot, top);
+    if (top != HU_NONE) hu_tensor_scale_note_maximum(slot, top);
     *at += sizeof top;
 }
 
-void hu_dynamic_scale_raise_tops(hu_run *run, const void *bytes) {
+void hu_tensor_scale_raise_tops(hu_run *run, const void *bytes) {
     const char *at = bytes;
     if (run->history) each_slot(run, raise_top, &at);
 }
 
-void hu_dynamic_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
+void hu_tensor_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) {
     bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     if (slot->uniformer) hu_slot_set_ranges(slot, x);
     if (!needs && slot->history == HU_NONE) return;
     uint32_t top = hu_top_f32((size_t)slot->elements, x);
-    if (is_noted) hu_dynamic_scale_note_maximum(slot, top);
+    if (is_noted) hu_tensor_scale_note_maximum(slot, top);
     if (needs) hu_slot_set_scale(slot, top);
 }
 
@@ -174,16 +174,16 @@ static void end_step(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index, 
     apply_history(run, slot, kind, index, context);
 }
 
-void hu_dynamic_scale_end_step(hu_run *run) {
+void hu_tensor_scale_end_step(hu_run *run) {
     if (run->history) each_slot(run, end_step, NULL);
 }
 
-void hu_dynamic_scale_history(const hu_run *run, const void **data, size_t *bytes) {
+void hu_tensor_scale_history(const hu_run *run, const void **data, size_t *bytes) {
     *data = run->history;
     *bytes = run->history_words * sizeof *run->history;
 }
 
-hu_status hu_dynamic_scale_restore(hu_run *run, const void *data, size_t bytes) {
+hu_status hu_tensor_scale_restore(hu_run *run, const void *data, size_t bytes) {
     const size_t head = HEAD * sizeof *run->history;
     size_t own = run->history_words * sizeof *run->history;
     if (!run->history) return HU_OK;
@@ -209,7 +209,7 @@ static void carry(hu_run *run, const hu_slot *slots, uint32_t count, const hu_sl
     }
 }
 
-void hu_dynamic_scale_carry(hu_run *run, const hu_run *from) {
+void hu_tensor_scale_carry(hu_run *run, const hu_run *from) {
     const hu_graph *graph = run->graph;
     if (!run->history || !from->history) return;
     carry(run, run->value, graph->value_count, from->value, from->history);
@@ -250,7 +250,7 @@ static void note(float *kept, float low, float high) {
     kept[SEEN] = 1.0f;
 }
 
-void hu_dynamic_range_set(hu_run *run, hu_slot *slot, float low, float high) {
+void hu_tensor_range_set(hu_run *run, hu_slot *slot, float low, float high) {
     float *kept = fields_of(run, slot);
     bool is_kept = kept && !run->pass.training && kept[SEEN] != 0.0f;
     if (kept && hu_is_step(run) && !run->pass.keeps_statistics) note(kept, low, high);
@@ -275,7 +275,7 @@ static void place(hu_slot *slot, uint32_t kind, uint32_t index, places *p) {
     p->floats += FIELDS;
 }
 
-uint32_t hu_dynamic_range_place(hu_run *run, uint64_t *fingerprint) {
+uint32_t hu_tensor_range_place(hu_run *run, uint64_t *fingerprint) {
     places p = {.floats = RANGE_HEAD};
     XXH64_reset(&p.hash, 0);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) place(&run->value[v], 0, v, &p);
@@ -323,13 +323,13 @@ static hu_tally extremes_of_threads(const hu_run *run, uint32_t index) {
 }
 
 void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index) {
-    if (hu_is_step(run)) hu_dynamic_scale_note_maximum(slot, extremes_of_threads(run, index).top);
+    if (hu_is_step(run)) hu_tensor_scale_note_maximum(slot, extremes_of_threads(run, index).top);
 }
 
 /* The scale that the extremes of a whole tensor give it. */
 static void set_scale(hu_run *run, hu_slot *slot, const hu_tally *all) {
     if (slot->uniformer)
-        hu_dynamic_range_set(run, slot, all->low, all->high);
+        hu_tensor_range_set(run, slot, all->low, all->high);
     else
         hu_slot_set_scale(slot, all->top);
 }
@@ -344,7 +344,7 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         int64_t first = c * run->options.chunk;
         hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
-                      hu_dynamic_scale_staged_rows(slot, first), &thread->tally[index].counts);
+                      hu_tensor_scale_staged_rows(slot, first), &thread->tally[index].counts);
     }
 }
 
@@ -364,7 +364,7 @@ static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, h
             if (hu_has_padding(run, v))
                 hu_padding_add_extremes(run, slot, v, visit.first, visit.count, x, &own);
             else
-                hu_dynamic_scale_add_maximum(slot, &own, visit.count * slot->elements, x);
+                hu_tensor_scale_add_maximum(slot, &own, visit.count * slot->elements, x);
         }
 #pragma omp critical(hu_extremes)
         join(&own, &all);
@@ -388,7 +388,7 @@ static bool wants_extremes(const hu_slot *slot) {
 }
 
 static void take_extremes(hu_run *run, hu_slot *slot, const hu_tally *all) {
-    if (hu_is_step(run)) hu_dynamic_scale_note_maximum(slot, all->top);
+    if (hu_is_step(run)) hu_tensor_scale_note_maximum(slot, all->top);
     if (hu_slot_waits(slot)) set_scale(run, slot, all);
 }
 
