@@ -6,7 +6,7 @@
  * Forward and backward of one layer in float32 on one thread, the whole batch in one chunk, in
  * turns; the loss is the mean of squares, which both sides take the same way. The function is what
  * one would write by hand: the gates of all inputs are one product, each step multiplies and runs
- * over the gates in place, gradients of weights are one product behind the last step. It uses the
+ * over the gates in place, gradients of weights are one product after the last step. It uses the
  * library's products and vector kernels, keeps what it needs step by step ([steps][batch][...]),
  * and neither rounds nor counts. Both begin with the same numbers; hidden states must agree to
  * 1e-5. Seconds are processor time, which other work on the machine hardly changes; the least of
@@ -59,7 +59,7 @@ typedef struct loop_net {
     hu_value_id hidden;
 } loop_net;
 
-/* x and target, samples one behind the other: field 0 and 1. */
+/* x and target, samples one after the other: field 0 and 1. */
 static float number(const shape *s, uint32_t field, int64_t sample, int64_t t, int64_t i) {
     const hu_random_key key = {1, 1 + field, 0};
     int64_t width = field ? out_of(s) : s->in;

@@ -48,7 +48,7 @@ static void add_layer(bench *b, int64_t elements) {
     b->elements += elements;
 }
 
-/* A convolution with the scales and shifts behind it, from the last to the first. */
+/* A convolution with the scales and shifts after it, from the last to the first. */
 static void add_conv(bench *b, int64_t in, int64_t out, int64_t side) {
     add_layer(b, out);
     add_layer(b, out);

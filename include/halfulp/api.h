@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* "0.2.0": the version of the library that runs. Borrowed: valid for ever. */
+/* "0.2.0": the version of the library that runs. Borrowed: valid forever. */
 HU_API const char *hu_version(void);
 
 #ifdef __cplusplus

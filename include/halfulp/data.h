@@ -129,7 +129,7 @@ typedef struct hu_dataset {
     hu_augment augment; /* usual for this data */
     hu_split train, test;
     hu_split validation; /* held out of train by hu_dataset_hold_out; count 0: nothing is */
-    void *owned[2 * HU_FIELDS_MAX]; /* private: memory behind the splits */
+    void *owned[2 * HU_FIELDS_MAX]; /* private: memory after the splits */
     uint32_t *parted;               /* private: the indices of train and validation */
     char *class_names; /* private: each with its final zero; NULL: classes have numbers alone */
     int64_t class_name_count; /* private: names in class_names */
@@ -251,8 +251,8 @@ typedef struct hu_image_choice {
     double held;         /* of folder:DIR without test images: the share of the images of each class
                             (below 1), or how many of all, that are drawn by seed to test with; 0:
                             none, which is an error there */
-    bool skips_damaged; /* of folder: files that cannot be decoded are left out, as if they were not
-                           there, and counted; all are read once for that */
+    bool skips_damaged;  /* of folder: files that cannot be decoded are left out, as if they were
+                            missing, and counted; all are read once for that */
     int64_t
         unlabelled; /* 1 + the number in label maps that means unlabelled, beside 255; 0: none */
     uint8_t labels[HU_LABELS_MAX]; /* [label_count] the numbers in label maps that mean class 0, 1,
@@ -307,14 +307,14 @@ typedef struct hu_image_choice {
  *   sounds:DIR  sounds in folders of classes, as folder:DIR has pictures. Fields: "image" [frames,
  * bins, 1], their spectrograms as those of speech:DIR, of choice->frames (100), and "label"
  *
- *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token behind
- * each. Windows do not overlap; what is left behind the last whole one is not used. Of bytes there
+ *   text:FILE   fields "tokens" and "targets" [length]: numbers of tokens, and of the token after
+ * each. Windows do not overlap; what is left after the last whole one is not used. Of bytes there
  * are 256; words and characters have names (hu_dataset_class_name)
  *
- *   parallel:DIR  DIR/train.LANG and DIR/test.LANG (or val), plain or with .gz behind, a sentence a
+ *   parallel:DIR  DIR/train.LANG and DIR/test.LANG (or val), plain or with .gz after, a sentence a
  * line, the same one in each language. Fields, of rows of choice->text.length: "source", numbers of
- * the words and 0 behind them, "source_length", "tokens", 1 (<bos>), the numbers of the other
- * language's words and 0 behind them, "targets", these words, 2 (<eos>) and unlabelled behind it,
+ * the words and 0 after them, "source_length", "tokens", 1 (<bos>), the numbers of the other
+ * language's words and 0 after them, "targets", these words, 2 (<eos>) and unlabelled after it,
  * "target_length", words and <eos>. Pairs that do not fit are left out. Words are made by
  * data/tokenizer.h; those of the target are hu_dataset_class_name, of the source
  * hu_dataset_source_name
@@ -323,7 +323,7 @@ typedef struct hu_image_choice {
  * begin and end with "=") part; new words of them are hidden in every epoch, as data/masked_text.c
  * says. Fields "tokens" and "segments" [length], "places" of hidden words and "targets", which are
  * the words themselves [15 of 100 of the length], "label", 0 where the second segment follows the
- * first, else 1, and "length", the tokens that are there
+ * first, else 1, and "length", the tokens that are present
  *
  * An image of a folder becomes 3 (size)^2 bytes. Grey ones get three equal channels, CMYK is
  * converted, 16 bits become 8, transparency is dropped; the shorter side is resized to size
@@ -367,15 +367,15 @@ HU_API hu_status hu_dataset_hold_out(hu_dataset *dataset, double amount, uint64_
 /* Frees a data set; NULL is allowed. */
 HU_API void hu_dataset_close(hu_dataset *dataset);
 
-/* Whether the files of a spec are there (not whether they are sound). False for unknown names. */
+/* Whether the files of a spec are present (not whether they are sound). False for unknown names. */
 HU_API bool hu_dataset_available(const char *spec);
 
 /* Kind number index as it is written in a spec ("cifar10:DIR") and what it is, in one line; NULL
- * behind the last. Borrowed: valid for ever. */
+ * after the last. Borrowed: valid forever. */
 HU_API const char *hu_data_kind_name(size_t index);
 HU_API const char *hu_data_kind_help(size_t index);
 
-/* The parts of a data set. Validation is there only if it was held out. */
+/* The parts of a data set. Validation is present only if it was held out. */
 typedef enum hu_split_kind { HU_SPLIT_TRAIN, HU_SPLIT_TEST, HU_SPLIT_VALIDATION } hu_split_kind;
 
 /* The fields as the samples of a part have them. Borrowed: valid until the data set is closed. */
@@ -400,7 +400,7 @@ typedef struct hu_loader_settings {
     int64_t window; /* most samples that are wanted at once; 0: 1 */
     int threads;    /* that read ahead; 0: 1 */
     int fillers;    /* most threads that call hu_loader_fill at once; 0: 1. Others wait */
-    bool goes_on;   /* with the first samples of the next epoch behind the last of one */
+    bool goes_on;   /* with the first samples of the next epoch after the last of one */
 } hu_loader_settings;
 
 /* Gives the samples of one part of a data set, epoch by epoch, in a fixed or a shuffled order.
@@ -439,7 +439,7 @@ HU_API int64_t hu_loader_index(const hu_loader *loader, int64_t position);
 
 /* Waits until samples first .. first+count-1 of this epoch can be filled. Those that come next are
  * read meanwhile, by threads of the loader. Nothing happens where the data are in memory; elsewhere
- * it must be called before every fill of other samples. The samples of a call are there until the
+ * it must be called before every fill of other samples. The samples of a call are present until the
  * next one. Any sequence of calls is right; ascending ones do not wait long.
  *
  * HU_ERR_CORRUPT and others name the file of the first sample that cannot be read; HU_ERR_ARGUMENT

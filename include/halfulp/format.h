@@ -95,7 +95,7 @@ HU_API hu_status hu_format_parse(const char *text, hu_format *format);
 HU_API hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
 /* The table of named formats: name of row index, its format and description (each may be NULL);
- * NULL behind the last row. Borrowed: valid for ever. */
+ * NULL after the last row. Borrowed: valid forever. */
 HU_API uint32_t hu_format_named_count(void);
 HU_API const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
 
@@ -109,7 +109,7 @@ HU_API hu_format_limits hu_format_limits_of(const hu_format *format);
  * names. */
 HU_API hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
 
-/* "rne", "rna", ...; "?" for another value. Borrowed: valid for ever. */
+/* "rne", "rna", ...; "?" for another value. Borrowed: valid forever. */
 HU_API const char *hu_rounding_name(hu_rounding rounding);
 
 /* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must

@@ -63,10 +63,10 @@ HU_API hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *t
 /* HU_OK or why it is none: HU_ERR_ARGUMENT (mode, semantics, block), HU_ERR_FORMAT. */
 HU_API hu_status hu_accumulator_check(const hu_accumulator *accumulator);
 
-/* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid for ever. */
+/* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid forever. */
 HU_API const char *hu_mac_name(hu_mac mac);
 
-/* "exact", "f32fma", "cpd"; "?" for another value. Borrowed: valid for ever. */
+/* "exact", "f32fma", "cpd"; "?" for another value. Borrowed: valid forever. */
 HU_API const char *hu_semantics_name(hu_semantics semantics);
 
 /* Patches of images, the rows of an implicit im2col: row (n, y, x) of [count, out_h, out_w], column

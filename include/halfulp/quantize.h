@@ -3,7 +3,7 @@
  *
  * Texts are those of precision.rules: a number format, which :scale=current, :scale=bias or
  * :scale=2^K may follow; a block format (mxfp8, nvfp4, ...); or uniformB, the 2^B evenly spaced
- * numbers between the ends of the array, B = 2..16; behind it a rounding mode. fp32 is no rounding.
+ * numbers between the ends of the array, B = 2..16; after it a rounding mode. fp32 is no rounding.
  * Arrays are [rows, line]: blocks run along a line, a shorter one at its end.
  */
 #ifndef HALFULP_QUANTIZE_H

@@ -37,7 +37,7 @@ typedef enum hu_status {
 #undef HU_STATUS_ENUM
 } hu_status;
 
-/* Short text of a status; "unknown status" for another number. Borrowed: valid for ever. */
+/* Short text of a status; "unknown status" for another number. Borrowed: valid forever. */
 HU_API const char *hu_status_text(hu_status status);
 
 /* Exit code that the program gives for a status (0..6, 130); 1 for another number. */

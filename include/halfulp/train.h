@@ -69,7 +69,7 @@ typedef struct hu_training hu_training;
  *
  * {"run.dir", FOLDER} (or {"run.name", NAME}: runs/NAME) keeps the run as `halfulp train` does
  * (docs/reference/run-folder.md): journal, evaluations at the ends of epochs, checkpoints, and
- * behind the last step the result; all but report.html, which `halfulp report FOLDER` draws. So
+ * after the last step the result; all but report.html, which `halfulp report FOLDER` draws. So
  * `halfulp why`, `stats`, `report`, `watch` and `list` tell of networks of a program's own, too;
  * `eval`, `predict`, `export` and `resume`, which build the network, of models of the table alone.
  * The bits of the training are the same.
@@ -125,7 +125,7 @@ HU_API hu_status hu_training_test(hu_training *training, double *metric, double 
 enum { HU_PREDICTION_COLUMNS = 4 }; /* most columns of a prediction */
 
 /* Titles of what the task says of a sample: "label", "predicted", "probability" for classify.
- * titles: room for HU_PREDICTION_COLUMNS. Gives how many there are. Borrowed: valid for ever. */
+ * titles: room for HU_PREDICTION_COLUMNS. Gives how many there are. Borrowed: valid forever. */
 HU_API int hu_training_columns(const hu_training *training, const char **titles);
 
 /* What the model says of the first test samples, with the weights that eval.weights names.
@@ -157,7 +157,7 @@ HU_API uint64_t hu_training_hash(const hu_training *training);
  * HU_ERR_UNKNOWN with the nearest roles. */
 HU_API hu_status hu_training_bytes(const hu_training *training, const char *role, uint64_t *bytes);
 
-/* Writes the whole state as a checkpoint into a folder (made if it is not there; the newest two are
+/* Writes the whole state as a checkpoint into a folder (made if it is missing; the newest two are
  * kept), and takes the newest sound one of a training with the same settings. Training on gives the
  * bits of a training that was never interrupted. HU_ERR_MISSING, HU_ERR_CORRUPT, HU_ERR_IO;
  * HU_ERR_SHAPE: one of another network; HU_ERR_ARGUMENT: of another seed or optimizer, or a

@@ -17,7 +17,7 @@
 enum { ROW = 4096, MOST_BYTES = 5 * ROW };
 static const hu_random_key key = {21, 32, 43};
 
-/* Every block format, those with another power of their scale behind the usual ones. */
+/* Every block format, those with another power of their scale after the usual ones. */
 static const hu_block_format *format_at(size_t i) {
     size_t usual = 0;
     while (hu_block_format_at(usual)) usual++;

@@ -6,7 +6,7 @@
  * there, and answers on 199 "STATUS ALLOCATIONS", the status being that of waitpid. NTH counts from
  * 1; KIND is one of
  *     one    the nth allocation fails
- *     all    the nth and all behind it fail
+ *     all    the nth and all after it fail
  *     tell   as one, and the file list gets the calls that led there
  *     list   none fails; the file list gets for every allocation its number and the hash of the
  *            addresses it was made from
@@ -140,7 +140,7 @@ static int wait_for(pid_t child, long seconds) {
 
 #ifdef HALFULP_COVERAGE
 /* What gcov allocates at the end of a process is none of the program's allocations: it stands
- * behind main, and behind exit. */
+ * after main, and after exit. */
 typedef int main_function(int, char **, char **);
 static main_function *program_main;
 

@@ -1,4 +1,4 @@
-/* Words of a command line, one a line, and behind a byte 0xff the file that config=@ names. The
+/* Words of a command line, one a line, and after a byte 0xff the file that config=@ names. The
  * resolved configuration is printed, read and merged into a fresh one as resume does, and is then
  * the same. */
 #include "fuzz.h"
@@ -159,7 +159,7 @@ static void check_status(hu_status st) {
                st == HU_ERR_MISSING || fuzz_was_fault(st));
 }
 
-/* The words are read into defaults that are there already, and for a share of the inputs into a
+/* The words are read into defaults that are present already, and for a share of the inputs into a
  * configuration of their own. */
 static void check_words(int argc, char **argv) {
     hu_config *config;

@@ -14,7 +14,7 @@
 
 #include "base/bytes.h"
 
-/* Of the target: one input, and sound example number index; false behind the last. */
+/* Of the target: one input, and sound example number index; false after the last. */
 void fuzz_one(const uint8_t *data, size_t size);
 bool fuzz_seed(size_t index, hu_byte_writer *seed);
 
@@ -41,7 +41,7 @@ bool fuzz_was_fault(hu_status st);
  * Replays, which see few inputs, make more of them. */
 bool fuzz_is_one_of(uint64_t n);
 
-/* The bytes and a final zero in a block of their own (so that reading behind it is seen); free with
+/* The bytes and a final zero in a block of their own (so that reading after it is seen); free with
  * free. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
@@ -59,7 +59,7 @@ void fuzz_put(const char *name, const void *data, size_t bytes);
 enum { FUZZ_KEPT_MOST = 8 };
 void fuzz_keep(const char *name, const void *data, size_t bytes);
 
-/* Bytes taken one after the other from an input; zeros behind its end. */
+/* Bytes taken one after the other from an input; zeros after its end. */
 typedef struct fuzz_cursor {
     const uint8_t *data;
     size_t size, offset;

@@ -133,7 +133,7 @@ const char *fuzz_folder(void) {
 void fuzz_put(const char *name, const void *data, size_t bytes) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
-    /* Cut behind what is written: a file that is emptied or made anew takes longer. */
+    /* Cut after what is written: a file that is emptied or made anew takes longer. */
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     FUZZ_CHECK(file >= 0);
     if (bytes) FUZZ_CHECK(write(file, data, bytes) == (ssize_t)bytes);

@@ -1,5 +1,6 @@
-/* Run folders as `why`, `stats` and `report` read them: an input is the files below one behind the
- * other, with a byte 0xff between them (which no UTF-8 has). What is read is pooled too. */
+/* Run folders as `why`, `stats` and `report` read them: an input is the files below one
+ * after the other, with a byte 0xff between them (which no UTF-8 has). What is read is pooled too.
+ */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -81,7 +81,7 @@ static void check_picture(uint8_t choice, const uint8_t *file, size_t bytes) {
     hu_image_free(&image);
 }
 
-/* The file in a block of its own: it may be changed, and reading behind it is seen. */
+/* The file in a block of its own: it may be changed, and reading after it is seen. */
 void fuzz_one(const uint8_t *data, size_t size) {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
     fuzz_cursor cursor = {data, size, 0};
@@ -145,7 +145,7 @@ static void put_webp(bool is_lossless, size_t cut, hu_byte_writer *seed) {
     WebPFree(made);
 }
 
-/* One that lies on its side: the chunk stands behind signature and header; its checksum is mended.
+/* One that lies on its side: the chunk stands after signature and header; its checksum is mended.
  */
 static void put_turned_png(hu_byte_writer *seed) {
     enum { FRONT = 33 };
@@ -192,7 +192,7 @@ static void put_large_webp(hu_byte_writer *seed) {
     free(pixels);
 }
 
-/* A file that promises a million pixels and many scans of them, in bytes that are not there: the
+/* A file that promises a million pixels and many scans of them, in bytes that are missing: the
  * head of a progressive file and of its first scan. */
 static void put_promise(hu_byte_writer *seed) {
     static const uint8_t head[] = {0xff, 0xd8, 0xff, 0xc2, 0,    17, 8, 4,    1, 4,    1,    3,

@@ -86,7 +86,7 @@ static void check_bytes(const uint8_t *data, size_t size) {
     hu_safetensors_free(file);
 }
 
-/* The length of the header becomes the place behind its last '}'. */
+/* The length of the header becomes the place after its last '}'. */
 static void repair(uint8_t *data, size_t size) {
     size_t end = size;
     while (end > 8 && data[end - 1] != '}') end--;

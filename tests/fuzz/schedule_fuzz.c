@@ -14,7 +14,7 @@ static bool same_bits(const hu_schedule *a, const hu_schedule *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Rates at, between and behind the places. */
+/* Rates at, between and after the places. */
 static void check_rates(const hu_schedule *schedule) {
     static const int64_t steps[] = {0, 1, 7, 8, 1000, INT64_MAX / 2, INT64_MAX};
     if (hu_schedule_check(schedule) != HU_OK) return;

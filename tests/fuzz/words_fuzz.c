@@ -57,7 +57,7 @@ static void read_vocabulary(hu_text_unit unit, const uint8_t *data, size_t bytes
     hu_vocabulary_free(&words);
 }
 
-/* Those of a text: all of them, and the frequent ones behind two others. */
+/* Those of a text: all of them, and the frequent ones after two others. */
 static void count_words(const uint8_t *data, size_t bytes) {
     static const char *const front[] = {"<a>", "the"};
     char *text = fuzz_text(data, bytes);

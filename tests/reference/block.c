@@ -48,7 +48,7 @@ static int power_of(const hu_block_format *format, uint32_t top) {
         return floor_log2 + (a > 1u << 23) - emax;
     case HU_BLOCK_RCEIL:
         return floor_log2 - emax + (a > largest);
-    case HU_BLOCK_EVEN: /* half a unit is added, and the bits behind cut off */
+    case HU_BLOCK_EVEN: /* half a unit is added, and the bits after cut off */
         return floor_log2 + (int)(((a + (1u << (22 - m))) >> (23 - m)) >> (m + 1)) - emax;
     default:
         return floor_log2 - emax;

@@ -24,7 +24,7 @@ static double at(double seconds) {
     return hu_seconds_now();
 }
 
-/* Forward as it is; behind a jump back time stands for a moment and goes on as the clock does. */
+/* Forward as it is; after a jump back time stands for a moment and goes on as the clock does. */
 static void test_time_goes_on(void **state) {
     (void)state;
     double first = at(1000.0);

@@ -64,7 +64,7 @@ static void time_ends_turns_but_not_the_first(void **state) {
     const hu_bench_pace limited = {.most = 9, .until = now + 99, .limit = 3.0};
     hu_bench_times none = {0}, one = times_of(seconds, 1), two = times_of(seconds, 2);
     assert_true(hu_bench_takes(&late, &none) && !hu_bench_takes(&late, &one));
-    assert_false(hu_bench_takes(&tight, &one)); /* would end behind it */
+    assert_false(hu_bench_takes(&tight, &one)); /* would end after it */
     assert_true(hu_bench_takes(&wide, &one) && !hu_bench_takes(&wide, &two));
     assert_true(hu_bench_takes(&limited, &one) && !hu_bench_takes(&limited, &two));
     hu_bench_times_free(&one);

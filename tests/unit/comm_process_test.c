@@ -159,7 +159,7 @@ static void all_have_the_bits_of_the_emulated_team(void **state) {
     assert_true(runs > 140);
 }
 
-/* Rank 2 of 5 is not there: all others say so, whomever they wait for. */
+/* Rank 2 of 5 is missing: all others say so, whomever they wait for. */
 static void who_is_gone_is_named(void **state) {
     (void)state;
     static rank ranks[WORKERS_MOST];
@@ -258,7 +258,7 @@ static void waits_end_with_the_job(void **state) {
     end(&j);
 }
 
-/* The user ends the job: all are there, and the step is done. */
+/* The user ends the job: all are present, and the step is done. */
 static void who_is_asked_to_end_ends_the_step(void **state) {
     (void)state;
     static const volatile sig_atomic_t is_ending = 1;

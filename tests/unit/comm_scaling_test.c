@@ -1,4 +1,4 @@
-/* Names of scalings and the constants behind them. */
+/* Names of scalings and the constants after them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -56,7 +56,7 @@ static void far_numbers_become_classes(void **state) {
     for (int i = 0; i < TESTS; i++) put_scene("test", i);
 }
 
-/* Puts EXIF behind the head of a PNG: the camera was turned by a quarter. */
+/* Puts EXIF after the head of a PNG: the camera was turned by a quarter. */
 static void turn_png(const char *name) {
     static uint8_t file[4096];
     uint8_t chunk[38] = "\0\0\0\032eXIfMM\0*\0\0\0\010\0\1\1\022\0\3\0\0\0\1\0\6";

@@ -32,7 +32,7 @@ static void oddity(int number) {
     if (number == 2) memset(file + scan + 2 + (file[scan + 2] << 8 | file[scan + 3]) - 3, 0, 3);
 }
 
-/* Odd, but every pixel is there; and the same files cut off, of which the oddity is the first
+/* Odd, but every pixel is present; and the same files cut off, of which the oddity is the first
  * warning, and the cut the second. */
 static void harmless_oddities_hide_no_damage(void **state) {
     (void)state;
@@ -169,7 +169,7 @@ static void put_number(uint8_t *to, uint32_t number, bool big) {
 }
 
 /* Puts the block into the file that stands there: a segment of a JPEG, a chunk of a PNG in front of
- * the pixels or behind them, one of a WebP of the extended form. */
+ * the pixels or after them, one of a WebP of the extended form. */
 static void put_exif(int kind, const uint8_t *block, size_t bytes) {
     uint8_t segment[256];
     if (kind == 0) {
@@ -244,7 +244,7 @@ static void exif_says_how_a_picture_is_seen(void **state) {
 }
 
 /* A block that is cut off, changed, or says nothing leaves the picture as it is, or turned one of
- * eight ways; no byte behind it is read. */
+ * eight ways; no byte after it is read. */
 static void hostile_exif_does_no_harm(void **state) {
     (void)state;
     hu_random_key key = {.seed = 5, .stream = 1};
@@ -294,7 +294,7 @@ static long mapped_at_most(void) {
     return most;
 }
 
-/* A chunk that says two gigabytes, of which none are there. */
+/* A chunk that says two gigabytes, of which none are present. */
 static void long_metadata_take_no_memory(void **state) {
     (void)state;
     static const char *const names[] = {"eXIf", "tEXt", "zTXt", "iTXt", "iCCP", "sPLT", "abCd"};

@@ -207,7 +207,7 @@ static size_t find_frame(void) {
     return at;
 }
 
-/* One that is not found at once, behind bytes that fill, is the same picture; so is one that is
+/* One that is not found at once, after bytes that fill, is the same picture; so is one that is
  * decoded into the memory of another. */
 static void a_frame_is_found_wherever_it_is(void **state) {
     (void)state;

@@ -197,7 +197,7 @@ static void crops_and_mirrors_are_exactly_the_possible_ones(void **state) {
     reflects = false;
 }
 
-/* However far a crop reaches, there is another image behind the mirror. */
+/* However far a crop reaches, there is another image after the mirror. */
 static void a_mirror_never_ends(void **state) {
     (void)state;
     enum { PAD = 30, SIDE = 2 * PAD + 1 };

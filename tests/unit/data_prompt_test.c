@@ -78,7 +78,7 @@ static void characters_and_bytes_are_what_they_are(void **state) {
     hu_dataset_close(d);
 }
 
-/* The last four tokens, from the first place on; behind fewer ones stand zeros. */
+/* The last four tokens, from the first place on; after fewer ones stand zeros. */
 static void a_sample_holds_the_last_tokens(void **state) {
     (void)state;
     hu_dataset *d = open_prompts(HU_TEXT_BYTES, NULL);

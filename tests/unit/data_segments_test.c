@@ -78,7 +78,7 @@ static void documents_are_cut_into_segments(void **state) {
     hu_dataset_close(d);
 }
 
-/* Over many epochs, half of the segments with another one behind them stand in front of that; those
+/* Over many epochs, half of the segments with another one after them stand in front of that; those
  * at the end of a document never do; lengths, segments and padding are those of the words. */
 static void seconds_follow_or_are_drawn(void **state) {
     (void)state;
@@ -247,7 +247,7 @@ static void words_are_those_of_bert(void **state) {
     static const char cafe[] = "Caf\xc3\xa9 r\xc3\xa9sum\xc3\xa9 \xe4\xb8\xad\xe5\x9b\xbd";
     expect_words(cafe, false, "cafe resume \xe4\xb8\xad \xe5\x9b\xbd \n");
     expect_words(cafe, true, "Caf\xc3\xa9 r\xc3\xa9sum\xc3\xa9 \xe4\xb8\xad \xe5\x9b\xbd \n");
-    /* A mark behind its letter, a dotted capital I, one sharp s. */
+    /* A mark after its letter, a dotted capital I, one sharp s. */
     expect_words("E\xcc\x81t\xc3\xa9 \xc4\xb0zmir Stra\xc3\x9f"
                  "e",
                  false,

@@ -90,7 +90,7 @@ static void fields_are_those_of_the_files(void **state) {
     hu_dataset_close(d);
 }
 
-/* What a loader gives: rows of the spectrogram, zeros behind them. */
+/* What a loader gives: rows of the spectrogram, zeros after them. */
 static void rows_are_filled_up_with_zeros(void **state) {
     (void)state;
     enum { FRAMES = 20 };
@@ -120,7 +120,7 @@ static void rows_are_filled_up_with_zeros(void **state) {
     hu_dataset_close(d);
 }
 
-/* Other characters stand behind z in the order of their code points; capital letters become small;
+/* Other characters stand after z in the order of their code points; capital letters become small;
  * a text may be empty. A limit leaves the alphabet. */
 static void transcripts_are_spelled(void **state) {
     (void)state;

@@ -55,7 +55,7 @@ static void words_are_numbered_by_count_and_bytes(void **state) {
     hu_dataset *d = open_text(
         "words", (hu_text_choice){.unit = HU_TEXT_WORDS, .length = 3, .valid = at("other")});
     expect_words(d, order, 6);
-    assert_int_equal(d->train.count, 3); /* 10 tokens: the last one has none behind it */
+    assert_int_equal(d->train.count, 3); /* 10 tokens: the last one has none after it */
     assert_int_equal(hu_loader_create(d, HU_SPLIT_TRAIN, &plain, &loader), HU_OK);
     expect_row(loader, 0, 0, first, 3);
     expect_row(loader, 1, 0, behind, 3);

@@ -1,4 +1,4 @@
-/* What rounding in the mind tells against rounding in fact. */
+/* What rounding without storing it tells against rounding in fact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -120,7 +120,7 @@ static double step(net *n, int64_t samples) {
     return result.loss_sum;
 }
 
-/* Pairs of a head that are there, or rows. */
+/* Pairs of a head that are present, or rows. */
 static uint64_t valid(const variant *v, int64_t samples, bool pairs) {
     uint64_t count = 0;
     for (int64_t i = 0; i < samples; i++) {

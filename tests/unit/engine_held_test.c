@@ -172,8 +172,8 @@ static uint64_t elements_of(const net *n, const char *name) {
     return n->edges.value[hu_graph_find(n->graph, name)].counts.elements;
 }
 
-/* Pairs that are there: places of the translation times words of the sentence. What is held has one
- * gradient, rounded once, however many steps have read it. */
+/* Pairs that are present: places of the translation times words of the sentence. What is held has
+ * one gradient, rounded once, however many steps have read it. */
 static void what_is_there_is_counted(void **state) {
     (void)state;
     net n;
@@ -197,7 +197,7 @@ static void what_is_there_is_counted(void **state) {
     }
 }
 
-/* Gradients by the words of a sentence, of samples that take no step too: zero behind its end. */
+/* Gradients by the words of a sentence, of samples that take no step too: zero after its end. */
 static void sentences_without_steps_have_no_gradient(void **state) {
     (void)state;
     float room[BATCH * SOURCE * HIDDEN];

@@ -13,7 +13,7 @@ enum { BATCH = 7, WIDE = 6, CLASSES = 5, MOST_STEPS = 5, MOST = 4096 };
 
 /* x -> first -> [steps, WIDE]; x -> start -> [WIDE]; per step, p being the step before:
  *   a = x_t + linear(p);  u = tanh a;  h = u + u * p
- * and behind the last one all h -> last -> log_softmax -> nll */
+ * and after the last one all h -> last -> log_softmax -> nll */
 typedef struct net {
     hu_graph *graph;
     hu_edge_table edges;
@@ -24,7 +24,7 @@ typedef struct net {
     const float *lengths; /* [BATCH], from sample `sample` on */
     int64_t sample;
     double loss;
-    float h[BATCH * MOST_STEPS * WIDE], start[BATCH * WIDE]; /* behind the forward pass */
+    float h[BATCH * MOST_STEPS * WIDE], start[BATCH * WIDE]; /* after the forward pass */
 } net;
 
 typedef struct variant {

@@ -84,7 +84,7 @@ static int64_t word_at(int64_t sample, int64_t t) {
     return (sample * 5 + t * 3 + 1) % WORDS;
 }
 
-/* Number t of a field; behind the end of a sample what must not matter. */
+/* Number t of a field; after the end of a sample what must not matter. */
 static float number(const char *field, int64_t s, int64_t t, bool has_pairs) {
     const extents *of = &valid[s];
     if (strcmp(field, "source_length") == 0) return (float)of->source;
@@ -353,7 +353,7 @@ static bool is_of_products(const net *n, hu_value_id v) {
     return all;
 }
 
-/* Terms of chosen accumulators are rows that are there, and no others: sums end their blocks by
+/* Terms of chosen accumulators are rows that are present, and no others: sums end their blocks by
  * them, so that their bits are the same. */
 static void accumulators_see_no_padding(void **state) {
     (void)state;

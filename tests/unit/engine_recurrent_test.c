@@ -168,7 +168,7 @@ static void gru_step(const double *a, const double *b, double *h) {
     }
 }
 
-/* The rows of a sample, all behind each other, and the last. */
+/* The rows of a sample, all after each other, and the last. */
 static void rows_of(const net *n, int64_t s, double *all) {
     int64_t parts = n->layer.is_gru ? 3 : 4, out = wide(&n->layer), length = (int64_t)lengths[s];
     double h[HIDDEN], c[HIDDEN], x[IN], a[4 * HIDDEN], b[4 * HIDDEN];

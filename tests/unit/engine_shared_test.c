@@ -59,7 +59,7 @@ static void declare(net *n, bool shares) {
     must(hu_weights_create(n->graph, &n->weights));
 }
 
-/* Rows of words: the table [WORDS, WIDE] is the weight of the layer behind it, or has a copy there.
+/* Rows of words: the table [WORDS, WIDE] is the weight of the layer after it, or has a copy there.
  */
 static void declare_words(net *n, bool shares) {
     const hu_shape rows = {1, {ROWS}};

@@ -1,4 +1,4 @@
-/* Partial weight gradients so large that threads wait for each other behind every one: the same
+/* Partial weight gradients so large that threads wait for each other after every one: the same
  * gradient as of one thread, and room for few of them. */
 #include "engine/run.h"
 #include "op/attributes.h"

@@ -156,7 +156,7 @@ typedef struct norm_model {
     double sum_dy, sum_dy_error, product, product_error; /* sum of dy (x - mean) */
 } norm_model;
 
-enum { NORM_BLOCK = 128, NORM_MORE = 12 }; /* float32 operations behind a product_sum */
+enum { NORM_BLOCK = 128, NORM_MORE = 12 }; /* float32 operations after a product_sum */
 
 static inline double spread(const norm_model *m, int64_t c, double mean) {
     double total = 0.0;

@@ -75,7 +75,7 @@ static __attribute__((noinline, unused)) void soil_stack(void) {
 
 static inline hu_status try_decode(const uint8_t *data, size_t bytes) {
     uint64_t blocks = hu_memory_count().live_blocks;
-    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading behind it is seen */
+    uint8_t *copy = malloc(bytes ? bytes : 1); /* so that reading after it is seen */
     hu_image image = {0};
     if (bytes) memcpy(copy, data, bytes);
     soil_stack();

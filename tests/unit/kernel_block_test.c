@@ -18,7 +18,7 @@
 enum { MOST = 4096, GUARD = 32 };
 static const hu_random_key key = {3, 5, 7};
 
-/* Every block format, those with another power of their scale behind the usual ones. */
+/* Every block format, those with another power of their scale after the usual ones. */
 static const hu_block_format *format_at(size_t i) {
     size_t usual = 0;
     while (hu_block_format_at(usual)) usual++;

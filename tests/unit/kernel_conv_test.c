@@ -21,7 +21,7 @@ enum { GUARD = 64 };
 
 typedef struct geometry {
     int64_t size_h, size_w, in_c, out_c, kernel_h, kernel_w, stride, pad, dilation, count;
-    int64_t more; /* padding behind the image beyond pad */
+    int64_t more; /* padding after the image beyond pad */
 } geometry;
 
 /* Where an infinity and a NaN are put: nowhere, or at a place of x and dy. */

@@ -61,7 +61,7 @@ static hu_conv conv_of(const geometry *g) {
                      .dilation_w = g->dilation};
 }
 
-/* NaNs are equal to each other: which one comes out of two is the processor's. The numbers behind
+/* NaNs are equal to each other: which one comes out of two is the processor's. The numbers after
  * the array are still there. */
 static void check_same(const geometry *g, const char *what, int64_t count, const float *found,
                        const float *expected) {

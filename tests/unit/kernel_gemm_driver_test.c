@@ -470,7 +470,7 @@ static void scratch_never_grows_when_extents_shrink(void **state) {
 }
 
 /* Scratch is asked for by extents, strides, formats and threads: counts that come later change
- * nothing. Nobody writes behind it. */
+ * nothing. Nobody writes after it. */
 static void check_asked(const char *accumulator, int64_t m, int64_t n, int64_t k, int threads,
                         bool counts_sums, bool is_b_by_rows) {
     enum { MARK = 64 };

@@ -198,7 +198,7 @@ static void reference_takes_no_carry(void **state) {
     assert_int_equal(hu_gemm_reference(&task), HU_ERR_ARGUMENT);
 }
 
-/* Strides of 0 let any extents fit the memory that is there. */
+/* Strides of 0 let any extents fit the memory that is present. */
 static void sizes_that_overflow_are_refused(void **state) {
     (void)state;
     static const char *const accumulators[] = {"fmacs", "fmac8:1/6/9", "kahan:1/6/9"};

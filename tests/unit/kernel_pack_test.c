@@ -94,7 +94,7 @@ static void put_code(uint8_t *codes, size_t i, uint32_t bits, uint32_t code) {
     }
 }
 
-/* Code i at place i (and from the first again behind the last), the spare bits above it set, reads
+/* Code i at place i (and from the first again after the last), the spare bits above it set, reads
  * as b->x[i]: also codes that packing never writes. */
 static void check_every_code_reads(const hu_format *format, int code_bits, hu_isa isa, size_t n,
                                    const block *b) {

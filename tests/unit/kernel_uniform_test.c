@@ -263,7 +263,7 @@ static void test_rows_and_lines(void **state) {
     check(11, HU_ROUND_STOCHASTIC, 1, 3 * 1029, 1029, scale, x);
 }
 
-/* Arrays that end where their numbers do: instrumented builds see what is touched behind them. */
+/* Arrays that end where their numbers do: instrumented builds see what is touched after them. */
 static void test_nothing_behind(void **state) {
     (void)state;
     static float x[MOST];

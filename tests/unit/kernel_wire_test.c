@@ -201,7 +201,7 @@ static void make_inputs(const hu_format *format) {
     boundary_inputs(&b, 300, 1024);
 }
 
-/* The number f behind code i, of any width. */
+/* The number f after code i, of any width. */
 static float number_at(const hu_wire *w, const uint8_t *all, size_t i) {
     uint32_t code = code_at(w, all, i);
     float number;

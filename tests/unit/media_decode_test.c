@@ -119,7 +119,7 @@ static void channels_are_mixed_by_their_mean(void **state) {
     expect(w.data, wav_end(&w), 8000, (const double[]){MANY * 0x1p-15}, 1);
 }
 
-/* Sizes of who could not go back, a wrong size of RIFF, what is told behind the sound, a half
+/* Sizes of who could not go back, a wrong size of RIFF, what is told after the sound, a half
  * moment at the end, and sound before its format. */
 static void heads_that_do_not_fit_are_read(void **state) {
     (void)state;
@@ -208,7 +208,7 @@ static void other_kinds_are_not_supported(void **state) {
     refuse_as(HU_ERR_UNSUPPORTED, w.data, wav_end(&w), part);
 }
 
-/* Wherever a file ends, it is refused without reading behind its end (the sanitizers look). */
+/* Wherever a file ends, it is refused without reading after its end (the sanitizers look). */
 static void cut_files_are_refused(void **state) {
     (void)state;
     for (int extensible = 0; extensible < 2; extensible++) {

@@ -13,7 +13,7 @@ static void expect_extents(const hu_graph *graph, const char *name, hu_shape exp
     if (!hu_shape_equal(&graph->value[v].shape, &expected)) fail_msg("shape of '%s'", name);
 }
 
-/* Tables of words, positions and segments, blocks with norms behind their sums, the layer of the
+/* Tables of words, positions and segments, blocks with norms after their sums, the layer of the
  * first token, and two heads; multiply-accumulates of all tokens, and of the places that are asked
  * about. */
 static void check_bert(const char *name, int64_t words, int64_t width, int64_t blocks,

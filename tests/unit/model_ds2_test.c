@@ -61,7 +61,7 @@ static void sizes_are_as_published(void **state) {
     hu_graph_free(graph);
 }
 
-/* Norms read the lengths unless all rows are to take part; the loss reads those behind the stride.
+/* Norms read the lengths unless all rows are to take part; the loss reads those after the stride.
  */
 static void lengths_are_those_behind_the_stride(void **state) {
     (void)state;

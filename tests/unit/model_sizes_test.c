@@ -113,7 +113,7 @@ static void bands_by_keys(void **state) {
         hu_status expected = k == 0 ? HU_OK : HU_ERR_ARGUMENT;
         assert_int_equal(hu_model_build(&options, &graph), expected);
         hu_graph_free(graph);
-        wrong.band[1] = k == 0 ? 100 : WORDS; /* not ascending; behind the words */
+        wrong.band[1] = k == 0 ? 100 : WORDS; /* not ascending; after the words */
     }
     choice.smoothing = 0.1;
     const hu_model_options smooth = {

@@ -1,4 +1,4 @@
-/* The order of the tensors of a step: each behind all that it is made of, in every model. */
+/* The order of the tensors of a step: each after all that it is made of, in every model. */
 #include "graph/tensor_order.h"
 
 #include <setjmp.h>

@@ -172,7 +172,7 @@ static void gelu_has_its_known_numbers_in_both_forms(void **unused) {
     check_gelu(&tanh_form, by_tanh);
 }
 
-/* Along the first extent: the rows of each sample, one part behind the other. */
+/* Along the first extent: the rows of each sample, one part after the other. */
 static void rows_are_joined_and_parted(void **unused) {
     (void)unused;
     enum { D = 3, FIRST = 2, SECOND = 4, ROWS = FIRST + SECOND };

@@ -1,5 +1,5 @@
 /* Attention as three operations: known numbers, rows without a key, what is refused, and what is
- * said of pairs that are not there. */
+ * said of pairs that are missing. */
 #include "op/attributes.h"
 #include "op_drive.h"
 

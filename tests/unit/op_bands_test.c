@@ -1,5 +1,5 @@
 /* Words in bands: layers of the rows of a band, tables of its words, the loss of a head and of the
- * bands behind it, and the law that they make together. */
+ * bands after it, and the law that they make together. */
 #include "op/attributes.h"
 #include "op_drive.h"
 #include "says.h"

@@ -128,7 +128,7 @@ static void known_answers_hold(void **unused) {
     drive_close(&d);
 }
 
-/* Behind a node of log-probabilities the loss is the same, and the gradient is minus the share of
+/* After a node of log-probabilities the loss is the same, and the gradient is minus the share of
  * the paths. */
 static void logs_give_the_same_loss(void **unused) {
     (void)unused;
@@ -175,7 +175,7 @@ static void many_rows_stay_finite(void **unused) {
 }
 
 /* Labels and lengths that cannot be used, and a NaN in a row that counts, make the loss NaN; a NaN
- * behind the rows that count is not read. */
+ * after the rows that count is not read. */
 static void wrong_numbers_are_no_loss(void **unused) {
     (void)unused;
     enum { ROWS = 4, CLASSES = 3, CASES = 9 };

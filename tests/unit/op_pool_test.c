@@ -25,7 +25,7 @@ static bool inside(int64_t h, int64_t w) {
 }
 
 /* Windows one by one: all that end in the padded image; with ceil the first that does not, too, if
- * it begins before the padding behind. */
+ * it begins before the padding after. */
 static int64_t places(int64_t extent, int64_t kernel, int64_t stride, int64_t pad, int64_t more,
                       bool ceil) {
     int64_t count = 0, end = extent + pad + more;

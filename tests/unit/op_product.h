@@ -27,7 +27,7 @@ typedef struct product_case {
     int n_params;
     float *x, *dy, *w, *bias;
     hu_product_engine engine;
-    const float *door_bias; /* read behind begin, by transposed layers; else NULL */
+    const float *door_bias; /* read after begin, by transposed layers; else NULL */
     bool adds;              /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
@@ -301,7 +301,7 @@ static inline void check_case(const product_case *c) {
     check_engine(&winograd);
 }
 
-/* Every allocation of create and prepare may fail: a status, no state, nothing left behind. */
+/* Every allocation of create and prepare may fail: a status, no state, nothing left after. */
 static inline void check_allocation_failures(const product_case *c) {
     const bool need_din[] = {true};
     hu_node_info info = case_info(c, need_din, 5, 2);

@@ -1,4 +1,4 @@
-/* Operations on sequences of different length: what is not there has no part in anything. */
+/* Operations on sequences of different length: what is missing has no part in anything. */
 #include "op_drive.h"
 
 #include "base/cpu.h"
@@ -26,7 +26,7 @@ static void spoil(drive *d, int64_t per_row) {
         if (!is_present(i, per_row)) d->in[0][i] = d->dout[0][i] = NAN;
 }
 
-/* y and dx of a channel by the definition, in double, over the rows that are there. */
+/* y and dx of a channel by the definition, in double, over the rows that are present. */
 static void check_channel(const drive *d, int64_t channels, int64_t c) {
     double n = 0, mean = 0, variance = 0, sum = 0, product = 0;
     int64_t per_row = BINS * channels, end = drive_in_elements(d, 0);
@@ -96,7 +96,7 @@ static void whole_samples_are_those_of_a_plain_norm(void **unused) {
     drive_close(&plain);
 }
 
-/* Forward with a relu behind it: the same numbers, and bits of what is above 0. */
+/* Forward with a relu after it: the same numbers, and bits of what is above 0. */
 static void a_relu_behind_a_norm_has_zeros_too(void **unused) {
     (void)unused;
     enum { CHANNELS = 8, OF_SAMPLE = ROWS * BINS * CHANNELS };

@@ -111,7 +111,7 @@ static void test_promotion(void **state) {
     assert_int_equal(found.event[0].value, conv);
     assert_true(found.event[0].share == 0.01);
     assert_int_equal(hu_adapt_changed(&p.adaptations), 1);
-    assert_int_equal(bits_of(&p, conv), 8); /* no quantizer changes behind a step */
+    assert_int_equal(bits_of(&p, conv), 8); /* no quantizer changes after a step */
     assert_true(before(&p, false));
     assert_false(before(&p, false));
     assert_int_equal(bits_of(&p, conv), 16);
@@ -124,7 +124,7 @@ static void test_promotion(void **state) {
     close_plan(&p);
 }
 
-/* Behind the node that a format stopped nothing is known. */
+/* After the node that a format stopped nothing is known. */
 static void test_stopped(void **state) {
     (void)state;
     plan p;

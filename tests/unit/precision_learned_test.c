@@ -219,7 +219,7 @@ static const double *betas(const fixture *f) {
     const void *data;
     size_t bytes;
     f->course.schedule->save(f->course.state, &data, &bytes);
-    return (const double *)data + 2; /* behind four numbers of 32 bits */
+    return (const double *)data + 2; /* after four numbers of 32 bits */
 }
 
 static void expect_near(double found, double expected) {

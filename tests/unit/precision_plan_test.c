@@ -133,7 +133,7 @@ static hu_status read_phase(void *context, const char *text, hu_precision *preci
 }
 
 /* R(R(R(W) R(X)) + R(B)): the product of a convolution is rounded before its bias in Popescu et
- * al.'s scheme; in the others the bias stays inside, and no such tensor is there. */
+ * al.'s scheme; in the others the bias stays inside, and no such tensor is present. */
 static void test_bias_of_convolutions(void **state) {
     (void)state;
     plan p;

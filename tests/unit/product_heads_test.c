@@ -33,7 +33,7 @@ static const heads_case cases[] = {
     {{1, 500, 500, 3, true}, {500, 450}}};
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* The numbers of a case; the result of a form is a copy with a guard behind it. */
+/* The numbers of a case; the result of a form is a copy with a guard after it. */
 typedef struct arrays {
     float *pairs, *rows, *keys;
     int64_t pairs_count, rows_count, keys_count;
@@ -134,7 +134,7 @@ static void define(const heads_case *c, const arrays *a, hu_heads_form form,
             }
 }
 
-/* By the library, in poisoned scratch and result; what lies behind them stays as it is. */
+/* By the library, in poisoned scratch and result; what lies after them stays as it is. */
 static void compute(const heads_case *c, const arrays *a, hu_heads_form form,
                     const hu_accumulator *accumulator, float *result, hu_gemm_counts *counts) {
     size_t bytes;

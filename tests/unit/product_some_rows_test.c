@@ -15,7 +15,8 @@
 
 enum { ROWS = 300, IN = 19, OUT = 21, FIRST = 5, LAST = 9 };
 
-/* All arrays of the rows, those of the rows that are there behind each other, and what is made. */
+/* All arrays of the rows, those of the rows that are present behind each other, and what is made.
+ */
 typedef struct arrays {
     float ids[ROWS], x[ROWS * IN], dy[ROWS * OUT], w[OUT * IN];
     float y[ROWS * OUT], dx[ROWS * IN], dw[OUT * IN];
@@ -29,7 +30,7 @@ static void draw(float *x, int64_t count, uint64_t stream) {
     for (int64_t i = 0; i < count; i++) x[i] = hu_random_normal(&key, (uint64_t)i);
 }
 
-/* A stretch in which all rows are there, one in which none is, and rows here and there. */
+/* A stretch in which all rows are present, one in which none is, and rows here and there. */
 static float id_of(int64_t r) {
     if (r >= 100 && r < 180) return FIRST + (float)(r % (LAST - FIRST));
     if (r >= 180 && r < 230) return LAST;
@@ -83,7 +84,7 @@ static hu_product_call call_of(arrays *a, int64_t first, int64_t count, void *pa
                              .scratch = scratch};
 }
 
-/* What the rows that are there give: weight gradients in blocks of HU_SOME_ROWS unless an
+/* What the rows that are present give: weight gradients in blocks of HU_SOME_ROWS unless an
  * accumulator goes through all of them. */
 static void expect(arrays *a, const hu_product_facts *facts, int64_t first, int64_t end) {
     hu_products *plain;
@@ -180,7 +181,7 @@ static void in_float32(void **state) {
     }
 }
 
-/* Blocks of 8 terms: they end where as many rows were there, whatever the calls. */
+/* Blocks of 8 terms: they end where as many rows were present, whatever the calls. */
 static void in_a_chosen_accumulator(void **state) {
     static arrays a;
     hu_accumulation chosen = {.chosen = {true, true, true}};
@@ -218,7 +219,7 @@ static void nothing_there_is_nothing(void **state) {
     }
 }
 
-/* Without ids all rows are there. */
+/* Without ids all rows are present. */
 static void all_rows(void **state) {
     static arrays a;
     (void)state;

@@ -32,7 +32,7 @@ static int64_t valid(int64_t s) {
     return lengths[s] < ROWS ? (int64_t)lengths[s] : ROWS;
 }
 
-/* Drawn numbers where something is there; zeros behind. */
+/* Drawn numbers where something is present; zeros after. */
 static void fill(float *x, int64_t width, uint64_t stream) {
     const hu_random_key key = {.seed = 3, .stream = stream};
     for (int64_t r = 0; r < ALL; r++)
@@ -49,7 +49,7 @@ static void draw(arrays *a) {
     for (int64_t i = 0; i < OUT * IN; i++) a->w[i] = hu_random_normal(&key, (uint64_t)i);
 }
 
-/* The rows that are there, one behind the other; how many. */
+/* The rows that are present, one after the other; how many. */
 static int64_t close_up(float *x, int64_t width) {
     int64_t count = 0;
     for (int64_t r = 0; r < ALL; r++)

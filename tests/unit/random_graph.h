@@ -102,7 +102,7 @@ static inline hu_value_id add_norm(world *w, hu_value_id v) {
     return apply(w, &hu_op_batch_norm, &norm, 1, &v);
 }
 
-/* A product, often with a bias of its own behind it. */
+/* A product, often with a bias of its own after it. */
 static inline hu_value_id add_product(world *w, const hu_op *op, const void *attrs, hu_value_id v) {
     const hu_bias_attrs bias = {{HU_INIT_NORMAL, 0.1f}};
     v = apply(w, op, attrs, 1, &v);

@@ -153,7 +153,7 @@ static void csv_that_cannot_be_written_says_so(void **state) {
     assert_int_equal(hu_csv_cell(csv, "%d", 1), HU_OK);
     assert_int_equal(hu_csv_cell(csv, "%s", "0.25"), HU_ERR_IO);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    /* Nothing of the row that failed, nor of one behind it. */
+    /* Nothing of the row that failed, nor of one after it. */
     assert_file_is(path, "step,loss\n");
     assert_int_equal(hu_csv_cell(csv, "%d", 1), HU_OK);
     assert_int_equal(hu_csv_cell(csv, "%d", 2), HU_ERR_IO);

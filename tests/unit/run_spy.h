@@ -130,7 +130,7 @@ static inline hu_value_id network_find(const network *net, const char *name) {
     return v;
 }
 
-/* "" for unrounded, else FORMAT, with " sr" behind it for stochastic rounding. */
+/* "" for unrounded, else FORMAT, with " sr" after it for stochastic rounding. */
 static inline hu_quantizer quantizer_of(const char *text) {
     hu_quantizer q = {0};
     if (!text[0]) return q;

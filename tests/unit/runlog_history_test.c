@@ -242,7 +242,7 @@ static void no_folder_is_an_error(void **state) {
     assert_non_null(strstr(hu_last_error(), "/tmp/no-such-run: no run folder"));
 }
 
-/* Every length of an interrupted write: the whole lines are there, the rest is named. */
+/* Every length of an interrupted write: the whole lines are present, the rest is named. */
 static void a_cut_line_is_left_out(void **state) {
     char text[sizeof row];
     (void)state;

@@ -102,7 +102,7 @@ static void other_events_are_no_lines(void **state) {
     assert_lines("[]", "");
 }
 
-/* Names as long as files may hold them end with the room; what lies behind it is nobody's. */
+/* Names as long as files may hold them end with the room; what lies after it is nobody's. */
 static void long_names_are_cut_off(void **state) {
     char text[HU_PROGRESS_TEXT_BYTES + 4], behind[4] = "\1\1\1";
     char *name = malloc(3 * HU_PROGRESS_TEXT_BYTES);

@@ -703,7 +703,7 @@ static void every_row(void **unused) {
     for (size_t i = 0; i < ROWS; i++) rows[i].call();
 }
 
-/* The name in front of the first parenthesis behind HU_API; text: behind the word. */
+/* The name in front of the first parenthesis after HU_API; text: after the word. */
 static void check_declared(const char *text, const char *file) {
     const char *end = strchr(text, '(');
     const char *begin = end;

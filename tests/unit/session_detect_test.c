@@ -1,7 +1,7 @@
-/* ssd-s on blood cells, beside figures that PyTorch found in float64, where the pictures are there:
- * HALFULP_BCCD names their folder (JPEGImages, Annotations, ImageSets), 320 x 240 pixels each.
- * Without it these tests are skipped. Float32 of torch is away from the figures by a tenth of the
- * tolerances. The pictures are halved without rounding, so that a program gives them. */
+/* ssd-s on blood cells, beside figures that PyTorch found in float64, where the pictures are
+ * present: HALFULP_BCCD names their folder (JPEGImages, Annotations, ImageSets), 320 x 240 pixels
+ * each. Without it these tests are skipped. Float32 of torch is away from the figures by a tenth of
+ * the tolerances. The pictures are halved without rounding, so that a program gives them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +120,7 @@ static void boxes_and_matches_are_those_counted_apart(void **state) {
 
 /* ---- training ---- */
 
-/* The figures are rounded to so many digits behind the point. */
+/* The figures are rounded to so many digits after the point. */
 static void near(const char *what, double found, double figure, double tolerance, int digits) {
     double room = tolerance * figure + 0.5 * pow(10, -digits);
     if (!(fabs(found - figure) <= room))

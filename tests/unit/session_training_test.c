@@ -68,7 +68,7 @@ static void predictions_have_the_columns_of_the_task(void **state) {
     hu_training_close(training);
 }
 
-/* A caller that was compiled with a shorter struct gets what it knows, and nothing behind it. */
+/* A caller that was compiled with a shorter struct gets what it knows, and nothing after it. */
 static void a_shorter_result_is_filled_as_far_as_it_goes(void **state) {
     (void)state;
     hu_training *training = open_small();

@@ -101,7 +101,7 @@ static void say(hu_job_progress *pace, char *text, size_t capacity) {
     fclose(file);
 }
 
-/* No line within the minute, one behind it. */
+/* No line within the minute, one after it. */
 static void a_file_gets_a_line_a_minute(void **state) {
     hu_job_progress pace = {.parallel = 1, .spoke = hu_seconds_now() - 50.0};
     char text[512];

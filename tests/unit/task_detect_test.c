@@ -106,7 +106,7 @@ static int plain_class(int s, int class_number, int limit, plain_box *list) {
     return count;
 }
 
-/* For each recall that a detection reaches, the best precision at or behind it. */
+/* For each recall that a detection reaches, the best precision at or after it. */
 static double plain_precision(const bool *right, int count, int boxes, bool all_points) {
     double total = 0;
     int points = all_points ? boxes : 11;

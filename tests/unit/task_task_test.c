@@ -208,7 +208,7 @@ static void a_head_must_fit_its_task(void **state) {
         if (strcmp(hu_model_table[m].task, "enlarge") == 0) fits = &two;
         if (strncmp(hu_model_table[m].name, "fcn", 3) == 0) fits = &large;
         assert_int_equal(build(hu_model_table[m].name, NULL, fits, &graph), HU_OK);
-        /* Further heads, in training alone, and the loss of a code stand behind the first. */
+        /* Further heads, in training alone, and the loss of a code stand after the first. */
         bool has_two = strncmp(hu_model_table[m].name, "fcn", 3) == 0 ||
                        strcmp(hu_model_table[m].task, "vae") == 0;
         assert_int_equal(graph->loss_count, has_two ? 2 : 1);

@@ -174,7 +174,7 @@ static void the_first_samples_are_the_same(void **state) {
     end_sentences(&s);
 }
 
-/* BLEU is there where the model is asked to write, and NaN where it is not. */
+/* BLEU is present where the model is asked to write, and NaN where it is not. */
 static void evaluation_may_leave_it_out(void **state) {
     (void)state;
     enum { PERPLEXITY, BITS, BLEU };

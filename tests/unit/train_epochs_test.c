@@ -59,7 +59,7 @@ static void open_job(fixture *f, const job *j, int variant) {
     begin(f);
 }
 
-/* What a step leaves behind; evaluation is part of it, and must not disturb what follows. */
+/* What a step leaves after; evaluation is part of it, and must not disturb what follows. */
 static uint64_t one_step(fixture *f, bool evaluates) {
     struct {
         uint64_t weights;

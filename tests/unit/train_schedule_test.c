@@ -219,7 +219,7 @@ static void anneal_takes_a_factor_in_every_unit(void **state) {
     assert_int_equal(hu_schedule_check(&s), HU_OK);
     assert_true(hu_schedule_lr(&s, 0, 10, 100) == 1 && hu_schedule_lr(&s, 9, 10, 100) == 1);
     assert_true(hu_schedule_lr(&s, 10, 10, 100) == 0.5 && hu_schedule_lr(&s, 39, 10, 100) == 0.125);
-    assert_true(hu_schedule_lr(&s, 200, 10, 100) == 0x1p-20); /* behind the end too */
+    assert_true(hu_schedule_lr(&s, 200, 10, 100) == 0x1p-20); /* after the end too */
     s.unit = HU_UNIT_STEP;
     assert_true(hu_schedule_lr(&s, 3, 10, 100) == 0.125);
     s.factor = 0;

@@ -51,7 +51,7 @@ static int compare(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-/* FNV-1a over the sorted names, each with a newline behind it. */
+/* FNV-1a over the sorted names, each with a newline after it. */
 static uint64_t hash_of(names *list) {
     uint64_t hash = 0xcbf29ce484222325u;
     qsort(list->text, list->count, sizeof *list->text, compare);

@@ -182,7 +182,7 @@ static void reshape_is_turned_both_ways(void **state) {
     hu_graph_free(n.graph);
 }
 
-/* Two flattened images behind each other: no single [places, channels], but an order. */
+/* Two flattened images after each other: no single [places, channels], but an order. */
 static void joined_vectors_are_turned_part_by_part(void **state) {
     (void)state;
     const hu_shape image = {3, {2, 2, 2}};

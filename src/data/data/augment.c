@@ -235,7 +235,7 @@ static void fill_row(const extents *e, const hu_byte_table *table, const hu_chan
     int64_t high = shift > e->margin ? e->width + e->margin - shift : e->width;
     low = low < e->width ? low : e->width;
     high = high > low ? high : low;
-    int64_t left = change->flip ? e->width - high : low; /* columns outside, before and behind */
+    int64_t left = change->flip ? e->width - high : low; /* columns outside, before and after */
     int64_t right = change->flip ? low : e->width - high;
     int64_t inside = high - low, first = (change->flip ? high - 1 : low) + shift + e->margin;
     fill_beyond(e, table, change, row, 0, left, out);

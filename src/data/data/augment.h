@@ -116,7 +116,7 @@ void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu
 
 /* sample [most, 5] from the boxes [count, 5] of a picture of height x width pixels that is shifted
  * and mirrored by `change`. A box whose centre is shifted out of the picture is lost, and so is one
- * without an area in float32; others are cut at the border. Lost boxes, and those behind count, are
+ * without an area in float32; others are cut at the border. Lost boxes, and those after count, are
  * zeros of class HU_UNLABELLED: a box keeps its place in the list. */
 void hu_boxes_fill(const float *boxes, int64_t count, int64_t most, int64_t height, int64_t width,
                    const hu_change *change, float *sample);

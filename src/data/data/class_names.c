@@ -28,7 +28,7 @@ hu_status hu_class_names_copy(const char *names, int64_t count, char **text) {
     return st;
 }
 
-/* Lines become names, in place: text has a zero behind its bytes. Returns how many there are before
+/* Lines become names, in place: text has a zero after its bytes. Returns how many there are before
  * an empty one, or the end. */
 static int64_t split(char *text) {
     int64_t count = 0;

@@ -196,7 +196,7 @@ static hu_status add_name(boxes_reader *half, const char *path, size_t line, cha
     return st;
 }
 
-/* The first word of every line that has one: lists of single classes have a mark behind it. */
+/* The first word of every line that has one: lists of single classes have a mark after it. */
 static hu_status split_names(boxes_reader *half, const char *path, size_t bytes) {
     size_t capacity = 0;
     char *text = half->text, *end = text + bytes;
@@ -208,7 +208,7 @@ static hu_status split_names(boxes_reader *half, const char *path, size_t bytes)
         char *name = text;
         while (text < line_end && !ends_name(*text)) text++;
         bool is_present = text > name;
-        *text = '\0'; /* there is one byte behind the end */
+        *text = '\0'; /* there is one byte after the end */
         if (is_present) st = add_name(half, path, line, name, &capacity);
         text = line_end + 1;
     }

@@ -114,7 +114,7 @@ done:
 
 enum { FIRST_BYTES = 4096 };
 
-/* Behind the others; their addresses are taken when the block has grown for the last time. */
+/* After the others; their addresses are taken when the block has grown for the last time. */
 static hu_status add_name(hu_file_names *names, const char *name) {
     size_t length = strlen(name) + 1;
     if (names->capacity - names->bytes < length) {
@@ -244,7 +244,7 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
     return st;
 }
 
-/* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
+/* Names that begin with a dot are hidden: ".", "..", and what desktops leave after. */
 static hu_status add_entry(const char *directory, const struct dirent *entry, const choice *c,
                            hu_file_names *names) {
     bool is_folder, is_such = c->endings && ends_in(entry->d_name, c->endings);

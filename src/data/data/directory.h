@@ -38,7 +38,7 @@ typedef struct hu_file_names {
 hu_status hu_file_names_borrow(const hu_file_names *from, hu_file_names *to);
 void hu_file_names_free(hu_file_names *names);
 
-/* Index of a name in sorted names; -1: it is not there. */
+/* Index of a name in sorted names; -1: it is missing. */
 long hu_file_names_find(const hu_file_names *names, const char *name);
 
 /* What pictures end in, in words. */

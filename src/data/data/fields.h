@@ -12,7 +12,7 @@
  * Each sets the fields and their count; classes are different words, letters and so on.
  */
 
-/* Windows of a text: tokens [length], and the token behind each. */
+/* Windows of a text: tokens [length], and the token after each. */
 void hu_text_fields(int64_t length, int64_t classes, hu_dataset *dataset);
 
 /* Words that are hidden at most of so many tokens: 15 of 100, rounded up. */
@@ -21,14 +21,14 @@ static inline int64_t hu_segments_hidden(int64_t length) {
 }
 
 /* Two segments of length tokens together; their hidden words and places; whether they belong
- * together; the tokens that are there. */
+ * together; the tokens that are present. */
 void hu_segment_fields(int64_t length, int64_t classes, hu_dataset *dataset);
 
-/* A sentence [length] and its translation [length], which the network also reads, a token behind;
- * how many of both are there. sources, targets: words of the two languages. */
+/* A sentence [length] and its translation [length], which the network also reads, a token after;
+ * how many of both are present. sources, targets: words of the two languages. */
 void hu_sentence_fields(int64_t length, int64_t sources, int64_t targets, hu_dataset *dataset);
 
-/* Sound [frames, bins, 1], how many frames are there, and what is said [letters]. */
+/* Sound [frames, bins, 1], how many frames are present, and what is said [letters]. */
 void hu_sound_fields(int64_t frames, int64_t bins, int64_t letters, int64_t classes,
                      hu_dataset *dataset);
 
@@ -37,7 +37,7 @@ void hu_sound_fields(int64_t frames, int64_t bins, int64_t letters, int64_t clas
 enum { HU_FRAME_MOST = 256 };
 
 /* Surrounds the field "image" of a data set in memory, of both parts, by so many black pixels on
- * each side: other extents, other bytes. Not behind hu_dataset_hold_out.
+ * each side: other extents, other bytes. Not after hu_dataset_hold_out.
  *
  *   pixels  0..HU_FRAME_MOST; 0 changes nothing
  *

@@ -92,7 +92,7 @@ static hu_status read_extent(hu_byte_reader *reader, const char *field, uint32_t
     return HU_OK;
 }
 
-/* The whole word is compared: another element type would change the meaning of every byte behind
+/* The whole word is compared: another element type would change the meaning of every byte after
  * it. */
 static hu_status read_magic(hu_byte_reader *reader, uint32_t expected) {
     uint32_t magic = 0;
@@ -120,7 +120,7 @@ static hu_status keep_part(void **image, const uint8_t **part, size_t whole, siz
     return HU_OK;
 }
 
-/* Elements that the extents behind the magic promise; FILE_MOST if there are more. */
+/* Elements that the extents after the magic promise; FILE_MOST if there are more. */
 static uint64_t count_elements(hu_byte_reader *reader, int extents) {
     uint64_t count = 1;
     for (int i = 0; i < extents; i++) {
@@ -147,7 +147,7 @@ static hu_status find_plain(const char *path, uint32_t magic, bool *is_plain) {
 
 /* The whole file, of which little more is read than its head says: as much as a gzip stream of that
  * may be longer than its contents, which also shows that there are more bytes. A head that cannot
- * be had alone (of a pipe, or behind damage) bounds nothing. */
+ * be had alone (of a pipe, or after damage) bounds nothing. */
 static hu_status read_file(const char *path, uint32_t magic, int extents, uint8_t **data,
                            size_t *bytes) {
     uint8_t head[HEAD_MOST];
@@ -194,7 +194,7 @@ static hu_status read_images(const char *path, int64_t limit, hu_dataset *datase
     size_t image_bytes = (size_t)(extent[0] * extent[1]);
     size_t total = (size_t)*count * image_bytes; /* < 2^55 */
     HU_TRY(hu_read_span(&reader, "pixels", total, &pixels));
-    /* Bytes behind the last pixel mean that the extents are not those of this file. */
+    /* Bytes after the last pixel mean that the extents are not those of this file. */
     HU_TRY(hu_read_end(&reader));
     split->count = hu_limited(*count, limit);
     HU_TRY(keep_part(owned, &pixels, total, (size_t)split->count * image_bytes));

@@ -71,7 +71,7 @@ typedef struct exif_block {
     bool is_big_endian;
 } exif_block;
 
-/* Of two or four bytes, which are there. */
+/* Of two or four bytes, which are present. */
 static uint32_t number_at(const exif_block *b, size_t at, size_t bytes) {
     uint32_t number = 0;
     for (size_t i = 0; i < bytes; i++)
@@ -143,7 +143,7 @@ static hu_status read_pixels(const char *name, png_structp png, png_infop info, 
     return HU_OK;
 }
 
-/* The orientation of the chunk eXIf, before or behind the pixels, 0 without a whole one: chunks are
+/* The orientation of the chunk eXIf, before or after the pixels, 0 without a whole one: chunks are
  * a length, a name, contents and a checksum of the last two (PNG specification, 5.3). */
 static int image_png_find_orientation(const uint8_t *data, size_t bytes) {
     enum { SIGNATURE = 8, LENGTH = 4, NAME = 4, AROUND = 12 };

@@ -239,7 +239,7 @@ typedef struct half_files {
     int64_t total;
 } half_files;
 
-/* Puts names behind those that are there. */
+/* Puts names after those that are present. */
 static hu_status append(half_files *half, const hu_file_names *names) {
     hu_status st = HU_OK;
     for (size_t i = 0; i < names->count; i++) {

@@ -30,11 +30,11 @@ typedef struct hu_image_list {
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
 hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_scratch *room, char **path);
 
-/* Lists DIR/train and DIR/val (DIR/test if there is no val; where neither is there, what
+/* Lists DIR/train and DIR/val (DIR/test if there is no val; where neither is present, what
  * choice->held draws out of DIR/train, or of DIR itself without that). classes: how many there are;
  * class_names: the names of their folders, owner frees. Where choice->known says so, DIR/train is
  * not read: classes are those of the model, and both lists are of the test half. HU_ERR_MISSING if
- * a folder is not there, or test images are neither there nor to be drawn, HU_ERR_CORRUPT for a
+ * a folder is missing, or test images are neither there nor to be drawn, HU_ERR_CORRUPT for a
  * class without images or a test class that the training half does not have, HU_ERR_ARGUMENT for a
  * choice of more classes than there are, or of parts without an image; HU_ERR_LIMIT for names of 4
  * GiB; HU_ERR_IO, HU_ERR_MEMORY. choice->told hears of the files that were found, class by class.
@@ -64,7 +64,7 @@ const char *hu_image_held_out_directory(const char *spec);
  * Owner frees. Fails as hu_image_list_make does. */
 hu_status hu_image_held_out_list(const char *directory, const hu_image_choice *choice, char **text);
 
-/* Whether the folder is there and has neither a folder val nor test. HU_ERR_IO, HU_ERR_MEMORY. */
+/* Whether the folder is present and has neither a folder val nor test. HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_image_held_out_is_flat(const char *directory, bool *is_flat);
 
 #endif

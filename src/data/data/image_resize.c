@@ -266,7 +266,7 @@ static void copy_part(const hu_image *image, const resizing *r, uint8_t *to) {
 }
 
 /* How many rows of the rectangle, from its first on, have so many bytes of the image from their
- * beginning on: the kernel reads behind a row. */
+ * beginning on: the kernel reads after a row. */
 static int64_t plain_rows(const hu_image *image, const resizing *r, int64_t reads) {
     int64_t row = image->width * HU_IMAGE_CHANNELS;
     int64_t left = (image->height - r->cut.top) * row - r->cut.left * HU_IMAGE_CHANNELS - reads;

@@ -61,7 +61,7 @@ hu_status hu_data_kind_unknown(const char *spec, const hu_data_kind *kinds, size
 
 /* How data that have the fields [count] are asked for ("boxes:DIR"): those of the kind whose own
  * fields most of them are, the last of such kinds; NULL where none is a kind's own. Borrowed: valid
- * for ever. */
+ * forever. */
 const char *hu_data_kind_with(const char *const *field, int count);
 
 /* The smaller of count and limit, 0 being no limit. */

@@ -260,7 +260,7 @@ hu_status hu_loader_begin_epoch(hu_loader *loader, int64_t epoch) {
     return HU_OK;
 }
 
-/* Whether samples first .. first+count-1 are there. */
+/* Whether samples first .. first+count-1 are present. */
 static bool has_samples(const hu_loader *loader, int64_t first, int64_t count) {
     return first >= 0 && count >= 0 && count <= loader->split->count - first;
 }
@@ -373,7 +373,7 @@ int64_t hu_loader_length(const hu_loader *loader, int f, int64_t position) {
     return loader->split->length[f][hu_loader_index(loader, position)];
 }
 
-/* Numbers of a sample that are there; behind them come zeros, or unlabelled rows. */
+/* Numbers of a sample that are present; behind them come zeros, or unlabelled rows. */
 static int64_t real_elements(const hu_loader *loader, int f, int64_t position) {
     const hu_field *field = &loader->field[f];
     int64_t elements = hu_field_elements(field);
@@ -390,7 +390,7 @@ static float number_at(const hu_loader *loader, int f, hu_reading reading, int64
     return table_of(loader, f, reading)->lookup.value[((const uint8_t *)rows)[place]][0];
 }
 
-/* A sample that is not spatial; a ragged one is filled up with padding behind its length. */
+/* A sample that is not spatial; a ragged one is filled up with padding after its length. */
 static void fill_plain(const hu_loader *loader, int f, hu_reading reading, int64_t position,
                        float *sample) {
     const hu_field *field = &loader->field[f];

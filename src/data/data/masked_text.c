@@ -11,7 +11,7 @@
 /* ---- segments ---- */
 
 /* segments:FILE - pairs of segments of a text: hidden words of them are to be told, and whether
- * the second segment stands behind the first. What BERT is trained with first (Devlin et al. 2019,
+ * the second segment stands after the first. What BERT is trained with first (Devlin et al. 2019,
  * "BERT: pre-training of deep bidirectional transformers", section 3.1 and appendix A.1 and A.2).
  *
  * Lines whose first and last word are "=" and that have more than two are headings, and end a
@@ -117,7 +117,7 @@ static hu_status add_word(cutter *c, const hu_tokens *tokens, const char *token,
     return st;
 }
 
-/* The end of a line is a token, behind which the line has no byte yet. */
+/* The end of a line is a token, after which the line has no byte yet. */
 static hu_status cut(const hu_texts *texts, hu_tokens tokens, bool has_pieces, half *h) {
     hu_status st;
     const char *token;
@@ -153,7 +153,7 @@ static pair pair_of(const half *h, int64_t epoch, int64_t index) {
     return p;
 }
 
-/* Tokens that are there. */
+/* Tokens that are present. */
 static int64_t length_of(const pair *p) {
     return p->first->words + p->second->words + 3;
 }

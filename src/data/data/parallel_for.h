@@ -6,7 +6,7 @@
 #include <halfulp/data.h>
 
 /* Calls visit(context, i) for 0..count-1, several at once, in any order. The failure of the lowest
- * i is the result, with its message, whatever the threads do; behind it only those before are still
+ * i is the result, with its message, whatever the threads do; after it only those before are still
  * visited. */
 hu_status hu_data_each(int64_t count, hu_status (*visit)(void *context, int64_t i), void *context);
 

@@ -10,7 +10,7 @@ typedef struct hu_prefetch_settings {
     hu_augment augment; /* area and scales are read */
     int64_t window;     /* most samples that are wanted at once, at least 1 */
     int threads;        /* at least 1 */
-    bool goes_on;       /* with the next epoch behind the last sample of one */
+    bool goes_on;       /* with the next epoch after the last sample of one */
     int memory_parts;   /* the room is at most this part of what the reader allows */
     size_t kept;        /* bytes of that part that the reader keeps: where a window does not fit
                            beside them it drops them */
@@ -25,8 +25,8 @@ hu_status hu_prefetch_create(const hu_prefetch_settings *settings, hu_prefetch *
 /* Ends the threads; NULL is allowed. */
 void hu_prefetch_free(hu_prefetch *ahead);
 
-/* Waits until positions first .. first+count-1 of an epoch are there; those before them are given
- * up, those behind are read meanwhile. Any order of calls is right, an ascending one is fast.
+/* Waits until positions first .. first+count-1 of an epoch are present; those before them are given
+ * up, those after are read meanwhile. Any order of calls is right, an ascending one is fast.
  * The failure of the first sample that could not be read; HU_ERR_ARGUMENT for more than a window;
  * HU_ERR_MEMORY where no thread can be started. Called by one thread. */
 hu_status hu_prefetch_want(hu_prefetch *ahead, int64_t epoch, int64_t first, int64_t count);

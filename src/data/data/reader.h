@@ -24,7 +24,7 @@ typedef struct hu_sample_file {
 /* One part of a data set in files. Read-only once made, but for drop; read is called by several
  * threads. */
 typedef struct hu_reader {
-    size_t sample_bytes;       /* of all fields that are read, one behind the other */
+    size_t sample_bytes;       /* of all fields that are read, one after the other */
     size_t memory_bytes;       /* most that all loaders of the data set may hold of them */
     _Atomic size_t kept_bytes; /* what it keeps in memory: off what its own half may hold */
     size_t start[HU_FIELDS_MAX];
@@ -42,7 +42,7 @@ typedef struct hu_reader {
     /* Tells the file of a sample. NULL: samples have none of their own. */
     hu_status (*tell)(const struct hu_reader *reader, int64_t index, hu_sample_file *file);
     /* Path of number i of the files that samples are made of, pictures and what is said of them;
-     * *path NULL behind the last. Owner frees. NULL: there are none that nobody else tells of. */
+     * *path NULL after the last. Owner frees. NULL: there are none that nobody else tells of. */
     hu_status (*list)(const struct hu_reader *reader, int64_t i, char **path);
     /* Gives up what it keeps, also while others read: kept_bytes is then 0, and samples are made of
      * their files, of the same bytes. NULL where kept_bytes is never above 0. */

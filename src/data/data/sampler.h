@@ -8,7 +8,7 @@
 /* Batches of samples of about one length (Sutskever et al. 2014, section 3.4). */
 
 /* The order of an epoch by buckets. A sample lies in the first bucket whose bound its length does
- * not exceed, or behind the last one. Each bucket is cut into whole batches; what is left of all of
+ * not exceed, or after the last one. Each bucket is cut into whole batches; what is left of all of
  * them, shorter ones first, makes the others, of which the very last may be smaller. */
 typedef struct hu_buckets {
     int64_t samples, batch, batches; /* batches: whole ones */

@@ -98,7 +98,7 @@ done:
 enum { FEATURES, LENGTH, LABEL, FIELDS };
 enum { USUAL_FRAMES = 160 };
 
-/* Memory of a half behind each other in hu_dataset.owned. */
+/* Memory of a half after each other in hu_dataset.owned. */
 enum { ROWS, FRAMES, NUMBERS, CHARACTERS, OWNED_OF_HALF, FIELDS_OF_TEST = 2 * OWNED_OF_HALF };
 
 /* One half while it is read. */
@@ -279,7 +279,7 @@ static int64_t longest(const speech_half *half) {
     return most;
 }
 
-/* number [used, most], unlabelled behind each text; length [used]. */
+/* number [used, most], unlabelled after each text; length [used]. */
 static hu_status spell_half(const speech_half *half, const hu_alphabet *alphabet, const char *whose,
                             int64_t most, int32_t *number, int32_t *length) {
     for (int64_t i = 0; i < half->used; i++) {

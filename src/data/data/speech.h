@@ -19,7 +19,7 @@ hu_status hu_sound_spectrum(const char *first, const hu_image_choice *choice, bo
                             hu_spectrum *spectrum);
 
 /* The rows of a file, resampled where it has another rate: row [most, bins], of which *frames are
- * there and the others stay as they are. Proof: tests/unit/data_speech_test.c. */
+ * present and the others stay as they are. Proof: tests/unit/data_speech_test.c. */
 hu_status hu_sound_rows(const char *path, const hu_spectrum *spectrum, int64_t most, float *row,
                         int32_t *frames, hu_sound_counts *counts);
 

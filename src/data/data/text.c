@@ -96,7 +96,7 @@ static hu_status read_vocabulary(const hu_text_choice *choice, hu_texts *t) {
     return hu_vocabulary_read(choice->vocabulary, choice->unit, &t->vocabulary);
 }
 
-/* A token that has no number, in a vocabulary without <unk>. at: of the byte behind it. */
+/* A token that has no number, in a vocabulary without <unk>. at: of the byte after it. */
 static hu_status unknown_token(const hu_tokens *tokens, const char *token, size_t length) {
     long long line, byte;
     hu_tokens_place(tokens, tokens->at - length, &line, &byte);
@@ -242,7 +242,7 @@ static hu_status number_tokens(const hu_texts *texts, hu_tokens tokens, int32_t 
     return st;
 }
 
-/* Windows overlap with their targets, and so do rows: what stands behind a token is its target. */
+/* Windows overlap with their targets, and so do rows: what stands after a token is its target. */
 static hu_status cut_windows(int32_t *id, int64_t count, int64_t length, hu_split *split) {
     *split = (hu_split){.count = (count - 1) / length, .rows = {id, id + 1}};
     return split->count <= UINT32_MAX
@@ -251,7 +251,7 @@ static hu_status cut_windows(int32_t *id, int64_t count, int64_t length, hu_spli
 }
 
 /* What stream i reads in update u, which is sample number u streams + i: `there` of length tokens,
- * and none behind them. */
+ * and none after them. */
 static void read_stream(const int32_t *id, int64_t valid, int64_t length, int32_t none,
                         int32_t *row) {
     memcpy(row, id, (size_t)valid * sizeof *row);
@@ -264,7 +264,7 @@ static int64_t count_updates(int64_t piece, int64_t length, bool is_test) {
 }
 
 /* id [count]; rows: owned[0] and [1]. Stream i is tokens i piece .. (i + 1) piece - 1, each with
- * the token behind it as its target; behind the end of a stream no target counts. */
+ * the token after it as its target; after the end of a stream no target counts. */
 static hu_status cut_streams(const int32_t *id, int64_t count, const hu_text_choice *choice,
                              bool is_test, void **owned, hu_split *split) {
     hu_status st = HU_OK;

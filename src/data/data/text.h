@@ -15,7 +15,7 @@ enum { HU_TEXT_HALVES = 2, HU_BYTE_VALUES = 256 };
 /* The texts may be parts of one file. Empty when zero but for vocabulary.unknown, which is -1 then.
  * Owner frees with hu_texts_free, also after a failure. */
 typedef struct hu_texts {
-    char *file[HU_TEXT_HALVES]; /* with a zero behind; the second NULL: both are of the first */
+    char *file[HU_TEXT_HALVES]; /* with a zero after; the second NULL: both are of the first */
     hu_tokens half[HU_TEXT_HALVES];
     hu_vocabulary vocabulary; /* empty of bytes, which are numbers already */
 } hu_texts;
@@ -50,9 +50,9 @@ typedef struct hu_prompt {
     char *words;           /* private: what unknown points into */
 } hu_prompt;
 
-/* The tokens of a text [bytes, with a zero behind it], in the unit and the words of a data set that
+/* The tokens of a text [bytes, with a zero after it], in the unit and the words of a data set that
  * hu_data_known.prompts made. A last line of words without its end is gone on with: no <eos> stands
- * behind it. where: names the text in messages, which tell line and byte. HU_ERR_CORRUPT: no UTF-8,
+ * after it. where: names the text in messages, which tell line and byte. HU_ERR_CORRUPT: no UTF-8,
  * or a character that is none of a vocabulary without <unk>; HU_ERR_ARGUMENT: no token at all;
  * HU_ERR_MEMORY. Owner frees with hu_prompt_free, also on failure.
  * Proof: tests/unit/data_prompt_test.c. */
@@ -60,11 +60,11 @@ hu_status hu_prompt_read(const hu_dataset *dataset, const char *where, const cha
                          size_t bytes, hu_prompt *prompt);
 void hu_prompt_free(hu_prompt *prompt);
 
-/* A token behind the others. HU_ERR_MEMORY. */
+/* A token after the others. HU_ERR_MEMORY. */
 hu_status hu_prompt_add(hu_prompt *prompt, int32_t number);
 
 /* Writes the last tokens, as many as there are and a sample holds, into the only sample of such a
- * data set, from its first place on; a network that looks ahead at none does not see what is behind
+ * data set, from its first place on; a network that looks ahead at none does not see what is after
  * them. Returns the place of the last one. */
 int64_t hu_prompt_show(const hu_prompt *prompt, hu_dataset *dataset);
 

@@ -75,7 +75,7 @@ static kind kind_of(utf8proc_int32_t p, bool is_cased) {
     return is_sign(p, category) || is_chinese(p) ? APART : LETTER;
 }
 
-/* A character of a kind, behind a blank where a word before it has ended. */
+/* A character of a kind, after a blank where a word before it has ended. */
 static hu_status put(hu_byte_writer *out, utf8proc_int32_t point, kind now, kind *before) {
     utf8proc_uint8_t bytes[CHARACTER_BYTES];
     hu_status st = HU_OK;
@@ -196,7 +196,7 @@ hu_status hu_sentence_words(const char *text, size_t bytes, char **words, size_t
 
 /* ---- files ---- */
 
-/* Owner frees *path. Plain, or with ".gz" behind. */
+/* Owner frees *path. Plain, or with ".gz" after. */
 static hu_status path_of(const char *directory, const char *name, const char *language,
                          const char *ending, char **path) {
     char *file = NULL;
@@ -211,7 +211,7 @@ done:
     return st;
 }
 
-/* The packed file where it alone is there, else the plain one. */
+/* The packed file where it alone is present, else the plain one. */
 static hu_status find(const char *directory, const char *name, const char *language, char **path) {
     char *packed = NULL;
     bool is_plain, is_packed;
@@ -240,7 +240,7 @@ hu_status hu_sentences_look(const char *directory, const char *name, const char 
     return st;
 }
 
-/* data [bytes], which may have no zero behind it. */
+/* data [bytes], which may have no zero after it. */
 static hu_status take_text(const char *data, size_t bytes, hu_sentences *sentences) {
     hu_status st;
     char *text = NULL;

@@ -110,7 +110,7 @@ hu_status hu_alphabet_spell(const hu_alphabet *alphabet, const char *text, int32
 hu_status hu_alphabet_names(const hu_alphabet *alphabet, char **text) {
     hu_status st = HU_NEW_ARRAY(text, 1 + alphabet->count * (POINT_BYTES + 1));
     if (st != HU_OK) return st;
-    char *to = *text + 1; /* behind the blank's */
+    char *to = *text + 1; /* after the blank's */
     for (size_t i = 0; i < alphabet->count; i++) {
         to += put_point(alphabet->point[i], to);
         *to++ = '\0';
@@ -154,7 +154,7 @@ hu_status hu_alphabet_read(const char *path, char **names, int64_t *count) {
     const hu_word *last = &words.word[words.count - 1];
     size_t bytes = (size_t)(last->at + last->length + 1 - words.text);
     HU_TRY(HU_NEW_ARRAY(names, bytes + 1));
-    memcpy(*names + 1, words.text, bytes); /* behind the blank's */
+    memcpy(*names + 1, words.text, bytes); /* after the blank's */
     *count = (int64_t)words.count + 1;
     st = hu_alphabet_of_names(*names, *count, &alphabet);
     if (st == HU_ERR_CORRUPT) st = hu_fail(st, "%s: %s", path, hu_last_error());
@@ -228,7 +228,7 @@ static hu_status take_line(const char *path, size_t number, char *line, const so
     return HU_OK;
 }
 
-/* block: the file with a zero behind it; its lines become texts in place. */
+/* block: the file with a zero after it; its lines become texts in place. */
 static hu_status take_lines(const char *path, char *block, const hu_file_names *names,
                             const char **text) {
     sound *list = NULL;

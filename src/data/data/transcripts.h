@@ -42,7 +42,7 @@ hu_status hu_alphabet_spell(const hu_alphabet *alphabet, const char *text, int32
 hu_status hu_alphabet_names(const hu_alphabet *alphabet, char **text);
 
 /* The alphabet of such names [count classes]. HU_ERR_CORRUPT: the first is not the blank, a to z do
- * not follow, or one of the others is no character behind those before it. HU_ERR_MEMORY. Owner
+ * not follow, or one of the others is no character after those before it. HU_ERR_MEMORY. Owner
  * frees, also on failure. */
 hu_status hu_alphabet_of_names(const char *names, int64_t count, hu_alphabet *alphabet);
 

@@ -92,7 +92,7 @@ static hu_status find_vocabularies(parallel *p) {
 
 /* ---- rows ---- */
 
-/* Numbers of the next sentence; id: [most], of which those behind the sentence stay. Returns its
+/* Numbers of the next sentence; id: [most], of which those after the sentence stay. Returns its
  * words, also where they are more. */
 static int64_t number_sentence(hu_tokens *tokens, const hu_vocabulary *v, int64_t most,
                                int32_t *id) {
@@ -114,7 +114,7 @@ typedef struct rows {
     int64_t length;
 } rows;
 
-/* Behind words numbered in source and targets: the other fields of pair i. */
+/* After words numbered in source and targets: the other fields of pair i. */
 static void finish_pair(const rows *r, int64_t i, int64_t source_words, int64_t target_words) {
     int32_t *source = r->field[SOURCE_IDS] + i * r->length;
     int32_t *tokens = r->field[TOKENS] + i * r->length;
@@ -131,7 +131,7 @@ static void finish_pair(const rows *r, int64_t i, int64_t source_words, int64_t 
         (int32_t)(source_words > target_words ? source_words : target_words + 1);
 }
 
-/* Pairs that fit one behind the other; those that do not are counted. */
+/* Pairs that fit one after the other; those that do not are counted. */
 static void fill_rows(const parallel *p, half *h, const rows *r) {
     hu_tokens source = hu_sentences_tokens(&h->side[SOURCE]);
     hu_tokens target = hu_sentences_tokens(&h->side[TARGET]);

@@ -250,7 +250,7 @@ void hu_voc_fit(hu_voc *voc, int64_t width, int64_t height, hu_boxes_told *told)
     voc->count = kept;
 }
 
-/* Behind the last slash of either kind, up to the last point. */
+/* After the last slash of either kind, up to the last point. */
 static size_t stem(const char **name) {
     for (const char *c = *name; *c; c++)
         if (*c == '/' || *c == '\\') *name = c + 1;

@@ -36,8 +36,8 @@ hu_status hu_voc_read(const char *name, const uint8_t *data, size_t bytes, hu_vo
  * as there were. Proof: the same. */
 void hu_voc_fit(hu_voc *voc, int64_t width, int64_t height, hu_boxes_told *told);
 
-/* Whether <filename> means a picture of this name, whatever their folders and endings, or is not
- * there. */
+/* Whether <filename> means a picture of this name, whatever their folders and endings, or is
+ * missing. */
 bool hu_voc_is_of(const hu_voc *voc, const char *name);
 
 #endif

@@ -135,7 +135,7 @@ static size_t shown_bytes(const char *text) {
     return hu_text_utf8_bytes(character) == bytes && !is_second_control ? bytes : 0;
 }
 
-/* text: with a zero behind it, and perhaps others in it. */
+/* text: with a zero after it, and perhaps others in it. */
 static hu_status show(const char *text, size_t bytes, hu_byte_writer *out) {
     static const char replacement[] = "\xef\xbf\xbd";
     hu_status st = HU_OK;
@@ -222,7 +222,7 @@ static hu_status make_places(hu_vocabulary *v, size_t count) {
     return HU_OK;
 }
 
-/* A new word, behind all others. */
+/* A new word, after all others. */
 static hu_status add(hu_vocabulary *v, const char *at, size_t length, int64_t count) {
     hu_status st = HU_OK;
     if (v->count >= UINT32_MAX / 4)
@@ -297,7 +297,7 @@ static hu_status finish(hu_vocabulary *v) {
                    v->count, HU_VOCABULARY_MOST);
 }
 
-/* The words one behind the other: what they were found in need not outlive them. */
+/* The words one after the other: what they were found in need not outlive them. */
 static hu_status copy_words(hu_vocabulary *v) {
     size_t bytes = 0;
     for (size_t i = 0; i < v->count; i++) bytes += v->word[i].length + 1;

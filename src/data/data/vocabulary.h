@@ -14,15 +14,15 @@
  * Characters are those of UTF-8. */
 typedef struct hu_tokens {
     const char *path; /* for messages. Borrowed, as text is */
-    const char *text; /* with a zero behind it */
+    const char *text; /* with a zero after it */
     size_t bytes;
     hu_text_unit unit;
     int64_t left; /* most tokens that are still given */
-    size_t at;    /* of the byte behind the last token */
+    size_t at;    /* of the byte after the last token */
     bool in_line; /* of words: the line has a byte already, and no end yet */
 } hu_tokens;
 
-/* The next token; false behind the last one. */
+/* The next token; false after the last one. */
 bool hu_tokens_next(hu_tokens *tokens, const char **token, size_t *length);
 
 /* Tokens from here on; the place stays. */
@@ -92,12 +92,12 @@ enum { HU_VOCABULARY_MOST = 1 << 24 };
  * HU_ERR_MEMORY. */
 hu_status hu_vocabulary_of_text(const hu_tokens *tokens, int64_t least, hu_vocabulary *vocabulary);
 
-/* Those words in front [count], whether or not the text has them, and behind them those that stand
+/* Those words in front [count], whether or not the text has them, and after them those that stand
  * in it at least so many times, in that order. Errors are the same. */
 hu_status hu_vocabulary_behind(const hu_tokens *tokens, int64_t least, const char *const *front,
                                size_t count, hu_vocabulary *vocabulary);
 
-/* Words of these that it lacks stand behind its others from now on. Errors as
+/* Words of these that it lacks stand after its others from now on. Errors as
  * hu_vocabulary_of_text. */
 hu_status hu_vocabulary_add(hu_vocabulary *vocabulary, const char *const *word, int count);
 

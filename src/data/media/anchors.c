@@ -224,7 +224,7 @@ int64_t hu_match_box(const hu_truths *truths, const hu_box *box, double *overlap
 
 /* Hard negative mining: the anchors without a box that a network takes for one. */
 
-/* Bits of floats from +0 on are in the order of the floats, with NaN behind infinity. */
+/* Bits of floats from +0 on are in the order of the floats, with NaN after infinity. */
 uint64_t hu_hard_negative_key(float loss, uint32_t index) {
     uint32_t bits = loss == 0.0f ? 0 : hu_f32_bits(loss) & 0x7fffffffu;
     return (uint64_t)~bits << 32 | index;

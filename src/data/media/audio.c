@@ -22,7 +22,7 @@ enum { TAG_BYTES = 4, BLOCK_MOMENTS = 4096 };
 
 /* ---- the bytes as a file of libsndfile ---- */
 
-/* Two pieces, one behind the other. */
+/* Two pieces, one after the other. */
 typedef struct sound_bytes {
     const uint8_t *head, *body;
     sf_count_t head_bytes, body_bytes, at;
@@ -98,7 +98,7 @@ static bool is_wav(const uint8_t *data, size_t bytes) {
 }
 
 /* The chunks of a WAV. Sizes of sound that nobody knew when they were written mean all that is
- * there; others that are longer than what is left are errors. */
+ * present; others that are longer than what is left are errors. */
 static hu_status find_chunks(const char *name, const uint8_t *data, size_t bytes, wav_chunks *w) {
     const uint32_t unknown = 0x7ffff000, riff_bytes = u32_le(data + TAG_BYTES);
     *w = (wav_chunks){0};
@@ -175,7 +175,7 @@ static hu_status not_supported(const char *name, const char *kind) {
                    name, kind, word);
 }
 
-/* Of a WAV whose chunks are there: neither PCM, floats, A-law nor mu-law. */
+/* Of a WAV whose chunks are present: neither PCM, floats, A-law nor mu-law. */
 static bool has_other_coding(const uint8_t *data, size_t bytes) {
     wav_chunks w;
     if (!is_wav(data, bytes) || find_chunks("", data, bytes, &w) != HU_OK) return false;
@@ -238,7 +238,7 @@ static hu_status make_room(hu_sound *sound, const reading *r, int64_t more, size
     return HU_OK;
 }
 
-/* Mean of the channels of each moment, behind those that are there. */
+/* Mean of the channels of each moment, after those that are present. */
 static hu_status mix_down(const reading *r, int64_t moments, hu_sound *sound) {
     const double most = 1e30; /* whose square is finite, summed over a window */
     const double *from = r->block;
@@ -309,7 +309,7 @@ done:
 
 /* ---- Sound at another rate ---- */
 
-/* from [count] and behind it what is written, to [room], as float32. */
+/* from [count] and after it what is written, to [room], as float32. */
 static hu_status convert(const char *name, SRC_DATA *job) {
     enum { ONE_CHANNEL = 1 };
     int error = src_simple(job, SRC_SINC_MEDIUM_QUALITY, ONE_CHANNEL);
@@ -370,7 +370,7 @@ done:
 
 enum { WINDOWS_A_SECOND = 50, HOPS_A_SECOND = 100, LEAST_RATE = 200, MOST_RATE = 1 << 20 };
 
-/* Behind logarithm and deviation, so that silence is finite. */
+/* After logarithm and deviation, so that silence is finite. */
 static const double least_power = 1e-6, least_deviation = 1e-3;
 
 /* cos and sin of 2 pi n k / window; the sine is the cosine three quarters of a turn on. */
@@ -419,7 +419,7 @@ int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples) {
     return samples < spectrum->window ? 1 : 1 + (samples - spectrum->window) / spectrum->hop;
 }
 
-/* x [bins] of one window of there samples, behind which zeros follow; imaginary [bins] is scratch.
+/* x [bins] of one window of there samples, after which zeros follow; imaginary [bins] is scratch.
  * The inner loop runs over the bins: each sum keeps the order of the samples. */
 static void window_row(const hu_spectrum *s, const double *sample, int64_t valid, double *imaginary,
                        double *x) {

@@ -25,7 +25,7 @@ typedef struct hu_sound {
 
 /* Reads a file of one of the kinds by its contents, with any number of channels, which are added
  * in their order and divided by their number. Of WAV a size of "data" of 0, or of 0x7ffff000 and
- * more, as programs write that cannot go back, and any size of RIFF mean all that is there.
+ * more, as programs write that cannot go back, and any size of RIFF mean all that is present.
  *
  * HU_ERR_CORRUPT names the file, what was found and what was expected: no sound file, a chunk or a
  * stream that is cut off or damaged, no moment, a number that is not finite. HU_ERR_UNSUPPORTED: a
@@ -69,7 +69,7 @@ hu_status hu_spectrum_create(int64_t rate, hu_spectrum *spectrum);
 void hu_spectrum_free(hu_spectrum *spectrum);
 
 /* Frames of so many samples (at least 1): 1 + floor((samples - window) / hop), and 1 for fewer
- * samples than a window, behind which zeros are then taken. */
+ * samples than a window, after which zeros are then taken. */
 int64_t hu_spectrum_frames(const hu_spectrum *spectrum, int64_t samples);
 
 /* x = log(P + 1e-6) of the power P = |DFT|^2 of each window, then (x - mean) / (deviation

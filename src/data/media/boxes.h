@@ -92,8 +92,8 @@ typedef struct hu_nms_candidates {
     int64_t most, count;
 } hu_nms_candidates;
 
-/* Takes a candidate, or leaves it where `most` better ones are there: of a larger score, or of the
- * same and a smaller index. The box is left to the caller. */
+/* Takes a candidate, or leaves it where `most` better ones are present: of a larger score, or of
+ * the same and a smaller index. The box is left to the caller. */
 void hu_candidates_add(hu_nms_candidates *c, double score, int64_t index);
 
 /* Best first. */

@@ -68,7 +68,7 @@ static void alpha_row(const hu_ctc *p, int64_t t, const double *before, double *
     }
 }
 
-/* The row of beta before the one behind it (NULL: the last). */
+/* The row of beta before the one after it (NULL: the last). */
 static void beta_row(const hu_ctc *p, int64_t t, const double *behind, double *now) {
     for (int64_t s = 0; s < p->states; s++) {
         bool skips = s + 2 < p->states && skips_to(p, s + 2);

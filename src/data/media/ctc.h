@@ -24,7 +24,7 @@ typedef struct hu_ctc {
 } hu_ctc;
 
 /* Labels of a target [most], in order. False: one of them is no class 1..classes-1, or stands
- * behind an unlabelled number (below 0). */
+ * after an unlabelled number (below 0). */
 bool hu_ctc_labels(const float *target, int64_t most, int64_t classes, int64_t *count);
 
 /* Rows that a path for so many labels needs at least: one for each, and one between neighbours

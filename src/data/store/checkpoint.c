@@ -375,7 +375,7 @@ static hu_status open_first_sound(const char *directory, const listing *list,
                    list->count - 1);
 }
 
-/* Takes the steps behind `last` out of a list. */
+/* Takes the steps after `last` out of a list. */
 static void keep_before(listing *list, int64_t last) {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++)

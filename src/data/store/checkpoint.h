@@ -1,6 +1,6 @@
 /* store/checkpoint.h - checkpoint files in a directory: DIRECTORY/step-000000012000.hulp.
  *
- * A file is there whole or not at all (store/container.h has its bytes); the newest is found by
+ * A file is present whole or not at all (store/container.h has its bytes); the newest is found by
  * looking at the directory, there is no link that could dangle. */
 #ifndef HU_STORE_CHECKPOINT_H
 #define HU_STORE_CHECKPOINT_H
@@ -21,7 +21,7 @@ hu_status hu_checkpoint_begin(int64_t step, hu_checkpoint_writer **writer);
 hu_status hu_checkpoint_add(hu_checkpoint_writer *writer, const char *name, const void *data,
                             size_t bytes);
 
-/* The same for bytes that lie apart, one row behind the other in the file: row [count] of `bytes`
+/* The same for bytes that lie apart, one row after the other in the file: row [count] of `bytes`
  * each. The rows must stay as they are until finish; the array of their addresses is copied. */
 hu_status hu_checkpoint_add_rows(hu_checkpoint_writer *writer, const char *name,
                                  const void *const *row, size_t count, size_t bytes);
@@ -40,8 +40,8 @@ hu_status hu_checkpoint_finish(const hu_checkpoint_writer *writer, const char *d
  * names. */
 hu_status hu_checkpoint_share(const char *directory, int64_t step, const char *other);
 
-/* Removes the files of later steps: they are of a training that was left. A directory that is not
- * there has none. */
+/* Removes the files of later steps: they are of a training that was left. A directory that is
+ * missing has none. */
 void hu_checkpoint_drop_after(const char *directory, int64_t step);
 
 /* At least the bytes of the file that finish would write, and few more (a bound of the header). */

@@ -71,7 +71,7 @@ static uint64_t hash_of(const hu_section *section) {
     return XXH64_digest(&state);
 }
 
-/* One entry of the table. *end moves behind the section's data. */
+/* One entry of the table. *end moves after the section's data. */
 static hu_status write_entry(const hu_section *section, size_t *end, hu_byte_writer *header) {
     hu_status st = HU_OK;
     char name[HU_CONTAINER_NAME_BYTES] = {0};
@@ -97,7 +97,7 @@ hu_status hu_container_write_header(int64_t step, const hu_section *sections, si
     HU_TRY(hu_write_bytes(header, magic, sizeof magic));
     HU_TRY(hu_write_u32(header, HU_CONTAINER_VERSION));
     HU_TRY(hu_write_u32(header, (uint32_t)count));
-    /* The file's size is known when all entries are: the field is filled in behind them. */
+    /* The file's size is known when all entries are: the field is filled in after them. */
     size_t size_offset = header->size;
     HU_TRY(hu_write_u64(header, 0));
     HU_TRY(hu_write_u64(header, (uint64_t)step));
@@ -210,7 +210,7 @@ static hu_status check_place(const hu_byte_reader *reader, const char *name, uin
     return HU_OK;
 }
 
-/* One entry of the table and the section it describes; *end moves behind the section. */
+/* One entry of the table and the section it describes; *end moves after the section. */
 static hu_status read_entry(hu_byte_reader *reader, hu_container *container, size_t index,
                             size_t *end) {
     hu_status st = HU_OK;
@@ -242,7 +242,7 @@ hu_status hu_container_parse(const char *file, const uint8_t *data, size_t bytes
     HU_TRY(check_header_checksum(&reader, count));
     HU_TRY(HU_NEW_ARRAY(&container->sections, count));
     container->count = count;
-    /* Sections begin behind the table and its checksum. The entries say where, and must say the
+    /* Sections begin after the table and its checksum. The entries say where, and must say the
      * only place that is possible. */
     size_t end = reader.offset + count * ENTRY_BYTES + CHECKSUM_BYTES;
     for (size_t i = 0; i < count; i++) HU_TRY(read_entry(&reader, container, i, &end));

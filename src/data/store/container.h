@@ -1,4 +1,4 @@
-/* store/container.h - the bytes of a checkpoint file: named sections behind a checked table.
+/* store/container.h - the bytes of a checkpoint file: named sections after a checked table.
  * docs/reference/checkpoint-format.md describes every field. No file is touched here. */
 #ifndef HU_STORE_CONTAINER_H
 #define HU_STORE_CONTAINER_H

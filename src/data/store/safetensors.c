@@ -90,7 +90,7 @@ enum { LENGTH_BYTES = 8, ALIGNMENT = 8 };
 struct hu_safetensors {
     char *file;          /* name for messages */
     uint8_t *owned;      /* the file's bytes, NULL if the caller keeps them */
-    const uint8_t *data; /* behind the header */
+    const uint8_t *data; /* after the header */
     size_t bytes;        /* of data */
     hu_safetensors_header header;
     const hu_safetensor **by_name; /* [header.count] */
@@ -434,7 +434,7 @@ static hu_status put_data(hu_byte_writer *out, const hu_safetensor_source *tenso
     return hu_write_bytes(out, tensor->bytes, bytes);
 }
 
-/* One entry; *begin moves behind its data. */
+/* One entry; *begin moves after its data. */
 static hu_status put_entry(hu_byte_writer *out, const hu_safetensor_source *tensor, size_t *begin) {
     hu_status st;
     char text[64];
@@ -490,7 +490,7 @@ hu_status hu_safetensors_print(const hu_safetensor_source *tensors, size_t count
         HU_TRY(put_entry(&out, &tensors[i], &begin));
     }
     HU_TRY(put_text(&out, "}"));
-    /* Blanks behind the JSON, which the format allows, bring the data to a multiple of 8 bytes. */
+    /* Blanks after the JSON, which the format allows, bring the data to a multiple of 8 bytes. */
     while (out.size % ALIGNMENT) HU_TRY(put_text(&out, " "));
     hu_writer_patch_u64(&out, 0, out.size - LENGTH_BYTES);
     HU_TRY(hu_writer_reserve(&out, begin));

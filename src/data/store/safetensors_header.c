@@ -94,7 +94,7 @@ static hu_status expect(scanner *s, char c) {
     return HU_OK;
 }
 
-/* Behind an item of a list or map: whether another one follows; else takes the closing bracket. */
+/* After an item of a list or map: whether another one follows; else takes the closing bracket. */
 static hu_status another(scanner *s, char closing, bool *more) {
     char what[32];
     *more = is_next(s, ',');
@@ -141,7 +141,7 @@ static void put_utf8(scanner *s, uint32_t code) {
     while (tail-- > 0) *s->room++ = (char)(0x80 | (code >> 6 * tail & 0x3f));
 }
 
-/* \uXXXX, or two of them for a code point beyond 16 bits; next stands behind the u. */
+/* \uXXXX, or two of them for a code point beyond 16 bits; next stands after the u. */
 static hu_status take_unit(scanner *s) {
     int32_t unit = hex_unit(s, s->next), low = -1;
     bool is_high = unit >= 0xd800 && unit < 0xdc00;
@@ -158,7 +158,7 @@ static hu_status take_unit(scanner *s) {
     return HU_OK;
 }
 
-/* An escape behind its backslash: a letter, or \u with digits. */
+/* An escape after its backslash: a letter, or \u with digits. */
 static hu_status take_escape(scanner *s) {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     char what[32];
@@ -271,7 +271,7 @@ done:
     return st;
 }
 
-/* [begin, end) in bytes behind the header. Whether they lie within the file is not known here. */
+/* [begin, end) in bytes after the header. Whether they lie within the file is not known here. */
 static hu_status take_offsets(scanner *s, hu_safetensor *tensor) {
     hu_status st;
     int64_t begin, end;

@@ -14,7 +14,7 @@ typedef struct hu_safetensor_dtype {
                            most 16 bits; "": float32 or float64; NULL: it does not */
 } hu_safetensor_dtype;
 
-/* A type by its name, NULL if it is not known. Borrowed: valid for ever. */
+/* A type by its name, NULL if it is not known. Borrowed: valid forever. */
 const hu_safetensor_dtype *hu_safetensor_dtype_find(const char *name);
 
 /* One array of a file that was read. Borrowed: valid as long as the file's structure. */
@@ -23,7 +23,7 @@ typedef struct hu_safetensor {
     const hu_safetensor_dtype *dtype;
     hu_shape shape; /* extents may be 0 here */
     size_t elements;
-    size_t begin, end; /* bytes behind the header */
+    size_t begin, end; /* bytes after the header */
 } hu_safetensor;
 
 /* One pair of "__metadata__". Borrowed like an array. */

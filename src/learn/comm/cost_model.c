@@ -20,7 +20,7 @@
 static const char prefixes[] = "KMGT";
 static const double factors[] = {1e3, 1e6, 1e9, 1e12};
 
-/* A number that is not negative, and what stands behind it; false where there is none. */
+/* A number that is not negative, and what stands after it; false where there is none. */
 static bool read_number(const char *text, double *value, const char **unit) {
     char *end;
     *value = strtod(text, &end);
@@ -272,7 +272,7 @@ static const double overhead = 1.05;
 typedef struct exchange {
     int32_t bucket;
     int64_t step;       /* agreements first */
-    double bits, delay; /* that are left of the message, and of the seconds behind its bits */
+    double bits, delay; /* that are left of the message, and of the seconds after its bits */
 } exchange;
 
 /* What is sent between all. */

@@ -101,7 +101,7 @@ typedef enum hu_comm_fusion {
     HU_COMM_FUSIONS
 } hu_comm_fusion;
 
-/* "layer", "bucket", "whole". Borrowed: valid for ever. */
+/* "layer", "bucket", "whole". Borrowed: valid forever. */
 const char *hu_comm_fusion_name(hu_comm_fusion fusion);
 
 /* A format that is tried, and what numbers in it cost a processor. */

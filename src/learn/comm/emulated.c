@@ -119,7 +119,7 @@ static void receive(hu_comm_emulated *emulated, int32_t bucket, int32_t w, int32
     }
 }
 
-/* The largest exponents of all workers, behind their own. */
+/* The largest exponents of all workers, after their own. */
 static int8_t *agree(hu_comm_emulated *emulated, int32_t bucket) {
     const hu_comm_plan *plan = emulated->plan;
     int32_t workers = plan->options.workers, layers = plan->bucket[bucket].count;

@@ -83,7 +83,7 @@ typedef struct hu_gradient_study_case {
                                           can */
 } hu_gradient_study_case;
 
-/* Gradients that are there already. All borrowed. */
+/* Gradients that are present already. All borrowed. */
 typedef struct hu_gradient_study_given {
     float *const *gradient; /* [workers] arrays in which the layers have their offsets; NULL: they
                                are drawn */
@@ -117,7 +117,7 @@ typedef struct hu_gradient_study {
 } hu_gradient_study;
 
 /* Fills the outcomes, in every process the same. Cases whose schedule and scaling do not fit each
- * other are put behind the others and are not run; HU_ERR_ARGUMENT where no case fits. Other errors
+ * other are put after the others and are not run; HU_ERR_ARGUMENT where no case fits. Other errors
  * as hu_comm_plan_create and hu_process_group_reduce; HU_ERR_INTERRUPTED. */
 hu_status hu_gradient_study_run(hu_gradient_study *study);
 

@@ -1,6 +1,6 @@
-/* comm/mpi.c - processes of MPI: a module of its own, built once for each MPI that is there, which
- * sees nothing of the library but its header. Messages go from point to point alone: sums and their
- * order are the library's (comm/plan.h), so that they cannot depend on an MPI's choice.
+/* comm/mpi.c - processes of MPI: a module of its own, built once for each MPI that is present,
+ * which sees nothing of the library but its header. Messages go from point to point alone: sums and
+ * their order are the library's (comm/plan.h), so that they cannot depend on an MPI's choice.
  *
  * Built with HALFULP_SMPI it is linked into a program that SimGrid simulates.
  */

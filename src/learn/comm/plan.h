@@ -91,7 +91,7 @@ typedef struct hu_comm_schedule {
 HU_COMM_SCHEDULE_LIST(HU_COMM_SCHEDULE_DECLARE)
 #undef HU_COMM_SCHEDULE_DECLARE
 
-/* Schedule number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+/* Schedule number i in the order of the list, NULL after the last. Borrowed: valid forever. */
 const hu_comm_schedule *hu_comm_schedule_at(size_t i);
 
 /* "ring", "hier:16" -> schedule and group size (0 where there are no groups). HU_ERR_UNKNOWN with
@@ -151,9 +151,9 @@ typedef struct hu_comm_scaling {
     int32_t (*exponent)(const hu_format *format, int32_t workers, double top);
 
     const hu_comm_code *code; /* numbers travel in codes of its own; NULL: in a format */
-    const char *form;         /* what may stand behind its name: "[:C]"; NULL: nothing, or K */
+    const char *form;         /* what may stand after its name: "[:C]"; NULL: nothing, or K */
     int32_t usual;            /* constant of the name alone, where it has a form */
-    bool (*read)(const char *text, int32_t *constant); /* what stands behind the colon; false: it
+    bool (*read)(const char *text, int32_t *constant); /* what stands after the colon; false: it
                                                           is not of the form */
     void (*print)(int32_t constant, char *text, size_t capacity); /* the same, with its colon */
 } hu_comm_scaling;
@@ -179,7 +179,7 @@ typedef struct hu_comm_scaling {
 HU_COMM_SCALING_LIST(HU_COMM_SCALING_DECLARE)
 #undef HU_COMM_SCALING_DECLARE
 
-/* Scaling number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+/* Scaling number i in the order of the list, NULL after the last. Borrowed: valid forever. */
 const hu_comm_scaling *hu_comm_scaling_at(size_t i);
 
 /* "aps", "constant:10", "qsgd:4/512" -> scaling and its constant: the K of 2^K, or what its form
@@ -279,7 +279,7 @@ float hu_comm_draw_whole(double x, uint32_t word);
 typedef struct hu_comm_options hu_comm_options;
 struct hu_comm_options {
     int32_t workers;
-    const hu_comm_schedule *schedule; /* Borrowed, for ever, as the scaling */
+    const hu_comm_schedule *schedule; /* Borrowed, forever, as the scaling */
     int32_t group;                    /* of schedules with groups */
     const hu_comm_scaling *scaling;
     int32_t constant;     /* of the scaling, hu_comm_scaling_parse: the K of constant:K */
@@ -299,7 +299,7 @@ typedef struct hu_comm_layer {
     bool exact;               /* travels in float32 */
 } hu_comm_layer;
 
-/* Buckets on their way at once, bucket b with b + HU_COMM_FLIGHTS behind it: while the message of
+/* Buckets on their way at once, bucket b with b + HU_COMM_FLIGHTS after it: while the message of
  * one is on the wire, the sums of the other are made. */
 enum { HU_COMM_FLIGHTS = 2 };
 

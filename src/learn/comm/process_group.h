@@ -59,7 +59,7 @@ typedef struct hu_process_group hu_process_group;
 /* Where the time of reductions goes, of all steps so far. */
 typedef struct hu_process_group_seconds {
     double busy;    /* messages were on their way, or numbers worked on for them */
-    double exposed; /* the training waited for it: the rest was hidden behind computing */
+    double exposed; /* the training waited for it: the rest was hidden after computing */
 } hu_process_group_seconds;
 
 /* What a kind of team does. */

@@ -10,7 +10,7 @@
 
 /* ---- Waiting with a timeout, and who is lost ---- */
 
-/* Words of the roll; each has a message of its own per process, which may stay on its way for ever
+/* Words of the roll; each has a message of its own per process, which may stay on its way forever
  * where the other one is gone. */
 enum { CALL, HERE, LOST, WORDS };
 enum { ROLL_TAG = HU_TRANSPORT_TAG_MOST, NOBODY = -1 };

@@ -235,7 +235,7 @@ const hu_comm_scaling *hu_comm_scaling_at(size_t i) {
     return i < SCALINGS ? scalings[i] : NULL;
 }
 
-/* What stands behind a name, or may. */
+/* What stands after a name, or may. */
 static const char *form_of(const hu_comm_scaling *scaling) {
     if (scaling->form) return scaling->form;
     return scaling->takes_constant ? ":K" : "";
@@ -253,7 +253,7 @@ static hu_status unknown(const char *text) {
     return hu_fail(HU_ERR_UNKNOWN, "scaling '%s': expected %s", text, list);
 }
 
-/* What stands behind the colon of "constant:10". */
+/* What stands after the colon of "constant:10". */
 static hu_status parse_constant(const char *text, const char *number, int32_t *constant) {
     char *end;
     /* What does not fit a long becomes the nearest one, which is too far out as well. */
@@ -266,7 +266,7 @@ static hu_status parse_constant(const char *text, const char *number, int32_t *c
     return HU_OK;
 }
 
-/* A constant whose form the scaling has for itself, behind the colon if there is one. */
+/* A constant whose form the scaling has for itself, after the colon if there is one. */
 static hu_status parse_form(const char *text, const hu_comm_scaling *scaling, const char *behind,
                             int32_t *constant) {
     *constant = scaling->usual;

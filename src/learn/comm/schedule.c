@@ -28,7 +28,7 @@ static hu_status unknown(const char *text) {
     return hu_fail(HU_ERR_UNKNOWN, "schedule '%s': expected %s", text, list);
 }
 
-/* What stands behind the colon of "hier:16". */
+/* What stands after the colon of "hier:16". */
 static hu_status parse_group(const char *text, const char *number, int32_t *group) {
     char *end;
     long value = strtol(number, &end, 10);

@@ -91,7 +91,7 @@ void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer) {
 /* What goes from one worker to another: a header, and pieces of the layers of a
  * bucket, each from a whole byte on.
  *
- * Behind the header, layer by layer of the bucket: one signed byte k per piece where pieces have
+ * After the header, layer by layer of the bucket: one signed byte k per piece where pieces have
  * scales of their own (comm/plan.h), then the dense bits of its numbers (kernel/wire). All
  * numbers are little-endian: workers are machines of one kind.
  */
@@ -186,7 +186,7 @@ static hu_status check_name(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "transport '%.100s': expected one of %s", name, nearest);
 }
 
-/* It is never closed: MPI leaves threads and handlers behind. */
+/* It is never closed: MPI leaves threads and handlers after. */
 static hu_status load(const char *name, hu_transport_open_function **open_module) {
     char what[120];
     snprintf(what, sizeof what, "transport %.100s", name);

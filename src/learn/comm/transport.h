@@ -107,7 +107,7 @@ void hu_transfer_cancel(hu_transport *transport, hu_transfer *transfer);
 /* What goes from one worker to another: a header, and pieces of the layers of a
  * bucket, each from a whole byte on.
  *
- * Behind the header, layer by layer of the bucket: one signed byte k per piece where pieces have
+ * After the header, layer by layer of the bucket: one signed byte k per piece where pieces have
  * scales of their own (comm/plan.h), then the dense bits of its numbers (kernel/wire). All
  * numbers are little-endian: workers are machines of one kind.
  */
@@ -136,12 +136,12 @@ hu_status hu_comm_open(const hu_comm_header *expected, const uint8_t *message, s
 /* Finds the transport of this process: modules for the MPIs that the build found. */
 
 /* Name of the transport below whose launcher this process runs ("openmpi", "mpich"); NULL: below
- * none. *processes that it started; 0: it does not tell. Borrowed: valid for ever. */
+ * none. *processes that it started; 0: it does not tell. Borrowed: valid forever. */
 const char *hu_transport_of_launcher(int32_t *processes);
 
 /* Loads the module of a transport and joins the other processes, once in the life of this one.
  * HU_ERR_UNKNOWN: there is no transport of that name; HU_ERR_UNSUPPORTED: its module, or the MPI
- * that it needs, is not there: the message says what was looked for; HU_ERR_PEER: MPI failed. */
+ * that it needs, is missing: the message says what was looked for; HU_ERR_PEER: MPI failed. */
 hu_status hu_transport_open(const char *name, hu_transport **transport);
 
 /* ---- Waiting for other processes ---- */

@@ -39,7 +39,7 @@ static void hu_rehearse_member(hu_run *run, uint32_t n, hu_pass pass) {
  * for the others.
  */
 
-/* Elements of part k that are there, of n. */
+/* Elements of part k that are present, of n. */
 static inline int64_t hu_parts_valid(const hu_parts *parts, int64_t n, int64_t k) {
     if (!parts->lengths) return n;
     float length = parts->lengths[parts->first + parts->sample[k]];
@@ -104,7 +104,7 @@ void hu_parts_clear(const hu_slot *slot, int64_t sample, int64_t step, const flo
  * of the counters. A uniform quantizer may have no zero: its range is that of the other rows, and
  * the rows are cleared again where rounded numbers are read.
  *
- * A loop has the steps that are there and no others (graph/graph.h). What it makes of rows that a
+ * A loop has the steps that are present and no others (graph/graph.h). What it makes of rows that a
  * node holds has padding in every step, which is cleared, and not looked at when the step is
  * rounded.
  */
@@ -116,13 +116,13 @@ static inline hu_value_id hu_padding_lengths(const hu_run *run, hu_value_id v, b
     return in_step ? value->inner.lengths : value->ends.lengths;
 }
 
-/* Numbers of sample s of the pass that are there, the first ones of its row. */
+/* Numbers of sample s of the pass that are present, the first ones of its row. */
 static int64_t valid(const hu_run *run, const hu_value_info *value, int64_t s) {
     const float *lengths = (const void *)run->value[value->ends.lengths].data;
     return hu_rows_of_length(lengths[s], value->elements / value->ends.row) * value->ends.row;
 }
 
-/* Numbers of each step of sample s that are there. */
+/* Numbers of each step of sample s that are present. */
 static int64_t there_in_step(const hu_run *run, const hu_value_info *value, int64_t s) {
     const float *lengths = (const void *)run->value[value->inner.lengths].data;
     int64_t n = value->elements / value->steps;
@@ -340,7 +340,7 @@ static void add_extremes(const hu_chunk *visit, const hu_slot *slot, hu_tally *t
         hu_tensor_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
 }
 
-/* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is there. */
+/* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is present. */
 typedef void run_fn(hu_chunk *visit, uint32_t tally, int64_t n, const float *x);
 
 static void each_run(hu_chunk *visit, uint32_t tally, const float *x, run_fn *each) {

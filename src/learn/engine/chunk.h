@@ -31,9 +31,9 @@ typedef struct hu_parts {
     int64_t step;
     int64_t first, count;  /* count samples: */
     const int32_t *sample; /* [count] first + sample[k] */
-    const float *lengths;  /* [first + samples] rows of each part that are there: nobody rounds the
-                              zeros behind them. NULL: all are there */
-    int64_t row;           /* elements of such a row */
+    const float *lengths; /* [first + samples] rows of each part that are present: nobody rounds the
+                             zeros after them. NULL: all are present */
+    int64_t row;          /* elements of such a row */
 } hu_parts;
 
 /* Elements of one part. */
@@ -53,7 +53,7 @@ void hu_parts_clear(const hu_slot *slot, int64_t sample, int64_t step, const flo
  * of the counters. A uniform quantizer may have no zero: its range is that of the other rows, and
  * the rows are cleared again where rounded numbers are read.
  *
- * A loop has the steps that are there and no others (graph/graph.h). What it makes of rows that a
+ * A loop has the steps that are present and no others (graph/graph.h). What it makes of rows that a
  * node holds has padding in every step, which is cleared, and not looked at when the step is
  * rounded.
  */
@@ -175,7 +175,7 @@ hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n);
 typedef void hu_chunk_fn(const hu_op_call *call);
 void hu_chunk_run_op(hu_chunk *visit, uint32_t n, hu_chunk_fn *run, const hu_op_call *call);
 
-/* Gives the op its own scratch, behind all that was taken. */
+/* Gives the op its own scratch, after all that was taken. */
 void hu_chunk_lend_scratch(hu_chunk *visit, uint32_t n, hu_op_call *call);
 
 /* Points the call at the mask of its samples: stored, or computed again in this visit. */
@@ -242,13 +242,13 @@ void hu_step_clear_rest(hu_chunk *visit, const hu_slot *slot, const int64_t *len
 bool hu_is_state(const hu_chunk *visit, hu_value_id v);
 const float *hu_step_state(hu_chunk *visit, uint32_t node);
 
-/* True if the contribution of a use comes from the step behind: it is what the state of that node
+/* True if the contribution of a use comes from the step after: it is what the state of that node
  * carries. */
 bool hu_is_carried(const hu_chunk *visit, uint32_t use);
 const float *hu_step_carried(hu_chunk *visit, uint32_t node);
 
 /* An input that a node holds, of the samples of the step; and room for its gradient there, which
- * hu_step_gather keeps for the sum behind the last step. */
+ * hu_step_gather keeps for the sum after the last step. */
 const float *hu_step_held(hu_chunk *visit, uint32_t node, int i);
 float *hu_step_held_room(hu_chunk *visit, uint32_t node, int i);
 void hu_step_gather(const hu_chunk *visit, uint32_t node, int i, const float *x);
@@ -256,7 +256,7 @@ void hu_step_gather(const hu_chunk *visit, uint32_t node, int i, const float *x)
 /* Sets what a state carries: gradients x of what it was in this step. */
 void hu_step_carry(const hu_chunk *visit, uint32_t node, const float *x);
 
-/* Keeps what a node with parameters reads in this step, for one gradient of them behind the last
+/* Keeps what a node with parameters reads in this step, for one gradient of them after the last
  * step; until then the node brings that of its input alone. */
 void hu_step_keep(const hu_chunk *visit, uint32_t node, hu_op_call *call);
 
@@ -270,7 +270,7 @@ void hu_loop_backward(hu_chunk *visit);
 /* What a region does in one visit: the node's own call, and those of the nodes
  * that run with it (planner/fusion.c). */
 
-/* The region's node forward, and the partial results of its guests. */
+/* The region's node forward, and the partial results of its fused nodes. */
 void hu_chunk_forward(hu_chunk *visit);
 
 /* The region's node backward, and the nodes that are pulled, pushed and reduced with it. */
@@ -282,7 +282,7 @@ void hu_chunk_reduce(hu_chunk *visit);
 /* ---- call ---- */
 
 /* Calls of a region's nodes before its loop over the chunks, and the partial
- * results of the chunks behind it. */
+ * results of the chunks after it. */
 
 /* Fills the node-wide facts of a call: everything but the sample pointers. */
 void hu_call_prepare(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call);
@@ -293,7 +293,7 @@ void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass);
 /* Takes the partial results of a node in loops of its own, and finishes it. */
 void hu_region_reduce(hu_run *run, uint32_t n, hu_pass pass);
 
-/* Finishes the guests whose partial results this region has left. */
+/* Finishes the fused nodes whose partial results this region has left. */
 void hu_region_finish_fused(hu_run *run, uint32_t n, hu_pass pass);
 
 /* ---- forward.c, backward.c ---- */
@@ -320,13 +320,13 @@ void hu_tally_clear(hu_run *run);
 void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_value_id value,
                   uint32_t end);
 
-/* Counts of one tally by all threads, without the numbers that are not there. */
+/* Counts of one tally by all threads, without the numbers that are missing. */
 hu_round_counts hu_tally_sum(const hu_run *run, uint32_t index, hu_value_id value);
 
-/* The node has run in the forward pass: notes how many numbers of its output are not there. */
+/* The node has run in the forward pass: notes how many numbers of its output are missing. */
 void hu_tally_note_absent(hu_run *run, uint32_t n);
 
-/* All rows of a tensor are there: rounds staged rows, and adds the tallies of all threads to the
+/* All rows of a tensor are present: rounds staged rows, and adds the tallies of all threads to the
  * edge. index: of the tally. */
 void hu_tally_collect(hu_run *run, uint32_t index, hu_slot *slot, hu_value_id value,
                       bool in_gradient);
@@ -382,7 +382,7 @@ hu_storage hu_carried_storage(const hu_slot *slot);
  * the visit. */
 const float *hu_carried_read(hu_chunk *visit, hu_value_id start);
 
-/* Behind the last step of a loop: what the state of a node has become. length: [count] steps of the
+/* After the last step of a loop: what the state of a node has become. length: [count] steps of the
  * samples; one that has none keeps its state. Does nothing for other states, and in a scan. */
 void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length);
 

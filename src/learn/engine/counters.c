@@ -38,7 +38,7 @@ void hu_tally_add(hu_run *run, hu_edge *edge, const hu_round_counts *counts, hu_
     run->overflow_in_gradient = in_gradient;
 }
 
-/* ---- numbers that are not there ---- */
+/* ---- numbers that are missing ---- */
 
 /* Of a node in a loop: in every step that a sample takes part in. */
 static uint64_t absent_in_steps(const hu_run *run, uint32_t n, const float **given) {
@@ -77,7 +77,7 @@ static uint64_t less(uint64_t n, uint64_t absent) {
     return n > absent ? n - absent : 0;
 }
 
-/* Numbers of a tensor that are not there: rows that are padding, and what the op that makes them
+/* Numbers of a tensor that are missing: rows that are padding, and what the op that makes them
  * leaves out; outside of loops that lies in the same rows. */
 typedef struct missing {
     bool is_padded;

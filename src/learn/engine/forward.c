@@ -88,7 +88,7 @@ static void load_field(hu_chunk *visit, const hu_source *source, uint32_t field)
         check_target(run, v, visit->count, y, visit->thread);
 }
 
-/* Inputs may end by lengths, which are there before them. */
+/* Inputs may end by lengths, which are present before them. */
 static void load_fields(hu_chunk *visit, const hu_source *source, bool are_inputs) {
     const hu_run *run = visit->run;
     for (uint32_t field = 0; field < run->graph->loaded_count; field++) {

@@ -214,7 +214,7 @@ static void run_in_one(hu_chunk *visit, uint32_t n, hu_op_call *call) {
 }
 
 /* The gradients of the inputs from one view of the output's gradient, those of the parameters from
- * the other: the op runs once for each, and does not know. Behind it the call has what the
+ * the other: the op runs once for each, and does not know. After it the call has what the
  * parameters read, for gradients that are accumulated later. */
 static void run_in_two(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     const hu_node *node = &visit->run->graph->node[n];
@@ -231,7 +231,7 @@ static void run_in_two(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     call->din[0] = din;
 }
 
-/* One step of a loop: what the parameters read is kept for behind the last one. */
+/* One step of a loop: what the parameters read is kept for after the last one. */
 static void run_step(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     hu_value_id out = visit->run->graph->node[n].out[0];
     hu_step_keep(visit, n, call);
@@ -256,7 +256,7 @@ void hu_chunk_run_backward(hu_chunk *visit, uint32_t n) {
     /* What the op reads: saved values, gradients of the outputs, its mask. */
     load_saved(visit, n, call);
     for (int i = 0; i < node->n_out; i++) {
-        hu_chunk_clear_padding(visit, node->out[i], NULL); /* its gradient is counted behind */
+        hu_chunk_clear_padding(visit, node->out[i], NULL); /* its gradient is counted after */
         hu_tally *tally = &visit->thread->tally[hu_tally_of_sum(run, node->out[i])];
         hu_gradient_rows gradient = hu_chunk_gradient(visit, n, node->out[i], tally);
         call->dout[i] = gradient.rows;

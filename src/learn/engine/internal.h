@@ -50,7 +50,7 @@ void hu_buffer_use(hu_buffer *buffer, int course, int32_t time);
 bool hu_buffer_is_used(const hu_buffer *buffer);
 bool hu_buffer_is_alive(const hu_buffer *buffer, int course, int32_t time);
 
-/* True if it is alive behind a time of some course. */
+/* True if it is alive after a time of some course. */
 bool hu_buffer_outlives(const hu_buffer *buffer, int32_t time);
 
 /* True if both are alive at some time of some course. */
@@ -135,8 +135,8 @@ static inline bool hu_quantizer_looks(const hu_quantizer *quantizer) {
            quantizer->kind == HU_QUANTIZER_BLOCK;
 }
 
-/* True if no number can be rounded before all of the tensor are there. In a loop that is never so:
- * what a scale or a range comes from is the part that is rounded. */
+/* True if no number can be rounded before all of the tensor are present. In a loop that is never
+ * so: what a scale or a range comes from is the part that is rounded. */
 static inline bool hu_slot_waits(const hu_slot *slot) {
     return !slot->in_loop && (hu_quantizer_needs_maximum(&slot->edge->quantizer) ||
                               hu_quantizer_needs_range(&slot->edge->quantizer));
@@ -197,7 +197,7 @@ typedef struct hu_members {
     uint32_t count;
 } hu_members;
 
-/* Lists of nodes that run as guests in another node's region; each list is linked through
+/* Lists of nodes that run as fused nodes in another node's region; each list is linked through
  * hu_exec.next. */
 typedef enum hu_fused_list {
     HU_GUESTS_REDUCED_FORWARD, /* ascending; indexed by hu_pass, like the next one */
@@ -228,8 +228,8 @@ typedef struct hu_exec {
                               parameter gradients too, if chunks leave any */
     uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */
     uint32_t reduce_in[2]; /* region that leaves its partial results, HU_NONE: loops of its own */
-    /* first: of the region that this node is, its first guest, or HU_NONE; next: the guest behind
-     * this one in the same region, or HU_NONE. */
+    /* first: of the region that this node is, its first fused node, or HU_NONE; next: the fused
+     * node after this one in the same region, or HU_NONE. */
     uint32_t first[HU_FUSED_LISTS], next[HU_FUSED_LISTS];
     hu_members members[2];
 } hu_exec;
@@ -410,7 +410,7 @@ static inline int64_t hu_stacked(int64_t partial) {
     return __builtin_popcountll((unsigned long long)partial);
 }
 
-/* The lazy node that runs right behind a product, in its visits, and stores what it makes of the
+/* The lazy node that runs right after a product, in its visits, and stores what it makes of the
  * product's output, which is never stored itself; HU_NONE: none does. */
 static inline uint32_t hu_taker(const hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
@@ -517,7 +517,7 @@ void hu_point_given(const hu_run *run, uint32_t n, const float **given);
 /* Points dparam at partial gradient number `partial` of a node. */
 void hu_point_dparams(const hu_run *run, uint32_t n, int64_t partial, float **dparam);
 
-/* Work that is no op's, behind those of hu_op_table. */
+/* Work that is no op's, after those of hu_op_table. */
 enum { HU_WORK_ROUND, HU_WORK_UNPACK, HU_WORK_OTHERS };
 
 /* Index of an op, by name: a copy of a record counts as the record. */
@@ -529,7 +529,7 @@ int hu_work_of_op(const hu_op *op);
 
 /* Scales of whole tensors: maxima, and their history.
  *
- * A scale that comes from the tensor's own maximum is known when all rows are there
+ * A scale that comes from the tensor's own maximum is known when all rows are present
  * (hu_rescale_finish). A delayed scale is known beforehand: it comes from the maxima of earlier
  * steps, which are state of the run. A pass that is not a training step, or repeats one, leaves
  * that state alone.
@@ -579,7 +579,7 @@ void hu_tensor_scale_carry(hu_run *run, const hu_run *from);
 
 /* Sets the range of the present pass: low .. high, which a training step's running range takes in
  * (of several workers that of the one whose running statistics count), or that running range in an
- * evaluation behind a first step. */
+ * evaluation after a first step. */
 void hu_tensor_range_set(hu_run *run, hu_slot *slot, float low, float high);
 
 /* Gives every slot with a running range its place. Returns their number of floats, 0 if there are
@@ -589,7 +589,7 @@ uint32_t hu_tensor_range_place(hu_run *run, uint64_t *fingerprint);
 /* Notes the largest magnitude of the threads' tallies, where the slot keeps a history. */
 void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index);
 
-/* All rows are there: notes their maximum, rounds and stores staged rows. index: of the tally. */
+/* All rows are present: notes their maximum, rounds and stores staged rows. index: of the tally. */
 void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index);
 
 /* Sets the scales of the inputs that a node rounds at reading, before it runs forward. */

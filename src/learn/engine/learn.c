@@ -91,7 +91,7 @@ static int64_t elements_of_phase(const hu_slot *slot, int64_t rows) {
     return is_seamless ? rows * slot->elements : slot->elements;
 }
 
-/* Where the codes of element `at` behind row `first` begin; at: of a piece. */
+/* Where the codes of element `at` after row `first` begin; at: of a piece. */
 static unsigned char *codes_at(const hu_slot *slot, int64_t first, int64_t phase, int64_t at) {
     int64_t row = first + at / phase * phase / slot->elements;
     return slot->residuals + hu_residual_bytes(slot, row) +

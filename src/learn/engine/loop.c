@@ -105,7 +105,7 @@ void hu_step_gather(const hu_chunk *visit, uint32_t n, int i, const float *x) {
 
 /* ---- parameters ---- */
 
-/* Copies rows to the place of the present step behind the steps before it, sample by sample. */
+/* Copies rows to the place of the present step after the steps before it, sample by sample. */
 static void keep_rows(const hu_chunk *visit, const hu_shape *shape, const float *x, float *to) {
     size_t n = (size_t)hu_shape_elements(shape);
     for (int64_t k = 0; x && k < visit->count; k++)
@@ -152,7 +152,7 @@ static walk begin(hu_chunk *visit) {
     return w;
 }
 
-/* Begins step t in scratch behind what all steps share; false: no sample takes part. A rehearsal
+/* Begins step t in scratch after what all steps share; false: no sample takes part. A rehearsal
  * has one step, in which all do. */
 static bool begin_step(const walk *w, int64_t t, hu_chunk *step) {
     const hu_chunk *whole = w->whole;
@@ -296,7 +296,7 @@ static void take_rows(const walk *w) {
 }
 
 /* What the state was in this step gets its gradient; it is a contribution to that of what the step
- * before has made. The gradient of the initial row is rounded behind the last step. */
+ * before has made. The gradient of the initial row is rounded after the last step. */
 static void state_backward(hu_chunk *step, uint32_t n) {
     hu_run *run = step->run;
     const hu_node *node = &run->graph->node[n];

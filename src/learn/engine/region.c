@@ -84,7 +84,7 @@ void hu_chunk_reduce(hu_chunk *visit) {
 /* ---- call ---- */
 
 /* Calls of a region's nodes before its loop over the chunks, and the partial
- * results of the chunks behind it. */
+ * results of the chunks after it. */
 
 void hu_call_prepare(hu_run *run, uint32_t n, hu_pass pass, hu_op_call *call) {
     const hu_exec *exec = &run->exec[n];
@@ -187,7 +187,7 @@ static void merge_partials(const hu_run *run, uint32_t n, hu_pass pass) {
         }
 }
 
-/* All partial results of a node are there. */
+/* All partial results of a node are present. */
 static void finish_node(hu_run *run, uint32_t n, hu_pass pass) {
     const hu_op *op = run->graph->node[n].op;
     hu_op_call *call = &run->thread[0].call[n];

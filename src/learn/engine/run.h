@@ -234,7 +234,7 @@ void hu_carried_clear(hu_run *run);
 /* A step begins: streams that none of its passes comes to keep their states. */
 void hu_carried_begin_step(hu_run *run);
 
-/* Behind a forward pass over samples first .. of the batch, or for samples that no pass of the step
+/* After a forward pass over samples first .. of the batch, or for samples that no pass of the step
  * has come to. States of a stream that are not all finite, or that the pass did not come to an end
  * with, become zeros. Returns how many streams. */
 int64_t hu_carried_settle(hu_run *run, int64_t first, int64_t count, bool has_ended);

@@ -209,7 +209,7 @@ static void pack_uniform(const hu_slot *slot, const hu_slot_context *context, in
                     context->scan ? NULL : counts);
 }
 
-/* Blocks end with the part: the zeros behind its first n numbers are counted, and left out again.
+/* Blocks end with the part: the zeros after its first n numbers are counted, and left out again.
  */
 static void round_blocks_of_part(const hu_slot *slot, const hu_random_key *key, int64_t index,
                                  int64_t n, float *x, hu_round_counts *counts) {
@@ -221,7 +221,7 @@ static void round_blocks_of_part(const hu_slot *slot, const hu_random_key *key, 
         counts->zero -= counts->zero < zeros ? counts->zero : zeros; /* NaN blocks have none */
 }
 
-/* Rounds the first n numbers of a part by a scale or a range of their own; behind them are zeros.
+/* Rounds the first n numbers of a part by a scale or a range of their own; after them are zeros.
  * index: of its first random word. */
 static void round_alone(const hu_slot *slot, const hu_slot_context *context, int64_t index,
                         int64_t n, float *x, hu_round_counts *counts) {

@@ -9,7 +9,7 @@
 
 /* Scales of whole tensors: maxima, and their history.
  *
- * A scale that comes from the tensor's own maximum is known when all rows are there
+ * A scale that comes from the tensor's own maximum is known when all rows are present
  * (hu_rescale_finish). A delayed scale is known beforehand: it comes from the maxima of earlier
  * steps, which are state of the run. A pass that is not a training step, or repeats one, leaves
  * that state alone.

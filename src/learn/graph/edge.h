@@ -70,7 +70,7 @@ typedef struct hu_edge_table {
                               workers; nothing is rounded where one worker trains alone */
     hu_edge *wire_sum;     /* [value_count] likewise, sums of what travels */
     hu_edge *state[HU_STATE_SORTS]; /* [value_count] of trained parameters: what the optimizer
-                                       keeps for them, rounded behind each update */
+                                       keeps for them, rounded after each update */
     bool has_state[HU_STATE_SORTS]; /* some of them are rounded */
     bool has_wire;                  /* several workers train */
     bool has_apart;                 /* one of grad_weights is apart */

@@ -27,7 +27,7 @@ static bool is_read(const hu_graph *graph, hu_value_id value) {
     return false;
 }
 
-/* True if a value is there when another is made or loaded. */
+/* True if a value is present when another is made or loaded. */
 static bool is_there_before(const hu_value_info *first, const hu_value_info *value) {
     if (first->producer == HU_NONE) return true;
     return value->producer != HU_NONE && first->producer < value->producer;
@@ -328,7 +328,7 @@ static unsigned phases_of(const hu_loss *loss) {
     return loss->when == HU_LOSS_IN_EVALUATION ? EVALUATIONS : phase | EVALUATIONS;
 }
 
-/* Which turns need a node: those with a loss behind it. Where nothing says otherwise all nodes run
+/* Which turns need a node: those with a loss after it. Where nothing says otherwise all nodes run
  * in all passes. */
 static void mark_phases(hu_graph *graph) {
     unsigned evaluated = graph->is_split ? 0 : EVALUATIONS;

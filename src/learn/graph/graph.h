@@ -86,10 +86,10 @@ typedef struct hu_loop {
     bool is_closed;
 } hu_loop;
 
-/* Of some values a sample has the first rows only; those behind its length are padding: exact zeros
+/* Of some values a sample has the first rows only; those after its length are padding: exact zeros
  * in values and gradients, in no counter and of no scale (engine/chunk.h). */
 typedef struct hu_row_lengths {
-    hu_value_id lengths; /* how many rows are there, of one element; HU_NONE: all */
+    hu_value_id lengths; /* how many rows are present, of one element; HU_NONE: all */
     int64_t row;         /* elements of a row */
 } hu_row_lengths;
 
@@ -357,7 +357,7 @@ bool hu_is_summed_parameter(const hu_graph *graph, hu_value_id value);
  * ("fc" of node "fc.product"). layer: room for HU_NAME_BYTES. */
 void hu_graph_layer_name(const hu_graph *graph, const hu_node *node, char *layer);
 
-/* "forward", "input_grad", "weight_grad". Borrowed: valid for ever. */
+/* "forward", "input_grad", "weight_grad". Borrowed: valid forever. */
 const char *hu_product_role_name(hu_product_role role);
 
 /* Numbers of a trained model: parameters (trained elements) and multiply-accumulates of one sample.

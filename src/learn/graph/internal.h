@@ -28,7 +28,7 @@ void hu_loop_mark(const hu_loop *loop, hu_value_info *value);
 hu_status hu_loops_check(const hu_graph *graph);
 
 /* All nodes of a loop run in the same turns: called for the nodes in descending order, with the
- * turns of those behind them known. */
+ * turns of those after them known. */
 void hu_loop_share_phases(hu_graph *graph, uint32_t node);
 
 /* True if a parameter in the loop, or what it reads from outside, has a gradient in a turn. */

@@ -12,7 +12,7 @@ static void put(hu_tensor_order *walk, hu_tensor_kind kind, hu_value_id v) {
     walk->tensor[walk->count++] = (hu_tensor){kind, v};
 }
 
-/* What one step of a recurrence hands to the next comes behind the step that reads it. */
+/* What one step of a recurrence hands to the next comes after the step that reads it. */
 static bool is_handed_on(const hu_node *node, int i) {
     return node->op->is_previous && i == HU_STATE_NEXT;
 }

@@ -2,7 +2,7 @@
  * after all that it is made of: forward values, then gradients. The same order serves the message
  * of a skipped step and `why`.
  *
- * The gradient of a value stands behind its last consumer's backward part; its sum is where several
+ * The gradient of a value stands after its last consumer's backward part; its sum is where several
  * contributions are added, or one is rounded again.
  */
 #ifndef HU_GRAPH_TENSOR_ORDER_H
@@ -34,9 +34,9 @@ typedef struct hu_tensor_order {
                                          not made */
 } hu_tensor_order;
 
-/* What not every training has: gradients of parameters that travel between workers, behind the
+/* What not every training has: gradients of parameters that travel between workers, after the
  * backward pass; sums that products read apart for their parameters; state of the optimizer in a
- * format of its own, behind all gradients. */
+ * format of its own, after all gradients. */
 enum { HU_WALK_WIRE = 1, HU_WALK_WEIGHTS = 2, HU_WALK_MOMENTUM = 4, HU_WALK_SQUARES = 8 };
 
 /* more: of these. Owner frees with hu_tensor_order_free. */

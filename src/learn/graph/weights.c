@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "kernel/elementary/elementary.h"
 
-/* Gives all values of a role their places behind each other, from place *next on. */
+/* Gives all values of a role their places after each other, from place *next on. */
 static hu_status place_role(const hu_graph *graph, hu_value_role role, int64_t *offset,
                             int64_t *next) {
     static const int64_t most = INT64_C(1) << 44;

@@ -11,7 +11,7 @@ typedef struct tower {
     int64_t channels[5], hidden;
     hu_window first;
     int64_t groups; /* of the second, fourth and fifth convolution */
-    bool has_norms; /* behind the first two */
+    bool has_norms; /* after the first two */
     int64_t side;   /* of the maps that the linear layers read; 0: as they come */
 } tower;
 
@@ -61,7 +61,7 @@ hu_status hu_model_alexnet_s(const hu_model_options *options, hu_graph *graph) {
     return build_tower(options, graph, &small);
 }
 
-/* Five stages of 3x3 convolutions, each halved behind its last. */
+/* Five stages of 3x3 convolutions, each halved after its last. */
 static hu_status build_vgg(const hu_model_options *options, hu_graph *graph, int64_t divisor) {
     static const int64_t channels[] = {64, 128, 256, 512, 512};
     static const int layers[] = {2, 2, 3, 3, 3};

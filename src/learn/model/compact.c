@@ -146,7 +146,7 @@ static int64_t first_half(double width) {
     return half < 2 ? 2 : half;
 }
 
-/* For large images the first convolution has stride 2 and a max pool behind it (Ma et al.). The
+/* For large images the first convolution has stride 2 and a max pool after it (Ma et al.). The
  * first and the last convolution keep their channels at every width. Weights: U(+-1 /
  * sqrt(fan_in)). */
 hu_status hu_model_shufflenet_v2(const hu_model_options *options, hu_graph *graph) {

@@ -11,7 +11,7 @@
  * Mandarin), and a small one for sounds of a second or two: two convolutions over time and
  * frequency with batch norms and clipped relus, layers of GRU, and a layer of class scores for
  * every second frame. The large ones listen forward only; what comes next they know from a
- * convolution of every feature over the rows behind (their section 3.7). */
+ * convolution of every feature over the rows after (their section 3.7). */
 
 enum { STRIDE = 2, NAME_BYTES = 32 };
 
@@ -20,12 +20,12 @@ typedef struct window {
     int64_t kernel[2], stride[2];
 } window;
 
-/* A network as published; the rows that count behind its stride, once they are known. */
+/* A network as published; the rows that count after its stride, once they are known. */
 typedef struct sizes {
     window window[2];
     int64_t channels, hidden, layers;
     int64_t
-        ahead; /* rows that the convolution behind the GRUs reads; 0: they go both ways instead */
+        ahead; /* rows that the convolution after the GRUs reads; 0: they go both ways instead */
     int64_t dense; /* features of a layer in front of the scores; 0: none */
     hu_value_id lengths;
 } sizes;
@@ -57,7 +57,7 @@ static hu_value_id block(hu_builder *b, int number, const window *w, const sizes
     return hu_build_node(b, &hu_op_clipped_relu, name, NULL, &clip, 1, &value);
 }
 
-/* A layer of GRU: what was heard before a row; in both directions also what is heard behind it. */
+/* A layer of GRU: what was heard before a row; in both directions also what is heard after it. */
 static hu_value_id recurrent(hu_builder *b, int layer, const sizes *s, hu_value_id value) {
     static const hu_recurrent_state zeros = {HU_NONE, HU_NONE};
     char suffix[NAME_BYTES];
@@ -85,7 +85,7 @@ static hu_value_id dense(hu_builder *b, const char *name, int64_t features, hu_v
     return hu_build_node(b, &hu_op_linear, name, NULL, &fc, 1, &value);
 }
 
-/* [frames, bins, channels] -> [frames, channels bins], the bins of a channel behind each other. */
+/* [frames, bins, channels] -> [frames, channels bins], the bins of a channel after each other. */
 static hu_value_id flat_rows(hu_builder *b, hu_value_id value, hu_value_id lengths) {
     hu_shape maps = hu_build_shape(b, value);
     const hu_shape rows = {2, {maps.extent[0], maps.extent[1] * maps.extent[2]}};

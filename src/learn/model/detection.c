@@ -39,14 +39,14 @@ static hu_value_id hu_detector_rows(hu_builder *b, const char *name, hu_value_id
     return hu_build_reshape(b, text, value, &rows);
 }
 
-/* Behind a pool: name poolS. */
+/* After a pool: name poolS. */
 static hu_value_id halve(hu_builder *b, int stage, hu_value_id value, bool ceils) {
     char name[HU_LOOK_NAME_BYTES];
     snprintf(name, sizeof name, "pool%d", stage);
     return hu_layer_max_pool(b, name, value, hu_window_valid(2, 2), ceils);
 }
 
-/* The first stages of ssd-s, each but the first behind a halving: layers stageI.J of 8, 16, 32, 64
+/* The first stages of ssd-s, each but the first after a halving: layers stageI.J of 8, 16, 32, 64
  * and 64 channels. map [5]: what each leaves; the last is returned. */
 static hu_value_id hu_detector_stages(hu_builder *b, double width, hu_value_id value, int stages,
                                       hu_value_id *map) {
@@ -56,7 +56,7 @@ static hu_value_id hu_detector_stages(hu_builder *b, double width, hu_value_id v
     const hu_norm_form norm = {.epsilon = 1e-5f};
     char name[HU_LOOK_NAME_BYTES];
     for (int s = 0; s < stages; s++) {
-        /* The half of an odd side is rounded up behind the first map that is looked at. */
+        /* The half of an odd side is rounded up after the first map that is looked at. */
         if (s > 0) value = halve(b, s, value, s >= FIRST_ODD);
         for (int k = 0; k < layers[s]; k++) {
             snprintf(name, sizeof name, "stage%d.%d", s + 1, k);
@@ -68,7 +68,7 @@ static hu_value_id hu_detector_stages(hu_builder *b, double width, hu_value_id v
     return value;
 }
 
-/* VGG-16's convolutions: stages convI_J with relus, each but the last behind a halving; stage 3 is
+/* VGG-16's convolutions: stages convI_J with relus, each but the last after a halving; stage 3 is
  * halved with its odd sides rounded up where `ceils` says so. map [5] as above. */
 static hu_value_id hu_detector_vgg(hu_builder *b, double width, hu_value_id value, bool ceils,
                                    hu_value_id *map) {
@@ -125,7 +125,7 @@ static hu_value_id rows(hu_builder *b, const char *name, int number, hu_value_id
     return hu_detector_rows(b, text, value, numbers);
 }
 
-/* The rows of all maps behind each other: [anchors, classes and offsets], and the loss on them. */
+/* The rows of all maps after each other: [anchors, classes and offsets], and the loss on them. */
 static void look(hu_builder *b, const looks *l, hu_value_id picture) {
     char text[NAME_BYTES];
     hu_anchors anchors = anchors_of(b, l, picture);
@@ -226,7 +226,7 @@ hu_status hu_model_ssd300(const hu_model_options *options, hu_graph *graph) {
 /* ---- faster rcnn ---- */
 
 /* faster-rcnn: VGG-16 whose last map proposes regions, which two linear layers then look at, one by
- * one; faster-rcnn-s: the same behind four stages of ssd-s. Everything is one network with four
+ * one; faster-rcnn-s: the same after four stages of ssd-s. Everything is one network with four
  * losses (approximate joint training). Source: Ren et al. 2015, "Faster R-CNN"; Girshick 2015,
  * "Fast R-CNN". Weights of new layers as there, N(0, 0.01), those of the last offsets N(0, 0.001);
  * but the layers in front of a relu begin by fan in, as those of the trunk do. Conv1 and conv2 of
@@ -239,7 +239,7 @@ typedef struct regions_form {
     hu_proposal_map anchors;
     int64_t rpn, hidden;            /* channels, features */
     int64_t samples;                /* anchors of a picture in their loss */
-    int64_t before, after, regions; /* candidates before and behind suppression, regions */
+    int64_t before, after, regions; /* candidates before and after suppression, regions */
     double least;                   /* pixels of a region's side */
     int64_t bins;                   /* of the pool, along both axes */
     double dropout;
@@ -293,7 +293,7 @@ static hu_value_id say(hu_builder *b, const regions_form *f, hu_value_id value, 
     return hu_build_reshape(b, "head", hu_build_concat(b, "said", 2, both), &rows);
 }
 
-/* Everything behind the map. */
+/* Everything after the map. */
 static void close(hu_builder *b, const regions_form *f, double width, hu_value_id picture,
                   hu_value_id map) {
     const hu_picture size = {hu_detector_extent(b, picture, 0), hu_detector_extent(b, picture, 1)};

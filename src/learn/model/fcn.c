@@ -14,7 +14,7 @@ static const float SECOND_WEIGHT = 0.4f;
 /* What tells the two networks apart. */
 typedef struct form {
     int64_t stem[STEM_MAX]; /* channels of the convolutions in front, 0: none; the first halves */
-    bool has_pool;          /* a max pool behind them, which halves again */
+    bool has_pool;          /* a max pool after them, which halves again */
     int blocks[STAGES];
     int64_t width[STAGES], stride[STAGES], dilation[STAGES];
     int64_t expansion; /* 1: basic blocks; else of bottlenecks */
@@ -43,7 +43,7 @@ static int64_t width_of(const net *n, int64_t channels) {
     return hu_build_width((double)channels, n->width);
 }
 
-/* conv -> norm, of the given names behind the prefix. */
+/* conv -> norm, of the given names after the prefix. */
 static hu_value_id conv_norm(net *n, const char *conv, const char *norm, hu_value_id in,
                              int64_t channels, window w) {
     char text[2 * NAME_BYTES];
@@ -74,7 +74,7 @@ static hu_value_id layer(net *n, const char *name, hu_value_id in, int64_t chann
     return in;
 }
 
-/* Convolutions of a block behind each other: conv1, bn1, relu1, conv2 ... without the last relu. */
+/* Convolutions of a block after each other: conv1, bn1, relu1, conv2 ... without the last relu. */
 static hu_value_id body(net *n, hu_value_id value, int64_t channels, window spread) {
     if (n->form->expansion == 1) {
         value = relu(n, "relu1", conv_norm(n, "conv1", "bn1", value, channels, spread));

@@ -11,7 +11,7 @@
 
 enum { MODULES = 9, HEADS = 2 };
 
-/* Channels: 1x1; 3x3 and its reduction; 5x5 and its reduction; projection behind the pool. */
+/* Channels: 1x1; 3x3 and its reduction; 5x5 and its reduction; projection after the pool. */
 typedef struct module {
     int64_t b1, b2a, b2b, b3a, b3b, b4;
 } module;
@@ -21,7 +21,7 @@ static const module modules[MODULES] = {
     {160, 112, 224, 24, 64, 64},   {128, 128, 256, 24, 64, 64},   {112, 144, 288, 32, 64, 64},
     {256, 160, 320, 32, 128, 128}, {256, 160, 320, 32, 128, 128}, {384, 192, 384, 48, 128, 128}};
 
-/* Which modules a pool stands behind (the last one is the end), and which a further head. */
+/* Which modules a pool stands after (the last one is the end), and which a further head. */
 static const bool has_pool[MODULES] = {[1] = true, [6] = true};
 static const bool has_head[MODULES] = {[2] = true, [5] = true};
 
@@ -29,7 +29,7 @@ typedef struct form {
     int64_t divisor;
     hu_window first;       /* of the first convolution */
     int64_t head_pool;     /* side of the maps that further heads read; 0: 5x5 means, three apart */
-    bool has_batch_norms;  /* behind every convolution, in place of biases and local norms */
+    bool has_batch_norms;  /* after every convolution, in place of biases and local norms */
     int64_t branch_kernel; /* of the third branch */
     int64_t last_pool;     /* kernel of the pool in front of the last two modules */
 } form;
@@ -115,7 +115,7 @@ static hu_value_id add_stem(net *n, hu_value_id value) {
     return halve(n, 2, local(n, "norm2", value), 3);
 }
 
-/* The further heads are closed behind the first one, whose metric counts. */
+/* The further heads are closed after the first one, whose metric counts. */
 static hu_status build_googlenet(const hu_model_options *options, hu_graph *graph, const form *as) {
     net n = {.b = hu_build_begin(options, graph), .form = as, .width = options->width};
     char text[32];
@@ -157,13 +157,13 @@ hu_status hu_model_googlenet_bn(const hu_model_options *options, hu_graph *graph
 /* ---- inception2 ---- */
 
 /* Inception v2 (GoogLeNet with batch norms): ten modules of up to four branches, two 3x3
- * convolutions in place of 5x5; in the public Caffe form, which projects 128 channels behind two
+ * convolutions in place of 5x5; in the public Caffe form, which projects 128 channels after two
  * pools, and with the original table's 96; small: an eighth of the channels. Biases are kept in
  * front of the norms, pools end as Caffe's do. Source: Ioffe and Szegedy, "Batch normalization". */
 
 enum { INCEPTION2_MODULES = 10, EIGHTH = 8 };
 
-/* Channels: 1x1 (0: none); 3x3 and its reduction; two 3x3 and theirs; projection behind the pool
+/* Channels: 1x1 (0: none); 3x3 and its reduction; two 3x3 and theirs; projection after the pool
  * (0: it passes as it is, and the module halves the image). */
 typedef struct inception2_module {
     const char *name;
@@ -273,7 +273,7 @@ hu_status hu_model_inception_v2_s(const hu_model_options *options, hu_graph *gra
 
 /* Inception v3 in the form of torchvision, with its further head, and small: one module of each
  * kind, an eighth of the channels, a stem for small images, no further head. Batch norm (epsilon
- * 1e-3) behind every convolution; means count padded zeros. Source: Szegedy et al., "Rethinking the
+ * 1e-3) after every convolution; means count padded zeros. Source: Szegedy et al., "Rethinking the
  * Inception architecture". */
 
 typedef struct inception3_net {
@@ -369,7 +369,7 @@ static hu_value_id module_d(inception3_net *n, hu_value_id in) {
     return join(n, "dcat", 3, part);
 }
 
-/* 1x1 | 1x3 beside 3x1 | the same behind a 3x3 | mean */
+/* 1x1 | 1x3 beside 3x1 | the same after a 3x3 | mean */
 static hu_value_id module_e(inception3_net *n, hu_value_id in) {
     hu_window row = hu_window_row(3), column = hu_window_column(3);
     hu_value_id part[6];

@@ -1,4 +1,4 @@
-/* model/internal.h - the builders behind the table of models, and what they share. */
+/* model/internal.h - the builders after the table of models, and what they share. */
 #ifndef HU_MODEL_INTERNAL_H
 #define HU_MODEL_INTERNAL_H
 #include "graph/graph.h"
@@ -224,8 +224,8 @@ hu_value_id hu_build_pick(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_gelu(hu_builder *b, const char *name, hu_value_id in);
 hu_value_id hu_build_add(hu_builder *b, const char *name, hu_value_id left, hu_value_id right);
 
-/* Channels behind each other; and in turns, of two values of the same shape: a concatenation with
- * the channel shuffle of two groups behind it. */
+/* Channels after each other; and in turns, of two values of the same shape: a concatenation with
+ * the channel shuffle of two groups after it. */
 hu_value_id hu_build_concat(hu_builder *b, const char *name, int n, const hu_value_id *in);
 hu_value_id hu_build_interleave(hu_builder *b, const char *name, hu_value_id left,
                                 hu_value_id right);
@@ -295,10 +295,10 @@ hu_value_id hu_build_scores_tied_bias(hu_builder *b, const char *name, hu_value_
 hu_value_id hu_build_input(hu_builder *b);
 
 /* A further head of the same shape, in training beside the first: its loss counts `weight` times.
- * To be closed behind the first head. */
+ * To be closed after the first head. */
 void hu_build_more_loss(hu_builder *b, const char *name, hu_value_id head, float weight);
 
-/* Two scores of a pair, compared with what the task says of it: see hu_task_close_pair. Behind
+/* Two scores of a pair, compared with what the task says of it: see hu_task_close_pair. After
  * hu_build_loss. */
 void hu_build_pair_loss(hu_builder *b, hu_value_id head);
 
@@ -311,7 +311,7 @@ hu_value_id hu_build_region_input(hu_builder *b);
 void hu_build_region_losses(hu_builder *b, const hu_task_regions *regions);
 
 /* The code that a picture is made of, for tasks that have one: a sample NAME of the normal law with
- * these means and log-variances. To be closed behind the head by hu_build_code_loss. */
+ * these means and log-variances. To be closed after the head by hu_build_code_loss. */
 hu_value_id hu_build_sample(hu_builder *b, const char *name, hu_value_id mean, hu_value_id spread);
 void hu_build_code_loss(hu_builder *b, hu_value_id mean, hu_value_id spread);
 
@@ -393,7 +393,7 @@ hu_value_id hu_layer_scores(hu_builder *b, const char *name, hu_value_id in);
 /* Layers that go over the rows of a value step by step: LSTM and GRU. */
 
 /* One layer in one direction. Parameters are called as torch calls them: LAYER.weight_ih_lK,
- * weight_hh, bias_ih, bias_hh, with a projection weight_hr; behind lK stands the suffix. */
+ * weight_hh, bias_ih, bias_hh, with a projection weight_hr; after lK stands the suffix. */
 typedef struct hu_recurrent_form {
     const char *layer;  /* "lstm" */
     const char *suffix; /* "_l0", "_l1_reverse" */
@@ -413,7 +413,7 @@ typedef struct hu_recurrent_state {
 
 /* in [steps, D] -> all hidden states [steps, projection or hidden]. The inputs' product is one for
  * all steps; the tensors of the cell are called LAYERsuffix.hgates, .gates, .gate.i, .gate.f,
- * .gate.g, .gate.o, .cell, .tanh, .hidden (.projected), with ".out" behind nodes of one output.
+ * .gate.g, .gate.o, .cell, .tanh, .hidden (.projected), with ".out" after nodes of one output.
  * Source: Hochreiter and Schmidhuber 1997, as torch.nn.LSTM computes it; with a projection: Sak et
  * al. 2014. cells: all cell states; NULL: not wanted. */
 hu_value_id hu_build_lstm(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
@@ -428,7 +428,7 @@ hu_recurrent_state hu_build_lstm_states(hu_builder *b, const hu_recurrent_form *
 hu_value_id hu_build_lstm_step(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                                hu_recurrent_state previous);
 
-/* The same of a GRU that resets behind the product: .hgates, .gate.r, .gate.z, .candidate, .hidden.
+/* The same of a GRU that resets after the product: .hgates, .gate.r, .gate.z, .candidate, .hidden.
  * Source: Cho et al. 2014, as torch.nn.GRU computes it. start.cell is not read. */
 hu_value_id hu_build_gru(hu_builder *b, const hu_recurrent_form *form, hu_value_id in,
                          hu_recurrent_state start);
@@ -446,10 +446,10 @@ hu_value_id hu_build_both_ways(hu_builder *b, const hu_recurrent_form *form, hu_
 typedef struct hu_block_form {
     int64_t heads, hidden;      /* hidden: features of the feed-forward layers */
     float epsilon;              /* of the norms */
-    bool is_causal;             /* no row sees one behind it */
-    bool norms_sums;            /* norms stand behind the sums (BERT), not in front of the layers */
+    bool is_causal;             /* no row sees one after it */
+    bool norms_sums;            /* norms stand after the sums (BERT), not in front of the layers */
     bool has_relu;              /* else gelu */
-    const hu_value_id *lengths; /* [1], rows of each sample that are there; NULL: all */
+    const hu_value_id *lengths; /* [1], rows of each sample that are present; NULL: all */
     double dropout, attention_dropout, hidden_dropout; /* of sums, weights, hidden features */
     double drop_path; /* share of samples that lose a branch; 0: none */
     hu_init weight;   /* of all products; biases begin at 0 */
@@ -490,7 +490,7 @@ void hu_detector_expect_size(hu_builder *b, hu_value_id picture, int64_t least);
 /* A row of the table of models has one. */
 typedef hu_status hu_model_builder(const hu_model_options *options, hu_graph *graph);
 
-/* Behind HU_ERR_SHAPE of a model's builder: tries squares of other sizes. Where the picture has
+/* After HU_ERR_SHAPE of a model's builder: tries squares of other sizes. Where the picture has
  * fewer pixels along a side than the least that the model takes (or another side than the only
  * one, of models that make pictures of one size; 0: any), the message begins with what was found
  * and expected. */

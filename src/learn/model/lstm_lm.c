@@ -66,7 +66,7 @@ static hu_value_id look_up(hu_builder *b, hu_value_id tokens, int64_t width) {
     return hu_build_node(b, &hu_op_embedding, "emb", NULL, &table, 1, &tokens);
 }
 
-/* Dropout stands behind the table and behind each layer. */
+/* Dropout stands after the table and after each layer. */
 static hu_status build(const hu_model_options *options, int64_t width, hu_graph *graph) {
     static const hu_recurrent_state carried = {HU_NONE, HU_NONE};
     hu_builder b = hu_build_begin(options, graph);

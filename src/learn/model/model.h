@@ -24,7 +24,7 @@ hu_status hu_custom_net_build(const hu_custom_net *net, const hu_task_choice *ch
 
 /* ---- What a builder of a network is asked for ---- */
 
-/* What stands behind the convolutions of a model: batch_norm, range_norm, or nothing, so that they
+/* What stands after the convolutions of a model: batch_norm, range_norm, or nothing, so that they
  * have biases. */
 typedef enum hu_model_norm {
     HU_MODEL_NORM_BATCH,
@@ -53,7 +53,7 @@ typedef enum hu_size { HU_SIZE_LIST(HU_SIZE_NUMBER) HU_SIZES } hu_size;
 /* What was chosen, by hu_size; 0: the model's own. They win over its width. */
 typedef struct hu_model_sizes {
     int64_t chosen[HU_SIZES];
-    /* First words of the bands behind the first, ascending (model.bands), and how many; of them 0:
+    /* First words of the bands after the first, ascending (model.bands), and how many; of them 0:
      * the model's own. */
     int64_t band[HU_BANDS_MOST];
     int bands;
@@ -64,7 +64,7 @@ typedef struct hu_model_options {
     const hu_custom_net *own; /* NULL: the row of the name. Needs a choice */
     double width;             /* multiplier of the channel numbers, > 0 */
     hu_model_norm norm;       /* of models by name; networks of programs say it themselves */
-    bool norms_all_rows;      /* of models of sequences: rows that are not there take part */
+    bool norms_all_rows;      /* of models of sequences: rows that are missing take part */
     hu_model_sizes sizes;
     unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read,
                              and of bands bit HU_SIZES */
@@ -101,7 +101,7 @@ extern const int hu_model_count;
 hu_status hu_model_choose(const char *model, const hu_task *task, const hu_loss_form *loss,
                           const hu_dataset *dataset, hu_task_choice *choice);
 
-/* What sizes are called behind "model.", by hu_size. */
+/* What sizes are called after "model.", by hu_size. */
 extern const char *const hu_size_keys[HU_SIZES];
 
 /* Has a task of rows tell as many tokens apart as model.vocab says, where it says a number.

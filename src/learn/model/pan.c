@@ -12,7 +12,7 @@ enum { NAME_BYTES = 64, TWICE = 2 };
 static const float SLOPE = 0.2f;
 
 typedef struct form {
-    double features, upper; /* channels of the trunk, and behind the enlargement */
+    double features, upper; /* channels of the trunk, and after the enlargement */
     int blocks;
 } form;
 

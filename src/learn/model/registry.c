@@ -53,7 +53,7 @@ done:
 /* Room for a shape in a message. */
 enum { SHAPE_BYTES = 128 };
 
-/* Of what a task loads a network may read the inputs, and how many rows of them are there. */
+/* Of what a task loads a network may read the inputs, and how many rows of them are present. */
 static bool may_read(const hu_value_info *value) {
     return hu_is_read_in(value) ||
            (value->role == HU_VALUE_TARGET && strcmp(value->name, HU_LENGTHS_FIELD) == 0);

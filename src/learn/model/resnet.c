@@ -156,7 +156,7 @@ static const char *named(namer *n, const char *suffix) {
     return n->text;
 }
 
-/* norm -> relu; both take their numbers from the convolution behind them. */
+/* norm -> relu; both take their numbers from the convolution after them. */
 static hu_value_id activated(hu_builder *b, namer *n, int number, hu_value_id in) {
     char suffix[16];
     snprintf(suffix, sizeof suffix, "bn%d", number);
@@ -166,7 +166,7 @@ static hu_value_id activated(hu_builder *b, namer *n, int number, hu_value_id in
 }
 
 /* 1x1 to `width` channels, 3x3, 1x1 to four times as many, plus the input: itself, or in the first
- * block of a stage a 1x1 convolution of what is behind the first norm. */
+ * block of a stage a 1x1 convolution of what is after the first norm. */
 static hu_value_id block(hu_builder *b, int number, hu_value_id in, int64_t width, int64_t stride,
                          bool is_first) {
     namer n = {.number = number};
@@ -237,7 +237,7 @@ static hu_value_id layer(hu_builder *b, const char *prefix, hu_value_id in, int6
     return hu_build_relu(b, name, value);
 }
 
-/* A layer and a max pool behind it, which halves the image. */
+/* A layer and a max pool after it, which halves the image. */
 static hu_value_id pooled(hu_builder *b, const char *prefix, hu_value_id in, int64_t channels) {
     char name[64];
     hu_value_id value = layer(b, prefix, in, channels);
@@ -245,7 +245,7 @@ static hu_value_id pooled(hu_builder *b, const char *prefix, hu_value_id in, int
     return hu_build_max_pool(b, name, value, 2, 2);
 }
 
-/* x plus two layers of it; no relu behind the sum. */
+/* x plus two layers of it; no relu after the sum. */
 static hu_value_id residual(hu_builder *b, const char *prefix, hu_value_id in) {
     char name[64];
     int64_t channels = hu_build_channels(b, in);

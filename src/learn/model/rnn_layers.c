@@ -26,7 +26,7 @@ static hu_value_id node(const layer *l, const char *name, const hu_op *op, int n
 }
 
 /* A product of every row, with its bias. Its parameters are called LAYER.weight_KIND and bias_KIND,
- * the suffix behind; torch draws all of a layer within 1 / sqrt(hidden). */
+ * the suffix after; torch draws all of a layer within 1 / sqrt(hidden). */
 static hu_value_id product(const layer *l, const char *name, const char *kind, hu_value_id in,
                            int64_t out, bool has_bias) {
     char full[NAME_BYTES], prefix[NAME_BYTES];

@@ -9,7 +9,7 @@
 
 /* ---- Blocks of attention ---- */
 
-/* Blocks as Vaswani et al. 2017 ("Attention is all you need") have them, with norms behind the sums
+/* Blocks as Vaswani et al. 2017 ("Attention is all you need") have them, with norms after the sums
  * as there, or in front of the layers as in fairseq and Dosovitskiy et al. 2021.
  */
 
@@ -207,7 +207,7 @@ hu_status hu_model_deit_s(const hu_model_options *options, hu_graph *graph) {
 /* ---- BERT ---- */
 
 /* BERT (Devlin et al. 2019, "BERT: pre-training of deep bidirectional transformers for language
- * understanding"): blocks of attention with norms behind their sums over the tokens of two
+ * understanding"): blocks of attention with norms after their sums over the tokens of two
  * segments, with two heads. The first tells hidden words, by products with the rows of the table
  * that tokens are looked up in, and a bias; it is asked about the places of hidden words alone. The
  * second tells from the first token whether the segments belong together. Tables and matrices begin

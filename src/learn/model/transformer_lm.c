@@ -170,7 +170,7 @@ static void hu_build_band_loss(hu_builder *b, const hu_word_bands *bands, hu_val
  * the rows of the tables that tokens are looked up in: of one table, or of one for each band of
  * words. */
 
-/* A network as published; bands are the first words of those behind the first. */
+/* A network as published; bands are the first words of those after the first. */
 typedef struct form {
     int64_t blocks, width, heads, hidden;
     const int64_t *band;

@@ -15,7 +15,7 @@
 /* hu_attention_mask_attrs in texts. */
 extern const hu_attribute hu_attention_mask_attributes[];
 
-/* How many keys and rows of each sample are there: [count], NULL: all. */
+/* How many keys and rows of each sample are present: [count], NULL: all. */
 typedef struct hu_attention_mask_lengths {
     const float *keys, *rows;
 } hu_attention_mask_lengths;
@@ -40,8 +40,8 @@ static hu_status hu_attention_mask_expect_lengths(const char *op, int first, int
     return st == HU_OK ? hu_expect_lengths(op, first + 1, n_in, in) : st;
 }
 
-/* Rows and keys of sample i that are there. A length beyond the keys means all of them, one that is
- * no number none. */
+/* Rows and keys of sample i that are present. A length beyond the keys means all of them, one that
+ * is no number none. */
 static hu_heads_valid hu_attention_mask_valid(const hu_attention_mask_attrs *attrs,
                                               const hu_heads *heads,
                                               hu_attention_mask_lengths lengths, int64_t i) {
@@ -52,7 +52,7 @@ static hu_heads_valid hu_attention_mask_valid(const hu_attention_mask_attrs *att
     return valid;
 }
 
-/* Numbers of pairs [heads, rows, keys] of count samples that are not there. */
+/* Numbers of pairs [heads, rows, keys] of count samples that are missing. */
 static int64_t hu_attention_mask_absent_pairs(const hu_attention_mask_attrs *attrs,
                                               const hu_heads *heads, int64_t count,
                                               hu_attention_mask_lengths lengths) {
@@ -248,7 +248,7 @@ static int64_t scores_absent(const hu_node_info *info, bool training, int64_t co
                                           hu_attention_mask_lengths_of(info->n_in, given, LENGTHS));
 }
 
-/* Rows behind the lengths. */
+/* Rows after the lengths. */
 static int64_t context_absent(const hu_node_info *info, bool training, int64_t count,
                               const float *const *given) {
     (void)training;

@@ -170,7 +170,7 @@ typedef struct hu_length_attrs {
 } hu_length_attrs;
 
 /* Row convolution (Amodei et al. 2016, "Deep Speech 2", 3.7): each row of in[0] [T, C] becomes a
- * weighted sum of itself and the rows behind it, channel by channel: y_t,c = sum over k of w_k,c
+ * weighted sum of itself and the rows after it, channel by channel: y_t,c = sum over k of w_k,c
  * x_(t+k),c. Beyond the last row of the sample lie zeros; in[1], where there is one, says how many
  * rows are valid, and the others become 0. Parameter: weight [context, C]. Sums in
  * double in the order of k, one rounding. */
@@ -276,12 +276,12 @@ typedef struct hu_bilinear_attrs {
 
 /* ---- Attention ---- */
 
-/* Rows (queries, T of them) see keys (S of them): all, or the first ones where an input behind the
+/* Rows (queries, T of them) see keys (S of them): all, or the first ones where an input after the
  * others, lengths [1], says how many there are. One more, also [1], may say how many rows there
- * are: those behind see nothing. Of attention_weights and attention_context. */
+ * are: those after see nothing. Of attention_weights and attention_context. */
 typedef struct hu_attention_mask_attrs {
-    bool is_causal;   /* row t sees no key behind key t */
-    bool lengths_too; /* lengths are those of the rows as well: rows behind them see nothing */
+    bool is_causal;   /* row t sees no key after key t */
+    bool lengths_too; /* lengths are those of the rows as well: rows after them see nothing */
 } hu_attention_mask_attrs;
 
 /* Of attention_scores. */
@@ -416,7 +416,7 @@ typedef struct hu_region_loss_attrs {
  * The `before` anchors of the largest thing - background (equal ones: the first) give boxes, which
  * end at the sides of the picture; those of a side below `least` go, and of boxes that overlap by
  * more than 0.7 all but the best; the `after` best stay. Outside of training the first `regions` of
- * them are the regions. In training the picture's boxes stand behind them, and lots are drawn: of
+ * them are the regions. In training the picture's boxes stand after them, and lots are drawn: of
  * those that show a thing (media/anchors.h) the ones of the smallest random words, at most a
  * quarter of `regions`, then of the others until there are `regions`. Candidate i of the list takes
  * word i of after + most words of a picture (op/dropout.c). Source: Ren et al., "Faster

@@ -12,8 +12,8 @@
  * that a norm makes of its statistics.
  */
 
-/* Pixels that lie behind each other: those of the whole chunk, or of a norm whose input 1 says how
- * many rows of a sample are there, those of one sample. */
+/* Pixels that lie after each other: those of the whole chunk, or of a norm whose input 1 says how
+ * many rows of a sample are present, those of one sample. */
 typedef struct hu_norm_run {
     int64_t first, valid, all; /* in pixels of the chunk; there: of all that are */
 } hu_norm_run;
@@ -63,7 +63,7 @@ size_t hu_norm_scratch_bytes(int64_t channels) {
     return (WIDE_VECTORS * (size_t)hu_channel_width(channels) + (size_t)channels) * sizeof(float);
 }
 
-/* The three wide vectors lie behind each other in call->scratch. */
+/* The three wide vectors lie after each other in call->scratch. */
 static void apply_run(const hu_op_call *call, const hu_norm_run *run, uint8_t *bits) {
     enum { BITS = 8 };
     int64_t channels = hu_channels(&call->info->in[0]), width = hu_channel_width(channels);
@@ -72,7 +72,7 @@ static void apply_run(const hu_op_call *call, const hu_norm_run *run, uint8_t *b
     const float *x = call->in[0] + at;
     float *y = call->out[0] + at;
     if (bits) {
-        /* A sample has a multiple of 8 elements; bits behind the last element are 0. */
+        /* A sample has a multiple of 8 elements; bits after the last element are 0. */
         uint8_t *of_run = bits + at / BITS;
         int64_t written = (valid + BITS - 1) / BITS;
         hu_fused()->normalise_relu(valid, width, x, center, scale, offset, y, of_run);
@@ -113,7 +113,7 @@ enum {
     RUNNING_VAR = HU_NORM_RUNNING_SCALE
 };
 
-/* The input that says how many rows are there. */
+/* The input that says how many rows are present. */
 enum { ROWS = 1 };
 
 /* stats: [0] n; then vectors of C: mean, biased variance, 1/sqrt(variance + epsilon), and in the
@@ -191,7 +191,7 @@ static void scale_of(const hu_op_call *call, float *narrow) {
                             (call->training ? invstd[c] : invstd_of(call, (double)running[c])));
 }
 
-/* Two vectors [C] behind the scratch of the sums. */
+/* Two vectors [C] after the scratch of the sums. */
 static double *own_sums(const hu_op_call *call) {
     void *behind =
         (char *)call->scratch + hu_channel_scratch_bytes(hu_channels(&call->info->in[0]));
@@ -274,7 +274,7 @@ static void finish_forward(const hu_op_call *call) {
     const double *mean = call->partial + 1, *m2 = mean + channels;
     call->stats[0] = n;
     for (int64_t c = 0; c < channels; c++) {
-        double variance = n > 0 ? m2[c] / n : 0.0; /* no row of the batch is there */
+        double variance = n > 0 ? m2[c] / n : 0.0; /* no row of the batch is present */
         stat(call, MEAN)[c] = mean[c];
         stat(call, VARIANCE)[c] = variance;
         stat(call, INVSTD)[c] = invstd_of(call, variance);

@@ -136,7 +136,7 @@ static const char *axis_name(bool of_rows) {
     return of_rows ? "first" : "last";
 }
 
-/* Numbers of a shape that lie behind each other in the copies. */
+/* Numbers of a shape that lie after each other in the copies. */
 static int64_t columns_of(bool of_rows, const hu_shape *shape) {
     return of_rows ? hu_shape_elements(shape) : hu_channels(shape);
 }

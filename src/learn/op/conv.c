@@ -137,7 +137,7 @@ static size_t product_scratch_bytes(const hu_node_info *info, void *state, hu_pa
     return weights > bytes ? weights : bytes;
 }
 
-/* Workspace: the packed weights; behind them, in the backward pass, what the weight gradient keeps
+/* Workspace: the packed weights; after them, in the backward pass, what the weight gradient keeps
  * from chunk to chunk. */
 static size_t carry_offset(const hu_products *products) {
     return hu_round_up(hu_products_packed_bytes(products, HU_PRODUCT_INPUT_GRAD), ALIGNMENT);

@@ -171,7 +171,7 @@ static int64_t band_words(const hu_shape *head, int n, const hu_shape *bands) {
     return words;
 }
 
-/* Bands behind the head; most losses have none. */
+/* Bands after the head; most losses have none. */
 static int bands_of(const hu_node_info *info) {
     return info->n_in - BANDS;
 }
@@ -201,7 +201,7 @@ static int64_t check_target(const hu_node_info *info, int64_t count, const float
     return counted;
 }
 
-/* Where a class is: an entry of the head, and behind one that stands for a band an entry of it. */
+/* Where a class is: an entry of the head, and after one that stands for a band an entry of it. */
 typedef struct place {
     int64_t head, entry;
     int band; /* -1: none */
@@ -406,7 +406,7 @@ const hu_op hu_op_nll = {.name = "nll",
 
 /* ---- softmax_cross_entropy: log_softmax and nll in one, without a tensor between them ---- */
 
-/* Rows of so many classes and more keep two numbers each for what comes behind the forward pass;
+/* Rows of so many classes and more keep two numbers each for what comes after the forward pass;
  * of others they are made again. */
 enum { KEEPING_CLASSES = 256, KEPT = 2 };
 

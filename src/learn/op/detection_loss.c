@@ -169,7 +169,7 @@ static size_t match_bytes(const hu_node_info *info) {
     return (size_t)anchors_of(info) * sizeof(int16_t);
 }
 
-/* Keys of a choice, and behind them the matches of a pass that keeps no mask. */
+/* Keys of a choice, and after them the matches of a pass that keeps no mask. */
 static size_t key_bytes(const hu_node_info *info) {
     return hu_round_up((size_t)anchors_of(info) * sizeof(uint64_t), 64);
 }

@@ -7,7 +7,7 @@
 
 /* ---- Valid rows of a sequence that is shorter than its room ---- */
 
-/* Rows (first extent of input 0) of sample s of the call that are there, by what input `which`
+/* Rows (first extent of input 0) of sample s of the call that are present, by what input `which`
  * says. Without such an input all of them. */
 static inline int64_t hu_row_count(const hu_op_call *call, int which, int64_t s) {
     int64_t rows = call->info->in[0].extent[0];
@@ -42,7 +42,7 @@ void hu_norm_declare(const hu_param_decl decl[HU_NORM_PARAMS], const hu_shape *i
 typedef void hu_norm_vector(const hu_op_call *call, float *narrow);
 
 /* x -> y = (x - center) * scale + beta, then relu where bits is given: [pixels, C] of them, 1 where
- * y > 0 or NaN. What is not there becomes 0. scratch: hu_norm_scratch_bytes. */
+ * y > 0 or NaN. What is missing becomes 0. scratch: hu_norm_scratch_bytes. */
 void hu_norm_apply(const hu_op_call *call, hu_norm_vector *center, hu_norm_vector *scale,
                    uint8_t *bits);
 

@@ -35,7 +35,7 @@ static hu_status layer_params(const void *attrs, const hu_shape *in, hu_param_de
     return HU_OK;
 }
 
-/* The kernel's numbers; behind them the sums of both gradients. */
+/* The kernel's numbers; after them the sums of both gradients. */
 static size_t layer_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     int64_t channels = hu_channels(&info->in[0]), sums = pass == HU_FORWARD ? 0 : PARAMS * channels;
     (void)state;

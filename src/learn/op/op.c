@@ -42,7 +42,7 @@ static hu_status expected(const hu_attribute *attribute, const char *value) {
                    texts[attribute->kind]);
 }
 
-/* Digits up to `end`, which must be behind them. False: something else stands there. */
+/* Digits up to `end`, which must be after them. False: something else stands there. */
 static bool read_whole(const char **text, char end, int64_t *value) {
     char *stop;
     errno = 0;

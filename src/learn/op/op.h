@@ -26,10 +26,10 @@
 typedef enum hu_attribute_kind {
     HU_ATTRIBUTE_END,   /* ends a list */
     HU_ATTRIBUTE_WHOLE, /* int64_t */
-    HU_ATTRIBUTE_PAIR, /* two int64_t, one behind the other: "3x5" is height 3, width 5; "3" both */
-    HU_ATTRIBUTE_REAL, /* float */
-    HU_ATTRIBUTE_FLAG, /* bool: on, off */
-    HU_ATTRIBUTE_SHAPE /* hu_shape: "7x7x16"; must be given */
+    HU_ATTRIBUTE_PAIR,  /* two int64_t, one after the other: "3x5" is height 3, width 5; "3" both */
+    HU_ATTRIBUTE_REAL,  /* float */
+    HU_ATTRIBUTE_FLAG,  /* bool: on, off */
+    HU_ATTRIBUTE_SHAPE  /* hu_shape: "7x7x16"; must be given */
 } hu_attribute_kind;
 
 typedef struct hu_attribute {
@@ -112,7 +112,7 @@ typedef struct hu_op_call {
                           another stream, so that noise belongs to the sample */
     bool by_formula;   /* noise is a formula on the node's name (base/rng.h) */
     uint64_t drawn;    /* step x batch, short batches too: from there the formula counts */
-    const float *lengths; /* of products: rows of in[0] of each sample of the pass that are there,
+    const float *lengths; /* of products: rows of in[0] of each sample of the pass that are present,
                              the others being padding; NULL: all are */
     const float **in;     /* [n_in] [count, in[i]] */
     float **out;          /* [n_out] [count, out[i]] */
@@ -123,7 +123,7 @@ typedef struct hu_op_call {
                              products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
-    uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read behind it */
+    uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read after it */
     double *stats; /* [stats_count] node-wide numbers of finish, alive until the end of backward */
     double *partial; /* reduce: this chunk's partial result; finish: the merged one */
     void *workspace; /* workspace_bytes, shared by all threads, filled by begin, read by
@@ -152,7 +152,7 @@ typedef struct hu_op {
     bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
     bool keeps_rows; /* row t of the outputs comes of row t of those inputs that have as many, and
                         of  no other: what is padding there is padding here (graph/graph.h) */
-    int ends_by; /* input that says how many rows of the outputs are there, where the node has it:
+    int ends_by; /* input that says how many rows of the outputs are present, where the node has it:
                     the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
                          goes through the node, which has no backward */
@@ -164,11 +164,11 @@ typedef struct hu_op {
     bool is_carried; /* the outputs are what a state of a loop was when the pass before ended. The
                         executor does it (engine/recurrent_state.c): there is no forward */
 
-    /* Bit i: in a loop (graph/graph.h) every step reads input i as a whole, a value from outside; of
-     * the other inputs it reads its row. At most HU_MAX_HELD bits. */
+    /* Bit i: in a loop (graph/graph.h) every step reads input i as a whole, a value from outside;
+     * of the other inputs it reads its row. At most HU_MAX_HELD bits. */
     unsigned held;
 
-    bool reduce_after_forward; /* reduce runs behind forward: forward needs no batch statistics (the
+    bool reduce_after_forward; /* reduce runs after forward: forward needs no batch statistics (the
                                   loss) */
 
     /* A loss: in[0] is the prediction, in[1] the target (some have none), out[0] one number per
@@ -189,16 +189,16 @@ typedef struct hu_op {
      * nothing. */
     void (*usual)(void *attrs, const hu_shape *in);
 
-    /* What the outputs are called behind the node's name; NULL: "out", or "out0", "out1", ... */
+    /* What the outputs are called after the node's name; NULL: "out", or "out0", "out1", ... */
     const char *const *output_names;
     /* Number and shapes of the outputs from the inputs; HU_ERR_SHAPE naming found and expected. */
     hu_status (*shape)(const void *attrs, int n_in, const hu_shape *in, int *n_out, hu_shape *out);
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
     hu_status (*params)(const void *attrs, const hu_shape *in, hu_param_decl *list, int *count);
     unsigned saves;
-    /* Numbers of out[0] of count samples that are not there: exact zeros that no reader looks at,
+    /* Numbers of out[0] of count samples that are missing: exact zeros that no reader looks at,
      * as pairs that a mask takes out. Neither they nor those of the gradient are counted. given
-     * [n_in]: the inputs that no format rounds, NULL for the others. NULL: all are there. */
+     * [n_in]: the inputs that no format rounds, NULL for the others. NULL: all are present. */
     int64_t (*absent)(const hu_node_info *info, bool training, int64_t count,
                       const float *const *given);
 
@@ -229,7 +229,7 @@ typedef struct hu_op {
     void (*finish)(const hu_op_call *call, hu_pass pass);
 
     void (*forward)(const hu_op_call *call);
-    /* forward and a relu behind it, in one pass: out[0] is the relu's output, bits its mask bytes
+    /* forward and a relu after it, in one pass: out[0] is the relu's output, bits its mask bytes
      * for samples whose elements are a multiple of 8. NULL: there is none. */
     void (*forward_relu)(const hu_op_call *call, uint8_t *bits);
     void (*backward)(const hu_op_call *call);

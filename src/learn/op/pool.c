@@ -32,7 +32,7 @@ typedef struct axis {
 } axis;
 
 /* Outputs along one axis: windows that begin inside the padded image and end there. With ceil one
- * more may end behind it, if it begins inside the image or the padding before it. So each window
+ * more may end after it, if it begins inside the image or the padding before it. So each window
  * has a tap inside the image. */
 static hu_status pooled(const char *op, const axis *a, int64_t extent, int64_t *out) {
     int64_t behind = a->pad + a->more, padded, left;
@@ -262,7 +262,7 @@ static void accumulate(int64_t channels, const float *restrict x, float *restric
 }
 
 /* Taps that a mean divides by: those inside the image, or inside the padded one. What a window of
- * ceil reads behind the padding never counts. */
+ * ceil reads after the padding never counts. */
 static float taps_of(const hu_node_info *info, const window *w) {
     const hu_pool_attrs *a = info->attrs;
     const int64_t *in = info->in[0].extent;

@@ -46,7 +46,7 @@ static int64_t most_candidates(const hu_node_info *info) {
     return a->after + info->in[1].extent[0];
 }
 
-/* The list of candidates, their rows and their keys, behind each other. */
+/* The list of candidates, their rows and their keys, after each other. */
 static size_t list_bytes(const hu_proposal_attrs *a) {
     return hu_round_up((size_t)a->before * sizeof(hu_candidate), 64);
 }
@@ -102,7 +102,7 @@ typedef struct draw {
     const hu_op_call *call;
     int64_t s, kept;    /* number of the picture; candidates of the network */
     const float *boxes; /* [most, 5] */
-    float *rows;        /* [after + most, 4]; those behind kept and before the boxes are none */
+    float *rows;        /* [after + most, 4]; those after kept and before the boxes are none */
     uint64_t *keys;
 } draw;
 

@@ -77,7 +77,7 @@ const hu_op hu_op_reshape = {.name = "reshape",
                              .forward = view_forward,
                              .backward = view_backward};
 
-/* next, initial [of one step], lengths [] -> as initial. next is declared behind this node. */
+/* next, initial [of one step], lengths [] -> as initial. next is declared after this node. */
 static hu_status previous_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                 hu_shape *out) {
     (void)attrs;

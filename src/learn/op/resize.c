@@ -347,7 +347,7 @@ const hu_op hu_op_bilinear = {.name = "bilinear",
 /* ---- interleave ---- */
 
 /* interleave: parts of C channels each -> one image whose channel c * parts + i is channel c of
- * part i: a concatenation and the channel shuffle behind it, with as many groups as parts, in one
+ * part i: a concatenation and the channel shuffle after it, with as many groups as parts, in one
  * move. Source: ShuffleNet (Zhang et al.). */
 
 static hu_status interleave_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,

@@ -4,8 +4,8 @@
 
 /* ---- gates ---- */
 
-/* What the cells of LSTMs and GRUs are made of, behind their products: lstm_gates, gru_gates,
- * gru_candidate, sum_of_products and blend. Gates lie behind each other in the last extent, in the
+/* What the cells of LSTMs and GRUs are made of, after their products: lstm_gates, gru_gates,
+ * gru_candidate, sum_of_products and blend. Gates lie after each other in the last extent, in the
  * order of torch. Each is a tensor of its own; the backward passes read them as they were rounded.
  */
 

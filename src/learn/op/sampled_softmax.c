@@ -286,7 +286,7 @@ static double row_loss(const hu_sampled *rows, float target, const float *x, dou
     return is_class ? hu_sampled_loss(rows, target, x, best) : (double)NAN;
 }
 
-/* What forward keeps of each row for the sums behind it. */
+/* What forward keeps of each row for the sums after it. */
 enum { KEPT_LOSS, KEPT_BEST, KEPT };
 
 static size_t loss_mask_bytes(const hu_node_info *info) {

@@ -7,7 +7,7 @@
 /* ---- row count ---- */
 
 /* Sequences that are shorter than there is room for: how many rows of a sample are
- * there. */
+ * present. */
 
 hu_status hu_expect_row_count(const char *op, int which, int n_in, const hu_shape *in) {
     if (which >= n_in || (hu_shape_elements(&in[which]) == 1 && in[0].rank >= 2)) return HU_OK;
@@ -25,7 +25,7 @@ hu_status hu_expect_lengths(const char *op, int which, int n_in, const hu_shape 
 
 /* ---- length ---- */
 
-/* Attributes of length: how many rows of a sequence are left behind a layer. */
+/* Attributes of length: how many rows of a sequence are left after a layer. */
 
 static hu_status length_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
@@ -84,7 +84,7 @@ static int64_t row_elements(const hu_op_call *call) {
     return hu_shape_elements(in) / in->extent[0];
 }
 
-/* ---- reverse: x [rows, ..], lengths -> y_t = x_(length-1-t), +0 behind the length ---- */
+/* ---- reverse: x [rows, ..], lengths -> y_t = x_(length-1-t), +0 after the length ---- */
 
 static hu_status reverse_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
@@ -246,7 +246,7 @@ static void take(int64_t channels, const double *sum, float *to) {
     for (int64_t c = 0; c < channels; c++) to[c] = (float)sum[c];
 }
 
-/* Rows of a sample from where it begins in x; those that are not there become 0 in to. */
+/* Rows of a sample from where it begins in x; those that are missing become 0 in to. */
 static void clear_behind(const hu_op_call *call, int64_t valid, float *to) {
     const int64_t *extent = call->info->in[0].extent;
     memset(to + valid * extent[1], 0, (size_t)((extent[0] - valid) * extent[1]) * sizeof *to);

@@ -59,7 +59,7 @@ static void position_forward(const hu_op_call *call) {
         hu_fused()->add(n, call->in[0] + s * n, call->param[0], call->out[0] + s * n);
 }
 
-/* dx = dy; dw = sum of dy over the samples, in the order of hu_channel_totals; +0 behind the rows
+/* dx = dy; dw = sum of dy over the samples, in the order of hu_channel_totals; +0 after the rows
  * of a sample. */
 static void position_backward(const hu_op_call *call) {
     int64_t n = hu_shape_elements(&call->info->in[0]);

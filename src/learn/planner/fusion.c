@@ -1,21 +1,20 @@
 #include "planner/internal.h"
 
-
 /* Which nodes run in the same visits of the chunks.
  *
  * A region is a node that has a loop over the chunks of its own. While a region visits a chunk,
  * what lies around the node runs too, as long as the chunk is in the caches:
  *
  *   forward   lazy    a cheap node runs when a region reads its output, and not before
- *             taken   a bias runs right behind the product that makes its input, and stores its
+ *             taken   a bias runs right after the product that makes its input, and stores its
  *                     own output in that one's stead: the backward pass need not make it again
- *             reduce  partial results of a batch norm are taken right behind who made its input,
- *                     those of the loss behind the loss
+ *             reduce  partial results of a batch norm are taken right after who made its input,
+ *                     those of the loss after the loss
  *   backward  pulled  a batch norm turns the gradient of its output into that of its input when
- *                     the node that made this input asks for it; a bias behind a product sums its
+ *                     the node that made this input asks for it; a bias after a product sums its
  *                     own gradient then, and hands on what it was given
  *             pushed  a cheap node runs as soon as the last contribution to the gradient of its
- *                     output is there
+ *                     output is present
  *             reduce  likewise partial results of a batch norm
  *
  * Every op's own functions run on the same chunks with the same numbers as without all this, every
@@ -136,7 +135,7 @@ static bool is_smaller_than_its_root(const hu_run *run, hu_value_id v) {
            hu_storage_bytes(&run->value[root].storage, 1);
 }
 
-/* True if lazy node n, which works in place, takes over what a product makes right behind it, and
+/* True if lazy node n, which works in place, takes over what a product makes right after it, and
  * stores its own output instead of the product's (hu_taker). */
 static bool takes_over(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
@@ -153,7 +152,7 @@ static bool takes_over(const hu_run *run, uint32_t n) {
 static bool stays_virtual(hu_run *run, uint32_t n) {
     hu_value_id out = run->graph->node[n].out[0];
     if (hu_saves_output(run->graph->node[n].op, 0)) return false;
-    if (hu_graph_is_compared(run->graph, out)) return false; /* metrics read it behind the pass */
+    if (hu_graph_is_compared(run->graph, out)) return false; /* metrics read it after the pass */
     if (!run->options.recompute)
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
     if (is_smaller_than_its_root(run, out)) return false;
@@ -188,7 +187,7 @@ static bool can_be_made_again(const hu_run *run, uint32_t n) {
     return true;
 }
 
-/* What is cheap, but stands stored between two loops because a reader waits for its range: behind
+/* What is cheap, but stands stored between two loops because a reader waits for its range: after
  * the forward pass the range is known, and it can be made again like lazy values. */
 static bool is_remade(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
@@ -235,7 +234,7 @@ static void plan_forward(hu_run *run) {
     }
 }
 
-/* True if the other inputs of a node are there before node p: loaded, or made earlier. */
+/* True if the other inputs of a node are present before node p: loaded, or made earlier. */
 static bool has_others_before(const hu_run *run, const hu_node *node, uint32_t p) {
     for (int i = 1; i < node->n_in; i++) {
         uint32_t maker = run->graph->value[node->in[i]].producer;
@@ -344,7 +343,7 @@ static void place_backward(hu_run *run, uint32_t n) {
         exec->reduce_in[HU_BACKWARD] = last;
 }
 
-/* Appends node n to a list of the guests of a region. */
+/* Appends node n to a list of the fused nodes of a region. */
 static void append(hu_exec *exec, uint32_t region, hu_fused_list list, uint32_t n) {
     uint32_t *place = &exec[region].first[list];
     while (*place != HU_NONE) place = &exec[*place].next[list];

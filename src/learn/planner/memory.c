@@ -208,7 +208,7 @@ static int64_t partials_of(const hu_run *run, uint32_t n) {
     return (chunks_of(run) + span - 1) / span;
 }
 
-/* Where several threads leave as many bytes as this, they wait for each other behind every partial
+/* Where several threads leave as many bytes as this, they wait for each other after every partial
  * result, lest all be kept. */
 static bool is_stacked(const hu_run *run, uint32_t region) {
     enum { MANY_BYTES = 32 << 20 };

@@ -316,7 +316,7 @@ static uint32_t argument_count(const hu_node *node) {
     return 2 * (uint32_t)node->n_in + 2 * (uint32_t)node->n_out + 2 * (uint32_t)node->n_params;
 }
 
-/* Points the argument arrays of a call into place; gives what is behind them. */
+/* Points the argument arrays of a call into place; gives what is after them. */
 static void **point_arguments(const hu_node *node, hu_op_call *call, void **place) {
     call->in = (const float **)place;
     call->din = (float **)(place += node->n_in);

@@ -55,7 +55,7 @@ typedef enum hu_output_placement {
     HU_OUTPUT_FUSED       /* never stored: computed inside its one reader's loop */
 } hu_output_placement;
 
-/* "saved", "transient", "recomputed", "fused". Borrowed: valid for ever. */
+/* "saved", "transient", "recomputed", "fused". Borrowed: valid forever. */
 const char *hu_placement_name(hu_output_placement fate);
 
 /* Of a forward value. */

@@ -120,7 +120,7 @@ static void before_step(void *state, hu_adapt_moment *moment) {
     p->applied = p->count;
 }
 
-/* Where a format stopped the forward pass, the tensors behind are counted in part or not at all. */
+/* Where a format stopped the forward pass, the tensors after are counted in part or not at all. */
 static bool is_counted(const hu_adapt_moment *moment, hu_value_id v) {
     uint32_t producer = moment->graph->value[v].producer;
     return producer == HU_NONE || producer < moment->counted_nodes;

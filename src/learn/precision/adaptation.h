@@ -13,7 +13,7 @@ typedef struct hu_adaptation hu_adaptation;
 
 /* Something that an adaptation did or decided: for the journal, and for pictures. */
 typedef struct hu_adapt_event {
-    const hu_adaptation *by; /* Borrowed: valid for ever */
+    const hu_adaptation *by; /* Borrowed: valid forever */
     hu_value_id value;       /* whose forward format changes; HU_NONE: the whole table does */
     hu_quantizer from, to;   /* of the value */
     double share;            /* of its elements, what asked for the change */
@@ -38,7 +38,7 @@ typedef struct hu_adapt_moment {
     const hu_precision *precision; /* of the step's epoch */
     int64_t step, steps_per_epoch;
     bool is_between; /* before a step: what comes is none, but an evaluation or a checkpoint of the
-                        model as it is behind `step`, or before the first one */
+                        model as it is after `step`, or before the first one */
     int64_t done;    /* steps */
     /* After a step: its samples, mean loss and loss scale, and whether it changed no weight. */
     int64_t samples;

@@ -227,7 +227,7 @@ static void finish_layer(const hu_bits_task *task, const hu_bits_layer *layer, d
     const hu_cost_task costs = hu_bits_cost_task(task);
     divide(row, steps);
     row->final_bits = b;
-    /* A network that is applied again is there once when the model is used. */
+    /* A network that is applied again is present once when the model is used. */
     bool is_used = layer->is_quantised && !layer->is_repeated;
     for (int c = 0; is_used && c < HU_COST_COUNT; c++)
         if (is_told(task, c))

@@ -13,7 +13,7 @@
  * comes true before a step, in the room that the run was planned with. */
 
 /* What a checkpoint begins with, whatever the schedule: a resumed run has the same bits to choose
- * from. Behind it the schedule's own state, if it has one. */
+ * from. After it the schedule's own state, if it has one. */
 enum { SCHEDULE_BYTES = 16 };
 typedef struct saved_head {
     char schedule[SCHEDULE_BYTES];
@@ -31,7 +31,7 @@ typedef struct course {
     double *residual;            /* [layers] */
     hu_bits_meter meter;
     size_t state_bytes; /* that the schedule saves */
-    saved_head *saved;  /* with room for these behind it */
+    saved_head *saved;  /* with room for these after it */
 } course;
 
 static void free_course(void *state) {

@@ -96,8 +96,8 @@ static void memory_passes(const hu_cost_task *task, const hu_bits_layer *layer,
     double weights = (double)layer->weights / (double)task->batch;
     cost[HU_COST_FORWARD] = (double)layer->inputs * bits->input + weights * bits->weight;
     cost[HU_COST_ERROR] = (double)layer->outputs * bits->gradient;
-    /* Reads what is there, unless it has a gradient of its own; float32 gradients of weights do not
-     * change. */
+    /* Reads what is present, unless it has a gradient of its own; float32 gradients of weights do
+     * not change. */
     cost[HU_COST_UPDATE] = bits->is_apart ? (double)layer->outputs * bits->update : 0.0;
 }
 

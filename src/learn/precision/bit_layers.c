@@ -232,7 +232,7 @@ void hu_bits_layers_free(hu_bits_layers *layers) {
  * evaluation), its weights by output channel or its second input as the first, and the gradient of
  * its output stochastically before both products of its backward pass. With bits.grad_weights the
  * product of the weights' gradient reads that gradient apart, with bits of its own or in float32;
- * with bits.norms a norm behind such a layer rounds its input and the gradient of its output
+ * with bits.norms a norm after such a layer rounds its input and the gradient of its output
  * likewise. What others read of the same values stays float32; but weights that layers share are
  * rounded once, to the most bits of theirs. Source: Banner et al., SBM, as CPT and FracTrain
  * implement it, which LDP follows.
@@ -358,7 +358,7 @@ static bool same(const hu_quantizer *a, const hu_quantizer *b) {
 }
 
 /* Name of the first tensor of the layer that is not rounded as was written; NULL: none.
- * *of: "" or ".grad", what stands behind it. */
+ * *of: "" or ".grad", what stands after it. */
 static const char *changed(const hu_graph *graph, const hu_bits_layer *layer, const written *most,
                            const hu_edge_table *edges, const char **of) {
     const hu_node *node = &graph->node[layer->node];

@@ -38,7 +38,7 @@ static hu_bits usual(const hu_bits_schedule *schedule) {
                      .residual_bits = 8};
 }
 
-/* What stands behind the colon must be what the schedule takes. */
+/* What stands after the colon must be what the schedule takes. */
 static hu_status parse_argument(const char *argument, hu_bits *bits) {
     const char *expected = bits->schedule->argument, *name = bits->schedule->name;
     bool is_range = argument && strchr(argument, '-'), wants_range = strcmp(expected, "A-B") == 0;
@@ -261,7 +261,7 @@ const hu_bits_schedule hu_bits_staged = {.name = "staged",
  *
  *   b_t = rint(A + (B - A) / 2 (1 - cos(pi x / P))), x = t mod P, P = steps / cycles rounded down
  *
- * rint: to nearest, halves to even. Steps behind the last whole cycle begin another one. Source: Fu
+ * rint: to nearest, halves to even. Steps after the last whole cycle begin another one. Source: Fu
  * et al., "CPT: Efficient Deep Neural Network Training via Cyclic Precision". */
 
 typedef struct cycle {

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "precision/rules.h"
 
-/* A whole number at *text, which moves behind it; false if there is none. */
+/* A whole number at *text, which moves after it; false if there is none. */
 static bool read_number(const char **text, int64_t *number) {
     enum { DIGITS_MOST = 15 };
     size_t digits = strspn(*text, "0123456789");

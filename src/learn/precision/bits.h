@@ -54,7 +54,7 @@ typedef struct hu_cost_rates hu_cost_rates;
 
 /* What `precision=` and the keys bits.* say. */
 typedef struct hu_bits {
-    const hu_bits_schedule *schedule; /* NULL: layers have no bits. Borrowed: valid for ever */
+    const hu_bits_schedule *schedule; /* NULL: layers have no bits. Borrowed: valid forever */
     hu_bits_kind kind;
     uint32_t exponent_bits;          /* of HU_BITS_FLOAT */
     hu_bits_range forward, gradient; /* gradients: one number, but for the schedules that say so */
@@ -62,7 +62,7 @@ typedef struct hu_bits {
     uint32_t gradient_of_weights; /* bits of the gradient as the weights' gradient reads it, apart
                                      from that of the input; HU_BITS_FLOAT32: float32; 0: it
                                      reads the same */
-    bool norms;                   /* norms behind quantised layers have these bits, too */
+    bool norms;                   /* norms after quantised layers have these bits, too */
     bool first_float, last_float; /* the first and the last product stay float32 */
     uint32_t rule_count;
     hu_bits_rule rule[HU_BITS_RULES_MOST]; /* of two that match a layer the later one holds */
@@ -86,7 +86,7 @@ typedef struct hu_bits {
      * learning rate of the bits */
     double target, balance, rate;
     uint32_t residual_bits; /* learned: of the residuals of inputs, 2 to 8; 0: float32 */
-    const hu_cost *cost;    /* what the target is of. Borrowed: valid for ever */
+    const hu_cost *cost;    /* what the target is of. Borrowed: valid forever */
     hu_cost_rates *rates;   /* a user's costs, NULL: none. Belongs to the precision */
 } hu_bits;
 
@@ -96,7 +96,7 @@ hu_status hu_bits_parse_range(const char *text, hu_bits_range *range);
 /* From the fewest to the most bits that any layer can have forward. */
 hu_bits_range hu_bits_covered(const hu_bits *bits);
 
-/* The first step of a moment; INT64_MAX where it lies behind all numbers. */
+/* The first step of a moment; INT64_MAX where it lies after all numbers. */
 static inline int64_t hu_bits_step(const hu_bits *bits, int64_t moment, int64_t steps_per_epoch) {
     if (bits->by_step) return moment;
     return moment > INT64_MAX / steps_per_epoch ? INT64_MAX : moment * steps_per_epoch;
@@ -186,7 +186,7 @@ typedef struct hu_cost_bits {
     double weight, input;
     double gradient; /* dy of dx = dy w' */
     double update;   /* dy of dw = x' dy: the same bits, unless it is read apart */
-    bool is_apart;   /* then dy is there twice */
+    bool is_apart;   /* then dy is present twice */
 } hu_cost_bits;
 
 /* A user's costs of a multiply-accumulate, by the bits of its factors (HU_BITS_FLOAT32: fp32); NaN:
@@ -445,7 +445,7 @@ typedef struct hu_forecast_row {
 
 /* One case, of several where the bits depend on the training. */
 typedef struct hu_forecast_case {
-    const char *name;       /* "" where the bits are known. Borrowed: valid for ever */
+    const char *name;       /* "" where the bits are known. Borrowed: valid forever */
     hu_forecast_row *layer; /* [layers] rows of float32 layers are zero but for their bits */
     hu_forecast_row total;
     /* Of training and inference, over those of static 8 bits with 8-bit gradients; NaN where a

@@ -36,7 +36,7 @@ typedef struct ldp {
     double *task_slope, *cost_slope; /* [layers] G_T and G_C of the step */
     size_t saved_bytes;
     saved_head *saved;
-    double *beta; /* [layers], behind the head */
+    double *beta; /* [layers], after the head */
 } ldp;
 
 static uint32_t bits_of(const ldp *p, uint32_t layer) {

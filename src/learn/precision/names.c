@@ -424,7 +424,7 @@ bool hu_precision_is_list(const char *text) {
     return epoch_length(text + strspn(text, " ")) > 0;
 }
 
-/* Characters of a phase: up to the comma behind which the next one begins. Other commas belong to
+/* Characters of a phase: up to the comma after which the next one begins. Other commas belong to
  * its precision ("w=e4m3,act=e5m2"). */
 static size_t phase_length(const char *text) {
     size_t length = 0;

@@ -27,7 +27,7 @@ typedef struct hu_assignment_kind hu_assignment_kind;
 
 /* What the text of an assignment says. */
 typedef struct hu_assignment {
-    const hu_assignment_kind *kind; /* NULL: none. Borrowed: valid for ever */
+    const hu_assignment_kind *kind; /* NULL: none. Borrowed: valid forever */
     double target;                  /* demote: low-precision ratio, or share of memory */
     bool by_memory;
     hu_group_order order;
@@ -175,7 +175,7 @@ typedef struct hu_precision_phase {
  * schedule of bits (static:B, cpt:A-B, pfq:A-B, ldp:A-B, random, staged: precision/bit_schedule.c),
  * any number format (that format everywhere), or "w=F,act=F,grad=F,wgrad=F" (what is left out stays
  * float32; dynamic loss scaling as hfp8 has it where a gradient format's range is narrower than
- * that of 1/6/9). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" behind any
+ * that of 1/6/9). A format may be followed by a rounding mode: "act=e4m3 sr". "+promote" after any
  * of them: forward tensors that overflow go to the high candidate while training. Errors:
  * HU_ERR_UNKNOWN with the nearest names, HU_ERR_PARSE with the column, HU_ERR_ARGUMENT for a ratio
  * out of range; on failure *precision is zero. */

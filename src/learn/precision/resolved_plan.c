@@ -61,7 +61,7 @@ static hu_status read_part(const char *text, hu_precision_tensor *tensor) {
     return st == HU_OK ? add_format(&tensor->part[part], &quantizer) : st;
 }
 
-/* All parts behind the colon, separated by semicolons. */
+/* All parts after the colon, separated by semicolons. */
 static hu_status read_parts(const char *text, hu_precision_tensor *tensor) {
     char part[2 * HU_QUANTIZER_BYTES];
     hu_status st = HU_OK;

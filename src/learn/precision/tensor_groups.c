@@ -131,7 +131,7 @@ static void place_values(const hu_graph *graph, uint32_t *home, uint32_t *count)
         group += node->op->is_product;
         for (int i = 0; i < node->n_out; i++) home[node->out[i]] = group;
     }
-    /* Apart: what a state of a loop reads is made behind it. */
+    /* Apart: what a state of a loop reads is made after it. */
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         for (int p = 0; p < node->n_params; p++)

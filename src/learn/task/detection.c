@@ -72,7 +72,7 @@ static void add_row(const hu_metric_call *part, int64_t s, int64_t a, class_list
     }
 }
 
-/* Of each class (1 is the first behind the background) the candidates, best first, with boxes, less
+/* Of each class (1 is the first after the background) the candidates, best first, with boxes, less
  * those that a better one suppresses. */
 static void collect(const hu_metric_call *part, int64_t s, class_list *of) {
     const double most_overlap = 0.45;

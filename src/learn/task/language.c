@@ -54,7 +54,7 @@ static int64_t hu_spell_token_loss(const hu_metric_call *sample, bool is_truth, 
 /* The next token of a text, told from those before it: a row of scores for each place. Places whose
  * target is unlabelled are left out of losses and metrics. */
 
-/* fields: tokens [length], and the token behind each. */
+/* fields: tokens [length], and the token after each. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
     const hu_field *tokens = fields[0], *targets = fields[1];
     *outputs = targets->classes;

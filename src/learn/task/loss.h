@@ -66,7 +66,7 @@ typedef struct hu_loss_form {
 HU_LOSS_LIST(HU_LOSS_DECLARE)
 #undef HU_LOSS_DECLARE
 
-/* Loss number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+/* Loss number i in the order of the list, NULL after the last. Borrowed: valid forever. */
 const hu_loss_form *hu_loss_at(size_t i);
 
 /* The loss of a name. HU_ERR_UNKNOWN names the nearest. */

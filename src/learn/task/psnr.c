@@ -116,7 +116,7 @@ static double luma_of(int64_t channels, const float *pixel, const hu_loss_form *
     return (65.481 * colour[0] + 128.553 * colour[1] + 24.966 * colour[2] + 16.0) / 255.0;
 }
 
-/* Of picture s; NaN where nothing but border is there. */
+/* Of picture s; NaN where nothing but border is present. */
 static double luma_psnr_squared_error(const hu_metric_call *part, int64_t s) {
     int64_t channels = part->outputs, width = part->width, height = part->rows / width;
     double sum = 0.0;

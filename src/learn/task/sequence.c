@@ -225,8 +225,8 @@ const hu_metric hu_metric_ctc_impossible = {
 /* The fields of the task translate, for those who let a model write by itself.
  */
 
-/* fields: source [S]; tokens [T], the translation from <bos> on, and the token behind each; how
- * many of both are there. */
+/* fields: source [S]; tokens [T], the translation from <bos> on, and the token after each; how
+ * many of both are present. */
 static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) {
     const hu_field *source = fields[HU_TRANSLATION_SOURCE], *tokens = fields[HU_TRANSLATION_TOKENS],
                    *targets = fields[HU_TRANSLATION_TARGETS];
@@ -313,7 +313,7 @@ const hu_task hu_task_translate = {
 
 enum { FEATURES, LABEL, LENGTH };
 
-/* fields: features [frames, ...], the text, the frames that are there. */
+/* fields: features [frames, ...], the text, the frames that are present. */
 static hu_status transcribe_count_outputs(const hu_field *const *fields, int64_t *outputs) {
     const hu_field *features = fields[FEATURES], *label = fields[LABEL];
     *outputs = label->classes;

@@ -20,7 +20,7 @@ static int64_t stride_of(int64_t frames, int64_t rows) {
 }
 
 /* How many rows of a head count of each sample, in a graph that loads HU_LENGTHS_FIELD: that number
- * where the head has as many rows as a sample has frames; else it behind the stride that leaves the
+ * where the head has as many rows as a sample has frames; else it after the stride that leaves the
  * rows of the head, of which node LOSS.lengths tells. *rows is the rows of the head, 0 where no
  * stride leaves them, or there are none: its shape is then wrong. Errors as hu_graph_apply. */
 static hu_status hu_lengths_fit(hu_graph *graph, int64_t frames, hu_value_id head, const char *loss,

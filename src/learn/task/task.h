@@ -47,7 +47,7 @@ typedef struct hu_metric_call {
     /* Of rows that a sequence is compared with: [samples] how many of them count, else NULL. */
     const float *lengths;
     /* Of translations: [samples, targets] class numbers that greedy decoding says, the class that
-     * ends a sentence or an unlabelled place behind the last; NULL where nothing is said. */
+     * ends a sentence or an unlabelled place after the last; NULL where nothing is said. */
     const float *said;
     void *scratch; /* the task's scratch_bytes, for whoever looks at a sample */
 } hu_metric_call;
@@ -64,7 +64,7 @@ typedef struct hu_collection {
     /* Adds a part; parts come in the order of the samples, so that sums have one order. */
     void (*add)(const hu_metric_call *part, double *sums);
 
-    /* Once behind the last part, before any value is asked: may change the order. NULL: nothing. */
+    /* Once after the last part, before any value is asked: may change the order. NULL: nothing. */
     void (*finish)(const hu_metric_call *shape, double *sums);
 
     /* Classes that sums are kept for. NULL: they are of all samples together. */
@@ -75,7 +75,7 @@ typedef struct hu_metric {
     const char *name; /* "accuracy": key, column and word in sentences */
     const char *help;
     const char *heading; /* "PSNR": in headings; NULL: the name's words with a capital letter */
-    const char *unit;    /* behind a printed number: " %", " dB", "" */
+    const char *unit;    /* after a printed number: " %", " dB", "" */
     double factor;       /* printed number = value x factor: 100 for shares */
     int decimals;        /* of a printed number */
     bool higher_is_better;
@@ -128,8 +128,8 @@ typedef struct hu_metric {
 HU_METRIC_LIST(HU_METRIC_DECLARE)
 #undef HU_METRIC_DECLARE
 
-/* Metric number i in the order of the list, NULL behind the last; and by name, NULL if unknown.
- * Borrowed: valid for ever. */
+/* Metric number i in the order of the list, NULL after the last; and by name, NULL if unknown.
+ * Borrowed: valid forever. */
 const hu_metric *hu_metric_at(size_t i);
 const hu_metric *hu_metric_find(const char *name);
 
@@ -161,7 +161,7 @@ int64_t hu_metric_class(int64_t outputs, const float *row);
 
 /* ---- Rows of sequences that differ in length ---- */
 
-/* What data sets and graphs call the number of rows of a sample that are there. */
+/* What data sets and graphs call the number of rows of a sample that are present. */
 #define HU_LENGTHS_FIELD "length"
 
 /* The same of sentences and of their translations. */
@@ -179,7 +179,7 @@ typedef struct hu_task_field {
     bool is_mix; /* what samples are mixed with (data/mixing.h), where they are: the last field of a
                     task,    which data need not have */
     bool is_ids; /* whole numbers that the network reads, float32 in every precision */
-    const char *lengths; /* value that says how many rows are there; NULL: all of them */
+    const char *lengths; /* value that says how many rows are present; NULL: all of them */
 } hu_task_field;
 
 /* A column of what `predict` prints. */
@@ -261,9 +261,9 @@ typedef struct hu_task {
     void (*find)(const hu_metric_call *sample, hu_finding_visitor *visit, void *context);
     bool finds_boxes;
 
-    /* Where answers are texts: what is true, or what the model says, as class numbers one behind
-     * the other, those below 0 being none; returns how many. number [rows or targets, whichever are
-     * more]. NULL: they are none. */
+    /* Where answers are texts: what is true, or what the model says, as class numbers one
+     * after the other, those below 0 being none; returns how many. number [rows or targets,
+     * whichever are more]. NULL: they are none. */
     int64_t (*spell)(const hu_metric_call *sample, bool is_truth, int32_t *number);
 
     /* Class numbers of all rows of a prediction, where it is a label map: bytes, and 255 where a
@@ -334,7 +334,7 @@ typedef struct hu_task_bands {
 HU_TASK_LIST(HU_TASK_DECLARE)
 #undef HU_TASK_DECLARE
 
-/* Task number i in the order of the list, NULL behind the last. Borrowed: valid for ever. */
+/* Task number i in the order of the list, NULL after the last. Borrowed: valid forever. */
 const hu_task *hu_task_at(size_t i);
 
 /* The task of a name. HU_ERR_UNKNOWN names the nearest. */
@@ -345,7 +345,7 @@ hu_status hu_task_find(const char *name, const hu_task **task);
 hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form **loss);
 
 /* Finds the task's fields in a data set. HU_ERR_ARGUMENT names the field that is missing or of
- * another kind, and the fields that are there. */
+ * another kind, and the fields that are present. */
 hu_status hu_task_fit(const hu_task *task, const hu_dataset *dataset, hu_task_shapes *shapes);
 
 /* Declares inputs and targets; values [choice->shapes.count]. */
@@ -376,12 +376,12 @@ hu_status hu_task_close_sampled(const hu_task_choice *choice, hu_graph *graph,
 hu_status hu_task_close_bands(const hu_task_choice *choice, hu_graph *graph,
                               const hu_value_id *values, const hu_task_bands *bands);
 
-/* Adds the divergence of a code from the standard normal law as a loss, behind that of the head.
+/* Adds the divergence of a code from the standard normal law as a loss, after that of the head.
  * mean, spread: means and log-variances, of one shape. HU_ERR_ARGUMENT if the task has no code. */
 hu_status hu_task_close_code(const hu_task_choice *choice, hu_graph *graph, hu_value_id mean,
                              hu_value_id spread);
 
-/* Adds the loss of the second head of a task with pairs, behind that of the first: node "nsp.loss".
+/* Adds the loss of the second head of a task with pairs, after that of the first: node "nsp.loss".
  * head: two scores. HU_ERR_ARGUMENT if the task has none; HU_ERR_SHAPE. */
 hu_status hu_task_close_pair(const hu_task_choice *choice, hu_graph *graph,
                              const hu_value_id *values, hu_value_id head);
@@ -435,7 +435,7 @@ int64_t hu_task_classes(const hu_task *task, const hu_dataset *dataset);
  * reads. */
 int hu_task_collection(const hu_task *task, int m);
 
-/* What rates are told in: "images", or the task's places. Borrowed: valid for ever. */
+/* What rates are told in: "images", or the task's places. Borrowed: valid forever. */
 const char *hu_task_counted(const hu_task *task);
 
 /* Columns of what `predict` says, and one of their cells for people: "-" where there is none. */
@@ -471,7 +471,7 @@ hu_status hu_task_close_adversaries(const hu_task_choice *choice, hu_graph *grap
 /* ---- Fields of the task pretrain, for models that read more than the first ---- */
 
 /* Numbers of the fields: tokens and segments [T], hidden words and their places [M], whether the
- * segments belong together, and the tokens that are there. */
+ * segments belong together, and the tokens that are present. */
 enum {
     HU_PRETRAIN_TOKENS,
     HU_PRETRAIN_SEGMENTS,
@@ -483,8 +483,8 @@ enum {
 
 /* ---- Fields of the task translate ---- */
 
-/* In the order of the task: a sentence, its translation from <bos> on, the word behind each of
- * these, and how many of both are there. */
+/* In the order of the task: a sentence, its translation from <bos> on, the word after each of
+ * these, and how many of both are present. */
 typedef enum hu_translation_field {
     HU_TRANSLATION_SOURCE,
     HU_TRANSLATION_TOKENS,

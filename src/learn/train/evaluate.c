@@ -130,7 +130,7 @@ typedef struct evaluation {
     bool counts; /* all tensors, up to the first part whose loss is not finite */
 } evaluation;
 
-/* Called behind the forward pass of each part: samples first .. of what is read. */
+/* Called after the forward pass of each part: samples first .. of what is read. */
 typedef void (*part_visitor)(evaluation *e, int64_t first);
 
 /* Means (0) or log-variances (1) of a code as the pass left them. */

@@ -72,7 +72,7 @@ static void fill(void *context, uint32_t field, int64_t first, int64_t count, fl
     }
 }
 
-/* Places that are free take up the next samples, behind those that go on. */
+/* Places that are free take up the next samples, after those that go on. */
 static void take_up(decoding *d, int64_t end) {
     const hu_trainer *trainer = d->trainer;
     int64_t left = 0;
@@ -96,8 +96,8 @@ static float word_of(const decoding *d, const float *row) {
     return (float)(word < 0 ? HU_SENTENCE_END : word);
 }
 
-/* scores [rows, outputs]. The next word is that of its row; the row behind it has seen this word
- * if it was guessed, and then tells one more. Behind the first wrong guess rows tell new ones. */
+/* scores [rows, outputs]. The next word is that of its row; the row after it has seen this word
+ * if it was guessed, and then tells one more. After the first wrong guess rows tell new ones. */
 static void write_words(const decoding *d, hu_writer *writer, const float *scores) {
     float *said = said_of(d, writer);
     int64_t outputs = d->trainer->shapes.outputs, t = writer->words;
@@ -113,7 +113,7 @@ static void write_words(const decoding *d, hu_writer *writer, const float *score
     for (t = writer->words; writer->is_done && t < d->rows; t++) said[t] = HU_UNLABELLED;
 }
 
-/* Samples come in order: those that are wanted are written where the first writer is behind them.
+/* Samples come in order: those that are wanted are written where the first writer is after them.
  */
 static bool is_written(const decoding *d, int64_t wanted) {
     for (int64_t k = 0; k < d->count; k++)

@@ -99,7 +99,7 @@ const float *hu_trainer_gradient(const hu_trainer *trainer) {
  * stride^2. All are exact in float32 but the first, which is rounded once.
  */
 
-/* Is the last word of a name, behind a dot or alone, this one? */
+/* Is the last word of a name, after a dot or alone, this one? */
 static bool ends_in(const char *name, const char *word) {
     const char *dot = strrchr(name, '.');
     return strcmp(dot ? dot + 1 : name, word) == 0;

@@ -219,7 +219,7 @@ typedef struct hu_trainer {
     bool timed;                        /* steps add up what their time is spent on */
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
-    bool bad_statistics;    /* running statistics are not finite behind the step's passes */
+    bool bad_statistics;    /* running statistics are not finite after the step's passes */
     char culprit[512];
 } hu_trainer;
 
@@ -289,7 +289,7 @@ hu_status hu_reserve_sizes(hu_trainer *trainer);
 /* ---- phases.c: turns of a step, and what each has of its own ---- */
 
 /* Makes them for the listed parameters. HU_ERR_ARGUMENT where the masters of a turn do not stand
- * one behind the other, or an option is out of range. */
+ * one after the other, or an option is out of range. */
 hu_status hu_phases_create(hu_trainer *trainer);
 void hu_phases_free(hu_trainer *trainer);
 
@@ -338,7 +338,7 @@ hu_status hu_adapt_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint,
 /* Adds the step whose formats the edges hold; before its promotions. */
 void hu_aggregate_add(hu_trainer *trainer, int64_t step);
 
-/* A section "aggregate" of checkpoints behind the first step; in those of older versions, all steps
+/* A section "aggregate" of checkpoints after the first step; in those of older versions, all steps
  * up to `done` are taken to have had the present one. restore takes what check has found sound:
  * HU_ERR_CORRUPT for another size or numbers that no training makes. */
 hu_status hu_aggregate_save(const hu_trainer *trainer, hu_checkpoint_writer *writer);
@@ -474,7 +474,7 @@ hu_status hu_state_formats_write(hu_trainer *trainer);
 /* The tensors of a turn in the order of its masters. Owner frees plan->tensor with hu_free. */
 hu_status hu_state_formats_plan(const hu_trainer *trainer, int phase, hu_state_plan *plan);
 
-/* Behind the update of a turn: its counts, and its exponents where the step records them, become
+/* After the update of a turn: its counts, and its exponents where the step records them, become
  * those of the edge table. True if some state is infinite or NaN now. */
 bool hu_state_formats_note(hu_trainer *trainer, int phase, bool records);
 
@@ -494,7 +494,7 @@ hu_status hu_state_formats_check(const hu_trainer *trainer, const hu_checkpoint 
 hu_status hu_weight_average_create(hu_trainer *trainer);
 void hu_weight_average_free(hu_trainer *trainer);
 
-/* Before and behind the update of a turn. */
+/* Before and after the update of a turn. */
 void hu_weight_average_begin(hu_trainer *trainer, int phase);
 void hu_weight_average_add(hu_trainer *trainer, int phase);
 

@@ -41,7 +41,7 @@ typedef struct hu_loss_scale {
     hu_loss_scale_state state;
 } hu_loss_scale;
 
-/* The table, indexed by kind. Borrowed: valid for ever. */
+/* The table, indexed by kind. Borrowed: valid forever. */
 extern const hu_kind hu_loss_scale_kinds[HU_LOSS_SCALE_COUNT];
 
 hu_status hu_loss_scale_parse(const char *name, hu_loss_scale_kind *kind);

@@ -279,7 +279,7 @@ done:
     return st;
 }
 
-/* lr factor^passed: each milestone that lies behind lowers the rate once more. */
+/* lr factor^passed: each milestone that lies after lowers the rate once more. */
 static double after_milestones(const hu_schedule *s, int64_t units) {
     int64_t passed = 0;
     if (s->milestone_count == 0 && s->every > 0) passed = units / s->every;
@@ -287,7 +287,7 @@ static double after_milestones(const hu_schedule *s, int64_t units) {
     return s->lr * pow(s->factor, (double)passed);
 }
 
-/* Straight lines between knots, flat before the first and behind the last. */
+/* Straight lines between knots, flat before the first and after the last. */
 static double between_knots(const hu_schedule *s, double at) {
     const hu_schedule_knot *k = s->knots;
     if (at <= k[0].at) return k[0].lr;

@@ -56,7 +56,7 @@ typedef struct hu_schedule {
     double warmup_start;          /* 0..1 */
 } hu_schedule;
 
-/* The tables, indexed by kind and unit. Borrowed: valid for ever. */
+/* The tables, indexed by kind and unit. Borrowed: valid forever. */
 extern const hu_kind hu_schedule_kinds[HU_SCHEDULE_COUNT];
 extern const hu_kind hu_schedule_units[HU_UNIT_COUNT];
 
@@ -88,9 +88,9 @@ hu_status hu_schedule_check(const hu_schedule *schedule);
  * cosine: floor + (lr - floor)(1 + cos(pi p))/2 (Loshchilov and Hutter, SGDR, eq. 5);
  * linear: lr + (floor - lr) p; p = share of the way that is done, 0..1.
  * poly: floor + (lr - floor)(1 - p)^power (Chen et al., DeepLab; MMSegmentation).
- * restarts: cosines one behind the other from the end of the warm-up on: number i takes period
+ * restarts: cosines one after the other from the end of the warm-up on: number i takes period
  * stretch^i units and falls from lr shrink^i, or floor if that is more, to floor (SGDR; fairseq).
- * inverse_sqrt: behind w >= 1 steps of warm-up lr sqrt(w / step) (fairseq).
+ * inverse_sqrt: after w >= 1 steps of warm-up lr sqrt(w / step) (fairseq).
  * noam: lr min(u / w, sqrt(w / u)), u = step + 1, with the ramp of its own that this is and no
  * other; lr is the rate at its top, factor d^-1/2 w^-1/2 (Vaswani et al., eq. 3).
  * anneal: lr factor^units, whole units counted from step 0 (Amodei et al., Deep Speech 2, section

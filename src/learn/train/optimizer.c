@@ -41,7 +41,7 @@ typedef struct coefficients {
     float eps;           /* adam, adamw, rmsprop, adagrad */
     float beta2;         /* adam, adamw; rmsprop: alpha; adagrad: 1 */
     float first, second; /* 1 - beta1, 1 - beta2 or 1 - alpha; adagrad: 1 */
-    float unscale, clip; /* of the gradients: one factor behind the other */
+    float unscale, clip; /* of the gradients: one factor after the other */
 } coefficients;
 
 struct hu_optimizer {
@@ -379,7 +379,7 @@ static void apply_rmsprop(const coefficients *shared, int64_t n, float *restrict
     }
 }
 
-/* Elements whose state is there as float32: state[m] [n] of moment m, NULL of those that the kind
+/* Elements whose state is present as float32: state[m] [n] of moment m, NULL of those that the kind
  * does not have. */
 static void apply_open(const hu_optimizer *optimizer, const coefficients *k, int64_t n,
                        float *master, const float *grad, float *const state[MAX_MOMENTS],

@@ -19,7 +19,7 @@
  * in float32, or packed in 8 or 16 bits tensor by tensor.
  *
  * A tensor that is packed is unpacked into scratch before its update, and rounded, counted and
- * packed again behind it. Random words of stochastic rounding are those of (seed, tensor, update,
+ * packed again after it. Random words of stochastic rounding are those of (seed, tensor, update,
  * element), so that neither threads nor a resume change a bit.
  */
 
@@ -136,7 +136,7 @@ typedef struct hu_optimizer_options {
 typedef struct hu_tensor_update {
     bool decay;  /* whether weight decay applies */
     float trust; /* lars: lambda, of hu_optimizer_trust; the other kinds do not read it */
-    float clip;  /* factor of the gradient, behind that of hu_optimizer_unscale_gradients */
+    float clip;  /* factor of the gradient, after that of hu_optimizer_unscale_gradients */
     double rate; /* its learning rate over that of the step */
 } hu_tensor_update;
 
@@ -145,7 +145,7 @@ typedef struct hu_tensor_update {
 
 typedef struct hu_optimizer hu_optimizer;
 
-/* The table, indexed by hu_optimizer_kind: [HU_OPTIMIZER_COUNT]. Borrowed: valid for ever. */
+/* The table, indexed by hu_optimizer_kind: [HU_OPTIMIZER_COUNT]. Borrowed: valid forever. */
 extern const hu_kind hu_optimizer_kinds[HU_OPTIMIZER_COUNT];
 
 hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
@@ -171,7 +171,7 @@ bool hu_optimizer_has_state(const hu_optimizer_options *options, hu_state_sort s
  * it is float32. Borrowed: valid until the optimizer is freed. */
 const hu_moment_part *hu_optimizer_part(const hu_optimizer *optimizer, hu_state_sort sort,
                                         uint32_t i);
-/* What a training begins with, behind create: the zeros; of adagrad sums of initial. */
+/* What a training begins with, after create: the zeros; of adagrad sums of initial. */
 void hu_optimizer_begin(hu_optimizer *optimizer);
 void hu_optimizer_free(hu_optimizer *optimizer);
 
@@ -206,7 +206,7 @@ float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, doub
  *   grad    [n] their gradients before the factors above; not overlapping master
  *   tensor  of the tensor that the range lies in
  *
- * State that is packed is unpacked before its update, which is in float32, and rounded behind it;
+ * State that is packed is unpacked before its update, which is in float32, and rounded after it;
  * the weight moves by the number before it is rounded.
  *
  * sgd:   g += wd w; v = mu v + g (v starts at 0, so v = g first); w -= lr (nesterov ? g + mu v : v)

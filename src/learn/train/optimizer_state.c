@@ -33,7 +33,7 @@ hu_status hu_state_check(const hu_quantizer *quantizer) {
 
 /* ---- making and ending ---- */
 
-/* How the numbers of one tensor are kept, from byte *at on, which moves behind them. Tensors begin
+/* How the numbers of one tensor are kept, from byte *at on, which moves after them. Tensors begin
  * at multiples of a float32. */
 static hu_status make_part(const hu_state_tensor *tensor, hu_state_sort sort, hu_moment_part *part,
                            size_t *at) {

@@ -58,7 +58,7 @@ hu_status hu_write_edges(hu_trainer *trainer) {
     return hu_accumulators_write(&options->precision.accumulators, trainer->graph, &trainer->edges);
 }
 
-/* Before the run is made, behind all that the edges tell of formats: its products stay as they are
+/* Before the run is made, after all that the edges tell of formats: its products stay as they are
  * planned. */
 static hu_status choose_products(hu_trainer *trainer) {
     hu_train_options *options = &trainer->options;

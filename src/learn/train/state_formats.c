@@ -70,7 +70,7 @@ static hu_status read_format(const char *text, hu_quantizer *quantizer) {
     return st == HU_OK ? st : hu_fail_within(st, KEY ": ");
 }
 
-/* Formats have colons, too, but no blank behind them. */
+/* Formats have colons, too, but no blank after them. */
 static hu_status apply(hu_trainer *trainer, const char *text) {
     hu_status st = HU_OK;
     hu_rule rule = {0};
@@ -193,7 +193,7 @@ hu_status hu_state_formats_save(const hu_trainer *trainer, hu_checkpoint_writer 
     return bytes ? hu_checkpoint_add(writer, SECTION, trainer->state_formats, bytes) : HU_OK;
 }
 
-/* The line that begins at *at, without its end; *at moves behind it. */
+/* The line that begins at *at, without its end; *at moves after it. */
 static int next_line(const char *text, size_t bytes, size_t *at, const char **line) {
     *line = text + *at;
     size_t length = 0;

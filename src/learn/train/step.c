@@ -217,7 +217,7 @@ static hu_status run_worker(hu_trainer *trainer, const hu_step_batch *batch, int
         found.stopped = found.stopped || found.overflowed;
         if (!found.stopped) hu_workers_add_part(trainer);
     }
-    /* Streams of parts that did not run behind one that was stopped begin again. */
+    /* Streams of parts that did not run after one that was stopped begin again. */
     found.zeroed += hu_carried_settle(trainer->run, share.first, share.end - share.first, false);
     hu_workers_note(trainer, &found);
 done:
@@ -377,7 +377,7 @@ static void begin_passes(hu_trainer *trainer, const hu_step_report *report) {
 static hu_status run_passes(hu_trainer *trainer, const hu_step_batch *batch, hu_pass_options *pass,
                             hu_step_report *report, bool *stopped) {
     int64_t every = trainer->options.histogram_every;
-    /* Behind a turn that was skipped the record tells of that turn alone. */
+    /* After a turn that was skipped the record tells of that turn alone. */
     if (every > 0 && report->step % every == 0 && !report->skipped)
         hu_exponent_record_go_on(trainer->run, pass->step);
     hu_status st = run_workers(trainer, batch, pass, report, stopped);

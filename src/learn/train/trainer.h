@@ -117,7 +117,7 @@ void hu_trainer_follow_metric(hu_trainer *trainer, double value);
  * better. */
 bool hu_trainer_is_out_of_patience(const hu_trainer *trainer);
 
-/* What is learned. Borrowed: valid for ever. */
+/* What is learned. Borrowed: valid forever. */
 const hu_task *hu_trainer_task(const hu_trainer *trainer);
 const hu_loss_form *hu_trainer_loss(const hu_trainer *trainer);
 
@@ -234,7 +234,7 @@ hu_status hu_wire_formats_keep_range(const hu_train_comm *comm, bool *keeps);
  *   exact   globs of parameters that travel in float32, separated by commas; "last": those of the
  *           last layer; "" none
  *   param   [parameters of the graph] ids
- *   layer   [the same] with names of the graph and offsets one behind the other
+ *   layer   [the same] with names of the graph and offsets one after the other
  *
  *   layers  their number
  *

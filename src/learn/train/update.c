@@ -246,14 +246,14 @@ static uint64_t count_moved(const hu_trainer *trainer, const hu_gradient_block *
 
 /* Weights that are not rounded are their own working copies, and nothing of them is lost. Where a
  * scale or a range is found before masters are rounded, codes of the working copy mean other
- * numbers behind it: these are not compared. */
+ * numbers after it: these are not compared. */
 static bool is_compared(const hu_trainer *trainer, const hu_gradient_block *block) {
     const hu_quantizer *quantizer = &trainer->edges.value[block->param].quantizer;
     return hu_quantizer_rounds(quantizer) && !hu_quantizer_needs_maximum(quantizer) &&
            !hu_quantizer_needs_range(quantizer);
 }
 
-/* Adds what has moved of each parameter, before the masters are rounded or behind that. */
+/* Adds what has moved of each parameter, before the masters are rounded or after that. */
 static void add_moved(hu_trainer *trainer, const hu_phase_state *learner, bool is_behind) {
     const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
@@ -268,7 +268,7 @@ static void add_moved(hu_trainer *trainer, const hu_phase_state *learner, bool i
     }
 }
 
-/* Without masters: between the update and the rounding of what it made, and behind that. The
+/* Without masters: between the update and the rounding of what it made, and after that. The
  * working copies of the step must be as its passes read them: they are the weights before. */
 static void hu_lost_before_rounding(hu_trainer *trainer, int phase) {
     add_moved(trainer, &trainer->phase[phase], false);

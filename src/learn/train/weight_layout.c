@@ -242,7 +242,7 @@ static void try_naming(search *s, const hu_weight_naming *naming) {
     *s->best = *naming;
 }
 
-/* Is `tail` the end of the name, behind a dot? Then what stands before it, with the dot, goes into
+/* Is `tail` the end of the name, after a dot? Then what stands before it, with the dot, goes into
  * prefix. */
 static bool find_prefix(const char *name, const char *tail, char prefix[HU_NAME_BYTES]) {
     size_t length = strlen(name), end = strlen(tail);
@@ -310,7 +310,7 @@ void hu_weight_naming_find(const hu_graph *graph, const hu_safetensors *file,
  *
  * An image is [height, width, channels] here and [channels, height, width] there, so that a vector
  * that was an image, or becomes one, has its numbers in another order, and so have all vectors that
- * are tied to it number by number: behind an activation, a norm, a bias. A vector is a value whose
+ * are tied to it number by number: after an activation, a norm, a bias. A vector is a value whose
  * extents are 1 but for the last: [n], [1, 1, n]. Every value of three extents is taken for an
  * image. Rows [steps, features] are the same in both, and so is what regions give (roi_pool).
  */
@@ -472,7 +472,7 @@ static void tie_product(const hu_vector_orders *orders, const hu_node *node) {
     fix(orders, node->out[0]);
 }
 
-/* Vectors behind each other; where all are as here, so is the whole. */
+/* Vectors after each other; where all are as here, so is the whole. */
 static hu_status tie_joined(const hu_vector_orders *orders, const hu_node *node) {
     const hu_graph *graph = orders->graph;
     hu_value_id out = node->out[0];

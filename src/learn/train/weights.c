@@ -102,7 +102,7 @@ static bool are_alike(const char *a, const char *b) {
     return belongs_to(a, b) || belongs_to(b, a);
 }
 
-/* "w_layer1_0_conv1_weight"; with a number behind it where that is there already. */
+/* "w_layer1_0_conv1_weight"; with a number after it where that is present already. */
 static void name_item(const hu_weight_list *list, size_t index, identifier *names) {
     char *text = names[index].text;
     int length = snprintf(text, IDENTIFIER - 24, "w_%s", list->item[index].name);

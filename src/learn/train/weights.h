@@ -97,7 +97,7 @@ hu_status hu_weight_list_create(hu_trainer *trainer, const hu_export_options *op
                                 hu_weight_list *list);
 void hu_weight_list_free(hu_weight_list *list);
 
-/* "torch" or "halfulp"; "master", "rounded", "codes" or "average". Borrowed: valid for ever. */
+/* "torch" or "halfulp"; "master", "rounded", "codes" or "average". Borrowed: valid forever. */
 const char *hu_weight_layout_name(hu_weight_layout layout);
 const char *hu_export_kind(const hu_export_options *options);
 
@@ -196,7 +196,7 @@ bool hu_weight_name_in_file(const hu_weight_naming *naming, const char *name, ch
  *
  * An image is [height, width, channels] here and [channels, height, width] there, so that a vector
  * that was an image, or becomes one, has its numbers in another order, and so have all vectors that
- * are tied to it number by number: behind an activation, a norm, a bias. A vector is a value whose
+ * are tied to it number by number: after an activation, a norm, a bias. A vector is a value whose
  * extents are 1 but for the last: [n], [1, 1, n]. Every value of three extents is taken for an
  * image. Rows [steps, features] are the same in both, and so is what regions give (roi_pool).
  */

@@ -192,7 +192,7 @@ static void check_array(size_t i, weight_import *in) {
     add_misfit(&in->unexpected, "'%.100s' (nearest: %s)", name, nearest);
 }
 
-/* What does not fit, the three kinds behind one another. */
+/* What does not fit, the three kinds after one another. */
 static void print_misfits(const weight_import *in, char text[4 * LIST_BYTES]) {
     const misfit *lists[] = {&in->missing, &in->unexpected, &in->shapes};
     text[0] = '\0';

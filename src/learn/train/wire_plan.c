@@ -14,7 +14,7 @@
 
 /* ---- What travels between workers, as users write it ---- */
 
-/* Characters of a phase: up to the comma behind which the next one begins; other commas belong to
+/* Characters of a phase: up to the comma after which the next one begins; other commas belong to
  * its format, "fp(4,3,7)". */
 static size_t phase_length(const char *text) {
     size_t length = 0;

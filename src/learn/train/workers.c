@@ -472,7 +472,7 @@ static hu_status exchange(hu_trainer *trainer) {
     if (st != HU_OK) return st;
     for (int32_t w = 0; w < workers->count; w++)
         memcpy(&workers->result[w], workers->record + (size_t)w * row, head);
-    /* Findings stand behind each other where they are merged. */
+    /* Findings stand after each other where they are merged. */
     for (int32_t w = 0; w < workers->count; w++)
         memmove(workers->record + (size_t)w * body, workers->record + (size_t)w * row + head, body);
     hu_counters_merge(trainer->run, workers->record, workers->count);

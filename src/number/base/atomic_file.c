@@ -21,7 +21,7 @@
 enum { TEMPORARY_NAMES = 1000, ENDING_BYTES = 48, LINKS = 40, LINK_BYTES = 4096 };
 
 struct hu_atomic_file {
-    char *path;      /* the file behind all links */
+    char *path;      /* the file after all links */
     char *temporary; /* "": path itself is written to, or the renaming is done */
     int descriptor;
 };
@@ -92,7 +92,7 @@ static hu_status create_temporary(hu_atomic_file *r) {
     return hu_io_fail(r->path, "cannot create a temporary file beside it", errno);
 }
 
-/* What is there decides how it is written: info is of what stands behind all links. */
+/* What is present decides how it is written: info is of what stands after all links. */
 static hu_status open_target(hu_atomic_file *r) {
     struct stat info;
     hu_status st = HU_OK;

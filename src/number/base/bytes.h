@@ -6,7 +6,7 @@
 
 #include <halfulp/status.h>
 
-/* A place in bytes that somebody else owns. Every read moves offset behind what was read; a read
+/* A place in bytes that somebody else owns. Every read moves offset after what was read; a read
  * that does not fit leaves the reader and the output alone and gives HU_ERR_CORRUPT with the
  * message "file: offset N: field: found X, expected Y". Not shared between threads. */
 typedef struct hu_byte_reader {

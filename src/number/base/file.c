@@ -188,7 +188,7 @@ void hu_descriptors_fill(void) {
  * is read. */
 
 /* Opens what stands on a disk; *descriptor -1 of pipes and devices, whose beginning would be gone
- * for those who read them behind us. */
+ * for those who read them after us. */
 static hu_status open_regular(const char *path, int *descriptor, uint64_t *bytes) {
     struct stat info;
     *descriptor = -1;
@@ -294,7 +294,7 @@ const char *hu_path_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* *is_new: it was not there; its name is then on the disk. */
+/* *is_new: it was missing; its name is then on the disk. */
 static hu_status make_directory(const char *path, bool *is_new) {
     *is_new = mkdir(path, 0777) == 0;
     return *is_new ? hu_directory_sync_of(path) : HU_OK;
@@ -441,7 +441,7 @@ done:
     return st;
 }
 
-/* A gzip file may hold several members, one behind the other. */
+/* A gzip file may hold several members, one after the other. */
 static hu_status inflate_all(const image *packed, const char *path, image *plain) {
     hu_status st = HU_OK;
     z_stream stream = {0};
@@ -505,7 +505,7 @@ done:
     return st;
 }
 
-/* ---- Folders below one that is there ---- */
+/* ---- Folders below one that is present ---- */
 
 hu_status hu_directory_add(const char *path) {
     struct stat info;

@@ -114,7 +114,7 @@ hu_status hu_file_set_aside(const char *path, char *note, size_t capacity);
 /* "directory/name" in a new string (no second slash); owner frees with hu_free. */
 hu_status hu_path_join(const char *directory, const char *name, char **path);
 
-/* What stands behind the last slash. Borrowed: valid as path is. */
+/* What stands after the last slash. Borrowed: valid as path is. */
 const char *hu_path_name(const char *path);
 
 /* Puts bytes into the file at path so that a reader, or a crash at any moment, sees the old or the
@@ -126,7 +126,7 @@ const char *hu_path_name(const char *path);
  * not exist, HU_ERR_ARGUMENT if path is one itself.
  *
  * Only regular files are replaced: of a symbolic link its target, where that lies, and what is
- * there but no file, a pipe or a device, is opened and written to. */
+ * present but no file, a pipe or a device, is opened and written to. */
 hu_status hu_file_replace(const char *path, const void *data, size_t bytes);
 
 /* A piece of a file to write. */
@@ -138,16 +138,16 @@ typedef struct hu_file_part {
 /* As hu_file_replace, with the contents given as count pieces one after the other. */
 hu_status hu_file_replace_parts(const char *path, const hu_file_part *parts, size_t count);
 
-/* ---- Folders below one that is there ---- */
+/* ---- Folders below one that is present ---- */
 
-/* Makes a directory in a folder that is there, and syncs its name; one that exists is fine. Unlike
- * hu_directory_create it makes no parents: a folder that was moved or removed meanwhile must not
- * come to be a second time. HU_ERR_IO. */
+/* Makes a directory in a folder that is present, and syncs its name; one that exists is fine.
+ * Unlike hu_directory_create it makes no parents: a folder that was moved or removed meanwhile must
+ * not come to be a second time. HU_ERR_IO. */
 hu_status hu_directory_add(const char *path);
 
 /* ---- What the ending of a file's name says is to be written into it ---- */
 
-/* Which of the endings (NULL behind the last; "html") a path has: its place among them. 0 for a
+/* Which of the endings (NULL after the last; "html") a path has: its place among them. 0 for a
  * name without an ending, which says nothing: "page", "/dev/stdout", ".hidden". HU_ERR_ARGUMENT
  * that names them all for another ending. */
 hu_status hu_ending_find(const char *path, const char *const *endings, int *which);

@@ -91,7 +91,7 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
         return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
     char *start = take_zeros(total, &mapped);
     if (!start) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
-    /* The header takes one alignment, so that the block behind it is aligned as well. */
+    /* The header takes one alignment, so that the block after it is aligned as well. */
     char *base = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
     *(block_header *)(void *)base = (block_header){start, bytes, mapped, role};
     atomic_fetch_add(&role_bytes[role], bytes);

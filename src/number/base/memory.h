@@ -52,7 +52,7 @@ hu_status hu_new_array(size_t count, size_t element_bytes, void *pointer);
  * is untouched. */
 hu_status hu_realloc(void **block, size_t bytes);
 
-/* Makes room for one more element behind count: grows *array, of *capacity elements, to twice as
+/* Makes room for one more element after count: grows *array, of *capacity elements, to twice as
  * many where it is full; what is new is zero. On failure both stay as they are. array: the address
  * of a T *, as in hu_new_array. */
 hu_status hu_grow(void *array, size_t count, size_t *capacity, size_t element_bytes);
@@ -96,7 +96,7 @@ bool hu_fault_strikes(void);
 
 /* From now on large blocks of hu_alloc are addresses alone, zeros like others, to which the system
  * promises no memory: whoever plans what it does not run may plan more than the machine has. false:
- * blocks are as ever; those that are there stay. */
+ * blocks are as ever; those that are present stay. */
 void hu_memory_only_counts(bool only_counts);
 
 #endif

@@ -89,7 +89,7 @@ hu_status hu_command_line(char **text) {
 
 /* ---- process ---- */
 
-/* What a file of /proc says behind a name, in KiB there; 0 if it says nothing. */
+/* What a file of /proc says after a name, in KiB there; 0 if it says nothing. */
 static int64_t bytes_behind(const char *path, const char *name) {
     char text[4096];
     FILE *file = fopen(path, "r");
@@ -112,7 +112,7 @@ int64_t hu_peak_rss_bytes(void) {
 }
 
 int64_t hu_resident_bytes(void) {
-    /* The rollup counts pages one by one; the counters of /proc/self/status may lag behind by some
+    /* The rollup counts pages one by one; the counters of /proc/self/status may lag after by some
      * pages for every thread. */
     return bytes_behind("/proc/self/smaps_rollup", "Anonymous:");
 }

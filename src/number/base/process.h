@@ -17,7 +17,7 @@ hu_status hu_command_line(char **text);
  * and "%+,-./:=@_" as they are, others in single quotes, those with control characters or without
  * UTF-8 as $'...' with "\xHH" (Bash manual, 3.1.2.4).
  *
- *   words, bytes  the words, a zero behind each; bytes counts these, too
+ *   words, bytes  the words, a zero after each; bytes counts these, too
  *   text          owner frees with hu_free; NULL on failure
  *
  * HU_ERR_MEMORY. Thread-safe. Proof: tests/unit/base_command_line_test.c. */

@@ -50,7 +50,7 @@ void hu_random_permutation(const hu_random_key *key, uint32_t count, uint32_t *o
  * 2^-23 - 1 is a multiple of 2^-23 in [-1, 1), exact in float32.
  */
 
-/* Hash of a text that stands behind others: the first one behind HU_FORMULA_HASH_START. */
+/* Hash of a text that stands after others: the first one after HU_FORMULA_HASH_START. */
 #define HU_FORMULA_HASH_START 0x811C9DC5u
 uint32_t hu_formula_hash(uint32_t before, const char *text);
 

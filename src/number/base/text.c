@@ -231,8 +231,8 @@ const char *hu_scale_text(double value, char *text) {
 
 /* ---- texts as numbers ---- */
 
-/* Digits that count one by one; whether others behind them are zero is all that matters of those.
- * Numbers of 2^+-HU_WIDE_EXPONENT have at most 1,234 decimal places before or behind the point. */
+/* Digits that count one by one; whether others after them are zero is all that matters of those.
+ * Numbers of 2^+-HU_WIDE_EXPONENT have at most 1,234 decimal places before or after the point. */
 enum { DIGITS_MOST = 800, PLACES_MOST = 1234, LIMB_BITS = 32 };
 
 /* DIGITS_MOST hexadecimal digits, or decimal ones shifted up for a division by 10^(PLACES_MOST +
@@ -323,7 +323,7 @@ static int digit_value(char c, bool is_hexadecimal) {
     return is_hexadecimal && isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
 }
 
-/* Digits and at most one point; NULL without a digit, else what stands behind them. */
+/* Digits and at most one point; NULL without a digit, else what stands after them. */
 static const char *read_digits(const char *at, spelled *s) {
     bool has_digit = false, is_behind = false;
     for (int value;; at++) {

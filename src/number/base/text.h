@@ -13,7 +13,7 @@
 /* Bytes of the control character at the beginning of a text, 0 where another one stands: below
  * 0x20, 0x7f, U+0080..U+009F as UTF-8 has them (ECMA-48, 5.3), of which terminals take sequences as
  * commands; and those that turn the direction of text (U+202E and its kin), by which a name is
- * shown as another one. The final zero counts as one: ask for none behind it. */
+ * shown as another one. The final zero counts as one: ask for none after it. */
 size_t hu_control_bytes(const char *text);
 
 /* Copies text with every control character as "\xHH" in hexadecimal digits, one for each byte.
@@ -59,7 +59,7 @@ void hu_nearest_row(const char *word, const void *rows, size_t count, size_t str
 /* Short texts to which one thing after the other is added: warnings that a caller
  * shows later. */
 
-/* Adds a text (printf form) to note [capacity], behind the separator if something stands there;
+/* Adds a text (printf form) to note [capacity], after the separator if something stands there;
  * what does not fit is cut off. */
 void hu_note_add(char *note, size_t capacity, const char *separator, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -116,7 +116,7 @@ static inline size_t hu_list_word_length(const char *text) {
 }
 
 /* Length without blanks of the word at *text, which moves to its first character; *end is what is
- * behind it, a comma or the end. */
+ * after it, a comma or the end. */
 static inline size_t hu_list_word_at(const char **text, const char **end) {
     *text += strspn(*text, " ");
     size_t length = hu_list_word_length(*text);

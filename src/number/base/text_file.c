@@ -65,7 +65,7 @@ struct hu_append {
     char *path;
     hu_byte_writer piece;
     uint64_t size;    /* of all whole pieces */
-    hu_status failed; /* of the piece being made, or for ever */
+    hu_status failed; /* of the piece being made, or forever */
 };
 
 hu_status hu_append_open(const char *path, hu_append **append) {
@@ -119,7 +119,7 @@ void hu_append_format(hu_append *append, const char *format, ...) {
     }
 }
 
-/* Back to the whole pieces; what cannot be cut stays behind the last of them, and nothing follows.
+/* Back to the whole pieces; what cannot be cut stays after the last of them, and nothing follows.
  */
 static hu_status fail(hu_append *append, hu_status st) {
     char reason[1024];
@@ -210,7 +210,7 @@ done:
     return st;
 }
 
-/* Moves what is left to the front and reads a block behind it; *got 0 at the end of the file. */
+/* Moves what is left to the front and reads a block after it; *got 0 at the end of the file. */
 static hu_status read_more(hu_lines *l, size_t *got) {
     void *block = l->data;
     *got = 0;
@@ -268,7 +268,7 @@ uint64_t hu_lines_size(const hu_lines *lines) {
     return lines->size;
 }
 
-/* The block that the byte before `end` lies in, unless it is there already. */
+/* The block that the byte before `end` lies in, unless it is present already. */
 static hu_status load_before(hu_lines *l, uint64_t end) {
     if (l->back < end && end <= l->back + l->back_bytes) return HU_OK;
     if (!l->block) {

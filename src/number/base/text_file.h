@@ -19,7 +19,7 @@ size_t hu_text_mark_bytes(const char *text, size_t bytes);
  * itself: another one. */
 hu_status hu_text_write_mark(hu_byte_writer *out, const char *text);
 
-/* Reads a whole file, without the mark that it may begin with: *text [*bytes] with a zero behind
+/* Reads a whole file, without the mark that it may begin with: *text [*bytes] with a zero after
  * it; owner frees with hu_free, NULL on failure. HU_ERR_CORRUPT names the file: a zero byte, with
  * its offset, or text in UTF-16. Others as hu_file_read_plain. Proof: tests/unit/base_text_test.c.
  */
@@ -49,7 +49,7 @@ void hu_append_format(hu_append *append, const char *format, ...)
  * and all later pieces fail. */
 hu_status hu_append_end(hu_append *append);
 
-/* Drops what is behind so many bytes of the file. HU_ERR_IO. */
+/* Drops what is after so many bytes of the file. HU_ERR_IO. */
 hu_status hu_append_cut(hu_append *append, uint64_t bytes);
 
 /* Waits until all that was written is on the disk. HU_ERR_IO. */
@@ -71,7 +71,7 @@ typedef struct hu_lines hu_lines;
 
 /* One line. Borrowed: until the next one is read. */
 typedef struct hu_line {
-    const char *text; /* its end is left out; no zero behind it */
+    const char *text; /* its end is left out; no zero after it */
     size_t bytes;
     uint64_t offset; /* of its first byte in the file */
     bool has_end;    /* false only of a last line that no line end closes */

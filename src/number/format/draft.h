@@ -56,7 +56,7 @@ int hu_format_named_find(const char *text, size_t length, hu_format *format);
 
 /* What is meant here by a name that a format has elsewhere ("int8": "uniform8, or ..."), or what is
  * known in the place of another number system ("posit8"); in any case, up to a ':' or a blank. NULL
- * if it is not known. Borrowed: valid for ever. */
+ * if it is not known. Borrowed: valid forever. */
 const char *hu_format_meant(const char *name);
 
 /* Message of an unknown name: what it means, or the three nearest names. */

@@ -62,7 +62,7 @@ uint32_t hu_format_named_count(void) {
     return NAMED_COUNT;
 }
 
-/* Row `index` of the table: its name, NULL behind the last. */
+/* Row `index` of the table: its name, NULL after the last. */
 const char *hu_format_named(uint32_t index, hu_format *format, const char **description) {
     if (index >= NAMED_COUNT) return NULL;
     if (format != NULL) *format = table[index].format;
@@ -110,7 +110,7 @@ const char *hu_rounding_name(hu_rounding rounding) {
 /* ---- Names that formats have elsewhere, and what is meant by them here ---- */
 
 /* Number systems that are no floats, integers or blocks: what their names begin with, a number
- * behind it where it says so. */
+ * after it where it says so. */
 typedef struct other_system {
     const char *prefix;
     int takes_number;

@@ -164,7 +164,7 @@ static hu_status read_base(parser *p) {
 }
 
 /* The number whose word stands here; the position stays before the word if there is none. name
- * gives the word of a number, NULL behind the last. */
+ * gives the word of a number, NULL after the last. */
 static hu_status read_choice(parser *p, hu_format_field field, const char *name(int64_t),
                              const char *expected) {
     size_t length = strcspn(p->text + p->at, ":");
@@ -178,7 +178,7 @@ static hu_status read_choice(parser *p, hu_format_field field, const char *name(
     return fail_expected(p, expected);
 }
 
-/* What stands behind an option's '='. */
+/* What stands after an option's '='. */
 static hu_status read_value(parser *p, hu_format_field field) {
     switch (field) {
     case HU_FIELD_SPECIALS:
@@ -194,7 +194,7 @@ static hu_status read_value(parser *p, hu_format_field field) {
     }
 }
 
-/* One option behind a ':', each at most once. */
+/* One option after a ':', each at most once. */
 static hu_status read_option(parser *p) {
     static const struct {
         const char *key;

@@ -259,7 +259,7 @@ static bool run_weight_groups(job *j, const hu_product *p, int threads, float *c
     return failed == 0;
 }
 
-/* x [terms, in], dy [terms, out] -> dw [weights], behind `before` terms of other calls. */
+/* x [terms, in], dy [terms, out] -> dw [weights], after `before` terms of other calls. */
 static bool run_terms(const hu_product_facts *facts, const hu_product_call *call, int64_t terms,
                       int64_t before) {
     const hu_product *p = &facts->geometry;
@@ -281,7 +281,7 @@ static bool run_terms(const hu_product_facts *facts, const hu_product_call *call
     return run_group(&j, 0);
 }
 
-/* Sample by sample, the rows that are there; the first call begins the sum, whatever it has. */
+/* Sample by sample, the rows that are present; the first call begins the sum, whatever it has. */
 static bool run_terms_there(const hu_product_facts *facts, const hu_product_call *call) {
     const hu_product *p = &facts->geometry;
     int64_t before = 0;

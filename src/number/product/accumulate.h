@@ -17,7 +17,7 @@
 hu_status hu_accumulate_plan(const hu_product_facts *facts);
 
 /* Scratch bytes of a FORWARD or INPUT_GRAD call of any count up to facts->chunk; 0 for WEIGHT_GRAD,
- * whose scratch lies behind its carry, and where no accumulator is chosen. */
+ * whose scratch lies after its carry, and where no accumulator is chosen. */
 size_t hu_accumulate_scratch_bytes(const hu_product_facts *facts, hu_product_role role);
 
 /* Bytes that the weight gradient keeps from chunk to chunk, and its scratch. */

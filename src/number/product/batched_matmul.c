@@ -172,7 +172,7 @@ static bool may_pad(const hu_heads *h, hu_heads_form form, const hu_heads_call *
     return are_finite(h, call->second, count);
 }
 
-/* False: a sum of the place may be -0 alone, and +0 with zeros behind it. */
+/* False: a sum of the place may be -0 alone, and +0 with zeros after it. */
 static bool keeps_sign(const hu_heads *h, const hu_heads_call *call, int64_t place) {
     hu_mac mac = call->accumulator->mac;
     const float *sums = call->result + place * h->heads * h->depth;
@@ -443,7 +443,7 @@ static void places_of_head(const hu_heads *h, hu_heads_form form, const hu_heads
 
 /* ---- heads ---- */
 
-/* Where nothing is there, the sums of rows and keys have no terms. */
+/* Where nothing is present, the sums of rows and keys have no terms. */
 static void clear_absent(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
     int64_t places = form == HU_HEADS_ROWS ? h->rows : h->keys;
     int64_t valid = form == HU_HEADS_ROWS ? call->valid.rows : call->valid.keys;

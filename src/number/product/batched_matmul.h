@@ -24,10 +24,10 @@
 
 typedef struct hu_heads {
     int64_t heads, rows, keys, depth;
-    bool is_causal; /* row t sees no key behind key t */
+    bool is_causal; /* row t sees no key after key t */
 } hu_heads;
 
-/* How many rows and keys of a sample are there: the first ones. */
+/* How many rows and keys of a sample are present: the first ones. */
 typedef struct hu_heads_valid {
     int64_t rows, keys;
 } hu_heads_valid;
@@ -35,7 +35,7 @@ typedef struct hu_heads_valid {
 typedef enum hu_heads_form { HU_HEADS_PAIRS, HU_HEADS_ROWS, HU_HEADS_KEYS } hu_heads_form;
 
 /* Arrays of one sample: two factors and the sums, in the order pairs, rows, keys, without the one
- * that is computed. result is overwritten, also where nothing is there (with 0). */
+ * that is computed. result is overwritten, also where nothing is present (with 0). */
 typedef struct hu_heads_call {
     const float *first, *second;
     float *result;

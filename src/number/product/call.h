@@ -41,8 +41,8 @@ typedef struct hu_product_call {
     float *db;         /* as bias; NULL: not wanted */
     int64_t first, count;
     /* [first + count] of products of rows: the first rows of each sample of the batch that are
-     * there, of `extent` of them. The others hold zeros, and what is made of them need not be
-     * written; in products with a chosen accumulator they are no terms. NULL: all are there. */
+     * present, of `extent` of them. The others hold zeros, and what is made of them need not be
+     * written; in products with a chosen accumulator they are no terms. NULL: all are present. */
     const float *lengths;
     int64_t extent;
     int thread;    /* 0 .. facts.threads-1 */

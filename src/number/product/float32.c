@@ -194,7 +194,7 @@ static void weight_gradient(const hu_dense *dense, const hu_product *p,
                           call->scratch, call->db);
 }
 
-/* FORWARD and INPUT_GRAD of the rows that are there, as samples of one row. Behind a sample that
+/* FORWARD and INPUT_GRAD of the rows that are present, as samples of one row. After a sample that
  * has all of them those of the next are neighbours. */
 static void run_there(const hu_dense *dense, const hu_product *product, hu_product_role role,
                       const hu_product_call *call) {
@@ -275,7 +275,7 @@ size_t hu_grouped_packed_bytes(const hu_grouped *g, hu_product_role role) {
     return (size_t)g->groups * packed_step(g, role);
 }
 
-/* Scratch of several groups: a group's channels of x or dx, behind them those of y or dy, behind
+/* Scratch of several groups: a group's channels of x or dx, after them those of y or dy, after
  * them what the product of one group needs. */
 static size_t in_bytes(const hu_grouped *g, int64_t count) {
     return hu_round_up((size_t)(count * hu_product_in(&g->part)) * sizeof(float), ALIGNMENT);

@@ -14,9 +14,9 @@
  * gathered in ascending order, multiplied as if they were all there is, and put back in their
  * places; the other rows take no part in any sum and are exact zeros in what is made.
  *
- * Terms stand in the order of the rows that are there. In float32 a weight gradient has a strip of
- * its own for each HU_SOME_ROWS of them; a chosen accumulator goes on from one to the next. Proof:
- * tests/unit/product_some_rows_test.c.
+ * Terms stand in the order of the rows that are present. In float32 a weight gradient has a strip
+ * of its own for each HU_SOME_ROWS of them; a chosen accumulator goes on from one to the next.
+ * Proof: tests/unit/product_some_rows_test.c.
  */
 
 enum { ALIGNMENT = 64 };
@@ -68,7 +68,7 @@ size_t hu_some_rows_scratch_bytes(const hu_some_rows *rows, hu_product_role role
     return role != HU_PRODUCT_FORWARD && weights > bytes ? weights : bytes;
 }
 
-/* Behind packed weights: the rows that were there, room to gather, and sums. */
+/* After packed weights: the rows that were present, room to gather, and sums. */
 typedef struct room {
     int64_t *before;
     char *scratch, *carry;
@@ -141,7 +141,7 @@ static void run_gathered(const hu_some_rows *r, hu_product_role role, const int6
     if (role == HU_PRODUCT_INPUT_GRAD) scatter(n, index, r->in, in, all.dx);
 }
 
-/* What is made where no row is there. */
+/* What is made where no row is present. */
 static void clear(const hu_some_rows *r, hu_product_role role, const hu_product_call *call) {
     size_t count = (size_t)call->count;
     if (role == HU_PRODUCT_FORWARD) memset(call->y, 0, count * r->out * sizeof(float));
@@ -150,7 +150,7 @@ static void clear(const hu_some_rows *r, hu_product_role role, const hu_product_
         memset(call->dw, 0, r->weights * sizeof(float));
 }
 
-/* Gives the number of rows that were there. */
+/* Gives the number of rows that were present. */
 static int64_t run(const hu_some_rows *rows, hu_product_role role, const hu_row_choice *choice,
                    const hu_product_call *call) {
     int64_t index[HU_SOME_ROWS], n, next = 0, done = 0;
@@ -174,7 +174,8 @@ void hu_some_rows_run(const hu_some_rows *rows, hu_product_role role, const hu_r
     run(rows, role, choice, call);
 }
 
-/* Terms are counted by the rows that were there: chunked accumulators end their blocks by them. */
+/* Terms are counted by the rows that were present: chunked accumulators end their blocks by them.
+ */
 void hu_some_rows_accumulate(const hu_some_rows *rows, const hu_row_choice *choice,
                              const hu_product_call *call) {
     const room r = room_of(rows, call->packed);
@@ -201,7 +202,7 @@ void hu_some_rows_accumulate(const hu_some_rows *rows, const hu_row_choice *choi
  *
  * What all rows share is one product (product/product.h), in its order and with its accumulators;
  * so is each y[r, 0]. The rows of their own are gathered and added in float32 as those of an
- * embedding. A pick that is a row's own does not meet that row: 0 in y, and whatever dy is there.
+ * embedding. A pick that is a row's own does not meet that row: 0 in y, and whatever dy is present.
  * A row without an id has zeros. Rows of w that nobody picks are not read, and have the gradient
  * +0. Proof: tests/unit/op_sampled_test.c.
  */
@@ -435,7 +436,7 @@ void hu_picked_backward(const hu_picked *p, const hu_picked_call *call) {
 }
 
 /* The gradients of the picks, complete now: those of one id are added first, where they stand
- * behind each other, as ids that ascend do. */
+ * after each other, as ids that ascend do. */
 static void add_picks(const hu_picked *p, const hu_picked_call *call) {
     const hu_picked_facts *f = &p->facts;
     picked_room r = {0};

@@ -2,9 +2,9 @@
  * gathered in ascending order, multiplied as if they were all there is, and put back in their
  * places; the other rows take no part in any sum and are exact zeros in what is made.
  *
- * Terms stand in the order of the rows that are there. In float32 a weight gradient has a strip of
- * its own for each HU_SOME_ROWS of them; a chosen accumulator goes on from one to the next. Proof:
- * tests/unit/product_some_rows_test.c.
+ * Terms stand in the order of the rows that are present. In float32 a weight gradient has a strip
+ * of its own for each HU_SOME_ROWS of them; a chosen accumulator goes on from one to the next.
+ * Proof: tests/unit/product_some_rows_test.c.
  */
 #ifndef HU_PRODUCT_GATHERED_H
 #define HU_PRODUCT_GATHERED_H
@@ -18,7 +18,7 @@
 /* Rows that are gathered at once. */
 enum { HU_SOME_ROWS = 64 };
 
-/* Row r is there if first <= ids[r] < last. ids NULL: all are. */
+/* Row r is present if first <= ids[r] < last. ids NULL: all are. */
 typedef struct hu_row_choice {
     const float *ids;
     int64_t first, last;
@@ -40,13 +40,13 @@ void hu_some_rows_free(hu_some_rows *rows);
 size_t hu_some_rows_scratch_bytes(const hu_some_rows *rows, hu_product_role role);
 
 /* Bytes of call->packed, which pack fills as hu_products_pack does: what FORWARD reads, or what
- * INPUT_GRAD reads and, behind it, what accumulate keeps from call to call. */
+ * INPUT_GRAD reads and, after it, what accumulate keeps from call to call. */
 size_t hu_some_rows_packed_bytes(const hu_some_rows *rows, hu_product_role role);
 void hu_some_rows_pack(const hu_some_rows *rows, hu_product_role role, const float *w,
                        void *packed);
 
 /* Computes one product as hu_products_run, with call->count rows, of which choice says which are
- * there. */
+ * present. */
 void hu_some_rows_run(const hu_some_rows *rows, hu_product_role role, const hu_row_choice *choice,
                       const hu_product_call *call);
 
@@ -69,7 +69,7 @@ void hu_some_rows_accumulate(const hu_some_rows *rows, const hu_row_choice *choi
  *
  * What all rows share is one product (product/product.h), in its order and with its accumulators;
  * so is each y[r, 0]. The rows of their own are gathered and added in float32 as those of an
- * embedding. A pick that is a row's own does not meet that row: 0 in y, and whatever dy is there.
+ * embedding. A pick that is a row's own does not meet that row: 0 in y, and whatever dy is present.
  * A row without an id has zeros. Rows of w that nobody picks are not read, and have the gradient
  * +0. Proof: tests/unit/op_sampled_test.c.
  */
@@ -111,7 +111,7 @@ hu_status hu_picked_create(const hu_picked_facts *facts, hu_picked **picked);
 hu_status hu_picked_prepare(hu_picked *picked, int64_t count);
 void hu_picked_free(hu_picked *picked);
 
-/* Numbers of y that are not there, of count samples. */
+/* Numbers of y that are missing, of count samples. */
 int64_t hu_picked_absent(const hu_picked_facts *facts, int64_t count, const float *own,
                          const float *picks);
 
@@ -127,7 +127,7 @@ void hu_picked_begin(const hu_picked *picked, hu_product_role role, const hu_pic
 void hu_picked_forward(const hu_picked *picked, const hu_picked_call *call);
 void hu_picked_backward(const hu_picked *picked, const hu_picked_call *call);
 
-/* dw and db, complete behind the last call; calls come for all samples in ascending order, outside
+/* dw and db, complete after the last call; calls come for all samples in ascending order, outside
  * parallel regions. */
 void hu_picked_accumulate(const hu_picked *picked, const hu_picked_call *call);
 

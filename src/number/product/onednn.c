@@ -477,7 +477,7 @@ static bool unpack_gradient(const execution *e, float *gradient) {
     return point(e->shell[GRADIENT], gradient) && execute(e, UNPACK, 3, args);
 }
 
-/* x, dy -> dw, db. Behind the scratchpad: room for dw in oneDNN's layout and for a db that nobody
+/* x, dy -> dw, db. After the scratchpad: room for dw in oneDNN's layout and for a db that nobody
  * asked for. */
 static bool weight_gradient(const execution *e, const hu_product_call *call) {
     bool has_bias = e->dnn->product.has_bias, unpack = e->plan->primitive[UNPACK] != NULL;

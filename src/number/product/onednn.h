@@ -27,7 +27,7 @@ bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const 
                  void *packed);
 bool hu_dnn_run(const hu_dnn *dnn, hu_product_role role, const hu_product_call *call);
 
-/* oneDNN's name of the implementation behind facts->chunk, for example "jit:avx2"; one that begins
+/* oneDNN's name of the implementation after facts->chunk, for example "jit:avx2"; one that begins
  * with "ref" is slow; "" for a product that was not made. Borrowed: valid until dnn is released. */
 const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role);
 

@@ -128,7 +128,7 @@ static size_t parameter_elements(const hu_product *p) {
     return (size_t)(hu_product_weights(p) + (p->has_bias ? p->out_c : 0));
 }
 
-/* Behind oneDNN's scratch: a weight gradient that is then added to that of earlier chunks. */
+/* After oneDNN's scratch: a weight gradient that is then added to that of earlier chunks. */
 static size_t dnn_scratch_bytes(const hu_products *products, hu_product_role role) {
     const hu_product_facts *facts = &products->facts;
     size_t bytes = hu_dnn_scratch_bytes(products->dnn, role);
@@ -169,7 +169,7 @@ static size_t packed_weight_bytes(const hu_products *products, hu_product_role r
     return hu_grouped_packed_bytes(products->own, role);
 }
 
-/* oneDNN reads the bias behind the packed weights. */
+/* oneDNN reads the bias after the packed weights. */
 static bool packs_bias(const hu_products *products, hu_product_role role) {
     return products->dnn && role == HU_PRODUCT_FORWARD && products->facts.geometry.has_bias;
 }

@@ -134,7 +134,7 @@ int32_t hu_scale_below(double largest, double most) {
 /* What numbers are rounded to: steps of a float format, or one step for all. */
 typedef struct grid {
     bool is_uniform;
-    int emin, man_bits; /* exponent of the smallest normal number, bits behind the point */
+    int emin, man_bits; /* exponent of the smallest normal number, bits after the point */
     int least;          /* binades below this exponent become zero */
     bool subnormals;
     double max_finite, step; /* step: uniform */

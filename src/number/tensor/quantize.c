@@ -46,7 +46,7 @@ static bool fits(int64_t line, int64_t rows, size_t *numbers) {
            hu_mul_size(*numbers, sizeof(float), &bytes) && bytes <= PTRDIFF_MAX;
 }
 
-/* The numbers of an array that is there. */
+/* The numbers of an array that is present. */
 static hu_status count_numbers(const hu_quantization *q, int64_t rows, size_t *numbers) {
     if (fits(q->line, rows, numbers)) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,

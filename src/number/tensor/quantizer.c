@@ -174,7 +174,7 @@ static hu_status unknown(const char *name) {
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
 }
 
-/* The format of the elements is kept beside the blocks: widths are asked of it. A scale behind the
+/* The format of the elements is kept beside the blocks: widths are asked of it. A scale after the
  * name says how that of the blocks is rounded. */
 static hu_status read_block(const char *text, const parts *p, hu_quantizer *quantizer) {
     char name[2 * HU_QUANTIZER_BYTES];

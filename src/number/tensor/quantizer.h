@@ -41,7 +41,7 @@ typedef struct hu_quantizer {
     hu_format format;             /* FLOAT: of the numbers for k = 0; BLOCK: of the elements */
     hu_scale_rule scale;          /* FLOAT */
     int32_t history;              /* steps looked back; DELAYED only, else 0 */
-    const hu_block_format *block; /* BLOCK. Borrowed: valid for ever */
+    const hu_block_format *block; /* BLOCK. Borrowed: valid forever */
     uint32_t bits;                /* UNIFORM: of a code */
     bool per_channel;             /* UNIFORM: lines of a parameter have ranges of their own */
     bool keeps_range;             /* UNIFORM: evaluation uses ranges that training kept */

@@ -58,7 +58,7 @@ typedef struct session {
     const char *path; /* NULL: stdout */
     double seconds, start;
     hu_bench_machine machine;
-    hu_bench_part head, part; /* what is printed, one behind the other; JSON: the second alone */
+    hu_bench_part head, part; /* what is printed, one after the other; JSON: the second alone */
 } session;
 
 /* The words that gave the keys, as they were typed. Cut to fit. */
@@ -105,7 +105,7 @@ static hu_status tell_gap(hu_bench_part *part) {
     return part->form == HU_BENCH_TEXT ? hu_bench_tell(part, "%s", "") : HU_OK;
 }
 
-/* Measures one kernel until `until`, and puts what it finds behind what there is. */
+/* Measures one kernel until `until`, and puts what it finds after what there is. */
 static hu_status run_kernel(session *s, const kernel *k, double until) {
     hu_status st = HU_OK;
     hu_bench bench = {.config = s->config, .machine = &s->machine, .until = until};
@@ -312,7 +312,7 @@ done:
     return st;
 }
 
-/* Puts what one of them found behind what there is. */
+/* Puts what one of them found after what there is. */
 static hu_status take_part(hu_bench *bench, hu_bench *one) {
     hu_bench_noise_add(&bench->part.noise, &one->part.noise);
     if (bench->part.form == HU_BENCH_JSON) {

@@ -81,7 +81,7 @@ hu_status hu_bench_tell(hu_bench_part *part, const char *format, ...)
 /* A table; a blank line stands before it where it is not the first. HU_ERR_MEMORY. */
 hu_status hu_bench_tell_table(hu_bench_part *part, const hu_table *table);
 
-/* One text behind the other, and one count to the other. */
+/* One text after the other, and one count to the other. */
 hu_status hu_bench_tell_part(hu_bench_part *part, const hu_bench_part *more);
 void hu_bench_noise_add(hu_bench_noise *noise, const hu_bench_noise *more);
 

@@ -24,7 +24,7 @@ enum {
     LINE_BYTES = 8192
 };
 
-/* Copies what stands behind "name : " of a line into text. */
+/* Copies what stands after "name : " of a line into text. */
 static void take_value(const char *line, char *text, size_t capacity) {
     const char *value = strchr(line, ':');
     if (!value) return;

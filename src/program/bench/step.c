@@ -24,12 +24,12 @@ typedef struct contestant {
     hu_precision precision;
     hu_trainer *trainer;
     const char *name, *accumulator;
-    hu_bench_times times;    /* steps with a whole batch behind the warm-up */
+    hu_bench_times times;    /* steps with a whole batch after the warm-up */
     double spread;           /* of these */
     double first_seconds;    /* its planning and its first step */
     int64_t samples;         /* of a whole batch */
-    uint64_t allocations;    /* in its steps behind the first */
-    int64_t resident_growth; /* bytes, in its steps behind the warm-up */
+    uint64_t allocations;    /* in its steps after the first */
+    int64_t resident_growth; /* bytes, in its steps after the warm-up */
     int work_steps;          /* further steps whose work was timed */
     double work_step;        /* their mean seconds */
 } contestant;
@@ -134,7 +134,7 @@ static void leave(contestant *c) {
 }
 
 /* One step. The first steps fill caches and are not counted in the best, nor is an epoch's last
- * batch where it is short; what is allocated behind the first step would be a fault. */
+ * batch where it is short; what is allocated after the first step would be a fault. */
 static hu_status take_turn(contestant *c, int64_t turn) {
     hu_step_report report;
     int64_t resident = hu_resident_bytes();

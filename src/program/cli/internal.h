@@ -37,12 +37,12 @@ void hu_progress_end(void);
 /* ---- Ctrl-C: the first asks, the second stops ---- */
 
 /* Catches SIGINT, SIGTERM and SIGHUP from now on: the first sets the flag, a second ends the
- * process with 130 at once. *flag is 0 until then; poll it between steps. Borrowed: valid for ever.
+ * process with 130 at once. *flag is 0 until then; poll it between steps. Borrowed: valid forever.
  */
 hu_status hu_interrupt_install(const volatile sig_atomic_t **flag);
 
 /* What the first SIGINT or SIGHUP says, in the place of "stopping; once more to stop at once".
- * Borrowed: valid for ever. */
+ * Borrowed: valid forever. */
 void hu_interrupt_words(const char *line);
 
 /* For a process among others whose launcher gives it little time between SIGTERM and the end: so

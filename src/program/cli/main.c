@@ -76,7 +76,7 @@ static void on_exit_of_others(void) {
 
 /* From now on until failure_end a library that ends the process by exit, as the OpenMP runtime
  * does where it gets neither memory nor threads for its team, ends it with the exit code of
- * HU_ERR_MEMORY and a line of ours behind its own. What a checkpoint holds stays, as behind a kill.
+ * HU_ERR_MEMORY and a line of ours after its own. What a checkpoint holds stays, as after a kill.
  * The runtime asks anew for every loop, so that no team made at the start would prevent it. */
 static void failure_watch(void) {
     (void)atexit(on_exit_of_others); /* as the first of at least 32 it needs no memory */
@@ -160,7 +160,7 @@ static hu_status unknown_verb(const char *name) {
                    name, nearest);
 }
 
-/* Place of a word of the command line, 0 if it is not there. */
+/* Place of a word of the command line, 0 if it is missing. */
 static int has_word(int argc, char **argv, const char *word) {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], word) == 0) return i;

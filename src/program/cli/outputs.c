@@ -22,7 +22,7 @@ enum { KEYS = sizeof keys / sizeof *keys };
 typedef struct output {
     const char *key, *path;
     bool is_present;
-    struct stat info; /* of the file, behind all links, if it is there */
+    struct stat info; /* of the file, after all links, if it is present */
     char *real;       /* its path without links; of a new one, that it would get. Owned */
 } output;
 
@@ -167,7 +167,7 @@ done:
     return st;
 }
 
-/* A value, and what stands in it behind "@" or a colon: @FILE, KIND:DIR, ink:idx:DIR. */
+/* A value, and what stands in it after "@" or a colon: @FILE, KIND:DIR, ink:idx:DIR. */
 static hu_status check_value(const output *o, const char *key, const char *value) {
     hu_status st = check_path(o, key, value);
     for (const char *c = value; st == HU_OK && (c = strpbrk(c, "@:")) != NULL;)

@@ -59,7 +59,7 @@ static void set_timer(double seconds) {
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* The first signal asks for a stop behind the step; the second stops at once. Only what a signal
+/* The first signal asks for a stop after the step; the second stops at once. Only what a signal
  * handler may call is called here. */
 static void on_signal(int number) {
     const char *guard = guard_line;

@@ -59,7 +59,7 @@ static hu_status run_compare(hu_config *config, int *exit_code) {
     hu_interrupt_mark_children();
     HU_TRY(hu_compare_read(config, &compare));
     HU_TRY(hu_compare_run(config, interrupted, &compare));
-    /* The page is made of what is there; the table is told without it, too. Where no row ended
+    /* The page is made of what is present; the table is told without it, too. Where no row ended
      * there is none to be made, and rows that failed are what went wrong first. */
     hu_report_tried page = {0};
     if (has_ended(&compare)) page = hu_report_try(compare.directory);

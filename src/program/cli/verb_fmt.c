@@ -116,7 +116,7 @@ static size_t read_line(char buffer[LINE_BYTES]) {
     return length;
 }
 
-/* The next line without blanks at its ends, NULL behind the last. */
+/* The next line without blanks at its ends, NULL after the last. */
 static hu_status next_line(uint64_t line, char buffer[LINE_BYTES], char **text) {
     *text = NULL;
     size_t length = read_line(buffer);
@@ -393,7 +393,7 @@ static hu_status print_list_json(void) {
 
 /* ---- pictures ---- */
 
-/* run=RUN tensor=NAME, which belong together. HU_ERR_ARGUMENT if only one is there. */
+/* run=RUN tensor=NAME, which belong together. HU_ERR_ARGUMENT if only one is present. */
 static hu_status read_sample(const hu_config *config, hu_report_tensor *tensor) {
     const char *folder, *name;
     int64_t step = -1; /* the last one */

@@ -190,7 +190,7 @@ static hu_status input_of(const study *s, const hu_accumulator_list *list, int i
     return hu_format_parse("fp32", input);
 }
 
-/* f32fma behind exact, with the same bits everywhere: no row of its own. */
+/* f32fma after exact, with the same bits everywhere: no row of its own. */
 static bool is_repetition(const study *s, const hu_accumulator_list *list, int index) {
     return index > 0 && list->items[index].semantics == HU_SEMANTICS_F32FMA &&
            list->items[index - 1].semantics == HU_SEMANTICS_EXACT &&

@@ -55,7 +55,7 @@ done:
     return st;
 }
 
-/* Prints what the run that is the first subject puts behind predict.text (session/evaluation.h).
+/* Prints what the run that is the first subject puts after predict.text (session/evaluation.h).
  * HU_ERR_MISSING, HU_ERR_IO: of the file of the text, or of standard input. */
 static hu_status predict_text(hu_config *config) {
     hu_status st;

@@ -38,7 +38,7 @@ static hu_status print_row(json_t *row, bool as_json) {
     return st;
 }
 
-/* All rows that are there now; *rows counts them, *has_ended: the last of them is an end. */
+/* All rows that are present now; *rows counts them, *has_ended: the last of them is an end. */
 static hu_status print_rows(hu_follow *follow, bool as_json, int64_t *rows, bool *has_ended) {
     hu_status st = HU_OK;
     json_t *row = NULL;

@@ -188,7 +188,7 @@ hu_status hu_manual_verb(const hu_verb *verb, char **text) {
     return hu_page_finish(&page, text);
 }
 
-/* What may stand behind '='. text: capacity bytes. */
+/* What may stand after '='. text: capacity bytes. */
 static void print_values(const hu_config_key *key, char *text, size_t capacity) {
     const char *or_auto = strcmp(key->preset, "auto") == 0 ? ", or auto" : "";
     if (key->type == HU_CONFIG_CHOICE)

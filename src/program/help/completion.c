@@ -18,7 +18,7 @@ static bool is_path(const hu_config_key *key) {
     return false;
 }
 
-/* The known words of a key's value, each behind `before` and in front of a blank; how many. */
+/* The known words of a key's value, each after `before` and in front of a blank; how many. */
 static int put_values(hu_page *page, const hu_config_key *key, const char *before) {
     int count = 0;
     const char *word;
@@ -185,7 +185,7 @@ static void put_fish_flags(hu_page *page, const hu_verb *const *verbs) {
                         (*verbs)->name, (int)strcspn((*verbs)->flags[i], "="), (*verbs)->flags[i]);
 }
 
-/* fish takes what stands behind a blank in -a as one candidate each. */
+/* fish takes what stands after a blank in -a as one candidate each. */
 static void put_fish(hu_page *page, const hu_verb *const *verbs) {
     char brief[HU_BRIEF_BYTES];
     hu_page_put(page, "# fish completion of halfulp\n");

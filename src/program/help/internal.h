@@ -11,12 +11,12 @@
 /* Keys in groups, which are their namespaces, and those that most people want first */
 
 /* A group of keys: what its names begin with ("lr" of lr.base), and what it is about, in a few
- * words that stand behind it in the help. Both for ever. */
+ * words that stand after it in the help. Both forever. */
 typedef struct hu_key_group {
     const char *name, *title;
 } hu_key_group;
 
-/* Row of the table in the order of the help; NULL behind the last. Every namespace of keys.list has
+/* Row of the table in the order of the help; NULL after the last. Every namespace of keys.list has
  * one, or its keys would be in no help.
  *
  * Proof: tests/program/help_test.py, test_of_every_key. */
@@ -25,11 +25,11 @@ const hu_key_group *hu_key_group_at(size_t index);
 /* Whether the key is one of the group: its full name begins with that of the group and a dot. */
 bool hu_key_is_of(const hu_config_key *key, const hu_key_group *group);
 
-/* Common key number index, in the order in which a first training is thought of; NULL behind the
- * last. The table names keys by their full names. */
+/* Common key number index, in the order in which a first training is thought of; NULL after
+ * the last. The table names keys by their full names. */
 const hu_config_key *hu_common_key_at(size_t index);
 
-/* What users type: the short form where there is one, else the full name. Borrowed: for ever. */
+/* What users type: the short form where there is one, else the full name. Borrowed: forever. */
 const char *hu_key_typed_name(const hu_config_key *key);
 
 enum { HU_BRIEF_BYTES = 72 };
@@ -71,8 +71,8 @@ hu_status hu_put_key_fully(hu_page *page, const hu_verb *const *verbs, const hu_
 /* Whether a word names a kind of data: "folder", "folder:DIR". */
 bool hu_is_data_kind(const char *word);
 
-/* Kinds of data by their names, without what stands behind the colon; NULL behind the last.
- * Borrowed: for ever. */
+/* Kinds of data by their names, without what stands after the colon; NULL after the last.
+ * Borrowed: forever. */
 const char *hu_data_kind_word(size_t index);
 
 /* What the kind of such a word is, how its files lie, and trainings on it. Nothing for others. */
@@ -85,12 +85,12 @@ void hu_put_runs(hu_page *page);
 
 /* What a word means: everything that is known of it, one below the other. is_known: the page tells
  * already of a key or the like of this name; then only of tables, formats and words of the field,
- * behind an empty line. False, and nothing is put: it means none of them. The last error is lost.
+ * after an empty line. False, and nothing is put: it means none of them. The last error is lost.
  */
 bool hu_put_word(hu_page *page, const char *word, bool is_known);
 
-/* Words that it knows by name, for "did you mean": NULL behind the last. Formats of one's own are
- * not among them. Borrowed: for ever. */
+/* Words that it knows by name, for "did you mean": NULL after the last. Formats of one's own are
+ * not among them. Borrowed: forever. */
 const char *hu_word_at(size_t index);
 
 /* The accumulators, a line each (topic "accumulators"). */

@@ -13,7 +13,7 @@
 
 enum { HU_VERB_EXAMPLES = 3 };
 
-/* What somebody may type behind `halfulp `, and what it does. RUN, DIR, FILE and IMAGE stand for
+/* What somebody may type after `halfulp `, and what it does. RUN, DIR, FILE and IMAGE stand for
  * names of one's own. */
 typedef struct hu_verb_example {
     const char *words, *what;
@@ -104,7 +104,7 @@ typedef struct hu_topic {
     void (*put)(hu_page *page);
 } hu_topic;
 
-/* Row of the table in the order of the help; NULL behind the last. Borrowed: for ever. */
+/* Row of the table in the order of the help; NULL after the last. Borrowed: forever. */
 const hu_topic *hu_topic_at(size_t index);
 
 #endif

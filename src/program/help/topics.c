@@ -22,8 +22,8 @@ enum { WORD_COLUMNS = 14, WORD_BYTES = 96 };
 
 /* A row of a table, as the help tells of it. */
 typedef struct row {
-    const char *name, *help; /* name NULL: behind the last */
-    const char *argument;    /* what stands behind a colon; NULL or "": nothing */
+    const char *name, *help; /* name NULL: after the last */
+    const char *argument;    /* what stands after a colon; NULL or "": nothing */
 } row;
 
 /* ---- tables of the library ---- */
@@ -159,7 +159,7 @@ static bool put_precision(hu_page *page, const char *word) {
 
 /* ---- accumulators and modes ---- */
 
-/* How a term x y is added (halfulp/gemm.h); "F" where a format stands behind the name. */
+/* How a term x y is added (halfulp/gemm.h); "F" where a format stands after the name. */
 static const struct {
     const char *spelled, *what;
 } macs[HU_MAC_COUNT] = {
@@ -289,7 +289,7 @@ static bool put_term(hu_page *page, const char *word) {
     return false;
 }
 
-/* What a key may be, "dynamic" of scaler, or is called behind its dot, "momentum". */
+/* What a key may be, "dynamic" of scaler, or is called after its dot, "momentum". */
 static bool put_choices(hu_page *page, const char *word) {
     bool is_known = false;
     size_t length = strlen(word);
@@ -423,7 +423,7 @@ static void put_formats(hu_page *page) {
         hu_page_put(page, "  %s\n", block->name);
 }
 
-/* What may stand behind precision=, from a name to a plan. */
+/* What may stand after precision=, from a name to a plan. */
 static void put_precisions(hu_page *page) {
     hu_page_put(page, "Precisions, for precision=.\n\n  named:");
     for (int i = 0; i < hu_precision_name_count; i++)

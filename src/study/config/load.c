@@ -33,7 +33,7 @@ static bool is_pair(const char *word) {
     return strcmp(name, "config") == 0 || hu_config_key_find(name) != NULL;
 }
 
-/* The words from `first` on, with what is between them, up to the last bare one behind `index`. */
+/* The words from `first` on, with what is between them, up to the last bare one after `index`. */
 static void join(const hu_config_request *request, int first, int index, const char *between,
                  char text[SHOWN_BYTES]) {
     size_t used = 0;
@@ -92,7 +92,7 @@ static hu_status hu_config_refuse_word(const hu_config_request *request, int ind
                    key, strcmp(verb, "compare") == 0 ? values : word);
 }
 
-/* HU_ERR_ARGUMENT where word `index`, a pair, is "lr=" and the word behind it would be its value,
+/* HU_ERR_ARGUMENT where word `index`, a pair, is "lr=" and the word after it would be its value,
  * or where it is the rest of the value before it ("act=e4m3 sr,grad=e5m2"); else HU_OK. */
 static hu_status hu_config_check_blanks(const hu_config_request *request, int index) {
     const char *word = request->argv[index], *next = word_at(request, index + 1);
@@ -296,7 +296,7 @@ static hu_status take_word(hu_config *config, const hu_config_request *request, 
     return st == HU_OK ? take_pair(config, word, word) : st;
 }
 
-/* "-o FILE" is out=FILE. path: the word behind it, NULL if there is none. */
+/* "-o FILE" is out=FILE. path: the word after it, NULL if there is none. */
 static hu_status take_output(hu_config *config, const char *path) {
     char word[4200];
     if (!path) return hu_fail(HU_ERR_ARGUMENT, "found '-o' at the end, expected a file: -o FILE");

@@ -14,7 +14,7 @@ struct hu_config {
     bool recalls;       /* such a run is being read */
     const char *subject[HU_CONFIG_MAX_SUBJECTS];
     int subjects;
-    const char *flag[HU_CONFIG_MAX_FLAGS]; /* words behind "--" */
+    const char *flag[HU_CONFIG_MAX_FLAGS]; /* words after "--" */
     int flags;
 };
 

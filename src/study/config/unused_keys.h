@@ -25,7 +25,7 @@ enum { HU_IDLE_BYTES = 256 };
 
 /* Number `index` of the keys that the user typed and that have no effect in a training with the
  * resolved values of config, as a sentence: "optimizer.momentum=0.9 has no effect with
- * optimizer=adam". text: room for HU_IDLE_BYTES. false behind the last. */
+ * optimizer=adam". text: room for HU_IDLE_BYTES. false after the last. */
 bool hu_unused_key(const hu_config *config, size_t index, char *text);
 
 /* The same of all typed keys that belong to what a training computes, whatever their values:

@@ -163,7 +163,7 @@ hu_closest hu_closest_find(const hu_diagnosis *x) {
 
 /* ---- in trouble ---- */
 
-/* Whether an event of a tensor stands behind another one in the list by shares. */
+/* Whether an event of a tensor stands after another one in the list by shares. */
 static bool is_behind(const hu_event_record *event, const hu_event_record *other) {
     double share = hu_event_share(event), of_other = hu_event_share(other);
     return share != of_other ? share < of_other : event > other;

@@ -34,7 +34,7 @@ typedef struct hu_closest {
 } hu_closest;
 hu_closest hu_closest_find(const hu_diagnosis *x);
 
-/* The event by which a tensor is in trouble (runlog/events.h) with the next smaller share behind
+/* The event by which a tensor is in trouble (runlog/events.h) with the next smaller share after
  * `last`, of equal ones the one that was told later; last NULL: the largest. NULL: there is no
  * more. Borrowed: from the history. */
 const hu_event_record *hu_closest_troubled(const hu_diagnosis *x, const hu_event_record *last);

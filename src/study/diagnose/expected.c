@@ -1,5 +1,5 @@
-/* diagnose/expected.c - rounding of recorded exponents in the mind: each binade with its share that
- * vanishes or exceeds, and the mean square of its errors. */
+/* diagnose/expected.c - rounding of recorded exponents without storing it: each binade with its
+ * share that vanishes or exceeds, and the mean square of its errors. */
 #include "diagnose/expected.h"
 
 #include <math.h>

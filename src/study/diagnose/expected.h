@@ -13,7 +13,7 @@ typedef struct hu_rounding_loss {
     bool is_fatal; /* some become infinities or NaN */
 } hu_rounding_loss;
 
-/* Rounds numbers times 2^shift by the quantizer, in the mind.
+/* Rounds numbers times 2^shift by the quantizer, without storing it.
  *
  *   exponents  infinities and NaN among them are passed over: whoever made them is asked
  *   headroom   binades: a largest number within so many of the format's end counts as beyond it

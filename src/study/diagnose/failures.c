@@ -139,7 +139,7 @@ static double threshold_of(const hu_why *why, hu_failure_kind kind) {
                                              : HU_SUMS_STALLED;
 }
 
-/* Whether the accumulator's format, behind the colon of its name, flushes what is subnormal. */
+/* Whether the accumulator's format, after the colon of its name, flushes what is subnormal. */
 static bool flushes(const hu_history *history, const hu_product_record *record) {
     hu_accumulator accumulator;
     const char *name = history->formats.name[record->accumulator];
@@ -198,7 +198,7 @@ static hu_failure death_of(const hu_why *why, uint32_t product, hu_failure_kind 
 
 /* The death of a product; false: it has none. What saturates or is flushed stalls too, so that it
  * is told first; the severity is the largest share of the three. The place is that of the tensor
- * that the product makes; behind is not filled in. */
+ * that the product makes; after is not filled in. */
 static bool hu_sums_failure(const hu_why *why, uint32_t product, hu_failure *death) {
     double most = 0.0;
     *death = (hu_failure){.kind = HU_FAILURE_NONE};
@@ -452,10 +452,10 @@ static bool has_healed(const hu_why *why, const hu_event_record *event) {
            event->last < last_step(why->history);
 }
 
-/* ---- what lies behind ---- */
+/* ---- what lies after ---- */
 
 /* Share of all tensors that are made of the one at a place, itself included. The walk lists every
- * tensor behind all that it is made of. marked: [walk->count], overwritten. */
+ * tensor after all that it is made of. marked: [walk->count], overwritten. */
 static double behind(const hu_tensor_order *walk, uint32_t place, bool *marked) {
     enum { ROOM = 64 };
     uint32_t source[ROOM], found = 1;
@@ -648,7 +648,7 @@ bool hu_failure_explains(const hu_failure *death, const hu_failure *end) {
 
 /* ---- followed ---- */
 
-/* What followed a death: the tensors behind it of which nothing is left. */
+/* What followed a death: the tensors after it of which nothing is left. */
 
 /* Whether nothing of it is left in the death's step. */
 static bool is_all_zero(const hu_why *why, uint32_t place) {
@@ -671,7 +671,7 @@ static bool takes_numbers(const hu_failure *death) {
     return death->kind == HU_FAILURE_UNDERFLOW || death->kind == HU_FAILURE_ZERO;
 }
 
-/* The walk lists every tensor behind all that it is made of. */
+/* The walk lists every tensor after all that it is made of. */
 hu_status hu_propagated_find(hu_why *why) {
     hu_status st = HU_OK;
     bool *marked = NULL;

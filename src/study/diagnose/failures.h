@@ -110,11 +110,11 @@ bool hu_failure_explains(const hu_failure *death, const hu_failure *end);
 
 /* ---- followed ---- */
 
-/* What followed a death: the tensors behind it of which nothing is left. */
+/* What followed a death: the tensors after it of which nothing is left. */
 
 /* Finds the tensors that are made of the one that died, directly or by others, and all of whose
  * numbers are zero in the steps of the row that holds the death's: where gradients vanish, no layer
- * behind learns. Parameters of one dimension that may vanish without harm are left out.
+ * after learns. Parameters of one dimension that may vanish without harm are left out.
  *
  * Fills why->is_gone ([walk->count], freed by hu_why_free) and why->gone. HU_ERR_MEMORY. */
 hu_status hu_propagated_find(hu_why *why);

@@ -161,7 +161,7 @@ typedef struct hu_remedy {
 } hu_remedy;
 
 /* Finds what to try. Options change as little as possible, with as few bits as possible, and leave
- * every tensor of the recorded steps with an error that trains well. Behind them stand the formats
+ * every tensor of the recorded steps with an error that trains well. After them stand the formats
  * that the run has with a scale of each tensor, of its own numbers and of those of steps before
  * (which need no tensor in float32), and a dynamic loss scale alone, where these lose less without
  * being enough: who chose a format wants to know how far it goes, and what it costs. Owner frees
@@ -184,7 +184,7 @@ void hu_remedy_words(const hu_run_record *run, const hu_remedy *advice, const hu
 /* ---- Advice in words, as keys of a configuration and as JSON ---- */
 
 /* Why there is no option, as sentences; NULL: there is one, or nothing is to be repaired. Gives
- * text or one that is valid for ever. */
+ * text or one that is valid forever. */
 enum { HU_REASON_BYTES = 768 };
 const char *hu_remedy_reason(const hu_diagnosis *x, const hu_remedy *advice,
                              char text[HU_REASON_BYTES]);

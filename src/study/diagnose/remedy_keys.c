@@ -55,7 +55,7 @@ static int keep_rules(const writing *w, char *word) {
     return kept;
 }
 
-/* Rules for whole roles stand behind those of the run, so that they win. */
+/* Rules for whole roles stand after those of the run, so that they win. */
 static void write_rules(writing *w, bool with_roles) {
     int rules;
     if (!with_roles && !w->change->way.is_freed) return;

@@ -50,7 +50,7 @@ done:
 
 /* ---- the end ---- */
 
-/* The first non-finite tensor of a row, and how many there are behind it. */
+/* The first non-finite tensor of a row, and how many there are after it. */
 static hu_failure first_nonfinite(const hu_why *why, const hu_numerics_record *row) {
     hu_failure death = {.place = HU_NONE, .step = row->step};
     for (uint32_t i = 0; i < why->walk->count; i++) {

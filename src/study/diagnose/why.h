@@ -29,7 +29,7 @@ typedef enum hu_failure_kind {
     HU_FAILURE_KINDS
 } hu_failure_kind;
 
-/* "nan", "infinity", ... Borrowed: valid for ever. */
+/* "nan", "infinity", ... Borrowed: valid forever. */
 const char *hu_failure_kind_name(hu_failure_kind kind);
 
 typedef enum hu_verdict {
@@ -57,7 +57,7 @@ typedef struct hu_failure {
     int64_t step;   /* the first */
     uint32_t place; /* in the walk, HU_NONE: no death */
     hu_failure_cause cause;
-    uint32_t spread;               /* tensors behind it that were not finite in that step */
+    uint32_t spread;               /* tensors after it that were not finite in that step */
     const hu_event_record *event;  /* that tells it; NULL: counts of a step do. Borrowed: from the
                                       history, as sums */
     const hu_product_record *sums; /* accumulators of which it is told, in its first step; NULL: it
@@ -69,7 +69,7 @@ typedef struct hu_failure {
     double lasted;   /* of the steps from the first on in which the tensor was counted: the share
                         in which it held */
     double behind;   /* of all tensors: the share that is made of it */
-    double severity; /* weight of what was lost x lasted x behind */
+    double severity; /* weight of what was lost x lasted x after */
 } hu_failure;
 
 /* The state of the analysis. */
@@ -89,7 +89,7 @@ typedef struct hu_why {
     size_t death_count; /* each tensor has one */
     bool trains_well;   /* the loss fell by HU_TRAINS_WELL */
     size_t skipped;     /* steps in all */
-    bool *is_gone;      /* [walk->count] behind the death, and all zero in its step (failures.h) */
+    bool *is_gone;      /* [walk->count] after the death, and all zero in its step (failures.h) */
     uint32_t gone;      /* how many are */
     hu_trouble trouble; /* as the training told it */
 } hu_why;
@@ -101,7 +101,7 @@ hu_condition hu_why_condition(const hu_why *why, uint32_t place, int64_t step);
 /* Whether a dead tensor made its death itself. */
 hu_failure_cause hu_why_cause(const hu_why *why, uint32_t place, int64_t step);
 
-/* Exponents of a tensor in the recorded step nearest to `step` and not behind it; NULL: none.
+/* Exponents of a tensor in the recorded step nearest to `step` and not after it; NULL: none.
  * *recorded: that step. Borrowed: from the history. */
 const hu_exponents *hu_why_exponents(const hu_why *why, uint32_t place, int64_t step,
                                      int64_t *recorded);

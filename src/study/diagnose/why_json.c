@@ -166,7 +166,7 @@ static json_t *deaths_json(const hu_diagnosis *x) {
     return list;
 }
 
-/* Tensors behind the death of which nothing is left. */
+/* Tensors after the death of which nothing is left. */
 static json_t *gone_json(const hu_diagnosis *x) {
     json_t *list = json_array();
     char name[HU_TENSOR_NAME_BYTES];

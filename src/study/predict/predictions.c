@@ -18,7 +18,7 @@ typedef struct collecting {
     hu_status status;
 } collecting;
 
-/* Shares of the picture become pixels. A failure ends the list, and is told behind the sample. */
+/* Shares of the picture become pixels. A failure ends the list, and is told after the sample. */
 static void add_finding(void *context, const hu_finding *found) {
     collecting *c = context;
     hu_predictions *predictions = c->predictions;
@@ -230,7 +230,7 @@ static void put_cell(const hu_predictions *predictions, int64_t i, int column, j
     put_text(row, title, name);
 }
 
-/* What is found stands in a list behind the columns: "detections" of boxes, best first in each
+/* What is found stands in a list after the columns: "detections" of boxes, best first in each
  * class; "top" of classes. */
 json_t *hu_predictions_json(const hu_predictions *predictions) {
     json_t *rows = json_array();
@@ -291,12 +291,12 @@ static bool is_shown(const hu_predictions *predictions, int column) {
     return !(predictions->dataset->lacks_truth && predictions->task->column[column].needs_truth);
 }
 
-/* Classes behind the likeliest one. */
+/* Classes after the likeliest one. */
 static bool tells_more(const hu_predictions *predictions) {
     return predictions->task->find && !has_boxes(predictions) && predictions->top > 1;
 }
 
-/* Finding n of a sample; NULL behind the last, and behind those that are asked for. */
+/* Finding n of a sample; NULL after the last, and after those that are asked for. */
 static const hu_finding *finding_at(const hu_predictions *predictions, int64_t i, int64_t n) {
     const hu_predictions_sample *sample = &predictions->sample[i];
     return n < predictions->top && n < (int64_t)sample->count
@@ -474,7 +474,7 @@ done:
     return st;
 }
 
-/* A row for each sample: behind the numbers, the names of the classes and the file. */
+/* A row for each sample: after the numbers, the names of the classes and the file. */
 static hu_status write_samples(const hu_predictions *predictions, hu_byte_writer *out) {
     hu_status st;
     int columns = hu_task_column_count(predictions->task);

@@ -29,7 +29,7 @@ typedef struct hu_predictions {
     size_t findings, capacity;
     bool has_files; /* the samples come from files of their own */
     int64_t top;    /* of tables and files: classes that are told of each sample, the likeliest
-                       first; below 2: that one. Set behind hu_predictions_make */
+                       first; below 2: that one. Set after hu_predictions_make */
 } hu_predictions;
 
 /* Asks for the first count test samples. Owner frees with hu_predictions_free, also on failure.

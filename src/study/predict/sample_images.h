@@ -43,7 +43,7 @@ hu_status hu_sample_images_write(hu_trainer *trainer, const hu_dataset *dataset,
 hu_status hu_session_pictures_at(hu_trainer *trainer, hu_split_kind half, int64_t count,
                                  const char *path);
 
-/* Writes FOLDER/pictures/step-NNNNNNNN.png behind an evaluation: the first run.pictures samples of
+/* Writes FOLDER/pictures/step-NNNNNNNN.png after an evaluation: the first run.pictures samples of
  * a half in the upper row, below them what the model makes of them. Nothing where the task is not
  * one of pictures of one or three channels, or run.pictures is 0. HU_ERR_IO, HU_ERR_MEMORY. */
 hu_status hu_session_pictures(const hu_config *config, hu_trainer *trainer, hu_split_kind half,

@@ -209,7 +209,7 @@ static void powers_draw_tick(hu_page *page, const powers_plot *p, double at, int
         hu_svg_format(page, p->frame.left - 8, height + 4, "tick end", "%.*f", digits, value);
 }
 
-/* Every power of ten; twice and five times that too where few of them are there. */
+/* Every power of ten; twice and five times that too where few of them are present. */
 static void draw_powers_of_ten(hu_page *page, const powers_plot *p) {
     bool is_fine = p->y.high - p->y.low < 2.5;
     for (int n = (int)floor(p->y.low); n <= (int)ceil(p->y.high); n++)

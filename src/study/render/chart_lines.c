@@ -56,7 +56,7 @@ static double clamped(const line_plot *p, double value) {
 /* What is drawn of a curve, in pixels. */
 typedef struct trace {
     double x[MAX_POINTS + 1], y[MAX_POINTS + 1];
-    bool is_new[MAX_POINTS + 1]; /* behind a gap: numbers that are not finite */
+    bool is_new[MAX_POINTS + 1]; /* after a gap: numbers that are not finite */
     size_t count;
 } trace;
 
@@ -87,7 +87,7 @@ static void make_trace(const line_plot *p, const hu_chart_line *line, const doub
     }
 }
 
-/* Between the least and the most of a line, behind it. */
+/* Between the least and the most of a line, after it. */
 static void draw_band(hu_page *page, const line_plot *p, const hu_chart_line *line, double smooth,
                       const char *style) {
     char name[96];
@@ -193,7 +193,7 @@ static void draw_strip(hu_page *page, const line_plot *p, const hu_chart_line *l
         hu_svg_mark(page, 4, hu_axis_scale_at(&p->x, line->ended), y + 5, 5.0, name, line->label);
 }
 
-/* What the signs of the rows are, of those that are there. */
+/* What the signs of the rows are, of those that are present. */
 static void draw_strip_title(hu_page *page, const hu_chart_line *line, size_t count) {
     bool skipped = false, promoted = false, ended = false;
     for (size_t i = 0; i < count; i++) {

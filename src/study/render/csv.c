@@ -75,7 +75,7 @@ struct hu_csv {
     hu_byte_writer row;
 };
 
-/* A cell of the row being made; behind the last one the line end. */
+/* A cell of the row being made; after the last one the line end. */
 static hu_status put_text(hu_csv *csv, const char *text) {
     hu_status st = HU_OK;
     if (csv->filled > 0) HU_TRY(hu_write_u8(&csv->row, ','));
@@ -93,7 +93,7 @@ static hu_status write_row(hu_csv *csv) {
     return hu_append_end(csv->file);
 }
 
-/* csv->row holds the title line; *kept: how much of the file is whole rows behind it, 0 if it is
+/* csv->row holds the title line; *kept: how much of the file is whole rows after it, 0 if it is
  * empty or (torn) a part of that line. HU_ERR_CORRUPT: a file of another kind. */
 static hu_status check_titles(hu_csv *csv, hu_lines *lines, uint64_t *kept) {
     hu_status st = HU_OK;
@@ -119,7 +119,7 @@ done:
     return st;
 }
 
-/* Goes on behind the last whole row; a new file gets its titles. */
+/* Goes on after the last whole row; a new file gets its titles. */
 static hu_status begin(hu_csv *csv, const char *path) {
     hu_status st = HU_OK;
     hu_lines *lines = NULL;

@@ -293,7 +293,7 @@ static int64_t word_at(const uint8_t *at) {
     return (int64_t)((uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]);
 }
 
-/* Width, height, depth and kind of colours stand behind signature, length and name of the first
+/* Width, height, depth and kind of colours stand after signature, length and name of the first
  * chunk (PNG, 11.2.2). */
 bool hu_html_png_extents(const uint8_t *data, size_t bytes, int64_t extent[3]) {
     enum { WIDTH_AT = 16, HEIGHT_AT = 20, COLOURS_AT = 25, HAS_COLOURS = 2 };
@@ -458,7 +458,7 @@ static const char of_drawings[] =
     ".strip{fill:var(--panel)}svg .range,svg "
     ".cap{stroke-dasharray:none}.cap{stroke:currentColor;stroke-width:2;opacity:.45}\n";
 
-/* Of pages as well, behind those of pictures: what they change on narrow windows. */
+/* Of pages as well, after those of pictures: what they change on narrow windows. */
 static const char of_windows[] =
     /* A picture alone stands to the right of its section's words, in a fold of its own heading and
      * legend: the rows of a grid, of which the last takes what the words leave. */

@@ -71,7 +71,7 @@ enum { HU_TICKS = 24 };
 
 /* Numbers of an axis, ascending. */
 typedef struct hu_ticks {
-    int count, digits; /* digits behind the point that tell them apart */
+    int count, digits; /* digits after the point that tell them apart */
     double at[HU_TICKS];
 } hu_ticks;
 

@@ -119,7 +119,7 @@ static size_t width_of(const char *text) {
     return width;
 }
 
-/* Digits behind a sign or a point; nan and inf stand in columns of numbers, too. */
+/* Digits after a sign or a point; nan and inf stand in columns of numbers, too. */
 static bool looks_numeric(const char *text) {
     if (*text == '+' || *text == '-') text++;
     if (*text == '.') text++;

@@ -23,7 +23,7 @@ hu_status hu_table_cell(hu_table *table, const char *format, ...)
 void hu_table_look(hu_table *table, hu_colour look);
 
 /* Leaves out those columns from `first` (0: the leftmost) on in which every row is zero ("0",
- * "0.00") or "-": they tell nothing. Call behind the last cell of the last row; a table without
+ * "0.00") or "-": they tell nothing. Call after the last cell of the last row; a table without
  * rows stays as it is. Proof: tests/unit/render_table_test.c. */
 void hu_table_leave_out(hu_table *table, int first);
 

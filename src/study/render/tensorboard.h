@@ -18,7 +18,7 @@ typedef struct hu_scalar {
 } hu_scalar;
 
 /* Opens the folder's event file, or makes one. Of an existing file the events of `step` and later
- * ones are cut off, and what is behind its last whole record. A file without any is set aside
+ * ones are cut off, and what is after its last whole record. A file without any is set aside
  * (hu_file_set_aside) and begun anew: what is drawn from a training never stops it.
  *
  *   note  [capacity] a line for what was damaged is added, if anything was

@@ -15,7 +15,7 @@
  * bixense.com/clicolors.
  */
 
-/* The value of a variable of the environment; NULL where it is not there or empty. */
+/* The value of a variable of the environment; NULL where it is missing or empty. */
 static const char *variable(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;

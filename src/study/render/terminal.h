@@ -27,7 +27,7 @@ bool hu_terminal_is_live(int descriptor);
 bool hu_colour_wanted(int descriptor);
 
 /* The characters that begin a colour, and that end any; "" where none is wanted. Borrowed: valid
- * for ever. Proof: tests/unit/render_duration_test.c. */
+ * forever. Proof: tests/unit/render_duration_test.c. */
 const char *hu_colour_begin(hu_colour colour, bool wanted);
 const char *hu_colour_end(bool wanted);
 

@@ -73,7 +73,7 @@ typedef struct seed_points {
     size_t count, at;
 } seed_points;
 
-/* The next x of any seed, NaN behind the last. */
+/* The next x of any seed, NaN after the last. */
 static double next_of(const seed_points *seed, size_t seeds) {
     double next = (double)NAN;
     for (size_t s = 0; s < seeds; s++)

@@ -26,7 +26,7 @@ static const hu_tensor_record *record_of(const hu_numerics_record *row, uint32_t
     return NULL;
 }
 
-/* Format of a tensor in the latest record at or before the step, in the first one behind it where
+/* Format of a tensor in the latest record at or before the step, in the first one after it where
  * there is none before; NULL: it was not rounded. */
 static const char *format_at(const hu_history *history, uint32_t tensor, int64_t step) {
     const char *found = NULL;

@@ -109,7 +109,7 @@ done:
 
 /* ---- errors and bits over magnitudes ---- */
 
-/* Two points at each place: what holds in front of it, and behind. */
+/* Two points at each place: what holds in front of it, and after. */
 static size_t add_place(const hu_format *format, double place, double *x, double *y) {
     const double beside = 1e-9;
     x[0] = x[1] = place;

@@ -30,7 +30,7 @@ void hu_report_number(hu_report *report);
 void hu_report_title(const hu_report *report, char *text, size_t capacity);
 void hu_report_subtitle(const hu_report *report, char *text, size_t capacity);
 
-/* A key of a run's configuration as one text, preset if it is not there. */
+/* A key of a run's configuration as one text, preset if it is missing. */
 const char *hu_report_text(const hu_report_run *run, const char *key, const char *preset);
 
 /* The precisions of a numbered report as rows: means and deviations over their seeds. */
@@ -91,7 +91,7 @@ typedef struct hu_report_part {
     const void *context;
     int most, open; /* runs that are shown; if there are at most `open`, all folds are open, else
                        the first; if open is `most`, all that are shown */
-    size_t bytes;   /* of the page behind which no further run is drawn; 0: no such bound */
+    size_t bytes;   /* of the page after which no further run is drawn; 0: no such bound */
     bool is_one_picture; /* of each run: several stand side by side */
     /* Instead of run->name and open, if not NULL: what stands on a fold, and whether it is open. */
     bool (*fold)(const hu_report_run *run, int all, char *text, size_t capacity);
@@ -118,7 +118,7 @@ typedef struct hu_summary {
     int ended;                       /* done or diverged: they have counts of their own */
     double value, least, most, best; /* of the run's metric, not yet as printed */
     double behind; /* how far from the value of the best, 0 or more; NaN: not known */
-    bool is_noise; /* behind the best, but no further than seeds scatter; of one
+    bool is_noise; /* after the best, but no further than seeds scatter; of one
                       seed each: than the test samples leave open */
     bool is_far;   /* far below the rest, by more than noise: on no front */
     double deviation, best_deviation;
@@ -147,7 +147,7 @@ enum { HU_REPORT_STATE = HU_ROLE_COUNT, HU_REPORT_ROLES, HU_LABEL_BYTES = 128 };
 hu_status hu_report_find_tensors(hu_report_run *run);
 
 /* What a recorded tensor (number in history->tensors) is for; HU_REPORT_ROLES: the graph does not
- * have it, or is not there. */
+ * have it, or is missing. */
 int hu_report_role(const hu_report_run *run, uint32_t tensor);
 
 /* Whether it is a parameter of one dimension (a bias, a scale of a norm), or the gradient of one:

@@ -225,7 +225,7 @@ static const char *with_deviation(const hu_metric *metric, double value, double 
     return text;
 }
 
-/* "0.39 ~": behind the best, and whether that is within the noise. */
+/* "0.39 ~": after the best, and whether that is within the noise. */
 static void put_behind(hu_page *page, const hu_metric *metric, const hu_summary *s) {
     char number[HU_METRIC_TEXT_BYTES], text[sizeof number + 4];
     hu_metric_number(metric, s->behind, number);

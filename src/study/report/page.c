@@ -368,7 +368,7 @@ static void put_alone(hu_page *page, const hu_report_run *run, const hu_report_p
     if (part->is_one_picture) hu_html_panel_end(page);
 }
 
-/* The runs behind those that are shown, by their names. */
+/* The runs after those that are shown, by their names. */
 static void put_left_out(hu_page *page, const hu_report *report, const hu_report_part *part,
                          int shown, int all) {
     char text[1200];

@@ -31,7 +31,7 @@ enum { HU_PLAN_PRODUCTS_BYTES = 256 };
 const char *hu_plan_products_words(const hu_run *run, bool asked,
                                    char text[HU_PLAN_PRODUCTS_BYTES]);
 
-/* The full names behind the stars, a line each. */
+/* The full names after the stars, a line each. */
 void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
 
 /* ---- Memory: the ledger, packed and in float32 ---- */

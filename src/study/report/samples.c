@@ -170,7 +170,7 @@ void hu_report_classes(hu_page *page, const hu_report *report) {
 
 enum { MOST_PICTURES = 3, MOST_RUNS = 6 };
 
-/* Path of a picture that is there, NULL otherwise; owner frees with hu_free. */
+/* Path of a picture that is present, NULL otherwise; owner frees with hu_free. */
 static char *find_picture(const hu_report_run *run, int number) {
     char name[32], *path = NULL;
     snprintf(name, sizeof name, "answers/%02d.png", number);

@@ -25,7 +25,7 @@ hu_status hu_tensor_curve_csv(const hu_tensor_curve *curve, char **text);
 json_t *hu_tensor_curve_json(const hu_tensor_curve *curve);
 
 /* Writes the file that the ending says: .csv, .json, .svg, .pdf or .png. Pictures are those of what
- * is there: subnormal numbers, underflow, overflow. HU_ERR_ARGUMENT for another ending, and for a
+ * is present: subnormal numbers, underflow, overflow. HU_ERR_ARGUMENT for another ending, and for a
  * picture of more tensors than have colours. Source: Popescu et al., figure 2. */
 hu_status hu_tensor_curve_write(const hu_tensor_curve *curve, const char *path);
 

@@ -119,7 +119,7 @@ static bool is_made_of(const hu_tensor_order *walk, uint32_t place, const bool *
     return false;
 }
 
-/* The walk lists every tensor behind all that it is made of. */
+/* The walk lists every tensor after all that it is made of. */
 void hu_trouble_of_tensors(const hu_tensor_order *walk, const uint16_t *befallen, bool *marked,
                            hu_trouble *trouble) {
     trouble->lost = trouble->gone = 0;

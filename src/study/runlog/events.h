@@ -45,7 +45,7 @@ typedef struct hu_event_counts {
     hu_update_counts update; /* of parameters */
 } hu_event_counts;
 
-/* "nan", "infinity", ... Borrowed: valid for ever. */
+/* "nan", "infinity", ... Borrowed: valid forever. */
 const char *hu_event_name(int event);
 
 /* The events of a tensor's counts in one step, as bits 1 << event. */
@@ -114,7 +114,7 @@ bool hu_sums_are_in_trouble(const hu_accumulator *accumulator, double beyond, do
 /* Whether there is any. */
 bool hu_is_in_trouble(const hu_trouble *trouble);
 
-/* "1 tensor lost half of its nonzero numbers or more, 14 behind it are all zero; sums of 2 products
+/* "1 tensor lost half of its nonzero numbers or more, 14 after it are all zero; sums of 2 products
  * overflowed, vanished or stopped growing in their accumulators": the predicate of a sentence; ""
  * where there is none. Gives text. */
 enum { HU_TROUBLE_BYTES = 256 };

@@ -51,7 +51,7 @@ bool hu_run_folder_owns(const char *name) {
     return false;
 }
 
-/* Whether the target of a link lies below the root, a resolved path. A target that is not there
+/* Whether the target of a link lies below the root, a resolved path. A target that is missing
  * would be made somewhere: outside, for all that can be told. */
 static bool leaves(const char *root, const char *path) {
     char *target = realpath(path, NULL);
@@ -372,7 +372,7 @@ hu_status hu_run_folder_reopen(const char *directory, const hu_config *config,
     HU_TRY(open_folder(directory, config, folder));
     HU_TRY(drop_result(directory));
     if (folder->best) hu_checkpoint_drop_after(folder->best, step);
-    /* Lines behind the checkpoint will be written again, by the same steps. */
+    /* Lines after the checkpoint will be written again, by the same steps. */
     HU_TRY(hu_history_truncate(directory, saved->has_marks ? saved->mark : NULL, step, folder->note,
                                sizeof folder->note));
     HU_TRY(write_config(folder, config));

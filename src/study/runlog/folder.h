@@ -48,7 +48,7 @@ typedef hu_status hu_exponents_fn(void *context, int64_t step, const char *name,
                                   const uint64_t *bin, size_t count);
 void hu_recorder_watch(hu_recorder *recorder, hu_exponents_fn *seen, void *context);
 
-/* Writes the tensors that the run's counts, of a part of an evaluation behind that step, say are
+/* Writes the tensors that the run's counts, of a part of an evaluation after that step, say are
  * infinite or NaN: each once in a run, as an event. *first: the name of the one that is made first,
  * NULL: there is none. Borrowed: as long as the graph. HU_ERR_IO. */
 hu_status hu_recorder_evaluation(hu_recorder *recorder, int64_t step, const char **first);
@@ -85,7 +85,7 @@ typedef struct hu_history_mark {
     int64_t bytes, step;
 } hu_history_mark;
 
-/* How far the folder's histories go now; a file that is not there has no bytes. HU_ERR_IO,
+/* How far the folder's histories go now; a file that is missing has no bytes. HU_ERR_IO,
  * HU_ERR_MEMORY. */
 hu_status hu_history_marks(const char *folder, hu_history_mark mark[HU_HISTORIES]);
 
@@ -200,7 +200,7 @@ bool hu_run_folder_exists(const hu_run_folder *folder);
 
 /* What to do where it has not: saves the state where the folder is now (trainer NULL: it cannot be
  * saved by this process alone), and says so. HU_ERR_MISSING: it was moved, with its new path and
- * how to go on, or removed. The status of the saving where that fails. HU_OK: it is there. */
+ * how to go on, or removed. The status of the saving where that fails. HU_OK: it is present. */
 hu_status hu_run_folder_find_again(hu_run_folder *folder, hu_trainer *trainer);
 
 /* Whether a run can be gone on with in its folder: HU_ERR_IO where it, its checkpoints or a history

@@ -19,7 +19,7 @@ json_t *hu_graph_json(const hu_graph *graph, const hu_task *task, const hu_loss_
 hu_status hu_graph_read(const char *folder, hu_graph **graph);
 
 /* The first metric of the run's task; accuracy where the folder, being older, does not say.
- * HU_ERR_CORRUPT; HU_ERR_VERSION: a metric of another version. Borrowed: valid for ever. */
+ * HU_ERR_CORRUPT; HU_ERR_VERSION: a metric of another version. Borrowed: valid forever. */
 hu_status hu_graph_metric(const char *folder, const hu_metric **metric);
 
 #endif

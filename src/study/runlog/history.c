@@ -32,7 +32,7 @@ static void histogram_record_free(hu_histogram_record *record) {
 }
 
 /* Place of a row's tensor in this format. Rows list tensors in one order: it is probably at the
- * hint. count: it is not there. */
+ * hint. count: it is missing. */
 static uint32_t find_tensor(const hu_numerics_record *record, const hu_tensor_record *wanted,
                             uint32_t hint) {
     for (uint32_t i = 0; i < record->tensor_count; i++) {
@@ -107,7 +107,7 @@ static hu_status add_update(hu_numerics_record *to, const hu_update_record *from
     return st;
 }
 
-/* The row behind another one into that. */
+/* The row after another one into that. */
 static hu_status add_row(hu_numerics_record *to, const hu_numerics_record *from) {
     hu_status st = HU_OK;
     size_t products = to->product_count, updates = to->update_count;

@@ -14,7 +14,7 @@ enum { HU_BRIEF_ROWS = 512 };
 bool hu_event_is(const hu_event_record *event, int kind);
 
 /* Reads the folder; owner frees with hu_history_free. HU_ERR_MISSING: no run folder, or a file that
- * every run has is not there; HU_ERR_ARGUMENT: a folder of several runs, which are named;
+ * every run has is missing; HU_ERR_ARGUMENT: a folder of several runs, which are named;
  * HU_ERR_CORRUPT with file, line, found and expected; HU_ERR_VERSION: a line has other columns than
  * this version writes. bits.jsonl, histograms.jsonl and plan.json may be missing.
  */
@@ -40,7 +40,7 @@ hu_status hu_history_read_bounded(const char *folder, hu_history **history);
 hu_status hu_history_read_metrics(const char *folder, hu_history **history);
 void hu_history_free(hu_history *history);
 
-/* What the loss was multiplied with at a step: by the nearest row of the metrics that is not behind
+/* What the loss was multiplied with at a step: by the nearest row of the metrics that is not after
  * it; 1 where none tells. */
 double hu_history_loss_scale(const hu_history *history, int64_t step);
 

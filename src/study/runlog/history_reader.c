@@ -350,7 +350,7 @@ static hu_status read_row(hu_history *history, const hu_place *place, const json
 }
 
 /* A whole list of a line, which begins with names, into a new array of records of so many bytes.
- * Lines list them in one order: the next name is probably the one behind the last. rows NULL: the
+ * Lines list them in one order: the next name is probably the one after the last. rows NULL: the
  * line has no such list. */
 static hu_status read_list(hu_history *history, const hu_place *place, const json_t *rows,
                            const hu_row *row, size_t bytes, void *array, uint32_t *count) {

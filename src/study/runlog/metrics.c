@@ -36,7 +36,7 @@ static const struct {
     {"turn_2_loss_scale", "Loss scale of the second turn."},
 };
 
-/* What a column of the metrics is, in a sentence. Borrowed: valid for ever. */
+/* What a column of the metrics is, in a sentence. Borrowed: valid forever. */
 static const char *tensorboard_tag_about(const char *column) {
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++)
         if (strcmp(sentences[i].column, column) == 0) return sentences[i].about;
@@ -100,7 +100,7 @@ bool hu_column_is_evaluated(const hu_column *column) {
     return column->kind == HU_COLUMN_TEST || column->kind == HU_COLUMN_HELD;
 }
 
-/* The column at a place of metrics.jsonl, from 1 on; NULL behind the last one. */
+/* The column at a place of metrics.jsonl, from 1 on; NULL after the last one. */
 static const hu_column *column_at(int place) {
     for (int c = 0; c < HU_COLUMNS; c++)
         if (hu_columns[c].place == place) return &hu_columns[c];

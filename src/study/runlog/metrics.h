@@ -41,7 +41,7 @@ typedef enum hu_column_kind {
  *          its end stands for the name of the task's first metric
  *   cell   printf form of a double in metrics.csv
  *   place  in a line of metrics.jsonl, from 1 on; 0: not there
- *   board  group of its scalar in TensorBoard ("train/loss"), NULL: it is not there
+ *   board  group of its scalar in TensorBoard ("train/loss"), NULL: it is missing
  *   curve  heading of its curve in the report, before the metric's name if it has one; NULL: none
  *   value  of const hu_metrics_row *row */
 
@@ -125,15 +125,15 @@ typedef struct hu_metrics_more {
     bool bits;   /* it has a schedule of bits */
     bool held;   /* it holds samples out */
     bool phases; /* it learns in turns */
-    /* What TensorBoard is told the rate in, "images" or "tokens" (borrowed: valid for ever), and
+    /* What TensorBoard is told the rate in, "images" or "tokens" (borrowed: valid forever), and
      * how many of them are a sample. metrics.csv tells it in samples, as all versions did. */
     const char *counted;
     double per_sample;
 } hu_metrics_more;
 
-/* Opens the two files of the folder for appending (a metrics.csv that is there keeps its columns).
- * board is borrowed; NULL: none. Owner frees with
- * hu_metrics_close. HU_ERR_CORRUPT: metrics.csv has other titles. HU_ERR_IO. */
+/* Opens the two files of the folder for appending (a metrics.csv that is present keeps its
+ * columns). board is borrowed; NULL: none. Owner frees with hu_metrics_close. HU_ERR_CORRUPT:
+ * metrics.csv has other titles. HU_ERR_IO. */
 hu_status hu_metrics_open(const char *folder, const hu_metric *metric, hu_metrics_more more,
                           hu_tensorboard *board, hu_metrics **metrics);
 void hu_metrics_close(hu_metrics *metrics);
@@ -153,7 +153,7 @@ typedef struct hu_bit_log hu_bit_log;
 hu_status hu_bit_log_open(const char *folder, const hu_bits_meter *meter, hu_tensorboard *board,
                           hu_bit_log **log);
 
-/* Behind a step: a line of the layers whose bits differ from those of the step before, if there are
+/* After a step: a line of the layers whose bits differ from those of the step before, if there are
  * any; has_row: the metrics have a row, and what is learned has a line too. HU_ERR_IO. */
 hu_status hu_bit_log_step(hu_bit_log *log, int64_t step, bool has_row);
 

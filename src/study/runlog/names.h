@@ -16,7 +16,7 @@ typedef struct hu_names {
     uint32_t slots;
 } hu_names;
 
-/* Number of a name in a list, HU_NAMES_NONE if it is not there. */
+/* Number of a name in a list, HU_NAMES_NONE if it is missing. */
 uint32_t hu_names_find(const hu_names *names, const char *name);
 
 /* Number of a name, which is put into the list if it is new. hint: where it may stand. HU_ERR_LIMIT

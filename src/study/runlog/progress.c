@@ -251,7 +251,7 @@ static void put_trouble(lines *l, const json_t *row) {
     put(l, " in trouble");
 }
 
-/* What a line of an epoch and one inside of it have in common behind their beginnings. */
+/* What a line of an epoch and one inside of it have in common after their beginnings. */
 static void put_state(lines *l, const json_t *row) {
     char span[HU_DURATION_BYTES], number[HU_FIXED_BYTES];
     put(l, "  loss %s", hu_fixed_text(hu_json_real(row, "loss"), 4, number));
@@ -331,7 +331,7 @@ struct hu_follow {
     char *path;
     FILE *file; /* NULL: not there yet */
     long at;    /* where the next row begins */
-    char *line; /* the row that was read, with a zero behind it */
+    char *line; /* the row that was read, with a zero after it */
     size_t capacity;
 };
 
@@ -407,7 +407,7 @@ done:
     return st;
 }
 
-/* A number of a row into where it belongs, if it is there. */
+/* A number of a row into where it belongs, if it is present. */
 static void take_whole(const json_t *row, const char *key, int64_t *number) {
     if (json_is_integer(json_object_get(row, key)))
         *number = json_integer_value(json_object_get(row, key));

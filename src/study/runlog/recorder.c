@@ -27,7 +27,7 @@ typedef struct entry {
     uint64_t events; /* bits 1 << event: what befell it */
 } entry;
 
-/* Head of the state; behind it the entries of the sums, those of the kept steps, how long events
+/* Head of the state; after it the entries of the sums, those of the kept steps, how long events
  * held in the steps of the sums, what has ever befallen each tensor, one bit per event, and which
  * products' sums have ever been in trouble. All in one block, which is what checkpoints hold. */
 typedef struct book {
@@ -380,7 +380,7 @@ done:
 
 /* ---- steps ---- */
 
-/* Puts the present step behind the kept ones, and writes what is new. */
+/* Puts the present step after the kept ones, and writes what is new. */
 static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
     book *b = r->book;
     char format[HU_QUANTIZER_BYTES];

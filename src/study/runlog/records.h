@@ -144,7 +144,7 @@ typedef struct hu_history {
     size_t brief_lines;      /* lines that each of them may be the sum of */
     size_t brief_tail;       /* rows at the end that stay alone */
     size_t brief_histograms; /* at most, where they take more than brief_bytes; 0: no bound */
-    size_t brief_bytes, histogram_bytes; /* the latter: of those that are there */
+    size_t brief_bytes, histogram_bytes; /* the latter: of those that are present */
     size_t brief_stride;                 /* lines of histograms of which one stays */
 } hu_history;
 

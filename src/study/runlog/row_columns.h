@@ -55,7 +55,7 @@ typedef struct hu_held_row {
 extern const hu_row hu_row_tensors, hu_row_products, hu_row_updates, hu_row_events, hu_row_held,
     hu_row_promoted, hu_row_bits;
 
-/* Writes "[...]" of a record, behind `before`. names: those of its columns of names, in their
+/* Writes "[...]" of a record, after `before`. names: those of its columns of names, in their
  * order. */
 void hu_row_write(hu_append *file, const char *before, const hu_row *row, const char *const *names,
                   const void *record);

@@ -211,7 +211,7 @@ done:
     return st;
 }
 
-/* A key of the configuration as text; "" where it is not there or a list. */
+/* A key of the configuration as text; "" where it is missing or a list. */
 static const char *text_of(const run_files *files, const char *key) {
     const hu_keys *found = files->config ? hu_keys_find(files->config, key) : NULL;
     const char *text = found ? hu_keys_value(found) : NULL;

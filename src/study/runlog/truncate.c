@@ -14,7 +14,7 @@
 #include "base/text_file.h"
 
 /* Bytes that the beginning of a line is judged by; of one copy; and how many steps a line may be
- * behind those before it (rows of kept steps are written after the events of later ones). */
+ * after those before it (rows of kept steps are written after the events of later ones). */
 enum { HEAD_BYTES = 48, COPY_BYTES = 1 << 16, BEHIND = 64 };
 
 static const char *const names[HU_HISTORIES] = {"metrics.csv", "metrics.jsonl", "numerics.jsonl",
@@ -110,7 +110,7 @@ static hu_status cut(const history *h, uint64_t bytes) {
     return st;
 }
 
-/* Whether the history still has what the mark tells of; if so, what is behind it goes. */
+/* Whether the history still has what the mark tells of; if so, what is after it goes. */
 static hu_status cut_to_mark(const history *h, const hu_history_mark *mark, bool *is_done) {
     hu_status st = HU_OK;
     hu_history_mark found;
@@ -142,7 +142,7 @@ static hu_status find_tail(const history *h, uint64_t *tail) {
 /* What is to become of the tail. */
 typedef struct verdict {
     uint64_t kept;      /* bytes before the first line that goes */
-    bool has_more;      /* lines behind it stay */
+    bool has_more;      /* lines after it stay */
     uint64_t fragments; /* parts of lines among those that go */
 } verdict;
 
@@ -187,7 +187,7 @@ done:
     return st;
 }
 
-/* The lines that stay, behind each other in a file of their own. */
+/* The lines that stay, after each other in a file of their own. */
 static hu_status rewrite(const history *h, uint64_t kept) {
     hu_status st = HU_OK;
     hu_atomic_file *made = NULL;
@@ -200,7 +200,7 @@ static hu_status rewrite(const history *h, uint64_t kept) {
     for (;;) {
         HU_TRY(hu_lines_next(h->lines, &line, &is_present));
         if (!is_present) break;
-        /* Its end is the byte behind it. */
+        /* Its end is the byte after it. */
         if (stays(h, &line, &step)) HU_TRY(hu_atomic_file_write(made, line.text, line.bytes + 1));
     }
     st = hu_atomic_file_commit(made);

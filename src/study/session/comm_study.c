@@ -72,7 +72,7 @@ static hu_status find_checkpoint(const hu_gradients_wanted *wanted, const hu_lis
     return st;
 }
 
-/* A trainer of the run as it was there. */
+/* A trainer of the run as it was present. */
 static hu_status begin(const hu_saved_gradients *g, const hu_checkpoint *checkpoint,
                        hu_trainer *trainer) {
     if (!checkpoint) return hu_initial_weights(g->config, trainer, NULL);
@@ -140,7 +140,7 @@ static hu_status check_step(const hu_gradients_wanted *wanted, const hu_saved_gr
                    (long long)wanted->step, (long long)steps, wanted->directory);
 }
 
-/* Takes the newest checkpoint that is not behind the step, or where there is none the first
+/* Takes the newest checkpoint that is not after the step, or where there is none the first
  * weights; trains from there to the step as the run did, where that is not the same; then runs the
  * passes of the step with so many workers. The run's folder stays as it is. HU_ERR_ARGUMENT: a step
  * beyond the run's end, more workers than samples; HU_ERR_NONFINITE as hu_trainer_gradients. Owner

@@ -61,7 +61,7 @@ static hu_status choose(void *context, int64_t position, const hu_metric_call *c
     return HU_OK;
 }
 
-/* Puts tokens behind a prompt, one after the other: each is told by a pass over the last tokens, as
+/* Puts tokens after a prompt, one after the other: each is told by a pass over the last tokens, as
  * many as a sample has. A draw is by the cumulated softmax of the scores, in double: the same on
  * every machine that gives the same scores.
  *
@@ -108,7 +108,7 @@ done:
     return st;
 }
 
-/* What the model puts behind the text; the prompt is then as before. Owner frees *text. */
+/* What the model puts after the text; the prompt is then as before. Owner frees *text. */
 static hu_status go_on(hu_completions *p, double temperature, char **text) {
     hu_generation options = p->options;
     size_t before = p->prompt.count;
@@ -209,7 +209,7 @@ json_t *hu_completions_json(const hu_completions *p) {
     return object;
 }
 
-/* A heading, the text, and what stands behind it: words with a blank between them, but not at the
+/* A heading, the text, and what stands after it: words with a blank between them, but not at the
  * end of a line. */
 static hu_status put_one(const hu_completions *p, const char *how, const char *text,
                          const char *made, hu_byte_writer *out) {

@@ -12,7 +12,7 @@
 /* ---- What a task's first metric is worth without a network ---- */
 
 typedef struct hu_baseline {
-    const char *name; /* "bicubic"; NULL: the task has none. Borrowed: valid for ever */
+    const char *name; /* "bicubic"; NULL: the task has none. Borrowed: valid forever */
     double value;     /* of the task's first metric */
 } hu_baseline;
 
@@ -54,7 +54,7 @@ const char *hu_evaluation_text(const hu_result_metric *test, const hu_result_met
 /* A run that is looked at again. */
 typedef struct hu_evaluation {
     hu_split_kind half; /* as the command asked */
-    const char *part;   /* "validation" or "test". Borrowed: valid for ever */
+    const char *part;   /* "validation" or "test". Borrowed: valid forever */
     double metrics[HU_METRICS_MAX], loss;
     hu_baseline baseline;
     hu_confusion confusion; /* of tasks that say one class of each sample, else all zero */

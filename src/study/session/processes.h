@@ -54,7 +54,7 @@ void hu_processes_join(const hu_processes *processes, hu_train_comm *comm);
 hu_status hu_processes_compare(hu_processes *processes, const hu_config *config,
                                const hu_trainer *trainer, const char *fingerprint);
 
-/* Compares the weights of all processes behind a step: HU_ERR_INTERNAL names who has others than
+/* Compares the weights of all processes after a step: HU_ERR_INTERNAL names who has others than
  * worker 0, in all of them. All must call it. NULL: there are no others. */
 hu_status hu_processes_compare_weights(hu_processes *processes, const hu_trainer *trainer);
 

@@ -154,7 +154,7 @@ static hu_status net_own(const hu_net *net, hu_custom_net *own) {
 
 /* ---- training ---- */
 
-/* The public training: settings resolved as the program does, and the trainer behind a handle. */
+/* The public training: settings resolved as the program does, and the trainer after a handle. */
 
 /* Room for three names in a message; settings of one training, of which keys have hundreds. */
 enum { TRAINING_NEAREST_BYTES = 256, SETTINGS_MAX = 1 << 16 };
@@ -380,7 +380,7 @@ static hu_step step_of(const hu_step_report *report) {
                      .culprit = report->culprit};
 }
 
-/* A step with all that it leaves in the folder; behind the last one the result. */
+/* A step with all that it leaves in the folder; after the last one the result. */
 static hu_status step_in_folder(hu_training *t, hu_step_report *report) {
     hu_status st = hu_session_step(&t->session, &t->result, report);
     bool is_over = st != HU_OK || t->result.has_diverged || hu_session_is_over(&t->session);

@@ -498,7 +498,7 @@ static void name_head(const hu_graph *graph, char name[HU_NAME_BYTES]) {
 }
 
 /* The first class that the names call otherwise than the data; -1: there is none. Names stand one
- * behind the other. */
+ * after the other. */
 static int64_t other_class(const hu_dataset *dataset, const char *names, int64_t count,
                            const char **was) {
     for (int64_t c = 0; c < count; c++, names += strlen(names) + 1) {

@@ -30,7 +30,7 @@ typedef struct hu_check_run {
 hu_status hu_check_run_open(const hu_config *config, hu_check_run *run);
 void hu_check_run_close(hu_check_run *run);
 
-/* Behind a step, before the next. HU_ERR_MEMORY. */
+/* After a step, before the next. HU_ERR_MEMORY. */
 hu_status hu_check_run_note(hu_check_run *run, const hu_trainer *trainer,
                             const hu_step_report *report);
 
@@ -69,7 +69,7 @@ typedef struct hu_session_result {
     hu_result_metric validation; /* on those held out */
     double images_per_second;    /* of this process: samples, whatever they are */
     double rate;                 /* the same in what is counted: "images", "tokens" */
-    const char *counted;         /* Borrowed: valid for ever */
+    const char *counted;         /* Borrowed: valid forever */
     bool has_diverged;
     bool is_early;     /* it has ended before its last step, as evaluations got no better */
     char reason[1024]; /* of the divergence */
@@ -108,7 +108,7 @@ hu_status hu_session_keep_best(hu_session *session, bool is_saved);
  * all of it, and the status says so (runlog/folder.h). */
 hu_status hu_session_find_folder(hu_session *session);
 
-/* Whether it has done its steps, or has lost its patience; and whether it is evaluated behind the
+/* Whether it has done its steps, or has lost its patience; and whether it is evaluated after the
  * latest step: at the end of an epoch that eval.every names, and of the training. */
 bool hu_session_is_over(const hu_session *session);
 bool hu_session_is_evaluated(const hu_session *session);
@@ -116,7 +116,7 @@ bool hu_session_is_evaluated(const hu_session *session);
 /* Whether a state that was loaded is that of the best evaluation so far. */
 bool hu_session_is_at_best(const hu_session *session);
 
-/* Evaluates there; *value is NaN elsewhere. Behind the last step, the test samples too. */
+/* Evaluates there; *value is NaN elsewhere. After the last step, the test samples too. */
 hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value);
 
 /* What a process does that does not lead, so that it ends where the others do: the same evaluation,
@@ -130,7 +130,7 @@ hu_status hu_session_give_metric(hu_session *session, hu_session_result *result)
 hu_trouble hu_session_trouble(const hu_session *session);
 
 /* The verb that a person may want next: "why" of a training that diverged, collapsed or has
- * tensors or sums in trouble, else "predict". Borrowed: valid for ever. */
+ * tensors or sums in trouble, else "predict". Borrowed: valid forever. */
 const char *hu_session_next(const hu_session *session, const hu_session_result *result);
 
 /* The JSON object of `train --json`. New reference; NULL if out of memory. */

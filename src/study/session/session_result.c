@@ -125,7 +125,7 @@ static void put_left_out(json_t *object, const hu_dataset *dataset) {
             json_pack("{s:I, s:I}", "train", (json_int_t)left[0], "test", (json_int_t)left[1]));
 }
 
-/* The metrics of the task behind the first, of the evaluation that ended this process's training.
+/* The metrics of the task after the first, of the evaluation that ended this process's training.
  */
 static void put_more_metrics(json_t *object, const hu_trainer *trainer) {
     const hu_task *task = hu_trainer_task(trainer);
@@ -281,7 +281,7 @@ static way way_of(const hu_config *config, char code[CODE_BYTES]) {
     return w;
 }
 
-/* Of numbers that were not there nothing was lost. */
+/* Of numbers that were missing nothing was lost. */
 static double share(uint64_t count, const hu_round_counts *of) {
     return of->elements ? (double)count / (double)of->elements : 0.0;
 }

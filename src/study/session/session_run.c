@@ -31,7 +31,7 @@ static hu_status write_row(const hu_session *session, const hu_step_report *repo
     return hu_metrics_write(session->folder.metrics, &row);
 }
 
-/* What has been measured by now; metric: NaN where no evaluation was behind the step. */
+/* What has been measured by now; metric: NaN where no evaluation was after the step. */
 static hu_messages_state message_state(const hu_session *session, const hu_step_report *report,
                                        double metric) {
     return (hu_messages_state){.report = report,

@@ -102,7 +102,7 @@ static hu_status evaluate(hu_session *session, double *value, double *loss) {
 }
 
 /* Where the folder was moved just now there is no room for pictures, but the row of the step is
- * whole, behind which that is told. */
+ * whole, after which that is told. */
 static hu_status draw(hu_session *session) {
     hu_status st = hu_session_pictures(session->config, session->trainer, session->evaluation,
                                        session->folder.path);

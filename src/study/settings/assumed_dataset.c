@@ -95,7 +95,7 @@ done:
 }
 
 /* The keys that say otherwise, NULL for other models: "data.length=N data.classes=N". Borrowed:
- * valid for ever. */
+ * valid forever. */
 static const char *assumed_dataset_rows_keys(const char *model) {
     const assumed_rows *row = find(model);
     if (!row) return NULL;

@@ -422,7 +422,7 @@ static hu_status hold_out(const hu_config *config, hu_dataset *dataset) {
     return hu_dataset_hold_out(dataset, amount, (uint64_t)seed);
 }
 
-/* data.frame: a black border, behind the constants, which are those of the images alone. */
+/* data.frame: a black border, after the constants, which are those of the images alone. */
 static hu_status put_frame(const hu_config *config, hu_dataset *dataset) {
     int64_t pixels;
     hu_status st = hu_config_i64(config, "data.frame", &pixels);

@@ -206,7 +206,7 @@ static void warn_of_rate(const hu_opening *o, const hu_listener *listener) {
 }
 
 /* Of a length that follows from epochs and all samples: whoever types steps, or how many samples to
- * take, has chosen it. Says what would make enough updates of the samples that are there. */
+ * take, has chosen it. Says what would make enough updates of the samples that are present. */
 static void warn_of_length(const hu_opening *o, const hu_listener *listener) {
     enum { ENOUGH = 200, SMALL_BATCH = 16 };
     int64_t steps = o->options->steps, first = hu_trainer_progress(o->trainer)->step;

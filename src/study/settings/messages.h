@@ -16,7 +16,7 @@
 /* A step that has just ended. */
 typedef struct hu_step_news {
     const hu_step_report *report;
-    const hu_metric *metric; /* of report->metric. Borrowed: valid for ever */
+    const hu_metric *metric; /* of report->metric. Borrowed: valid forever */
     int64_t steps;           /* of the whole training */
     int64_t per_epoch;       /* of an epoch */
     double rate;             /* samples a second, of this process so far */
@@ -97,7 +97,7 @@ typedef struct hu_messages {
 typedef struct hu_messages_state {
     const hu_step_report *report;
     double rate;        /* samples a second, NaN: none yet */
-    double metric;      /* as the evaluation behind the step found it, NaN: there was none */
+    double metric;      /* as the evaluation after the step found it, NaN: there was none */
     hu_trouble trouble; /* so far */
 } hu_messages_state;
 
@@ -114,7 +114,7 @@ hu_status hu_messages_data(hu_messages *messages, const char *what);
  * "rescaled". */
 hu_status hu_messages_step(hu_messages *messages, const hu_messages_state *state);
 
-/* After the evaluation behind it: the event "evaluation"; "epoch" where the step ends one, or the
+/* After the evaluation after it: the event "evaluation"; "epoch" where the step ends one, or the
  * training; else "step" where nothing was said for a minute. */
 hu_status hu_messages_behind(hu_messages *messages, const hu_messages_state *state);
 

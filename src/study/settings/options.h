@@ -22,7 +22,7 @@ hu_status hu_options_copy(const hu_config *config, hu_config **copy);
 /* ---- The keys comm.* as the trainer takes them ---- */
 
 /* The schedule of those who leave it open: owners must be able to add in float32 where the scaling
- * wants that. Borrowed: valid for ever. */
+ * wants that. Borrowed: valid forever. */
 const char *hu_default_schedule(const hu_comm_scaling *scaling);
 
 /* comm.bucket in bytes; left open, what suits so many workers is set. */

@@ -163,7 +163,7 @@ done:
     return st;
 }
 
-/* Both vocabularies of a run that translates are there. */
+/* Both vocabularies of a run that translates are present. */
 static hu_status look_for_words(const char *directory, bool *has_words) {
     char *path;
     hu_status st = hu_path_join(directory, HU_VOCABULARY_SOURCE_FILE, &path);
@@ -475,7 +475,7 @@ static hu_status compare(const hu_config *config, const hu_dataset *dataset, con
     HU_TRY(hu_fingerprint_compare(kept, changed->fingerprint, key != NULL, changed->what));
     if (!changed->what[0]) goto done;
     HU_TRY(hu_config_text(config, "data.changed", &wish));
-    /* What was accepted once is not accepted for ever. */
+    /* What was accepted once is not accepted forever. */
     if (!hu_config_asked(config, "data.changed") || strcmp(wish, "accept") != 0)
         return refuse_changed(dataset, directory, changed->what);
     hu_listener_tell(listener, "note: the data have changed, which is accepted: %s", changed->what);

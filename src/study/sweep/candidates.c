@@ -175,7 +175,7 @@ static hu_status weigh(const hu_assign *assign, hu_assign_candidate *c) {
     return hu_assign_plan_size(assign, c->low, false, &c->planned);
 }
 
-/* Adds what an order makes of a limit, unless it is there already. like: order, seed, trimming,
+/* Adds what an order makes of a limit, unless it is present already. like: order, seed, trimming,
  * refills. */
 static hu_status add_candidate(hu_assign *assign, const hu_assign_candidate *like, double share,
                                bool *added) {

@@ -416,7 +416,7 @@ done:
     return st;
 }
 
-/* compare.json, written behind every row: a comparison that is stopped leaves what it has. */
+/* compare.json, written after every row: a comparison that is stopped leaves what it has. */
 static hu_status keep(void *context) {
     const hu_compare *compare = context;
     json_t *object = NULL;

@@ -44,7 +44,7 @@ typedef struct hu_compare_mean {
 hu_status hu_compare_read(const hu_config *config, hu_compare *compare);
 void hu_compare_free(hu_compare *compare);
 
-/* Trains the rows that are not finished, as hu_jobs_run, and writes compare.json behind each.
+/* Trains the rows that are not finished, as hu_jobs_run, and writes compare.json after each.
  * HU_ERR_IO: another process compares in this folder. */
 hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *interrupted,
                          hu_compare *compare);
@@ -56,7 +56,7 @@ hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *i
 hu_status hu_compare_split(const char *text, const char *origin, hu_keys **list);
 
 /* The metric of the rows: what their results name, else the usual one of the model's task.
- * Borrowed: valid for ever. */
+ * Borrowed: valid forever. */
 const hu_metric *hu_compare_metric(const hu_compare *compare);
 
 /* The weights that all rows are evaluated with: "master", "rounded". Borrowed: valid as long as the

@@ -242,7 +242,7 @@ static hu_status put_value(hu_table *table, const hu_metric *metric, double valu
     return hu_table_cell(table, "%s +- %s%s%s", mean, spread, metric->unit, mark);
 }
 
-/* "-0.10 ~": behind the best, and within the noise. */
+/* "-0.10 ~": after the best, and within the noise. */
 static hu_status put_behind(hu_table *table, const hu_metric *metric, const hu_compare_mean *mean) {
     char number[HU_METRIC_TEXT_BYTES];
     if (isnan(mean->behind)) return hu_table_cell(table, "-");

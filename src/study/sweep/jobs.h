@@ -72,7 +72,7 @@ hu_status hu_job_progress_open(const char *folder, const char *verb, int rows, i
 hu_status hu_job_progress_end(hu_job_progress *progress, hu_status status);
 void hu_job_progress_close(hu_job_progress *progress);
 
-/* Seconds that the jobs of a call that have not ended and the rows behind it will take: those that
+/* Seconds that the jobs of a call that have not ended and the rows after it will take: those that
  * run as their steps so far foretell, the others as long as those that have ended, or, where none
  * has, as those that run. NaN: nothing tells. */
 double hu_job_progress_left(const hu_job_progress *progress, const hu_job *job, int count);

@@ -127,7 +127,7 @@ static hu_status spawn(char **words, pid_t *pid) {
                   : HU_OK;
 }
 
-/* The words of the request that the training reads, behind the run's own; gives how many. */
+/* The words of the request that the training reads, after the run's own; gives how many. */
 static int add_request(const hu_try_request *request, char words[2][WORD_BYTES], char **argv) {
     const char *given[] = {request->threads, request->seed};
     int n = 0;

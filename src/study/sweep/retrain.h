@@ -15,7 +15,7 @@ typedef struct hu_try_request {
  * in a process of its own that tells its progress on stderr; then prints what both runs gave, or
  * its JSON. The run itself is only read. repair: NULL where gradients died between workers, for
  * which nothing here trains. HU_ERR_ARGUMENT: that; the run has no steps or did not end, is still
- * going, there is no such option, or the folder is there already. A training that ends with an
+ * going, there is no such option, or the folder is present already. A training that ends with an
  * error ends this with its message; interrupted, it can be resumed. */
 hu_status hu_why_try(const hu_diagnosis *x, const hu_remedy *repair, const hu_try_request *request,
                      bool as_json);

@@ -226,7 +226,7 @@ hu_status hu_assign_measure_short_runs(hu_assign *assign);
 hu_status hu_assign_make_candidates(hu_assign *assign);
 
 /* Another one in the order of candidate i, to a limit that is smaller by what promotions took
- * beyond what was expected of them, or larger by what they took less. *added false: it is there
+ * beyond what was expected of them, or larger by what they took less. *added false: it is present
  * already, or nothing can be smaller.
  */
 hu_status hu_assign_refill(hu_assign *assign, uint32_t i, int rung, bool *added);

@@ -373,8 +373,8 @@ static void complement(size_t n, uint8_t *codes) {
     }
 }
 
-/* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 behind the
- * last are written as well. */
+/* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 after
+ * the last are written as well. */
 static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_t *restrict bytes) {
     if (width == 4)
         for (size_t i = 0; i < (n + 1) / 2; i++)
@@ -390,7 +390,7 @@ static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_
         }
 }
 
-/* The codes that join wrote. Reads no byte behind the last code's. */
+/* The codes that join wrote. Reads no byte after the last code's. */
 static void split_block(uint32_t width, size_t n, const uint8_t *restrict bytes,
                         uint8_t *restrict codes) {
     size_t i = 0;
@@ -419,7 +419,7 @@ static int64_t block_at(const hu_blocker *b, int64_t first) {
     return first / b->line * b->line_blocks + first % b->line / b->format->length;
 }
 
-/* Element codes of a row whose scales stand behind them already. Pieces are cut without regard to
+/* Element codes of a row whose scales stand after them already. Pieces are cut without regard to
  * blocks: a part may begin and end within one. */
 static void pack_elements(const hu_blocker *b, float tensor_scale, const float *x, uint8_t *row,
                           const hu_random_key *key, uint64_t index, hu_round_counts *counts) {

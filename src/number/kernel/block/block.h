@@ -88,7 +88,7 @@ typedef struct hu_block_format {
     hu_block_power power; /* E8M0 only */
 } hu_block_format;
 
-/* Row index of block.list with the usual power, NULL behind the last. Borrowed: valid for ever. */
+/* Row index of block.list with the usual power, NULL after the last. Borrowed: valid forever. */
 const hu_block_format *hu_block_format_at(size_t index);
 
 /* The same row with another power; NULL if its scale is no power of two. */
@@ -98,7 +98,7 @@ const hu_block_format *hu_block_format_with(size_t index, hu_block_power power);
 const char *hu_block_power_name(hu_block_power power);
 
 /* By name, whose case is ignored, "NAME:scale=POWER" too; NULL if there is none. Borrowed: valid
- * for ever. */
+ * forever. */
 const hu_block_format *hu_block_format_find(const char *name);
 
 /* True if the numbers and codes of both are the same. */

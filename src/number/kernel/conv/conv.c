@@ -45,7 +45,7 @@ static hu_conv_run data_taps(const extent *e, int64_t y) {
     /* Of k, k+1, ... only every step-th can be met: stride must divide the change of k dilation. */
     int64_t divisor = common_divisor(e->stride, e->dilation), step = e->stride / divisor;
     int64_t last = (e->out - 1) * e->stride, k = 0, at = y + e->pad;
-    /* The first k whose output place is not behind the last one; then the first that stride
+    /* The first k whose output place is not after the last one; then the first that stride
      * divides. */
     if (at > last) k = (at - last + e->dilation - 1) / e->dilation;
     int64_t end = k + step;
@@ -173,7 +173,7 @@ size_t hu_conv_data_packed_bytes(const hu_conv_plan *plan) {
     return (size_t)packed_floats(&plan->data) * sizeof(float);
 }
 
-/* Behind the panels the bias, filled up with zeros. */
+/* After the panels the bias, filled up with zeros. */
 size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan) {
     int64_t bias = hu_conv_blocks(plan->conv.out_c) * HU_CONV_WIDTH;
     return (size_t)(packed_floats(&plan->forward) + bias) * sizeof(float);
@@ -243,7 +243,7 @@ static void clip(const hu_conv_run *run, int64_t first, int64_t end, int64_t *j0
     if (*j0 > *j1) *j0 = *j1;
 }
 
-/* Taps that lie one behind the other are one. */
+/* Taps that lie one after the other are one. */
 static void join_taps(hu_conv_sweep *s) {
     if (s->tap_columns > 1 && s->tap_source_column == s->depth &&
         s->tap_panel_column == s->depth * HU_CONV_WIDTH) {

@@ -41,7 +41,7 @@ hu_status hu_conv_plan_create(const hu_conv *conv, hu_conv_plan **plan);
 void hu_conv_plan_free(hu_conv_plan *plan);
 
 /* Bytes of packed weights, 64-byte aligned. Forward: [block of 16 of
- * out_c][kernel_h][kernel_w][in_c][16], behind them the bias or zeros. Data gradient: [block of 16
+ * out_c][kernel_h][kernel_w][in_c][16], after them the bias or zeros. Data gradient: [block of 16
  * of in_c][kernel_h][kernel_w][out_c][16]. Channels that fill up the last block are zeros. */
 size_t hu_conv_forward_packed_bytes(const hu_conv_plan *plan);
 size_t hu_conv_data_packed_bytes(const hu_conv_plan *plan);

@@ -48,7 +48,7 @@ hu_status hu_depthwise_create(const hu_conv *conv, hu_depthwise **plan) {
     hu_depthwise *p = *plan;
     *p = (hu_depthwise){
         .conv = *conv, .taps = conv->kernel_h * conv->kernel_w, .period = period_of(conv->in_c)};
-    /* Behind the period as many floats as a vector that begins at its last channel reads. */
+    /* After the period as many floats as a vector that begins at its last channel reads. */
     p->line = (p->period + 2 * HU_DEPTHWISE_LANES - 1) & -(int64_t)HU_DEPTHWISE_LANES;
     if (!hu_mul_i64(p->line, p->taps + 1, &floats) || floats > INT64_MAX / 8)
         st = hu_fail(HU_ERR_LIMIT, "weights of a depthwise convolution do not fit 63 bits");

@@ -61,7 +61,7 @@ enum { HU_DEPTHWISE_LANES = 8 }; /* most lanes of a body */
 
 /* Lines of `length` neighbouring sums at rows x columns places that the same taps reach. Number i
  * of a line begins with start[i % period] and adds, tap by tap, its source times weights[tap][i %
- * period]. period is a multiple of HU_DEPTHWISE_LANES or at least length; behind each line of start
+ * period]. period is a multiple of HU_DEPTHWISE_LANES or at least length; after each line of start
  * and weights as many more floats can be read. */
 typedef struct hu_depthwise_sweep {
     const float *source; /* of the first place and tap */

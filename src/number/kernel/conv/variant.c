@@ -225,7 +225,7 @@ static void sweep_places(const hu_conv_sweep *s, int64_t most, tile_fn *tile) {
     }
 }
 
-/* Rows, and images, of places that lie one behind the other are one: the walk is then a step. */
+/* Rows, and images, of places that lie one after the other are one: the walk is then a step. */
 HU_INLINE void join_places(hu_conv_sweep *s) {
     if (s->source_row != s->columns * s->source_column ||
         s->target_row != s->columns * s->target_column)
@@ -279,7 +279,7 @@ HU_INLINE void put_sums(held sum[PLACES][VECTORS], float *to_first, int64_t step
     }
 }
 
-/* dw = or += the sums of a block in a strip. The addition comes behind the whole sum: strips are
+/* dw = or += the sums of a block in a strip. The addition comes after the whole sum: strips are
  * added in order. */
 HU_INLINE void put_gradient(const hu_conv_outer *o, held sum[PLACES][VECTORS], const int block,
                             const int filters) {
@@ -398,7 +398,7 @@ HU_INLINE void outer_any(const hu_conv_outer *o, const int blocks, const bool ha
     }
 }
 
-/* Rows, and images, that lie one behind the other are one. */
+/* Rows, and images, that lie one after the other are one. */
 static hu_conv_outer joined(const hu_conv_outer *o) {
     hu_conv_outer j = *o;
     if (o->mask) return j;

@@ -37,7 +37,7 @@ static bool conv_is_few(const hu_conv *conv);
 static void conv_few_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
                            bool adds, float *dw);
 
-/* Output pixels of the strip: they lie one behind the other. */
+/* Output pixels of the strip: they lie one after the other. */
 static inline int64_t hu_conv_strip_pixels(const hu_conv_strip_view *view) {
     return view->images * (view->y1 - view->y0) * view->conv->out_w;
 }
@@ -105,7 +105,7 @@ static int64_t conv_tap_lanes(const hu_conv *c) {
     return layout_of(c) == HU_CONV_ROWS ? c->kernel_w * c->in_c : c->in_c;
 }
 
-/* ROWS: columns behind a row that the last window reads, at least as many as before it. */
+/* ROWS: columns after a row that the last window reads, at least as many as before it. */
 static int64_t pad_behind(const hu_conv *c) {
     int64_t read = (c->out_w - 1) * c->stride_w + c->kernel_w - c->pad_w - c->in_w;
     return read > c->pad_w ? read : c->pad_w;
@@ -209,7 +209,7 @@ static void conv_view_begin(const hu_conv *c, int64_t count, void *scratch,
 }
 
 /* ROWS. The padding is -0: its factor is masked to +0, and the product -0 changes no sum (sweep.h).
- * Behind a row there are zeros for what the last block reads beyond it.
+ * After a row there are zeros for what the last block reads beyond it.
  */
 static void copy_rows(hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;

@@ -35,7 +35,7 @@ bool hu_winograd_pays(const hu_conv *c) {
     return hu_winograd_fits(c) && is_large && c->out_c >= PAYING_CHANNELS;
 }
 
-/* ---- transformed weights: [block of 16][16 points][depth][16], behind them the bias ---- */
+/* ---- transformed weights: [block of 16][16 points][depth][16], after them the bias ---- */
 
 /* Floats of a block of 16 channels: [16 points][depth][16]. */
 static int64_t block_floats(int64_t depth) {
@@ -77,7 +77,7 @@ typedef struct weight_view {
     int64_t of_k, of_i, of_tap;
 } weight_view;
 
-/* The transformed weights of every block, and behind all of them the bias or zeros. */
+/* The transformed weights of every block, and after all of them the bias or zeros. */
 static void pack(const weight_view *v, int64_t depth, int64_t width, const float *bias,
                  float *packed) {
     int64_t blocks = hu_conv_blocks(width), step = depth * HU_CONV_WIDTH;

@@ -16,7 +16,7 @@ const hu_elementary_kernels *hu_elementary(void) {
 /* ---- bands ---- */
 
 /* The law of words in bands: a softmax over the words of a head and
- * over one score for each band behind it, and a softmax over the words of each band.
+ * over one score for each band after it, and a softmax over the words of each band.
  *
  *   log p(v) = log p_head(v), or log p_head(band) + log p_band(v)
  *
@@ -79,7 +79,7 @@ static double log_expected(const hu_sampled *s, float id) {
     return hu_log((double)s->k * hu_log_uniform_share((int64_t)id, s->classes));
 }
 
-/* Scratch: log q of the drawn classes behind one number, z and e^(z - most) of a row, each 1 + k.
+/* Scratch: log q of the drawn classes after one number, z and e^(z - most) of a row, each 1 + k.
  */
 void hu_sampled_begin(const hu_sampled *s) {
     for (int64_t i = 0; i < s->k; i++) s->scratch[1 + i] = log_expected(s, s->drawn[i]);

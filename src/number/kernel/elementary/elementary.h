@@ -53,8 +53,8 @@ typedef struct hu_elementary_kernels {
     void (*row_slopes)(int64_t rows, int64_t classes, const float *x, const double *most,
                        const double *log_sum, const int64_t *class, const double *dy, float *dx);
     /* Softmax over the first seen[r] numbers of each row of x [rows, width]: y = e^(x - most) /
-     * sum, 0 behind them. scratch: hu_softmax_numbers. y may be x. Backward dx = y (dy - sum of y
-     * dy), 0 behind them; dx may be dy or y. */
+     * sum, 0 after them. scratch: hu_softmax_numbers. y may be x. Backward dx = y (dy - sum of y
+     * dy), 0 after them; dx may be dy or y. */
     void (*softmax)(int64_t rows, int64_t width, const int64_t *seen, const float *x,
                     double *scratch, float *y);
     void (*softmax_backward)(int64_t rows, int64_t width, const int64_t *seen, const float *y,
@@ -105,7 +105,7 @@ static inline int64_t hu_softmax_numbers(int64_t width) {
 /* ---- bands ---- */
 
 /* The law of words in bands: a softmax over the words of a head and
- * over one score for each band behind it, and a softmax over the words of each band.
+ * over one score for each band after it, and a softmax over the words of each band.
  *
  *   log p(v) = log p_head(v), or log p_head(band) + log p_band(v)
  *

@@ -82,7 +82,7 @@ static void row_log(int64_t classes, const float *x, double *most, double *log_s
     *log_sum = log_of(sum);
 }
 
-/* Row l of the eight that begin at row `first`; behind the last one the last one again. */
+/* Row l of the eight that begin at row `first`; after the last one the last one again. */
 HU_INLINE int64_t row_at(int64_t rows, int64_t first, int64_t l) {
     return first + l < rows ? first + l : rows - 1;
 }
@@ -277,7 +277,7 @@ static void row_slopes(int64_t rows, int64_t classes, const float *x, const doub
 /* ---- softmax over the first numbers of rows: sums of eight rows go side by side, each in the
  * order of its numbers ---- */
 
-/* Numbers that all of the rows have; and of each row its own, which is none behind the last. */
+/* Numbers that all of the rows have; and of each row its own, which is none after the last. */
 typedef struct sight {
     int64_t common, seen[LANES];
 } sight;
@@ -475,7 +475,7 @@ static void layer_norm_backward(int64_t rows, const hu_layer_norm *layer, const 
     }
 }
 
-/* ---- local norms: windows over channels. Places lie behind each other with zeros between them,
+/* ---- local norms: windows over channels. Places lie after each other with zeros between them,
  * which stand for channels that are none and change no sum: loops run over many places ---- */
 
 /* s^-power; the usual one needs no logarithm. */

@@ -63,7 +63,7 @@ static void pack_panels(const hu_gemm_job *job, const hu_source *source, int64_t
     }
 }
 
-/* Units of B from number `at` on; of a panel, `runs` lie one behind the other. */
+/* Units of B from number `at` on; of a panel, `runs` lie one after the other. */
 static units b_units(const hu_gemm_job *job, int64_t at, int64_t runs) {
     const hu_gemm_plan *p = &job->plan;
     return (units){hu_gemm_shared(job, p->b_panels), hu_gemm_shared(job, p->b_facts), p->b_unit, at,
@@ -93,7 +93,7 @@ static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t e
         pack_panels(job, &job->a, i, 1, p->rows, s, &to, counts);
 }
 
-/* A thread's share of the panels of A: blocks lie one behind the other, so all are one block. */
+/* A thread's share of the panels of A: blocks lie one after the other, so all are one block. */
 static void pack_a_part(hu_gemm_worker *w, const stretch *s, int team) {
     const hu_gemm_plan *p = &w->job->plan;
     int64_t first = part_of(p->row_panels, w->thread, team);
@@ -132,7 +132,7 @@ static void fetch_part(const hu_gemm_worker *w, const hu_gemm_span *next, int64_
     hu_source_fetch(&w->job->b, next->column, next->columns, next->first + k, end - k);
 }
 
-/* The tiles of a group, all panels of A for each column panel. next: what is packed behind them. */
+/* The tiles of a group, all panels of A for each column panel. next: what is packed after them. */
 static void run_group(hu_gemm_worker *w, const group *g, const hu_gemm_span *next,
                       const hu_gemm_run *run, int64_t row_panels) {
     const hu_gemm_plan *p = &w->job->plan;
@@ -229,7 +229,7 @@ static void meet(int team) {
     }
 }
 
-/* What a thread packs behind chunk `chunk` of its share first .. end - 1: the first group of the
+/* What a thread packs after chunk `chunk` of its share first .. end - 1: the first group of the
  * next chunk, or of its first one in the next stretch. A stretch with B near is one run. */
 static hu_gemm_span span_behind(const hu_gemm_job *job, const stretch *s, int64_t chunk,
                                 int64_t first, int64_t end) {

@@ -55,7 +55,7 @@ static hu_status fail_unknown(const char *text, size_t length) {
                    text, mode, nearest);
 }
 
-/* The digits behind "fmac"; mode is known to hold at least one and nothing else. */
+/* The digits after "fmac"; mode is known to hold at least one and nothing else. */
 static hu_status read_block(const char *text, const char *digits, int64_t *block) {
     int64_t value = 0;
     for (const char *c = digits; *c != '\0'; c++)
@@ -68,7 +68,7 @@ static hu_status read_block(const char *text, const char *digits, int64_t *block
     return HU_OK;
 }
 
-/* The word before the colon, upper or lower case. Only FMAC-K has a number behind its name. */
+/* The word before the colon, upper or lower case. Only FMAC-K has a number after its name. */
 static hu_status read_mode(const char *text, size_t length, hu_accumulator *accumulator) {
     char mode[MODE_MAX + 1] = "";
     if (length > MODE_MAX) return fail_unknown(text, length);
@@ -307,7 +307,7 @@ static hu_status fail_size(const char *name) {
 }
 
 /* Patches [count, out_h, out_w] of [kernel_h, kernel_w, channels] numbers: rows x terms, or turned.
- * *floats: to the last channel of the last pixel, without the gap behind it. */
+ * *floats: to the last channel of the last pixel, without the gap after it. */
 static hu_status patch_span(const hu_operand *operand, int64_t rows, int64_t terms,
                             const char *name, int64_t *floats) {
     hu_status st = HU_OK;

@@ -11,7 +11,7 @@ float hu_operand_at(const hu_operand *operand, int64_t i, int64_t k);
  * format and there are counts: the `rows` x `terms` elements of a matrix, the pixels of images. */
 void hu_operand_count(const hu_operand *operand, int64_t rows, int64_t terms);
 
-/* Floats from operand->data to one behind the last number that an operand of these extents can
+/* Floats from operand->data to one after the last number that an operand of these extents can
  * read; 0 for an empty one. HU_ERR_SHAPE if the number does not fit, or patches are not rows x
  * terms; HU_ERR_ARGUMENT for strides; HU_ERR_FORMAT. name ("a") for messages. */
 hu_status hu_operand_span(const hu_operand *operand, int64_t rows, int64_t terms, const char *name,

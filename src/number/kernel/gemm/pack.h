@@ -11,7 +11,7 @@
 
 enum {
     HU_PACK_WIDTH_MAX = 64, /* rows or columns of a panel */
-    HU_PACK_SPILL = 8       /* floats behind a panel that packing may overwrite */
+    HU_PACK_SPILL = 8       /* floats after a panel that packing may overwrite */
 };
 
 /* What a proof needs to know of some float32 numbers, as patterns; starts as {0, 0, UINT32_MAX}. */
@@ -28,12 +28,12 @@ static inline void hu_pack_facts_add(hu_pack_facts *facts, const hu_pack_facts *
     facts->low = more->low < facts->low ? more->low : facts->low;
 }
 
-/* [width] rows of `run` floats each -> panel[run][width]. What lies `ahead` floats behind each row
+/* [width] rows of `run` floats each -> panel[run][width]. What lies `ahead` floats after each row
  * (0: nothing) is wanted next. */
 typedef void hu_pack_rows_fn(const float *const *rows, int64_t ahead, int64_t run, int width,
                              float *panel);
 
-/* `run` rows of `valid` floats, stride apart -> panel[run][width], zeros behind them. */
+/* `run` rows of `valid` floats, stride apart -> panel[run][width], zeros after them. */
 typedef void hu_pack_columns_fn(const float *source, int64_t stride, int64_t run, int width,
                                 int valid, float *panel);
 
@@ -66,7 +66,7 @@ typedef struct hu_pack_set {
 
 extern const hu_pack_set HU_OF_ISA(hu_pack_set);
 
-/* The loops of an instruction set of this machine. Borrowed: valid for ever. */
+/* The loops of an instruction set of this machine. Borrowed: valid forever. */
 const hu_pack_set *hu_pack_set_of(hu_isa isa);
 
 #endif

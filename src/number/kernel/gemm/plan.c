@@ -72,7 +72,7 @@ static int64_t stretch_max(int64_t padded_columns, int64_t run, int64_t step) {
 }
 
 /* Runs and stretches of about equal length, none longer than RUN_MAX or what stretch_max allows: a
- * short last one would waste its packing. Units have room for the longest run and the spill behind
+ * short last one would waste its packing. Units have room for the longest run and the spill after
  * it. */
 static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
     int64_t step = step_of(&task->accumulator), run = RUN_MAX / step * step;

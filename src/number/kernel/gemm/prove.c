@@ -167,7 +167,7 @@ static bounds block_bounds(const hu_gemm_prover *p, double product, int64_t k, i
 }
 
 /* Point 1 for every mode: the largest argument of R in these k terms, if none exceeds the limit,
- * and the reach behind them. */
+ * and the reach after them. */
 static bounds bounds_of(const hu_gemm_prover *p, double limit, double product, int64_t k,
                         int64_t phase, const hu_gemm_reach *reach) {
     double g = growth(p);

@@ -50,7 +50,7 @@ typedef struct hu_gemm_choice {
     hu_gemm_class class;
 } hu_gemm_choice;
 
-/* The cheapest kernel for k terms of factors a and b behind `phase` terms of a block (0 for other
+/* The cheapest kernel for k terms of factors a and b after `phase` terms of a block (0 for other
  * modes), and where the state can be afterwards. */
 hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *prover, const hu_panel_facts *a,
                              const hu_panel_facts *b, int64_t k, int64_t phase,

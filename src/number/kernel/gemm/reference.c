@@ -110,7 +110,7 @@ static bool is_same_kahan(const hu_gemm_state *a, const hu_gemm_state *b) {
     return a->sum == b->sum && a->extra == b->extra;
 }
 
-/* FMAC-K: s = R(s + x y); behind the last term of a block a = fp32(a + s). */
+/* FMAC-K: s = R(s + x y); after the last term of a block a = fp32(a + s). */
 static void block_step(const hu_accumulator *accumulator, const target *accumulated,
                        const target *master, float x, float y, hu_gemm_state *state) {
     float before = state->extra;

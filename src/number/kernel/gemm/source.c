@@ -336,8 +336,8 @@ static void round_panel(const hu_source *source, int64_t run, int width, int val
     counts->zero -= padding;
 }
 
-/* Elements (first .. first+width-1, k .. k+run-1) -> panel[run][width], zeros behind the last row;
- * HU_PACK_SPILL floats behind the panel may change. run <= HU_SOURCE_RUN_MAX. Numbers rounded here
+/* Elements (first .. first+width-1, k .. k+run-1) -> panel[run][width], zeros after the last row;
+ * HU_PACK_SPILL floats after the panel may change. run <= HU_SOURCE_RUN_MAX. Numbers rounded here
  * are added to counts (NULL: not counted). */
 static void hu_source_pack(const hu_source *source, int64_t first, int width, int64_t k,
                            int64_t run, float *panel, hu_round_counts *counts) {

@@ -155,7 +155,7 @@ typedef struct rest {
     int64_t sum_ld, extra_ld;
 } rest;
 
-/* In carry if there is one; else `sum` rests in c itself, which is complete only behind the last
+/* In carry if there is one; else `sum` rests in c itself, which is complete only after the last
  * stretch, and `extra` in scratch. */
 static rest rest_of(const hu_gemm_worker *w) {
     const hu_gemm_task *t = w->job->task;

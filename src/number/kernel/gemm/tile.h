@@ -83,7 +83,7 @@ typedef struct hu_gemm_worker {
     int64_t ld;
     hu_gemm_reach *reach;                           /* [block panels][chunk panels] */
     int64_t first_row, rows, first_column, columns; /* of the state at hand, without padding */
-    hu_gemm_span next; /* what the thread packs behind the chunk at hand, where B is near */
+    hu_gemm_span next; /* what the thread packs after the chunk at hand, where B is near */
     hu_gemm_counts counts;
     hu_round_counts a_counts, b_counts; /* of packing */
     int thread;

@@ -36,7 +36,7 @@ typedef struct hu_lookup_kernel {
 
 extern const hu_lookup_kernel HU_OF_ISA(hu_lookup_kernel);
 
-/* That of this machine. Borrowed: valid for ever. Proof: tests/unit/kernel_lookup_test.c. */
+/* That of this machine. Borrowed: valid forever. Proof: tests/unit/kernel_lookup_test.c. */
 const hu_lookup_kernel *hu_lookup_here(void);
 
 #endif

@@ -205,7 +205,7 @@ static void join_bits(size_t n, const uint32_t *codes, uint32_t width, uint8_t *
     if (filled) *to = (uint8_t)held;
 }
 
-/* The codes that join_bits wrote; reads no byte behind the last code's. */
+/* The codes that join_bits wrote; reads no byte after the last code's. */
 static void split_bits(size_t n, const uint8_t *from, uint32_t width, uint32_t *codes) {
     uint64_t held = 0, mask = ((uint64_t)1 << width) - 1;
     uint32_t filled = 0;

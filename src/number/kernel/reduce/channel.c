@@ -109,7 +109,7 @@ size_t hu_channel_range_scratch_bytes(int64_t channels) {
     return (size_t)hu_channel_width(channels) * 2 * (sizeof(float) + sizeof(int32_t));
 }
 
-/* Joins the columns of a channel, and the incomplete row behind them, in the order of their rows.
+/* Joins the columns of a channel, and the incomplete row after them, in the order of their rows.
  */
 static void fold_extremes(int64_t channels, int64_t c, int64_t whole, int64_t rows, const float *x,
                           const hu_reduce_extremes *column, const hu_channel_range *range) {

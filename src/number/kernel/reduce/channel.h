@@ -25,7 +25,7 @@ size_t hu_channel_scratch_bytes(int64_t channels);
 /* sum[c] = sum of x[., c]. */
 void hu_channel_sums(int64_t rows, int64_t channels, const float *x, void *scratch, double *sum);
 
-/* to[c] = sum of x[., c] rounded once, or added to what is there. scratch:
+/* to[c] = sum of x[., c] rounded once, or added to what is present. scratch:
  * hu_channel_total_scratch_bytes(channels) bytes. */
 void hu_channel_totals(int64_t rows, int64_t channels, const float *x, bool adds, void *scratch,
                        float *to);

@@ -27,7 +27,7 @@ static int64_t spans_of(int64_t places) {
     return (places * HU_RESAMPLE_CHANNELS + HU_RESAMPLE_NUMBERS - 1) / HU_RESAMPLE_NUMBERS;
 }
 
-/* Halves are whole blocks of eight words, so that spans behind them are aligned. */
+/* Halves are whole blocks of eight words, so that spans after them are aligned. */
 size_t hu_resample_words(int64_t places, int64_t most) {
     return half_words(places, most) +
            (size_t)spans_of(places) * (sizeof(hu_resample_span) / sizeof(int16_t));

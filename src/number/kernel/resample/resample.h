@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 
-/* Places are made in groups; bytes that a row may write behind its last place; words of a place and
+/* Places are made in groups; bytes that a row may write after its last place; words of a place and
  * half in hu_resample_axis.halves. */
 enum {
     HU_RESAMPLE_BITS = 22,
@@ -33,17 +33,17 @@ typedef struct hu_resample_span {
  * most 255. The rest is filled by hu_resample_pair, for rows alone. */
 typedef struct hu_resample_axis {
     int64_t places, most;
-    int64_t *first, *count; /* [places rounded up to groups]; behind places zeros */
+    int64_t *first, *count; /* [places rounded up to groups]; after places zeros */
     int32_t *weight;        /* [places, most] */
     int64_t pairs;          /* of neighbours that the place with the most of them has */
     int64_t reads;          /* bytes of a row, from its first on, that may be read */
     int16_t *halves;        /* [pairs, 2, places rounded up, 8] the upper bits of the weights, then
                                the lower 11: the two of a pair in turns */
-    hu_resample_span *span; /* [spans], behind the halves */
+    hu_resample_span *span; /* [spans], after the halves */
     int64_t spans;          /* 0: some place has more neighbours, or lies further from the next */
 } hu_resample_axis;
 
-/* Words of halves, and of the spans behind them, that an axis of so many places and weights may
+/* Words of halves, and of the spans after them, that an axis of so many places and weights may
  * need. */
 size_t hu_resample_words(int64_t places, int64_t most);
 
@@ -51,7 +51,7 @@ size_t hu_resample_words(int64_t places, int64_t most);
 void hu_resample_pair(hu_resample_axis *axis);
 
 /* Rows of pixels of three bytes -> [count, places, 3]; strides are bytes between rows. Reads
- * axis->reads bytes of each row. The HU_RESAMPLE_BEHIND bytes behind the last place of a row
+ * axis->reads bytes of each row. The HU_RESAMPLE_BEHIND bytes after the last place of a row
  * become anything: to_stride leaves room for them. */
 typedef void hu_resample_rows_fn(const hu_resample_axis *axis, const uint8_t *from,
                                  int64_t from_stride, int64_t count, uint8_t *to,
@@ -72,7 +72,7 @@ extern const hu_resample HU_OF_ISA(hu_resample);
 extern const hu_resample hu_resample_spans_avx512;
 #endif
 
-/* Those of this machine. Borrowed: valid for ever. Proof: tests/unit/kernel_resample_test.c. */
+/* Those of this machine. Borrowed: valid forever. Proof: tests/unit/kernel_resample_test.c. */
 const hu_resample *hu_resample_here(void);
 
 /* A weight is 2^11 upper + lower, both of which fit a word, so that a pair of products is one

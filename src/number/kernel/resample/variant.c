@@ -41,7 +41,7 @@ HU_INLINE __m128i in_turns(void) {
     return _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, 12, 13, 14, 15);
 }
 
-/* Four places of four bytes -> of three; what stands behind is written over by the next. */
+/* Four places of four bytes -> of three; what stands after is written over by the next. */
 HU_INLINE void store_places(__m128i four, uint8_t *to) {
     const __m128i three = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     _mm_storeu_si128((void *)to, _mm_shuffle_epi8(four, three));

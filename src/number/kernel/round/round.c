@@ -82,7 +82,7 @@ static void set_overflow_values(hu_rounder *r) {
     }
 }
 
-/* What this format and mode leave to do behind the rounding; the kernels have a loop for each. */
+/* What this format and mode leave to do after the rounding; the kernels have a loop for each. */
 static hu_round_finish finish_of(const hu_rounder *r) {
     hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;

@@ -27,7 +27,7 @@ typedef enum hu_round_route {
     HU_ROUTE_INTEGER
 } hu_round_route;
 
-/* What is left to do behind the rounding itself, from least to most.
+/* What is left to do after the rounding itself, from least to most.
  *   PLAIN  overflow value with the sign of x
  *   SMALL  also: flushed subnormals, zero without sign
  *   EVEN   also: overflow values that differ for infinite inputs
@@ -122,7 +122,7 @@ typedef struct hu_round_variant {
     hu_round_fn *run[HU_ISA_COUNT]; /* NULL where not compiled */
 } hu_round_variant;
 
-/* Number of rows of round.list, and row index of them. Borrowed: valid for ever. */
+/* Number of rows of round.list, and row index of them. Borrowed: valid forever. */
 size_t hu_round_variant_count(void);
 const hu_round_variant *hu_round_variant_at(size_t index);
 

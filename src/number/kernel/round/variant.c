@@ -343,7 +343,7 @@ HU_INLINE void round_calm(const hu_rounder *r, size_t n, const float *x, float *
                        .under = under};
 }
 
-/* Overflows apart, a format without subnormals or without -0 is all that leaves work behind the
+/* Overflows apart, a format without subnormals or without -0 is all that leaves work after the
  * rounding. */
 HU_INLINE void round_calm_as_needed(const hu_rounder *r, size_t n, const float *x, float *y,
                                     const uint32_t *words, hu_rounding mode, hu_round_route route,

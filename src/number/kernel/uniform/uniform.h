@@ -96,7 +96,7 @@ void hu_uniform_residual_of(const hu_uniformer *u, hu_uniform_scale scale, size_
 
 /* Residuals, numbers of [-1/2, 1/2], as a dense stream of codes of 2 <= r_bits <= 8, and back:
  * the nearest of the k / (2^r - 2), |k| < 2^(r-1), ties to even. 0 stays 0, as it is the residual
- * of all zeros behind a rectifier; NaN has the last code. */
+ * of all zeros after a rectifier; NaN has the last code. */
 size_t hu_uniform_residual_bytes(uint32_t r_bits, size_t n);
 void hu_uniform_residual_pack(uint32_t r_bits, size_t n, const float *residual, void *data);
 void hu_uniform_residual_unpack(uint32_t r_bits, size_t n, const void *data, float *residual);

@@ -182,7 +182,7 @@ static void residual(const hu_uniform_part *p, const float *x, float *y) {
         residual_as(*p, x, y, 0);
 }
 
-/* k / (2^r - 2) has code k + 2^(r-1) - 1; the code behind the last is NaN's. Sums with 1.5 2^23 are
+/* k / (2^r - 2) has code k + 2^(r-1) - 1; the code after the last is NaN's. Sums with 1.5 2^23 are
  * whole numbers of either sign. */
 static void shrink(uint32_t r_bits, size_t n, const float *from, uint8_t *to) {
     const int32_t half = (1 << (r_bits - 1)) - 1;

@@ -64,7 +64,7 @@ HU_INLINE void split_eight_bytes(const uint8_t *from, uint32_t width, uint8_t *c
     store_word(codes, split_bytes(load_word(from), width));
 }
 
-/* Eight codes of 2 bytes, whose 4 width bits, 36 to 60, lie one behind the other; writes 16 bytes.
+/* Eight codes of 2 bytes, whose 4 width bits, 36 to 60, lie one after the other; writes 16 bytes.
  */
 HU_INLINE void join_eight_pairs(const uint8_t *codes, uint32_t width, uint8_t *to) {
     uint64_t low = join_pairs(load_word(codes), width),
@@ -103,7 +103,7 @@ static void split_rest(size_t n, const uint8_t *from, uint32_t width, uint8_t *c
     memcpy(codes, room, n * code_bytes);
 }
 
-/* Codes, from the first on, whose turns neither write nor read behind the end of n: a turn touches
+/* Codes, from the first on, whose turns neither write nor read after the end of n: a turn touches
  * 8 code_bytes bytes of a stream of which it takes `width`. */
 static size_t whole_turns(size_t n, size_t code_bytes, uint32_t width) {
     size_t margin = (EIGHT * code_bytes - width + width - 1) / width;

@@ -6,7 +6,7 @@
 
 enum { WIDE = 16 }; /* bytes of a load or store, of which 2 width are meant */
 
-/* The first `width` bytes of either half of 128 bits, one behind the other. */
+/* The first `width` bytes of either half of 128 bits, one after the other. */
 HU_INLINE __m256i closing_order(uint32_t width) {
     int8_t order[WIDE];
     for (uint32_t i = 0; i < WIDE; i++)

@@ -28,7 +28,7 @@
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 
-/* What hu_wire_init prepares, for wire.h and the kernels behind it. */
+/* What hu_wire_init prepares, for wire.h and the kernels after it. */
 
 /* Constants of one format of at most 16 bits. "Place": a number whose exponent field stands at
  * binary32's place as it is, as if the bias were 127. Numbers at that place are binary32 numbers,
