@@ -90,9 +90,9 @@ endif()
 halfulp_room(number tensor BELOW kernel format base)
 halfulp_room(number product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
 
-halfulp_room(data media BELOW base LIBRARIES PkgConfig::SNDFILE PkgConfig::SAMPLERATE)
-halfulp_room(data data BELOW kernel media base LIBRARIES PkgConfig::ZLIB PkgConfig::JPEG PkgConfig::PNG
-             PkgConfig::WEBP PkgConfig::EXPAT PkgConfig::UTF8PROC)
+halfulp_room(data media BELOW kernel base LIBRARIES PkgConfig::JPEG PkgConfig::PNG PkgConfig::WEBP
+             PkgConfig::SNDFILE PkgConfig::SAMPLERATE)
+halfulp_room(data data BELOW media kernel base LIBRARIES PkgConfig::ZLIB PkgConfig::EXPAT PkgConfig::UTF8PROC)
 halfulp_room(data store BELOW tensor base)
 
 halfulp_room(learn op BELOW product tensor kernel media base)

@@ -36,8 +36,9 @@ STOREYS = [
     ["graph"],
     ["op", "comm", "store"],
     ["product", "tensor", "data", "config"],
+    ["media"],
     ["kernel"],
-    ["format", "render", "media"],
+    ["format", "render"],
     ["base"],
 ]
 HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}

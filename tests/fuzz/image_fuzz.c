@@ -12,7 +12,7 @@
 
 #include "../unit/jpeg_bytes.h"
 #include "base/memory.h"
-#include "data/image.h"
+#include "media/image.h"
 
 enum { WIDTH = 17, HEIGHT = 11, SIDE_MAX = 16, FEW_PIXELS = 1 << 14 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/memory.h"
-#include "data/image_resize.h"
+#include "media/image_resize.h"
 
 enum { MOST = 64 };
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "data/image_resize.h"
+#include "data/augment.h"
 
 /* Computed apart, in Python with its own Threefry and libm. The long pictures take the middle. */
 static void rectangles_are_those_of_the_definition(void **state) {

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 
 #include "base/rng.h"
-#include "data/image.h"
 #include "dense_files.h"
+#include "media/image.h"
 
 static void numbers_are_those_of_the_files(void **state) {
     (void)state;

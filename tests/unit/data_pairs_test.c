@@ -3,8 +3,8 @@
 #include <png.h>
 #include <sys/stat.h>
 
-#include "data/image_resize.h"
 #include "data_refused.h"
+#include "media/image_resize.h"
 
 enum { TRAIN = 3, TESTS = 2, SCALE = 3, CROP = 4, CROPS = 40, SMALL = CROP * CROP * 3 };
 enum { LARGE = SMALL * SCALE * SCALE, MOST = 32 };

@@ -5,8 +5,8 @@
 
 #include <png.h>
 
-#include "data/image.h"
 #include "data_refused.h"
+#include "media/image.h"
 
 enum { TRAIN = 7, TESTS = 3, HEIGHT = 6, WIDTH = 10, PIXELS = HEIGHT * WIDTH, MASK = 1, VOID = 11 };
 

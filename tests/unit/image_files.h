@@ -15,8 +15,8 @@
 #include <webp/encode.h>
 
 #include "base/memory.h"
-#include "data/image.h"
 #include "jpeg_bytes.h"
+#include "media/image.h"
 
 enum { MOST = 1 << 20 };
 

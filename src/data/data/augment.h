@@ -4,11 +4,11 @@
 #include <halfulp/data.h>
 
 #include "data/directory.h"
-#include "data/image.h"
-#include "data/image_files.h"
 #include "data/reader.h"
 #include "kernel/lookup/lookup.h"
 #include "media/boxes.h"
+#include "media/image.h"
+#include "media/image_files.h"
 
 /* ---- scenes ---- */
 
@@ -120,5 +120,21 @@ void hu_spatial_fill(const hu_field *field, const hu_byte_table *table, const hu
  * zeros of class HU_UNLABELLED: a box keeps its place in the list. */
 void hu_boxes_fill(const float *boxes, int64_t count, int64_t most, int64_t height, int64_t width,
                    const hu_change *change, float *sample);
+
+/* ---- The random rectangles that large images are trained on ---- */
+
+/* A rectangle inside of a picture of width x height pixels, a function of (change, index) and these
+ * two alone: Inception's crop as torchvision's RandomResizedCrop makes it. Up to ten tries, try t
+ * with words 0..3 of block 10 index + t of key {seed, "resized crop", epoch}, u_i = word i / 2^32:
+ *
+ *   share = area + (1 - area) u_0, ratio = exp(log(3/4) + (log(4/3) - log(3/4)) u_1)
+ *   w = sqrt(width height share ratio), h = sqrt(width height share / ratio), rounded half up
+ *   accepted if 1 <= w <= width and 1 <= h <= height;
+ *   left = floor((width - w + 1) u_2), top = floor((height - h + 1) u_3)
+ *
+ * Without success the middle: all of the picture, or as much as a ratio from 3/4 to 4/3 leaves.
+ * Proof: tests/unit/data_crop_test.c. */
+hu_image_cut hu_image_random_cut(const hu_reading_change *change, int64_t index, int64_t width,
+                                 int64_t height);
 
 #endif

@@ -9,10 +9,10 @@
 #include "data/augment.h"
 #include "data/box_sample.h"
 #include "data/class_names.h"
-#include "data/image.h"
 #include "data/kinds.h"
 #include "data/parallel_for.h"
 #include "data/voc_xml.h"
+#include "media/image.h"
 
 /* ---- boxes ---- */
 

@@ -9,12 +9,11 @@
 #include "data/augment.h"
 #include "data/class_names.h"
 #include "data/directory.h"
-#include "data/image.h"
 #include "data/image_list.h"
-#include "data/image_resize.h"
 #include "data/kinds.h"
 #include "data/parallel_for.h"
 #include "data/reader.h"
+#include "media/image.h"
 
 /* Pixels of a side, usually; size / PAD_SHARE is the shift where a crop leaves no border;
  * most parts of data.parts. */

@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "data/class_names.h"
-#include "data/image.h"
 #include "data/kinds.h"
 #include "data/parallel_for.h"
+#include "media/image.h"
 
 /* ---- Which pictures of a folder can be decoded ---- */
 

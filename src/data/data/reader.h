@@ -3,7 +3,7 @@
 #define HU_DATA_READER_H
 #include <halfulp/data.h>
 
-#include "data/image.h"
+#include "media/image.h"
 
 /* What the random part of reading depends on; of a sample that is not changed, area and scales are
  * 0. */

@@ -8,9 +8,9 @@
 #include "data/augment.h"
 #include "data/class_names.h"
 #include "data/directory.h"
-#include "data/image_files.h"
 #include "data/kinds.h"
 #include "data/parallel_for.h"
+#include "media/image_files.h"
 
 /* ---- dense ---- */
 

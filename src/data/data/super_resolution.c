@@ -8,10 +8,10 @@
 #include "base/rng.h"
 #include "data/augment.h"
 #include "data/directory.h"
-#include "data/image.h"
-#include "data/image_resize.h"
 #include "data/kinds.h"
 #include "data/parallel_for.h"
+#include "media/image.h"
+#include "media/image_resize.h"
 
 /* ---- pairs ---- */
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "data/image_resize.h"
+#include "media/image_resize.h"
 #include "task/internal.h"
 
 /* ---- enlarge ---- */

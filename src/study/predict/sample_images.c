@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image_files.h"
+#include "media/image_files.h"
 
 /* ---- Pictures of one size in rows on white, as one PNG file ---- */
 
@@ -59,7 +59,7 @@ static void sheet_put(const hu_sheet *sheet, int64_t row, int64_t column, const 
                picture + y * numbers, (size_t)numbers);
 }
 
-/* HU_ERR_LIMIT: too wide or high (data/image_files.h); HU_ERR_IO, HU_ERR_MEMORY. */
+/* HU_ERR_LIMIT: too wide or high (media/image_files.h); HU_ERR_IO, HU_ERR_MEMORY. */
 static hu_status sheet_write(const hu_sheet *sheet, const char *path) {
     return hu_image_write_png(path, height_of(sheet), width_of(sheet), sheet->channels,
                               sheet->pixels);

@@ -8,9 +8,9 @@
 #include "base/memory.h"
 #include "data/directory.h"
 #include "data/fields.h"
-#include "data/image.h"
 #include "data/image_list.h"
 #include "media/ctc.h"
+#include "media/image.h"
 #include "settings/options.h"
 #include "task/task.h"
 

@@ -1,6 +1,6 @@
-/* data/image_files.h - label maps read, and images written. */
-#ifndef HU_DATA_IMAGE_FILES_H
-#define HU_DATA_IMAGE_FILES_H
+/* media/image_files.h - label maps read, and images written. */
+#ifndef HU_MEDIA_IMAGE_FILES_H
+#define HU_MEDIA_IMAGE_FILES_H
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +27,7 @@ enum { HU_IMAGE_WRITE_MOST = 1 << 15 };
 /* Writes or replaces a PNG of bytes [height, width, channels], 1 (grey) or 3 (red, green, blue).
  * HU_ERR_ARGUMENT: other channels; HU_ERR_LIMIT: no size of a picture; HU_ERR_MISSING: no such
  * folder; HU_ERR_IO, HU_ERR_MEMORY.
- * Proof: tests/unit/data_image_test.c. */
+ * Proof: tests/unit/media_image_test.c. */
 hu_status hu_image_write_png(const char *path, int64_t height, int64_t width, int64_t channels,
                              const uint8_t *pixels);
 

@@ -1,6 +1,6 @@
-/* data/png_input.h - libpng's own interface on bytes in memory. */
-#ifndef HU_DATA_PNG_INPUT_H
-#define HU_DATA_PNG_INPUT_H
+/* media/png_input.h - libpng's own interface on bytes in memory. */
+#ifndef HU_MEDIA_PNG_INPUT_H
+#define HU_MEDIA_PNG_INPUT_H
 #include <stddef.h>
 #include <stdint.h>
 

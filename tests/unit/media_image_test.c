@@ -13,8 +13,8 @@
 #include <zlib.h>
 
 #include "base/rng.h"
-#include "data/image_files.h"
 #include "image_files.h"
+#include "media/image_files.h"
 
 enum { SIDE_MOST = 120 };
 

@@ -1,4 +1,4 @@
-#include "data/image.h"
+#include "media/image.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "data/png_input.h"
+#include "media/png_input.h"
 
 static _Atomic int64_t most_pixels = HU_IMAGE_PIXELS_MAX;
 

@@ -2,9 +2,9 @@
 #include <zlib.h>
 
 #include "base/rng.h"
-#include "data/image.h"
-#include "data/image_files.h"
 #include "image_files.h"
+#include "media/image.h"
+#include "media/image_files.h"
 
 /* ---- what libjpeg warns of ---- */
 

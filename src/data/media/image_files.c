@@ -1,4 +1,4 @@
-#include "data/image_files.h"
+#include "media/image_files.h"
 
 #include <png.h>
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/image.h"
-#include "data/png_input.h"
+#include "media/image.h"
+#include "media/png_input.h"
 
 /* ---- Label maps: pictures whose bytes are class numbers ---- */
 

@@ -1,6 +1,6 @@
-/* data/image.h - images decoded: JPEG, PNG, WebP. */
-#ifndef HU_DATA_IMAGE_H
-#define HU_DATA_IMAGE_H
+/* media/image.h - images decoded: JPEG, PNG, WebP. */
+#ifndef HU_MEDIA_IMAGE_H
+#define HU_MEDIA_IMAGE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

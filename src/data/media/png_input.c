@@ -1,4 +1,4 @@
-#include "data/png_input.h"
+#include "media/png_input.h"
 
 #include <string.h>
 
