@@ -21,6 +21,11 @@ add_library(halfulp-reference STATIC ${references})
 target_include_directories(halfulp-reference PUBLIC tests)
 target_link_libraries(halfulp-reference PUBLIC halfulp-product halfulp-tensor)
 
+# A thread that waits for others sleeps at once: two tests at a time want the cores, and spinning threads take most of them.
+# The program's own way to wait is left to these:
+set(sleeping OMP_WAIT_POLICY=passive)
+set(tests_as_users_run_it program_cli_test program_demo_test)
+
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
 foreach(source ${unit_tests})
   get_filename_component(test ${source} NAME_WE)
@@ -38,7 +43,7 @@ foreach(source ${unit_tests})
     target_compile_definitions(${test} PRIVATE HALFULP_SANITIZED)
   endif()
   add_test(NAME ${test} COMMAND ${test})
-  set_tests_properties(${test} PROPERTIES TIMEOUT ${unit_timeout})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${sleeping}")
 endforeach()
 
 file(GLOB proofs CONFIGURE_DEPENDS tests/exhaustive/*.c)
@@ -49,7 +54,7 @@ foreach(source ${proofs})
   target_link_libraries(proof_${test} PRIVATE halfulp-reference halfulp-${room} ${MPFR_LIBRARY} ${GMP_LIBRARY})
   add_test(NAME proof_${test}_short COMMAND proof_${test} --short)
   add_test(NAME proof_${test}_exhaustive COMMAND proof_${test} CONFIGURATIONS exhaustive)
-  set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT ${proof_timeout})
+  set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT ${proof_timeout} ENVIRONMENT "${sleeping}")
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
 endforeach()
 
@@ -76,6 +81,9 @@ foreach(source ${program_tests})
   add_test(NAME program_${test} COMMAND ${Python3_EXECUTABLE} ${source})
   set_tests_properties(program_${test} PROPERTIES TIMEOUT ${program_timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
+  if(NOT program_${test} IN_LIST tests_as_users_run_it)
+    set_property(TEST program_${test} APPEND PROPERTY ENVIRONMENT "${sleeping}")
+  endif()
 endforeach()
 
 foreach(test memory faults crash damage documents) # their long forms
