@@ -26,7 +26,8 @@ def bits_are_equal(checks, cwd):
 
 
 def instruction_sets_agree(checks, cwd):
-    for precision in (["precision=fp32"], ["precision=1/6/9/d", "accumulator=fmac8:1/6/9/d"]):
+    for words in (["precision=fp32"], ["precision=1/6/9/d", "accumulator=fmac8:1/6/9/d"]):
+        precision = [*words, *program.FOR_SCALAR]
         plain = trained(cwd, f"native{len(precision)}", *precision, "threads=1")
         for isa in ("scalar", "avx2"):
             other = trained(cwd, f"{isa}{len(precision)}", *precision, "threads=1",

@@ -33,9 +33,10 @@ class Training:
                     checks.same(other[key], plain[key], f"{precision} {way}: {key}")
 
     def instruction_sets_agree(self, checks, cwd):
-        plain = self.trained(cwd, "native", "precision=fp16", "threads=1")
+        words = ["precision=fp16", "threads=1", *program.FOR_SCALAR]
+        plain = self.trained(cwd, "native", *words)
         for isa in ("scalar", "avx2"):
-            other = self.trained(cwd, isa, "precision=fp16", "threads=1", env={**os.environ, "HALFULP_MAX_ISA": isa})
+            other = self.trained(cwd, isa, *words, env={**os.environ, "HALFULP_MAX_ISA": isa})
             checks.same((other["weights_hash"], other["metric"]), (plain["weights_hash"], plain["metric"]), isa)
 
     def accumulators_reach_every_product(self, checks, cwd):

@@ -30,7 +30,7 @@ def bits_are_equal(checks, cwd):
 def instruction_sets_agree(checks, cwd):
     import os
     for model in MODELS:
-        words = [f"model={model}", "precision=fp16", "threads=1"]
+        words = [f"model={model}", "precision=fp16", "threads=1", *program.FOR_SCALAR]
         plain = trained(cwd, f"{model}-native", *words)
         for isa in ("scalar", "avx2"):
             other = trained(cwd, f"{model}-{isa}", *words, env={**os.environ, "HALFULP_MAX_ISA": isa})

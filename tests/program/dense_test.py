@@ -40,10 +40,10 @@ def bits_are_equal(checks, cwd):
 
 def instruction_sets_agree(checks, cwd):
     for model in FORMS:
-        plain = trained(cwd, f"{model}-native", model, "precision=fp16", "threads=1")
+        words = ["precision=fp16", "threads=1", *program.FOR_SCALAR]
+        plain = trained(cwd, f"{model}-native", model, *words)
         for isa in ("scalar", "avx2"):
-            other = trained(cwd, f"{model}-{isa}", model, "precision=fp16", "threads=1",
-                            env={**os.environ, "HALFULP_MAX_ISA": isa})
+            other = trained(cwd, f"{model}-{isa}", model, *words, env={**os.environ, "HALFULP_MAX_ISA": isa})
             checks.same((other["weights_hash"], other["metric"]), (plain["weights_hash"], plain["metric"]),
                         f"{model}, {isa}")
 

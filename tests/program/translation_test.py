@@ -85,9 +85,9 @@ def bits_are_equal(checks, cwd):
             other = trained(cwd, f"other-{turn}-{more[0]}", *words, *more, fed=fed)
             for key in ("weights_hash", "train_loss", "test_perplexity", "test_bleu"):
                 checks.same(other[key], plain[key], f"{words} {more}: {key}")
-    plain = trained(cwd, "native", "steps=2", "data.test_limit=5", "precision=1/6/9/d", "threads=1", fed=True)
-    other = trained(cwd, "scalar", "steps=2", "data.test_limit=5", "precision=1/6/9/d", "threads=1",
-                    fed=True, env={**os.environ, "HALFULP_MAX_ISA": "scalar"})
+    words = ["precision=1/6/9/d", "threads=1", *program.FOR_SCALAR]
+    plain = trained(cwd, "native", *words, fed=True)
+    other = trained(cwd, "scalar", *words, fed=True, env={**os.environ, "HALFULP_MAX_ISA": "scalar"})
     checks.same(other["weights_hash"], plain["weights_hash"], "scalar")
 
 
