@@ -90,7 +90,7 @@ foreach(source ${program_tests})
   endif()
 endforeach()
 
-foreach(test memory faults crash damage documents) # their long forms
+foreach(test memory faults crash damage documents compilers) # their long forms
   add_test(NAME ${test}_exhaustive CONFIGURATIONS exhaustive
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/program/${test}_test.py exhaustive)
   set_tests_properties(${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400
