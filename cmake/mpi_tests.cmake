@@ -17,7 +17,7 @@ function(halfulp_mpi_test)
   if(TEST_LONG)
     set(configurations CONFIGURATIONS comm)
   endif()
-  add_test(NAME ${TEST_NAME} ${configurations} COMMAND ${HALFULP_MPIRUN_${TEST_MPI}}
+  halfulp_add_test(${TEST_NAME} ${configurations} COMMAND ${HALFULP_MPIRUN_${TEST_MPI}}
            ${${TEST_MPI}_words} -np ${TEST_PROCESSES} ${TEST_COMMAND})
   set_tests_properties(${TEST_NAME} PROPERTIES TIMEOUT 900 LABELS comm PROCESSORS 2
     ENVIRONMENT ASAN_OPTIONS=detect_leaks=0) # an MPI keeps what it has

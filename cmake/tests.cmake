@@ -26,8 +26,33 @@ target_link_libraries(halfulp-reference PUBLIC halfulp-product halfulp-tensor)
 set(sleeping OMP_WAIT_POLICY=passive)
 set(tests_as_users_run_it program_cli_test program_demo_test)
 
+# Tests of 4 seconds or more, the longest first, with their processor time in seconds: ctest begins with them before it has
+# seen how long they take, or the last one would end long after the others.
+set(long_tests program_bits_test 56 program_compilers_test 39 program_advice_test 22 program_planted_test 21
+  program_assign_test 21 program_scaled_test 20 proof_kernel_round_short 17 program_first_study_test 17
+  kernel_wire_test 16 program_recipes_test 14 program_classifiers_test 13 program_plan_test 12 program_compare_test 12
+  program_task_test 12 program_hashes_test 11 mpi_reduce_openmpi_4 11 program_resume_test 10 program_why_test 9
+  program_readme_test 9 program_bit_record_test 9 data_box_sample_test 8 kernel_round_test 7 program_bit_training_test 7
+  proof_kernel_gemm_fast_short 7 kernel_gemm_driver_test 6 kernel_pack_test 6 program_figures_test 6
+  program_long_history_test 6 engine_stack_test 6 proof_kernel_block_short 6 proof_kernel_encode_short 6
+  proof_kernel_gemm_short 6 program_comm_test 6 program_memory_test 6 program_help_test 5 program_language_test 5
+  program_report_test 5 program_augment_test 5 program_dense_test 5 program_detect_test 5 program_detect_regions_test 5
+  program_attention_test 5 base_elementary_test 5 program_bench_test 4 proof_kernel_wire_short 4
+  kernel_gemm_kernel_test 4)
+
 # Its own reference of pixels is most of it: at -O1 it takes 12 s and not 8.
 set_source_files_properties(tests/unit/data_box_sample_test.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+
+# halfulp_add_test(NAME COMMAND ...): a test, with its cost if it is long.
+function(halfulp_add_test name)
+  add_test(NAME ${name} ${ARGN})
+  list(FIND long_tests ${name} at)
+  if(NOT at EQUAL -1)
+    math(EXPR at "${at} + 1")
+    list(GET long_tests ${at} seconds)
+    set_tests_properties(${name} PROPERTIES COST ${seconds})
+  endif()
+endfunction()
 
 file(GLOB unit_tests CONFIGURE_DEPENDS tests/unit/*_test.c)
 foreach(source ${unit_tests})
@@ -46,7 +71,7 @@ foreach(source ${unit_tests})
     target_compile_definitions(${test} PRIVATE HALFULP_SANITIZED)
   endif()
   target_compile_options(${test} PRIVATE $<$<CONFIG:Release>:-O1>) # of the test alone: it compiles in a third of the time
-  add_test(NAME ${test} COMMAND ${test})
+  halfulp_add_test(${test} COMMAND ${test})
   set_tests_properties(${test} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${sleeping}")
 endforeach()
 
@@ -56,7 +81,7 @@ foreach(source ${proofs})
   string(REGEX REPLACE "_.*" "" room ${test})
   add_executable(proof_${test} ${source})
   target_link_libraries(proof_${test} PRIVATE halfulp-reference halfulp-${room} ${MPFR_LIBRARY} ${GMP_LIBRARY})
-  add_test(NAME proof_${test}_short COMMAND proof_${test} --short)
+  halfulp_add_test(proof_${test}_short COMMAND proof_${test} --short)
   add_test(NAME proof_${test}_exhaustive COMMAND proof_${test} CONFIGURATIONS exhaustive)
   set_tests_properties(proof_${test}_short PROPERTIES TIMEOUT ${proof_timeout} ENVIRONMENT "${sleeping}")
   set_tests_properties(proof_${test}_exhaustive PROPERTIES LABELS exhaustive TIMEOUT 86400)
@@ -82,7 +107,7 @@ add_custom_target(program_lookup_test DEPENDS program_faults_test) # takes the s
 file(GLOB program_tests CONFIGURE_DEPENDS tests/program/*_test.py)
 foreach(source ${program_tests})
   get_filename_component(test ${source} NAME_WE)
-  add_test(NAME program_${test} COMMAND ${Python3_EXECUTABLE} ${source})
+  halfulp_add_test(program_${test} COMMAND ${Python3_EXECUTABLE} ${source})
   set_tests_properties(program_${test} PROPERTIES TIMEOUT ${program_timeout} SKIP_RETURN_CODE 77
     ENVIRONMENT "HALFULP=$<TARGET_FILE:halfulp-program>;HALFULP_SOURCE=${CMAKE_SOURCE_DIR}")
   if(NOT program_${test} IN_LIST tests_as_users_run_it)
