@@ -1,7 +1,7 @@
 /* The integer reference of products against a model in MPFR, bit for bit, counts too.
  *   kernel_gemm [--short]
  * Full: 10^4 random and adversarial dot products per mode and semantics and format, lengths
- * log-uniform in 1..4096; --short: 250 of up to 512 terms. Prints one line per format and
+ * log-uniform in 1..4096; --short: 100 of up to 512 terms. Prints one line per format and
  * "N passed, M failed"; exit code 1 if M > 0. */
 #include <mpfr.h>
 #include <omp.h>
@@ -102,7 +102,7 @@ static uint64_t check_product(const char *format, const char *option, int64_t in
 
 int main(int argc, char **argv) {
     int is_short = argc > 1 && strcmp(argv[1], "--short") == 0;
-    int64_t products = is_short ? 250 : 10000, longest = is_short ? SHORT_LONGEST : LONGEST;
+    int64_t products = is_short ? 100 : 10000, longest = is_short ? SHORT_LONGEST : LONGEST;
     int threads = mpfr_buildopt_tls_p() ? omp_get_max_threads() : 1;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
         for (size_t o = 0; o < sizeof options / sizeof options[0]; o++) {
