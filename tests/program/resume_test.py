@@ -7,7 +7,7 @@ import program
 STEPS = 30
 # Two and a half epochs of a batch that does not divide the data: evaluations, short batches and
 # orders of epochs lie on both sides of most checkpoints.
-KEYS = ["model=cnn-s", "data=glyphs", "data.limit=200", "data.test_limit=16", "batch=17",
+KEYS = ["model=cnn-s", "model.width=0.5", "data=glyphs", "data.limit=200", "data.test_limit=16", "batch=17",
         "threads=1", "run.chunk=8", f"steps={STEPS}", "run.log_every=1", "run.checkpoint_every=1",
         "run.keep=40", "run.quiet=on"]
 
