@@ -28,7 +28,7 @@ static void the_trace_of_gradscaler_is_followed(void **state) {
         assert_int_equal(hu_loss_scale_update(&scale, found[step], step), HU_OK);
         assert_true(scale.state.scale == expected[step]);
     }
-    assert_int_equal(scale.state.tracker, 0);
+    assert_int_equal(scale.state.good_steps, 0);
     assert_int_equal(scale.state.skipped, 1);
     assert_int_equal(scale.state.consecutive, 0);
     assert_int_equal(scale.state.last_overflow_step, 3);
@@ -54,7 +54,7 @@ static void the_scale_does_not_grow_to_infinity(void **state) {
     for (int step = 0; step < 5; step++)
         assert_int_equal(hu_loss_scale_update(&scale, false, step), HU_OK);
     assert_true(scale.state.scale == 0x1p127f);
-    assert_int_equal(scale.state.tracker, 0);
+    assert_int_equal(scale.state.good_steps, 0);
 }
 
 static void the_scale_may_fall_below_one(void **state) {
@@ -167,7 +167,7 @@ static void a_wrong_state_is_refused(void **state) {
     bad.scale = NAN;
     assert_int_equal(hu_loss_scale_restore(&scale, &bad, sizeof bad), HU_ERR_CORRUPT);
     bad = before;
-    bad.tracker = -1;
+    bad.good_steps = -1;
     assert_int_equal(hu_loss_scale_restore(&scale, &bad, sizeof bad), HU_ERR_CORRUPT);
     bad = before;
     bad.consecutive = 1;

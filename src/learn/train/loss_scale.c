@@ -119,11 +119,11 @@ static hu_status stop_rule(const hu_loss_scale *scale, int64_t step) {
 }
 
 /* Source: GradScaler.update: an overflow also restarts the count of good steps. */
-hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found, int64_t step) {
+hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found_nonfinite, int64_t step) {
     hu_loss_scale_state *s = &scale->state;
     bool dynamic = scale->options.kind == HU_LOSS_SCALE_DYNAMIC;
-    if (found) {
-        s->tracker = 0;
+    if (found_nonfinite) {
+        s->good_steps = 0;
         s->skipped++;
         s->consecutive++;
         s->last_overflow_step = step;
@@ -131,9 +131,9 @@ hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found, int64_t step) {
         return stop_rule(scale, step);
     }
     s->consecutive = 0;
-    if (dynamic && ++s->tracker >= scale->options.interval) {
+    if (dynamic && ++s->good_steps >= scale->options.interval) {
         grow(scale);
-        s->tracker = 0;
+        s->good_steps = 0;
     }
     return HU_OK;
 }
@@ -148,14 +148,14 @@ hu_status hu_loss_scale_restore(hu_loss_scale *scale, const void *data, size_t b
     if (!is_usable(state.scale))
         return hu_fail(HU_ERR_CORRUPT, "loss scale: found a scale of %g, expected a finite one > 0",
                        (double)state.scale);
-    if (state.tracker < 0 || state.consecutive < 0 || state.skipped < state.consecutive ||
+    if (state.good_steps < 0 || state.consecutive < 0 || state.skipped < state.consecutive ||
         state.last_overflow_step < -1)
         return hu_fail(HU_ERR_CORRUPT,
                        "loss scale: found counters %d, %lld, %lld, %lld (tracker, skipped, "
                        "consecutive, last overflow), expected none below 0 and not more "
                        "consecutive than skipped",
-                       (int)state.tracker, (long long)state.skipped, (long long)state.consecutive,
-                       (long long)state.last_overflow_step);
+                       (int)state.good_steps, (long long)state.skipped,
+                       (long long)state.consecutive, (long long)state.last_overflow_step);
     scale->state = state;
     return HU_OK;
 }

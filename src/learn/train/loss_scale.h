@@ -30,7 +30,7 @@ typedef struct hu_loss_scale_options {
 /* Everything a resumed run needs; plain data without padding for the checkpoint. */
 typedef struct hu_loss_scale_state {
     float scale;                /* S */
-    int32_t tracker;            /* c: steps without overflow since the scale changed */
+    int32_t good_steps;         /* c: steps without overflow since the scale changed */
     int64_t skipped;            /* steps skipped in all */
     int64_t consecutive;        /* skipped since the last step taken */
     int64_t last_overflow_step; /* -1: none yet */
@@ -66,7 +66,7 @@ float hu_loss_scale_inverse(const hu_loss_scale *scale);
  * max_consecutive_skips-th step in a row was skipped, or S became so small that 1/S is infinite;
  * the state is then up to date too. Source: torch.amp.GradScaler; Micikevicius et al., section 3.2.
  */
-hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found, int64_t step);
+hu_status hu_loss_scale_update(hu_loss_scale *scale, bool found_nonfinite, int64_t step);
 
 /* Takes the bytes of a saved state; HU_ERR_CORRUPT, and nothing changed, if they cannot be one. */
 hu_status hu_loss_scale_restore(hu_loss_scale *scale, const void *data, size_t bytes);

@@ -317,9 +317,9 @@ HU_INLINE uint32_t top_of(size_t n, const float *x) {
 
 /* round_block, counting, of numbers none of which is beyond the largest finite one (top: the
  * largest magnitude), where no mode leaves the format: a third of the work is about those. */
-HU_INLINE void round_calm(const hu_rounder *r, size_t n, const float *x, float *y,
-                          const uint32_t *words, hu_rounding mode, hu_round_route route,
-                          hu_round_finish finish, uint32_t top, tally *tallied) {
+HU_INLINE void round_in_range(const hu_rounder *r, size_t n, const float *x, float *y,
+                              const uint32_t *words, hu_rounding mode, hu_round_route route,
+                              hu_round_finish finish, uint32_t top, tally *tallied) {
     const constants c = constants_of(r);
     uint32_t below = 0, nonzero_before = 0, nonzero_in = 0, under = NO_INPUT, is_over;
 #pragma omp simd reduction(+ : below, nonzero_before, nonzero_in) reduction(min : under)
@@ -345,13 +345,14 @@ HU_INLINE void round_calm(const hu_rounder *r, size_t n, const float *x, float *
 
 /* Overflows apart, a format without subnormals or without -0 is all that leaves work after the
  * rounding. */
-HU_INLINE void round_calm_as_needed(const hu_rounder *r, size_t n, const float *x, float *y,
-                                    const uint32_t *words, hu_rounding mode, hu_round_route route,
-                                    hu_round_finish finish, uint32_t top, tally *tallied) {
+HU_INLINE void round_in_range_as_needed(const hu_rounder *r, size_t n, const float *x, float *y,
+                                        const uint32_t *words, hu_rounding mode,
+                                        hu_round_route route, hu_round_finish finish, uint32_t top,
+                                        tally *tallied) {
     if (finish == HU_FINISH_PLAIN || (!r->flush_below_bits && r->zero_sign))
-        round_calm(r, n, x, y, words, mode, route, HU_FINISH_PLAIN, top, tallied);
+        round_in_range(r, n, x, y, words, mode, route, HU_FINISH_PLAIN, top, tallied);
     else
-        round_calm(r, n, x, y, words, mode, route, HU_FINISH_SMALL, top, tallied);
+        round_in_range(r, n, x, y, words, mode, route, HU_FINISH_SMALL, top, tallied);
 }
 
 #if defined(__AVX2__)
@@ -384,18 +385,18 @@ HU_INLINE void round_all(const hu_rounder *r, size_t n, const float *x, float *y
     if (mode == HU_ROUND_STOCHASTIC) spread_key = words_key_of(key);
     /* Numbers that come from memory are read once: a second look costs more than it saves, and
      * large arrays to nearest-even have loops of their own. */
-    bool may_be_calm = counting && route != HU_ROUTE_INTEGER && finish < HU_FINISH_RARE &&
-                       (mode == HU_ROUND_NEAREST_EVEN || n < LARGE);
-    size_t block = may_be_calm && mode != HU_ROUND_STOCHASTIC ? CALM_BLOCK : BLOCK;
+    bool may_be_in_range = counting && route != HU_ROUTE_INTEGER && finish < HU_FINISH_RARE &&
+                           (mode == HU_ROUND_NEAREST_EVEN || n < LARGE);
+    size_t block = may_be_in_range && mode != HU_ROUND_STOCHASTIC ? CALM_BLOCK : BLOCK;
     for (size_t at = 0; at < n; at += block) {
         size_t count = n - at < block ? n - at : block;
         const uint32_t *used = words;
-        uint32_t top = may_be_calm ? top_of(count, x + at) : HU_F32_INFINITY;
+        uint32_t top = may_be_in_range ? top_of(count, x + at) : HU_F32_INFINITY;
         if (mode == HU_ROUND_STOCHASTIC)
             used = words_from(&spread_key, first + at, count, is_float_route(route), words);
-        if (may_be_calm && top <= r->max_bits)
-            round_calm_as_needed(r, count, x + at, y + at, used, mode, route, finish, top,
-                                 &tallied);
+        if (may_be_in_range && top <= r->max_bits)
+            round_in_range_as_needed(r, count, x + at, y + at, used, mode, route, finish, top,
+                                     &tallied);
         else
             round_block(r, count, x + at, y + at, used, mode, route, finish, counting, &tallied);
         if (counting) add_tally(r->flush_below_bits != 0, count, &tallied, 0, counts);
