@@ -166,8 +166,8 @@ static void follow(const hu_optimizer_options *options, const plan *p, bool back
     static float w[ELEMENTS], g[ELEMENTS];
     uint64_t lost[2][TENSORS];
     hu_optimizer *optimizer;
-    assert_int_equal(hu_optimizer_create(options, ELEMENTS, &o.optimizer), HU_OK);
-    assert_int_equal(hu_optimizer_create_packed(options, ELEMENTS, &p->plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(options, ELEMENTS, NULL, &o.optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(options, ELEMENTS, &p->plan, &optimizer), HU_OK);
     fill(w, 1, 0);
     memcpy(o.w, w, sizeof w);
     for (uint64_t t = 0; t < STEPS; t++) {
@@ -209,7 +209,7 @@ static void a_plan_of_float32_is_no_plan(void **state) {
     size_t bytes;
     hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_SGD);
     make_plan(&p, (const char *const[]){"fp32", "fp32", "fp32", "fp32"});
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
     assert_true(hu_optimizer_state(optimizer, 1, &name, &data, &bytes));
     assert_int_equal(bytes, ELEMENTS * sizeof(float));
     assert_null(hu_optimizer_part(optimizer, HU_STATE_MOMENTUM, 0));
@@ -224,7 +224,7 @@ static void packed_state_takes_the_bytes_of_its_codes(void **state) {
     hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
     make_plan(&p, (const char *const[]){"e5m2 sr", "bf16", "fp32", "e4m3"});
     uint64_t before = hu_memory_live(HU_MEMORY_OPTIMIZER);
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
     uint64_t each = (LONG + 3) / 4 * 4 + (2 * 7 + 2) + 4 * 300 + 8;
     assert_int_equal(hu_memory_live(HU_MEMORY_OPTIMIZER) - before, 2 * each);
     hu_optimizer_free(optimizer);
@@ -240,7 +240,7 @@ static void exponents_are_recorded_before_rounding(void **state) {
     hu_optimizer_options options = {.kind = HU_OPTIMIZER_SGD, .momentum = 0.5};
     make_plan(&p, (const char *const[]){"e4m3", "fp32", "fp32", "fp32"});
     for (int i = 0; i < ELEMENTS; i++) g[i] = 0x1.8p-20f;
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
     const hu_moment_part *part = hu_optimizer_part(optimizer, HU_STATE_MOMENTUM, 0);
     hu_optimizer_begin_step(optimizer, 1);
     hu_optimizer_record(optimizer);
@@ -286,7 +286,7 @@ static void sums_of_squares_are_not_negative(void **state) {
     size_t bytes;
     hu_optimizer_options options = hu_optimizer_defaults(HU_OPTIMIZER_ADAM);
     make_plan(&p, (const char *const[]){"bf16", "bf16", "bf16", "bf16"});
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
     assert_true(hu_optimizer_state(optimizer, 2, &name, &data, &bytes));
     unsigned char *saved = calloc(1, bytes);
     assert_non_null(saved);
@@ -316,7 +316,7 @@ static void adagrad_begins_with_a_number_of_the_format(void **state) {
     options.initial = 0.1;
     options.eps = 0;
     make_plan(&p, (const char *const[]){"e5m2", "fp32", "bf16", "fp32"});
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_OK);
     hu_optimizer_begin(optimizer);
     assert_true(hu_optimizer_state(optimizer, 1, &name, &data, &bytes));
     decode(&p, HU_STATE_SQUARES, data, decoded);
@@ -325,8 +325,7 @@ static void adagrad_begins_with_a_number_of_the_format(void **state) {
     assert_int_equal(hu_optimizer_part(optimizer, HU_STATE_SQUARES, 0)->counts.elements, 0);
     hu_optimizer_free(optimizer);
     options.initial = 1e-6;
-    assert_int_equal(hu_optimizer_create_packed(&options, ELEMENTS, &p.plan, &optimizer),
-                     HU_ERR_ARGUMENT);
+    assert_int_equal(hu_optimizer_create(&options, ELEMENTS, &p.plan, &optimizer), HU_ERR_ARGUMENT);
     assert_null(optimizer);
     assert_non_null(strstr(hu_last_error(), "optimizer.initial: found 1e-06"));
     assert_non_null(strstr(hu_last_error(), "a.weight"));

@@ -20,7 +20,7 @@ static const hu_tensor_update decayed = {true, 0.75f, 1, 1}, bare = {false, 0.75
 
 static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
     hu_optimizer *optimizer;
-    assert_int_equal(hu_optimizer_create(options, parameters, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(options, parameters, NULL, &optimizer), HU_OK);
     hu_optimizer_begin(optimizer);
     return optimizer;
 }
@@ -464,7 +464,7 @@ static void names_are_parsed_and_mistakes_get_advice(void **state) {
 
 static void expect_refused(hu_optimizer_options options, const char *message) {
     hu_optimizer *optimizer;
-    assert_int_equal(hu_optimizer_create(&options, 1, &optimizer), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_optimizer_create(&options, 1, NULL, &optimizer), HU_ERR_ARGUMENT);
     assert_null(optimizer);
     assert_non_null(strstr(hu_last_error(), message));
 }
@@ -523,7 +523,7 @@ static void a_failed_allocation_leaves_nothing_behind(void **state) {
     for (uint64_t nth = 1; nth <= 3; nth++) {
         hu_optimizer *optimizer;
         hu_memory_fail_at(nth);
-        assert_int_equal(hu_optimizer_create(&options, 100, &optimizer), HU_ERR_MEMORY);
+        assert_int_equal(hu_optimizer_create(&options, 100, NULL, &optimizer), HU_ERR_MEMORY);
         assert_null(optimizer);
         assert_int_equal(hu_memory_count().live_blocks, before);
     }

@@ -85,7 +85,7 @@ static void check_kind(const hu_optimizer_options *options) {
     hu_optimizer *optimizer;
     float w[ELEMENTS], g[ELEMENTS];
     weight x[ELEMENTS] = {{0, 0, 0}};
-    assert_int_equal(hu_optimizer_create(options, ELEMENTS, &optimizer), HU_OK);
+    assert_int_equal(hu_optimizer_create(options, ELEMENTS, NULL, &optimizer), HU_OK);
     hu_optimizer_begin(optimizer);
     for (int i = 0; i < ELEMENTS; i++) {
         x[i] = (weight){.w = w[i] = drawn(1, 0, i)};

@@ -191,9 +191,6 @@ hu_status hu_comm_scaling_parse(const char *text, const hu_comm_scaling **scalin
 void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, char *text,
                            size_t capacity);
 
-/* The paper's exponent: ceil(log2(top workers)). */
-int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double top);
-
 /* The nearest exponent that is one of numbers. A tiny one becomes larger, which only costs range; a
  * huge one smaller, and the numbers overflow, rightly. */
 int32_t hu_comm_clamp(int32_t exponent);

@@ -9,6 +9,24 @@
 #include "base/error.h"
 #include "base/rng.h"
 
+/* ---- Exponents ---- */
+
+/* ceil(log2 x) of a positive finite x, exact.
+ *
+ * frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating
+ * point would be one too small near powers of two. */
+static int32_t ceil_log2(double x) {
+    int exponent;
+    double fraction = frexp(x, &exponent);
+    return fraction == 0.5 ? exponent - 1 : exponent;
+}
+
+/* The paper's exponent: ceil(log2(top workers)). */
+static int32_t paper_exponent(const hu_format *format, int32_t workers, double top) {
+    (void)format;
+    return ceil_log2(top * (double)workers);
+}
+
 /* ---- Scalings of other papers ---- */
 
 /* ---- scaling flex ---- */
@@ -55,7 +73,7 @@ static const hu_comm_code flex_code = {.agreed_bytes = 1,
 const hu_comm_scaling hu_comm_scaling_flex = {
     .name = "flex16+5",
     .help = "whole numbers of 16 bits and an exponent of 5 bits for a layer, with room for the sum",
-    .exponent = hu_comm_paper_exponent,
+    .exponent = paper_exponent,
     .code = &flex_code};
 
 /* ---- scaling qsgd ---- */
@@ -301,21 +319,6 @@ void hu_comm_scaling_print(const hu_comm_scaling *scaling, int32_t constant, cha
         scaling->print(constant, text + used, capacity - (size_t)used);
 }
 
-/* ceil(log2 x) of a positive finite x, exact.
- *
- * frexp gives a fraction in [1/2, 1): a power of two is its own ceiling. A logarithm in floating
- * point would be one too small near powers of two. */
-static int32_t hu_comm_ceil_log2(double x) {
-    int exponent;
-    double fraction = frexp(x, &exponent);
-    return fraction == 0.5 ? exponent - 1 : exponent;
-}
-
-int32_t hu_comm_paper_exponent(const hu_format *format, int32_t workers, double top) {
-    (void)format;
-    return hu_comm_ceil_log2(top * (double)workers);
-}
-
 int32_t hu_comm_clamp(int32_t exponent) {
     if (exponent < HU_COMM_EXPONENT_LEAST) return HU_COMM_EXPONENT_LEAST;
     return exponent > HU_COMM_EXPONENT_MOST ? HU_COMM_EXPONENT_MOST : exponent;
@@ -341,7 +344,7 @@ int32_t hu_comm_scale_of(const hu_format *format, int32_t exponent) {
 const hu_comm_scaling hu_comm_scaling_aps = {
     .name = "aps",
     .help = "a power of two per tensor, with room for the sum (the paper's)",
-    .exponent = hu_comm_paper_exponent};
+    .exponent = paper_exponent};
 
 /* ---- scaling aps2 ---- */
 
@@ -363,7 +366,7 @@ const hu_comm_scaling hu_comm_scaling_aps2 = {
 static int32_t exponent(const hu_format *format, int32_t workers, double top) {
     hu_format_limits limits = hu_format_limits_of(format);
     double sum = top * (double)workers;
-    int32_t f = limits.emax - hu_comm_ceil_log2(sum);
+    int32_t f = limits.emax - ceil_log2(sum);
     while (ldexp(sum, f + 1) <= limits.max_finite) f++;
     return limits.emax - f;
 }
@@ -381,7 +384,7 @@ const hu_comm_scaling hu_comm_scaling_aps_wide = {
     .name = "aps-wide",
     .help = "the paper's scale; sums are made in float32 and rounded once",
     .wide = true,
-    .exponent = hu_comm_paper_exponent};
+    .exponent = paper_exponent};
 
 /* ---- scaling constant ---- */
 

@@ -234,10 +234,6 @@ void hu_chunk_run_backward(hu_chunk *visit, uint32_t n);
 
 /* ---- loop.c: what a step of a loop has from other steps ---- */
 
-/* Stores +0 in the steps that the chunk's samples do not have. visit: of whole samples. length:
- * [count] their steps; NULL in a rehearsal. */
-void hu_step_clear_rest(hu_chunk *visit, const hu_slot *slot, const int64_t *length);
-
 /* True if a value is a state of the visit's loop; what it is in the present step. */
 bool hu_is_state(const hu_chunk *visit, hu_value_id v);
 const float *hu_step_state(hu_chunk *visit, uint32_t node);
@@ -252,9 +248,6 @@ const float *hu_step_carried(hu_chunk *visit, uint32_t node);
 const float *hu_step_held(hu_chunk *visit, uint32_t node, int i);
 float *hu_step_held_room(hu_chunk *visit, uint32_t node, int i);
 void hu_step_gather(const hu_chunk *visit, uint32_t node, int i, const float *x);
-
-/* Sets what a state carries: gradients x of what it was in this step. */
-void hu_step_carry(const hu_chunk *visit, uint32_t node, const float *x);
 
 /* Keeps what a node with parameters reads in this step, for one gradient of them after the last
  * step; until then the node brings that of its input alone. */
@@ -444,13 +437,5 @@ size_t hu_residual_bytes(const hu_slot *slot, int64_t rows);
 /* Keeps the residuals of rows first .. of x, which the slot has rounded to q. */
 void hu_residual_keep(const hu_slot *slot, int64_t first, int64_t rows, const float *x,
                       const float *q);
-
-/* Sum over the elements of rows first .. of dq (Q - x), in double precision: element i of them is
- * added to sum i mod 16, in order, and these at the end. x: NULL where residuals were kept. */
-double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const float *dq,
-                         const float *q, const float *x);
-
-/* The same of n elements, from Q - x as it is. */
-double hu_residual_weigh_exact(int64_t n, const float *dq, const float *q, const float *x);
 
 #endif

@@ -549,9 +549,6 @@ float *hu_tensor_scale_staged_rows(const hu_slot *slot, int64_t first);
  * their range. */
 void hu_tensor_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n, const float *x);
 
-/* Adds a maximum to that of the present step, where the slot keeps a history. */
-void hu_tensor_scale_note_maximum(hu_slot *slot, uint32_t top);
-
 /* Scale of a parameter or its gradient, before its one row x is rounded. is_noted: the maximum
  * belongs to the history. */
 void hu_tensor_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted);
@@ -576,11 +573,6 @@ void hu_tensor_scale_carry(hu_run *run, const hu_run *from);
  * FracTrain implement it: running = 0.9 running + 0.1 current, of zero and width; the first step's
  * range is the first running one.
  */
-
-/* Sets the range of the present pass: low .. high, which a training step's running range takes in
- * (of several workers that of the one whose running statistics count), or that running range in an
- * evaluation after a first step. */
-void hu_tensor_range_set(hu_run *run, hu_slot *slot, float low, float high);
 
 /* Gives every slot with a running range its place. Returns their number of floats, 0 if there are
  * none; *fingerprint: of the tensors. */

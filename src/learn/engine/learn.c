@@ -119,13 +119,26 @@ static void round_piece(const hu_slot *slot, int64_t n, const float *x, const fl
     hu_uniform_residual_unpack(r, (size_t)n, codes, c);
 }
 
-double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const float *dq,
-                         const float *q, const float *x) {
+/* The same of n elements, from Q - x as it is. */
+static double residual_weigh_exact(int64_t n, const float *dq, const float *q, const float *x) {
+    double term[PIECE];
+    hu_lanes lanes = {{0.0}};
+    for (int64_t at = 0; at < n; at += PIECE) {
+        weigh_piece_exact(piece_at(at, n), dq + at, q + at, x + at, term);
+        hu_lanes_add(&lanes, at, piece_at(at, n), term);
+    }
+    return hu_lanes_total(&lanes);
+}
+
+/* Sum over the elements of rows first .. of dq (Q - x), in double precision: element i of them is
+ * added to sum i mod 16, in order, and these at the end. x: NULL where residuals were kept. */
+static double residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const float *dq,
+                             const float *q, const float *x) {
     float c[PIECE];
     hu_lanes lanes = {{0.0}};
     uint32_t r = hu_residual_bits(slot);
     int64_t all = rows * slot->elements, phase = elements_of_phase(slot, rows);
-    if (r == 0) return hu_residual_weigh_exact(all, dq, q, x);
+    if (r == 0) return residual_weigh_exact(all, dq, q, x);
     for (int64_t at = 0, n; at < all; at += n) {
         n = piece_at(at % phase, phase);
         if (x)
@@ -135,16 +148,6 @@ double hu_residual_weigh(const hu_slot *slot, int64_t first, int64_t rows, const
         weigh_piece(slot, at, n, dq + at, q + at, c, &lanes);
     }
     return hu_lanes_total(&lanes) * (slot->uniformer ? (double)slot->scale[0].step : 1.0);
-}
-
-double hu_residual_weigh_exact(int64_t n, const float *dq, const float *q, const float *x) {
-    double term[PIECE];
-    hu_lanes lanes = {{0.0}};
-    for (int64_t at = 0; at < n; at += PIECE) {
-        weigh_piece_exact(piece_at(at, n), dq + at, q + at, x + at, term);
-        hu_lanes_add(&lanes, at, piece_at(at, n), term);
-    }
-    return hu_lanes_total(&lanes);
 }
 
 /* ---- The loss and the bits ---- */
@@ -178,10 +181,9 @@ void hu_learn_input(hu_chunk *visit, uint32_t n, int i, const float *dq) {
     if (run->rehearsal.is_on) return;
     double *learned = &run->learned[(int64_t)use * most_chunks(run) + visit->chunk];
     if (visit->loop)
-        *learned +=
-            hu_residual_weigh_exact(visit->count * hu_chunk_elements(visit, slot), dq, q, x);
+        *learned += residual_weigh_exact(visit->count * hu_chunk_elements(visit, slot), dq, q, x);
     else
-        *learned = hu_residual_weigh(slot, visit->first, visit->count, dq, q, x);
+        *learned = residual_weigh(slot, visit->first, visit->count, dq, q, x);
 }
 
 void hu_learn_begin_loop(const hu_chunk *visit, uint32_t n) {
@@ -215,7 +217,7 @@ void hu_learn_parameter(hu_run *run, hu_value_id param, const float *dq) {
     for (int64_t at = 0; at < slot->elements; at += PART) {
         int64_t n = slot->elements - at < PART ? slot->elements - at : PART;
         const float *q = hu_storage_read_part(&slot->storage, slot->data, at, n, room);
-        sum += hu_residual_weigh_exact(n, dq + at, q, x + at);
+        sum += residual_weigh_exact(n, dq + at, q, x + at);
     }
     slot->edge->sensitivity += sum;
 }

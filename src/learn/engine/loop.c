@@ -8,7 +8,9 @@ static float *row_of(const hu_chunk *visit, float *rows, int64_t elements, int64
     return rows + visit->parts.sample[k] * elements;
 }
 
-void hu_step_clear_rest(hu_chunk *visit, const hu_slot *slot, const int64_t *length) {
+/* Stores +0 in the steps that the chunk's samples do not have. visit: of whole samples. length:
+ * [count] their steps; NULL in a rehearsal. */
+static void clear_rest(hu_chunk *visit, const hu_slot *slot, const int64_t *length) {
     size_t bytes = (size_t)hu_part_elements(slot) * sizeof(float);
     hu_bump before = visit->bump;
     float *zeros = hu_chunk_take(visit, bytes);
@@ -63,7 +65,8 @@ const float *hu_step_carried(hu_chunk *visit, uint32_t n) {
                   visit->thread->loop[n].carried);
 }
 
-void hu_step_carry(const hu_chunk *visit, uint32_t n, const float *x) {
+/* Sets what a state carries: gradients x of what it was in this step. */
+static void step_carry(const hu_chunk *visit, uint32_t n, const float *x) {
     const hu_run *run = visit->run;
     int64_t elements = hu_chunk_elements(visit, &run->value[run->graph->node[n].out[0]]);
     float *carried = visit->thread->loop[n].carried;
@@ -203,7 +206,7 @@ static void clear_values(const walk *w) {
     for (uint32_t n = w->loop->first; n <= w->loop->last; n++)
         for (int i = 0; i < node_at(w, n)->n_out; i++)
             if (is_stored(w, node_at(w, n), i))
-                hu_step_clear_rest(w->whole, &run->value[node_at(w, n)->out[i]], w->length);
+                clear_rest(w->whole, &run->value[node_at(w, n)->out[i]], w->length);
 }
 
 static void forward_node(const walk *w, hu_chunk *step, uint32_t n) {
@@ -252,7 +255,7 @@ static void clear_gradients(const walk *w) {
         const hu_node *node = node_at(w, n);
         for (int i = 0; i < node->n_in && !node->op->is_previous; i++)
             if (makes_gradient(w, node, i) && !hu_is_held(node, i))
-                hu_step_clear_rest(w->whole, &run->grad[node->first_use + (uint32_t)i], w->length);
+                clear_rest(w->whole, &run->grad[node->first_use + (uint32_t)i], w->length);
     }
 }
 
@@ -312,7 +315,7 @@ static void state_backward(hu_chunk *step, uint32_t n) {
     if (step->parts.step > 0 && node->need_din[HU_STATE_NEXT])
         hu_chunk_round(step, &run->grad[use], 0, &step->thread->tally[hu_tally_of_use(run, use)],
                        x);
-    hu_step_carry(step, n, x);
+    step_carry(step, n, x);
 }
 
 static void initial_gradient(hu_chunk *visit, uint32_t n) {

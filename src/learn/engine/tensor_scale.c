@@ -88,7 +88,8 @@ void hu_tensor_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n
         tally->top = larger(tally->top, hu_top_f32((size_t)n, x));
 }
 
-void hu_tensor_scale_note_maximum(hu_slot *slot, uint32_t top) {
+/* Adds a maximum to that of the present step, where the slot keeps a history. */
+static void note_maximum(hu_slot *slot, uint32_t top) {
     if (slot->history == HU_NONE) return;
     slot->top = slot->top == HU_NONE ? top : larger(slot->top, top);
 }
@@ -124,7 +125,7 @@ static void raise_top(hu_run *run, hu_slot *slot, uint32_t kind, uint32_t index,
     (void)run, (void)kind, (void)index;
     if (slot->history == HU_NONE) return;
     memcpy(&top, *at, sizeof top);
-    if (top != HU_NONE) hu_tensor_scale_note_maximum(slot, top);
+    if (top != HU_NONE) note_maximum(slot, top);
     *at += sizeof top;
 }
 
@@ -138,7 +139,7 @@ void hu_tensor_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) 
     if (slot->uniformer) hu_slot_set_ranges(slot, x);
     if (!needs && slot->history == HU_NONE) return;
     uint32_t top = hu_top_f32((size_t)slot->elements, x);
-    if (is_noted) hu_tensor_scale_note_maximum(slot, top);
+    if (is_noted) note_maximum(slot, top);
     if (needs) hu_slot_set_scale(slot, top);
 }
 
@@ -250,7 +251,10 @@ static void note(float *kept, float low, float high) {
     kept[SEEN] = 1.0f;
 }
 
-void hu_tensor_range_set(hu_run *run, hu_slot *slot, float low, float high) {
+/* Sets the range of the present pass: low .. high, which a training step's running range takes in
+ * (of several workers that of the one whose running statistics count), or that running range in an
+ * evaluation after a first step. */
+static void set_running_range(hu_run *run, hu_slot *slot, float low, float high) {
     float *kept = fields_of(run, slot);
     bool is_kept = kept && !run->pass.training && kept[SEEN] != 0.0f;
     if (kept && hu_is_step(run) && !run->pass.keeps_statistics) note(kept, low, high);
@@ -323,13 +327,13 @@ static hu_tally extremes_of_threads(const hu_run *run, uint32_t index) {
 }
 
 void hu_rescale_note(hu_run *run, hu_slot *slot, uint32_t index) {
-    if (hu_is_step(run)) hu_tensor_scale_note_maximum(slot, extremes_of_threads(run, index).top);
+    if (hu_is_step(run)) note_maximum(slot, extremes_of_threads(run, index).top);
 }
 
 /* The scale that the extremes of a whole tensor give it. */
 static void set_scale(hu_run *run, hu_slot *slot, const hu_tally *all) {
     if (slot->uniformer)
-        hu_tensor_range_set(run, slot, all->low, all->high);
+        set_running_range(run, slot, all->low, all->high);
     else
         hu_slot_set_scale(slot, all->top);
 }
@@ -388,7 +392,7 @@ static bool wants_extremes(const hu_slot *slot) {
 }
 
 static void take_extremes(hu_run *run, hu_slot *slot, const hu_tally *all) {
-    if (hu_is_step(run)) hu_tensor_scale_note_maximum(slot, all->top);
+    if (hu_is_step(run)) note_maximum(slot, all->top);
     if (hu_slot_waits(slot)) set_scale(run, slot, all);
 }
 

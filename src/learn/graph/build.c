@@ -307,24 +307,17 @@ done:
 static hu_status fill_node(hu_node *node, const hu_op *op, const char *name, const void *attrs,
                            const hu_value_id *in) {
     hu_status st = HU_OK;
-    void *block;
     size_t shapes = (size_t)(node->n_in + node->n_out + node->n_params);
     HU_TRY(hu_strdup(name, &node->name));
     if (attrs) HU_TRY(hu_alloc(op->attrs_bytes, &node->attrs));
     if (attrs) memcpy(node->attrs, attrs, op->attrs_bytes);
-    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->in, &block));
-    node->in = block;
+    HU_TRY(HU_NEW_ARRAY(&node->in, (size_t)node->n_in));
     if (node->n_in > 0) memcpy(node->in, in, (size_t)node->n_in * sizeof *in);
-    HU_TRY(hu_alloc_array((size_t)node->n_out, sizeof *node->out, &block));
-    node->out = block;
-    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->param, &block));
-    node->param = block;
-    HU_TRY(hu_alloc_array((size_t)node->n_in, sizeof *node->need_din, &block));
-    node->need_din = block;
-    HU_TRY(hu_alloc_array((size_t)node->n_params, sizeof *node->need_dparam, &block));
-    node->need_dparam = block;
-    HU_TRY(hu_alloc_array(shapes, sizeof *node->shapes, &block));
-    node->shapes = block;
+    HU_TRY(HU_NEW_ARRAY(&node->out, (size_t)node->n_out));
+    HU_TRY(HU_NEW_ARRAY(&node->param, (size_t)node->n_params));
+    HU_TRY(HU_NEW_ARRAY(&node->need_din, (size_t)node->n_in));
+    HU_TRY(HU_NEW_ARRAY(&node->need_dparam, (size_t)node->n_params));
+    HU_TRY(HU_NEW_ARRAY(&node->shapes, shapes));
 done:
     return st;
 }

@@ -101,9 +101,7 @@ hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor
     hu_status st = HU_OK;
     void *block;
     *walk = (hu_tensor_order){.graph = graph};
-    HU_TRY(
-        hu_alloc_array(HU_TENSOR_KINDS * (size_t)graph->value_count, sizeof *walk->tensor, &block));
-    walk->tensor = block;
+    HU_TRY(HU_NEW_ARRAY(&walk->tensor, HU_TENSOR_KINDS * (size_t)graph->value_count));
     for (int kind = 0; kind < HU_TENSOR_KINDS; kind++) {
         HU_TRY(hu_alloc_array(graph->value_count, sizeof(uint32_t), &block));
         walk->place[kind] = block;

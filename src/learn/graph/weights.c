@@ -26,8 +26,7 @@ hu_status hu_weights_create(const hu_graph *graph, hu_weights *weights) {
     hu_status st = HU_OK;
     void *block;
     *weights = (hu_weights){0};
-    HU_TRY(hu_alloc_array(graph->value_count, sizeof *weights->offset, &block));
-    weights->offset = block;
+    HU_TRY(HU_NEW_ARRAY(&weights->offset, graph->value_count));
     for (hu_value_id v = 0; v < graph->value_count; v++) weights->offset[v] = -1;
     HU_TRY(place_role(graph, HU_VALUE_PARAMETER, weights->offset, &weights->elements));
     weights->trained = weights->elements;

@@ -485,16 +485,4 @@ enum { HU_LOOK_NAME_BYTES = 64 };
 /* HU_ERR_SHAPE for smaller pictures, which have no place left on the last map. */
 void hu_detector_expect_size(hu_builder *b, hu_value_id picture, int64_t least);
 
-/* ---- registry.c: the smallest picture that a network takes ---- */
-
-/* A row of the table of models has one. */
-typedef hu_status hu_model_builder(const hu_model_options *options, hu_graph *graph);
-
-/* After HU_ERR_SHAPE of a model's builder: tries squares of other sizes. Where the picture has
- * fewer pixels along a side than the least that the model takes (or another side than the only
- * one, of models that make pictures of one size; 0: any), the message begins with what was found
- * and expected. */
-hu_status hu_model_say_least(const hu_model_options *options, hu_model_builder *build,
-                             int64_t only);
-
 #endif

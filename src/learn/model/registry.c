@@ -96,8 +96,12 @@ done:
     return st;
 }
 
-hu_status hu_custom_net_build(const hu_custom_net *net, const hu_task_choice *choice,
-                              bool splits_bias, hu_graph *graph) {
+/* Declares the network once more for a task: the task's inputs by their names, the operations, with
+ * biases of products as nodes of their own if splits_bias says so, the loss. HU_ERR_ARGUMENT: an
+ * input that the task does not have; HU_ERR_SHAPE: one of another shape than the data, or a head
+ * that does not fit the task. */
+static hu_status build_custom_net(const hu_custom_net *net, const hu_task_choice *choice,
+                                  bool splits_bias, hu_graph *graph) {
     hu_status st = HU_OK;
     hu_value_id values[HU_TASK_FIELDS_MAX];
     void *block = NULL;
@@ -135,8 +139,11 @@ static void resize(hu_shape *shape, const hu_shape *picture, int64_t side) {
     shape->extent[0] = shape->extent[1] = side;
 }
 
+/* A row of the table of models has one. */
+typedef hu_status model_builder(const hu_model_options *options, hu_graph *graph);
+
 /* Can it be declared for squares of this side? Label maps are as large as the picture. */
-static bool takes(const hu_model_options *options, hu_model_builder *build, int64_t side) {
+static bool takes(const hu_model_options *options, model_builder *build, int64_t side) {
     const hu_shape picture = *picture_of(options);
     hu_model_options other = *options;
     hu_task_choice choice;
@@ -155,8 +162,7 @@ static bool takes(const hu_model_options *options, hu_model_builder *build, int6
 }
 
 /* The least side above `fails`, which is too small; 0: none is known. */
-static int64_t least_above(const hu_model_options *options, hu_model_builder *build,
-                           int64_t fails) {
+static int64_t least_above(const hu_model_options *options, model_builder *build, int64_t fails) {
     int64_t works = 2 * fails;
     while (works <= LARGEST && !takes(options, build, works)) {
         fails = works;
@@ -173,8 +179,12 @@ static int64_t least_above(const hu_model_options *options, hu_model_builder *bu
     return works;
 }
 
-hu_status hu_model_say_least(const hu_model_options *options, hu_model_builder *build,
-                             int64_t only) {
+/* Behind HU_ERR_SHAPE of a model's builder: tries squares of other sizes. Where the picture has
+ * fewer pixels along a side than the least that the model takes (or another side than the only
+ * one, of models that make pictures of one size; 0: any), the message begins with what was found
+ * and expected. */
+static hu_status say_least_side(const hu_model_options *options, model_builder *build,
+                                int64_t only) {
     char message[MESSAGE_BYTES];
     const hu_shape *picture = picture_of(options);
     strncpy(message, hu_last_error(), sizeof message - 1);
@@ -385,7 +395,7 @@ hu_status hu_model_widen(const hu_model_sizes *sizes, hu_task_choice *choice) {
 /* Networks that learn against each other make pictures of one size. */
 static hu_status say_least(const hu_model_options *options, const hu_model *model) {
     bool is_of_one_size = strcmp(model->task, hu_task_gan.name) == 0;
-    return hu_model_say_least(options, model->build, is_of_one_size ? model->side : 0);
+    return say_least_side(options, model->build, is_of_one_size ? model->side : 0);
 }
 
 hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
@@ -407,7 +417,7 @@ hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));
     st = options->own
-             ? hu_custom_net_build(options->own, options->choice, options->splits_bias, *graph)
+             ? build_custom_net(options->own, options->choice, options->splits_bias, *graph)
              : model->build(options, *graph);
     if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);

@@ -387,12 +387,10 @@ static hu_status check_options(const hu_graph *graph, const hu_run_options *opti
 /* Room for the maxima of all tensors with delayed scales, all empty. */
 static hu_status create_history(hu_run *run) {
     uint64_t fingerprint;
-    void *block;
     uint32_t words = hu_tensor_scale_place_history(run, &fingerprint);
     if (words == 0) return HU_OK;
-    hu_status st = hu_alloc_array(words, sizeof *run->history, &block);
+    hu_status st = HU_NEW_ARRAY(&run->history, words);
     if (st != HU_OK) return st;
-    run->history = block;
     run->history_words = words;
     hu_tensor_scale_clear_history(run, fingerprint);
     return HU_OK;
@@ -401,12 +399,10 @@ static hu_status create_history(hu_run *run) {
 /* Room for running ranges, none of them seen yet. */
 static hu_status create_ranges(hu_run *run) {
     uint64_t fingerprint;
-    void *block;
     uint32_t count = hu_tensor_range_place(run, &fingerprint);
     if (count == 0) return HU_OK;
-    hu_status st = hu_alloc_array(count, sizeof *run->ranges, &block);
+    hu_status st = HU_NEW_ARRAY(&run->ranges, count);
     if (st != HU_OK) return st;
-    run->ranges = block;
     run->range_count = count;
     memset(run->ranges, 0, count * sizeof *run->ranges);
     memcpy(run->ranges, &fingerprint, sizeof fingerprint);

@@ -77,8 +77,10 @@ static uint32_t layer_before(const hu_graph *graph, const hu_bits_layers *layers
     return node == HU_NONE ? HU_NONE : hu_bits_layer_of(layers, node);
 }
 
-uint32_t hu_bits_layer_of_norm(const hu_bits *bits, const hu_bits_layers *layers,
-                               const hu_graph *graph, uint32_t node) {
+/* Number of the quantised layer whose bits a norm has too: that from which its input comes.
+ * HU_NONE: the node is no norm, stays float32, or bits->norms is off. */
+static uint32_t layer_of_norm(const hu_bits *bits, const hu_bits_layers *layers,
+                              const hu_graph *graph, uint32_t node) {
     if (!bits->norms || !is_norm(graph->node[node].op)) return HU_NONE;
     uint32_t l = layer_before(graph, layers, node);
     return l != HU_NONE && layers->layer[l].is_quantised ? l : HU_NONE;
@@ -253,7 +255,7 @@ void hu_bits_each_norm(const hu_bits *bits, const hu_bits_layers *layers, const 
                        const hu_edge_table *edges, hu_bits_norm_fn *each, void *context) {
     for (uint32_t n = 0; bits->norms && n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
-        uint32_t l = hu_bits_layer_of_norm(bits, layers, graph, n);
+        uint32_t l = layer_of_norm(bits, layers, graph, n);
         if (l == HU_NONE) continue;
         each(context, l, &edges->use[node->first_use], &edges->grad_sum[node->out[0]]);
     }
@@ -375,7 +377,7 @@ static const char *changed_norm(const hu_bits *bits, const hu_bits_layers *layer
                                 const hu_edge_table *edges) {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         hu_value_id out = graph->node[n].out[0];
-        uint32_t l = hu_bits_layer_of_norm(bits, layers, graph, n);
+        uint32_t l = layer_of_norm(bits, layers, graph, n);
         if (l == HU_NONE) continue;
         written w = written_of(bits, most[l], most[l], most[layers->count + l]);
         if (!same(&edges->grad_sum[out].quantizer, &w.gradient)) return graph->value[out].name;

@@ -132,7 +132,7 @@ void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits) {
         bits[l] = (uint8_t)(layers->layer[l].is_quantised ? b : HU_BITS_FLOAT32);
 }
 
-void hu_bits_fill_forward(const hu_bits_layers *layers, uint32_t b, uint8_t *forward) {
+static void fill_forward(const hu_bits_layers *layers, uint32_t b, uint8_t *forward) {
     hu_bits_fill(layers, b, forward);
     for (uint32_t l = 0; l < layers->count; l++)
         if (layers->layer[l].is_quantised)
@@ -174,7 +174,7 @@ static hu_status keep_task(const hu_bits_task *task, void **state) {
 static void static_at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const hu_bits_task *task = state;
     (void)step;
-    hu_bits_fill_forward(task->layers, task->bits->forward.most, forward);
+    fill_forward(task->layers, task->bits->forward.most, forward);
     hu_bits_fill_gradient(task, forward, gradient);
 }
 
@@ -231,7 +231,7 @@ static uint32_t stage_at(const hu_bits_task *task, int64_t step) {
 static void staged_at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const hu_bits_task *task = state;
     const hu_bits_stage *stage = &task->bits->stage[stage_at(task, step)];
-    hu_bits_fill_forward(task->layers, stage->bits[0], forward);
+    fill_forward(task->layers, stage->bits[0], forward);
     for (uint32_t l = 0; l < task->layers->count; l++) {
         const hu_bits_layer *layer = &task->layers->layer[l];
         if (layer->is_quantised && stage->count > 1)
@@ -305,7 +305,7 @@ static uint32_t bits_at(const cycle *c, const hu_bits_range *range, int64_t step
 static void cyclic_at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const cycle *c = state;
     const hu_bits *bits = c->task.bits;
-    hu_bits_fill_forward(c->task.layers, bits_at(c, &bits->forward, step), forward);
+    fill_forward(c->task.layers, bits_at(c, &bits->forward, step), forward);
     hu_bits_fill(c->task.layers, bits_at(c, &bits->gradient, step), gradient);
     if (bits->gradient_follows) hu_bits_fill_gradient(&c->task, forward, gradient);
 }
@@ -333,7 +333,7 @@ static int64_t cyclic_until(const void *state, int64_t step) {
 /* A cycle ends with B bits, and so does the training. */
 static void cyclic_deploy(const void *state, uint8_t *forward) {
     const cycle *c = state;
-    hu_bits_fill_forward(c->task.layers, c->task.bits->forward.most, forward);
+    fill_forward(c->task.layers, c->task.bits->forward.most, forward);
 }
 
 const hu_bits_schedule hu_bits_cyclic = {.name = "cpt",
@@ -376,7 +376,7 @@ static void random_at(const void *state, int64_t step, uint8_t *forward, uint8_t
     const hu_random_key key = {d->task.seed, hu_stream_id("bits", ""), 0};
     uint64_t draw = hu_random_below(&key, (uint64_t)(step / bits->every), bits->set_count);
     uint32_t b = step < d->end ? bits->set[draw] : bits->forward.most;
-    hu_bits_fill_forward(d->task.layers, b, forward);
+    fill_forward(d->task.layers, b, forward);
     hu_bits_fill_gradient(&d->task, forward, gradient);
 }
 
@@ -390,7 +390,7 @@ static int64_t random_until(const void *state, int64_t step) {
 /* Precisions that changed at random say nothing of the one to use: the most. */
 static void random_deploy(const void *state, uint8_t *forward) {
     const draws *d = state;
-    hu_bits_fill_forward(d->task.layers, d->task.bits->forward.most, forward);
+    fill_forward(d->task.layers, d->task.bits->forward.most, forward);
 }
 
 const hu_bits_schedule hu_bits_random = {.name = "random",
@@ -484,7 +484,7 @@ done:
 static void at(const void *state, int64_t step, uint8_t *forward, uint8_t *gradient) {
     const pfq *p = state;
     (void)step;
-    hu_bits_fill_forward(p->task.layers, p->now.turn[p->now.present], forward);
+    fill_forward(p->task.layers, p->now.turn[p->now.present], forward);
     hu_bits_fill(p->task.layers, p->now.gradient_turn[p->now.present], gradient);
 }
 

@@ -39,11 +39,6 @@ static inline uint32_t hu_bits_most_gradient(const hu_bits *bits, const hu_bits_
     return bits->gradient_follows ? hu_bits_most(bits, layer) : bits->gradient.most;
 }
 
-/* Number of the quantised layer whose bits a norm has too: that from which its input comes.
- * HU_NONE: the node is no norm, stays float32, or bits->norms is off. */
-uint32_t hu_bits_layer_of_norm(const hu_bits *bits, const hu_bits_layers *layers,
-                               const hu_graph *graph, uint32_t node);
-
 /* Bits of a layer's weights, which are rounded once for all layers that share them: the most of
  * these. forward: [layers->count]. */
 uint32_t hu_bits_of_weights(const hu_bits_layers *layers, const uint8_t *forward, uint32_t layer);
@@ -71,7 +66,6 @@ void hu_bits_deployed(const hu_bits_course *course, int64_t steps, uint8_t *forw
 /* The same bits for all quantised layers, HU_BITS_FLOAT32 for the others; those of the forward pass
  * within the bounds of the layers. */
 void hu_bits_fill(const hu_bits_layers *layers, uint32_t b, uint8_t *bits);
-void hu_bits_fill_forward(const hu_bits_layers *layers, uint32_t b, uint8_t *forward);
 
 /* The gradients' bits where they are one number, or those of the forward pass. */
 void hu_bits_fill_gradient(const hu_bits_task *task, const uint8_t *forward, uint8_t *gradient);

@@ -126,7 +126,8 @@ int64_t hu_edit_distance(const int32_t *one, int64_t m, const int32_t *other, in
     return room[n];
 }
 
-int64_t hu_spelling_wanted(const hu_metric_call *part, int64_t s, int32_t *number) {
+/* Labels of sample s in order; number [targets]. Returns how many there are. */
+static int64_t spelling_wanted(const hu_metric_call *part, int64_t s, int32_t *number) {
     const float *target = part->target + s * part->targets;
     int64_t count = 0;
     for (; count < part->targets && target[count] >= 0.0f; count++)
@@ -134,7 +135,10 @@ int64_t hu_spelling_wanted(const hu_metric_call *part, int64_t s, int32_t *numbe
     return count;
 }
 
-int64_t hu_spelling_made(const hu_metric_call *part, int64_t s, int32_t *number) {
+/* The best path of sample s: the first largest class of each row that counts, repeats joined,
+ * blanks dropped. A row with a NaN says nothing; without predictions nothing is said. number
+ * [rows]. Returns how many there are. */
+static int64_t spelling_made(const hu_metric_call *part, int64_t s, int32_t *number) {
     int64_t count = 0, before = HU_CTC_BLANK;
     if (!part->prediction) return 0;
     for (int64_t t = 0; t < (int64_t)part->lengths[s]; t++) {
@@ -156,8 +160,8 @@ hu_spelling hu_spelling_of(const hu_metric_call *part, int64_t s) {
     int64_t *room = part->scratch;
     hu_spelling found = {.made = (int32_t *)(room + part->rows + 1)};
     found.wanted = found.made + part->rows;
-    found.made_count = hu_spelling_made(part, s, found.made);
-    found.wanted_count = hu_spelling_wanted(part, s, found.wanted);
+    found.made_count = spelling_made(part, s, found.made);
+    found.wanted_count = spelling_wanted(part, s, found.wanted);
     found.edits =
         hu_edit_distance(found.wanted, found.wanted_count, found.made, found.made_count, room);
     return found;
@@ -347,7 +351,7 @@ static void describe(const hu_metric_call *sample, double *cells) {
 }
 
 static int64_t transcribe_spell(const hu_metric_call *sample, bool is_truth, int32_t *number) {
-    return is_truth ? hu_spelling_wanted(sample, 0, number) : hu_spelling_made(sample, 0, number);
+    return is_truth ? spelling_wanted(sample, 0, number) : spelling_made(sample, 0, number);
 }
 
 const hu_task hu_task_transcribe = {

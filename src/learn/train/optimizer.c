@@ -149,11 +149,6 @@ bool hu_optimizer_has_state(const hu_optimizer_options *options, hu_state_sort s
     return is_lars || is_adam || (is_sgd && options->momentum > 0);
 }
 
-hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
-                              hu_optimizer **optimizer) {
-    return hu_optimizer_create_packed(options, parameters, NULL, optimizer);
-}
-
 /* Moments in the order of their names. */
 static hu_status create_moments(hu_optimizer *optimizer, const hu_state_plan *plan) {
     hu_status st = HU_OK;
@@ -170,8 +165,8 @@ done:
     return st;
 }
 
-hu_status hu_optimizer_create_packed(const hu_optimizer_options *options, int64_t parameters,
-                                     const hu_state_plan *plan, hu_optimizer **optimizer) {
+hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
+                              const hu_state_plan *plan, hu_optimizer **optimizer) {
     hu_status st = HU_OK;
     void *block = NULL;
     hu_optimizer *made = NULL;

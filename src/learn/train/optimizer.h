@@ -154,15 +154,12 @@ hu_status hu_optimizer_parse(const char *name, hu_optimizer_kind *kind);
  * 0.999, 1e-8, no decay; adamw with 0.01; rmsprop 0.9, 1e-8, no decay; adagrad 1e-8 from 0. */
 hu_optimizer_options hu_optimizer_defaults(hu_optimizer_kind kind);
 
-/* State of zeros for a vector of parameters elements, whose memory is not written; owner frees with
- * hu_optimizer_free. HU_ERR_ARGUMENT names the option that is out of range; HU_ERR_MEMORY. */
+/* State of zeros for a vector of parameters elements, whose memory is not written, in the formats
+ * of a plan, NULL: float32; owner frees with hu_optimizer_free. HU_ERR_ARGUMENT names the option
+ * that is out of range, or a format of a sort of state that the optimizer keeps and that cannot
+ * hold it; HU_ERR_MEMORY. */
 hu_status hu_optimizer_create(const hu_optimizer_options *options, int64_t parameters,
-                              hu_optimizer **optimizer);
-
-/* The same with state in the formats of a plan, NULL: float32. HU_ERR_ARGUMENT also names a format
- * of a sort of state that the optimizer keeps and that cannot hold it. */
-hu_status hu_optimizer_create_packed(const hu_optimizer_options *options, int64_t parameters,
-                                     const hu_state_plan *plan, hu_optimizer **optimizer);
+                              const hu_state_plan *plan, hu_optimizer **optimizer);
 
 /* Whether an optimizer of these options keeps that sort of state. */
 bool hu_optimizer_has_state(const hu_optimizer_options *options, hu_state_sort sort);

@@ -48,8 +48,8 @@ static hu_status create_optimizer(hu_trainer *trainer, int phase) {
     hu_state_plan plan;
     hu_status st = hu_state_formats_plan(trainer, phase, &plan);
     if (st == HU_OK)
-        st = hu_optimizer_create_packed(&trainer->options.optimizer, learner->elements, &plan,
-                                        &learner->optimizer);
+        st = hu_optimizer_create(&trainer->options.optimizer, learner->elements, &plan,
+                                 &learner->optimizer);
     hu_free((void *)(uintptr_t)plan.tensor);
     return st;
 }
