@@ -70,14 +70,15 @@ set_up() {
 }
 
 # A compiler's steps [n/m] as one line that is written over on a terminal, and as a line every 20 s elsewhere.
-# A file of kernels takes as long as eight others; in a build of everything they come first.
+# A file of kernels takes as long as eight others, each time that it is compiled; in a build of everything they come first.
+# show_progress BUILD_FOLDER
 show_progress() {
-    local line now begun=$SECONDS told=$SECONDS left done all kernels=0 all_kernels
-    all_kernels=$(find src/number/kernel -name '*.c' | wc -l)
+    local line now begun=$SECONDS told=$SECONDS left done all kernels=0 all_kernels=
     while IFS= read -r line; do
         [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
         done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
         if [[ $line == *halfulp-kernel*.dir* ]]; then ((++kernels)); fi
+        : "${all_kernels:=$(grep -c -- '-o CMakeFiles/halfulp-kernel[^/]*\.dir/' "$1/compile_commands.json")}"
         now=$SECONDS
         ((now - told >= (is_terminal ? 1 : 20))) || continue
         told=$now
@@ -98,7 +99,7 @@ if [[ -t 2 && ${TERM:-dumb} != dumb ]]; then is_terminal=1; fi
 logged() {
     local log=$1
     shift
-    if "$@" 2>&1 | tee -a "$log" | show_progress; then return; fi
+    if "$@" 2>&1 | tee -a "$log" | show_progress "${log%/*}"; then return; fi
     say "this failed: $*"
     grep -m1 -A25 '^FAILED' "$log" >&2 || tail -n 40 "$log" >&2
     say "all of it is in $log"
