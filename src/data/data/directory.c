@@ -244,7 +244,7 @@ static hu_status ask_kind(const char *directory, const struct dirent *entry, boo
     return st;
 }
 
-/* Names that begin with a dot are hidden: ".", "..", and what desktops leave after. */
+/* Names that begin with a dot are hidden: ".", "..", and what desktops leave behind. */
 static hu_status add_entry(const char *directory, const struct dirent *entry, const choice *c,
                            hu_file_names *names) {
     bool is_folder, is_such = c->endings && ends_in(entry->d_name, c->endings);

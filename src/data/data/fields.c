@@ -272,24 +272,24 @@ static const int32_t *classes_of(const hu_dataset *dataset, int f) {
 static hu_status check_classes(const int32_t *label, int64_t classes, const bool *is_held,
                                int64_t count) {
     hu_status st = HU_OK;
-    int64_t *left = NULL, *valid = NULL;
+    int64_t *left = NULL, *present = NULL;
     HU_TRY(HU_NEW_ARRAY(&left, (size_t)classes));
-    HU_TRY(HU_NEW_ARRAY(&valid, (size_t)classes));
+    HU_TRY(HU_NEW_ARRAY(&present, (size_t)classes));
     for (int64_t i = 0; i < count; i++) {
         if (label[i] < 0 || label[i] >= classes) continue;
-        valid[label[i]]++;
+        present[label[i]]++;
         left[label[i]] += !is_held[i];
     }
     for (int64_t c = 0; c < classes; c++)
-        if (valid[c] > 0 && left[c] == 0)
+        if (present[c] > 0 && left[c] == 0)
             HU_TRY(hu_fail(HU_ERR_ARGUMENT,
                            "data.validation: all %lld training samples of class %lld are held "
                            "out, expected some to be left; hold out fewer, or set "
                            "data.class_seed",
-                           (long long)valid[c], (long long)c));
+                           (long long)present[c], (long long)c));
 done:
     hu_free(left);
-    hu_free(valid);
+    hu_free(present);
     return st;
 }
 

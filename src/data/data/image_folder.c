@@ -101,21 +101,11 @@ static hu_status read_image(const hu_reader *reader, const hu_reading_change *ch
 }
 
 static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
-    const image_reader *images = (const image_reader *)reader;
-    hu_scratch room = {0};
-    hu_status st = hu_image_list_path(&images->list, index, &room, &file->path);
-    if (st != HU_OK) hu_scratch_free(&room);
-    return st; /* the room is the path, which its owner frees */
+    return hu_image_list_copy_path(&((const image_reader *)reader)->list, index, &file->path);
 }
 
 static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
-    const image_reader *images = (const image_reader *)reader;
-    hu_sample_file file = {0};
-    *path = NULL;
-    if (i >= images->list.count) return HU_OK;
-    hu_status st = tell_file(reader, i, &file);
-    *path = st == HU_OK ? file.path : NULL;
-    return st;
+    return hu_image_list_copy_path(&((const image_reader *)reader)->list, i, path);
 }
 
 static void close_images(hu_reader *reader) {

@@ -83,6 +83,13 @@ hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_scratch *r
     return st;
 }
 
+hu_status hu_image_list_copy_path(const hu_image_list *list, int64_t i, char **path) {
+    hu_scratch room = {0}; /* it becomes the path */
+    *path = NULL;
+    if (i >= list->count) return HU_OK;
+    return hu_image_list_path(list, i, &room, path);
+}
+
 enum { NAMES_FIRST = 1 << 16 }; /* bytes */
 
 /* The sounds of a folder. list: what is left out is counted there; NULL: nowhere. */

@@ -30,6 +30,9 @@ typedef struct hu_image_list {
 /* Path of file i, in room. Borrowed: valid until the room is used again. */
 hu_status hu_image_list_path(const hu_image_list *list, int64_t i, hu_scratch *room, char **path);
 
+/* The same as a text of its own, NULL after the last file. Owner frees with hu_free. */
+hu_status hu_image_list_copy_path(const hu_image_list *list, int64_t i, char **path);
+
 /* Lists DIR/train and DIR/val (DIR/test if there is no val; where neither is present, what
  * choice->held draws out of DIR/train, or of DIR itself without that). classes: how many there are;
  * class_names: the names of their folders, owner frees. Where choice->known says so, DIR/train is

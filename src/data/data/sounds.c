@@ -22,20 +22,11 @@ typedef struct sound_list {
 } sound_list;
 
 static hu_status tell_file(const hu_reader *reader, int64_t index, hu_sample_file *file) {
-    hu_scratch room = {0};
-    hu_status st =
-        hu_image_list_path(&((const sound_list *)reader)->list, index, &room, &file->path);
-    if (st != HU_OK) hu_scratch_free(&room);
-    return st; /* the room is the path, which its owner frees */
+    return hu_image_list_copy_path(&((const sound_list *)reader)->list, index, &file->path);
 }
 
 static hu_status list_file(const hu_reader *reader, int64_t i, char **path) {
-    hu_sample_file file = {0};
-    *path = NULL;
-    if (i >= ((const sound_list *)reader)->list.count) return HU_OK;
-    hu_status st = tell_file(reader, i, &file);
-    *path = st == HU_OK ? file.path : NULL;
-    return st;
+    return hu_image_list_copy_path(&((const sound_list *)reader)->list, i, path);
 }
 
 static void close_list(hu_reader *reader) {
