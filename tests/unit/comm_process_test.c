@@ -294,10 +294,10 @@ static void messages_have_the_expected_bytes(void **state) {
     mailbox *box = mailbox_create(2);
     hu_transport *first = &box->end[0].transport, *second = &box->end[1].transport;
     hu_transfer sent, received, *open = &received;
-    uint8_t message[200] = {1}, valid[200];
+    uint8_t message[200] = {1}, other[200];
     int32_t which;
     assert_int_equal(hu_transfer_send(first, 1, 3, message, 150, &sent), HU_OK);
-    assert_int_equal(hu_transfer_receive(second, 0, 3, valid, 200, &received), HU_OK);
+    assert_int_equal(hu_transfer_receive(second, 0, 3, other, 200, &received), HU_OK);
     assert_int_equal(hu_transfer_wait(second, &open, 1, 1.0, &which), HU_OK);
     assert_int_equal(hu_transfer_wait(second, &open, 1, 1.0, &which), HU_ERR_PEER);
     assert_string_equal(hu_last_error(), "message of rank 0: found 54 bytes, expected 96");

@@ -129,9 +129,9 @@ static void same_gradients(const net *a, const net *b) {
     for (hu_value_id v = 0; v < a->graph->value_count; v++) {
         const hu_value_info *value = &a->graph->value[v];
         if (value->role != HU_VALUE_PARAMETER) continue;
-        hu_value_id valid = hu_graph_find(b->graph, value->name);
+        hu_value_id param = hu_graph_find(b->graph, value->name);
         const float *x = hu_run_param_grad(a->run, v, 0, value->elements, scratch[0]);
-        const float *y = hu_run_param_grad(b->run, valid, 0, value->elements, scratch[1]);
+        const float *y = hu_run_param_grad(b->run, param, 0, value->elements, scratch[1]);
         if (memcmp(x, y, (size_t)value->elements * sizeof *x) != 0)
             fail_msg("gradient of %s", value->name);
     }

@@ -179,7 +179,7 @@ static void test_finish_needs_a_loss(void **state) {
     hu_graph_free(f.graph);
 }
 
-/* Whichever allocation fails: an error, and nothing is left after. */
+/* Whichever allocation fails: an error, and nothing is left over. */
 static void test_no_memory(void **state) {
     (void)state;
     uint64_t live = hu_memory_count().live_blocks;

@@ -225,9 +225,9 @@ static void assert_travels(const hu_wire *w, size_t n, const uint8_t *all) {
     hu_wire_pack_bits(w, n, all, dense);
     hu_wire_unpack_bits(w, n, dense, expected);
     for (size_t i = 0; w->code_bytes == 4 && i < n; i++) {
-        uint32_t here = code_at(w, all, i), valid = code_at(w, expected, i);
-        bool are_nan = here << 1 > 0xFF000000u && valid << 1 > 0xFF000000u;
-        if (are_nan && here >> 31 == valid >> 31) put_code(w, expected, i, here);
+        uint32_t here = code_at(w, all, i), wanted = code_at(w, expected, i);
+        bool are_nan = here << 1 > 0xFF000000u && wanted << 1 > 0xFF000000u;
+        if (are_nan && here >> 31 == wanted >> 31) put_code(w, expected, i, here);
     }
     assert_same_codes(w, n, all, "travel");
 }

@@ -396,13 +396,13 @@ static void transposed_convolution(void **state) {
     t.out_channels = 4;
     t.extra_h = t.extra_w = 1;
     product_case c = case_turned(&plain, &t);
-    hu_accumulation valid = everywhere(texts[0], HU_SEMANTICS_EXACT), here = valid;
+    hu_accumulation given = everywhere(texts[0], HU_SEMANTICS_EXACT), here = given;
     for (int r = 0; r < HU_PRODUCT_ROLES; r++)
-        valid.accumulator[r] = everywhere(texts[r], HU_SEMANTICS_EXACT).accumulator[r];
-    here.accumulator[HU_PRODUCT_FORWARD] = valid.accumulator[HU_PRODUCT_INPUT_GRAD];
-    here.accumulator[HU_PRODUCT_INPUT_GRAD] = valid.accumulator[HU_PRODUCT_FORWARD];
-    here.accumulator[HU_PRODUCT_WEIGHT_GRAD] = valid.accumulator[HU_PRODUCT_WEIGHT_GRAD];
-    outcome expected = found_of(&plain, &valid, true, 3, 2),
+        given.accumulator[r] = everywhere(texts[r], HU_SEMANTICS_EXACT).accumulator[r];
+    here.accumulator[HU_PRODUCT_FORWARD] = given.accumulator[HU_PRODUCT_INPUT_GRAD];
+    here.accumulator[HU_PRODUCT_INPUT_GRAD] = given.accumulator[HU_PRODUCT_FORWARD];
+    here.accumulator[HU_PRODUCT_WEIGHT_GRAD] = given.accumulator[HU_PRODUCT_WEIGHT_GRAD];
+    outcome expected = found_of(&plain, &given, true, 3, 2),
             found = found_of(&c, &here, true, 5, 3);
     const hu_product *p = &plain.product;
     assert_same_floats(found.y, expected.dx, SAMPLES * hu_product_in(p));

@@ -150,15 +150,15 @@ static inline void drive_point(const drive *d, hu_pass pass, int64_t first, int6
                                float *poison, drive_pointers *p) {
     *p = (drive_pointers){0};
     for (int i = 0; i < d->info.n_in; i++) {
-        bool valid = pass == HU_FORWARD || (d->op->saves >> i & 1);
-        p->in[i] = valid ? d->in[i] + first * hu_shape_elements(&d->in_shape[i]) : poison;
+        bool may_read = pass == HU_FORWARD || (d->op->saves >> i & 1);
+        p->in[i] = may_read ? d->in[i] + first * hu_shape_elements(&d->in_shape[i]) : poison;
         if (pass == HU_BACKWARD && d->need_din[i])
             p->din[i] = d->din[i] + first * hu_shape_elements(&d->in_shape[i]);
     }
     for (int i = 0; i < d->info.n_out; i++) {
         int64_t at = first * hu_shape_elements(&d->out_shape[i]);
-        bool valid = pass == HU_FORWARD || hu_saves_output(d->op, i);
-        p->out[i] = valid ? d->out[i] + at : poison;
+        bool may_read = pass == HU_FORWARD || hu_saves_output(d->op, i);
+        p->out[i] = may_read ? d->out[i] + at : poison;
         if (pass == HU_BACKWARD) p->dout[i] = d->dout[i] + at;
     }
     for (int i = 0; i < d->info.n_params; i++) {

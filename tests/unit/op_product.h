@@ -301,7 +301,7 @@ static inline void check_case(const product_case *c) {
     check_engine(&winograd);
 }
 
-/* Every allocation of create and prepare may fail: a status, no state, nothing left after. */
+/* Every allocation of create and prepare may fail: a status, no state, nothing left over. */
 static inline void check_allocation_failures(const product_case *c) {
     const bool need_din[] = {true};
     hu_node_info info = case_info(c, need_din, 5, 2);

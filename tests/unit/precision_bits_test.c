@@ -460,7 +460,7 @@ static void test_deployed(void **state) {
     close_fixture(&f);
 }
 
-/* Where memory fails, nothing is left after. */
+/* Where memory fails, nothing is left over. */
 static void test_memory(void **state) {
     (void)state;
     static const char *const texts[] = {"static:8", "cpt:4-8", "pfq:3-8", "ldp:3-8", "random"};

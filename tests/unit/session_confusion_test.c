@@ -49,8 +49,8 @@ static size_t place_of(hu_confusion *c, int64_t truth, int64_t said) {
     for (int64_t t = 0; t < c->classes; t++)
         for (int64_t s = 0; s < c->classes; s++) {
             bool is_first = t < truth || (t == truth && s < said);
-            int64_t valid = *cell(c, t, s);
-            before += s != t && (valid > samples || (valid == samples && is_first));
+            int64_t of_pair = *cell(c, t, s);
+            before += s != t && (of_pair > samples || (of_pair == samples && is_first));
         }
     return before;
 }

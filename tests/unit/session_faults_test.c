@@ -1,5 +1,5 @@
 /* Trainings in which one allocation fails, and keys with values that do not fit: what is said, and
- * nothing that stays after. */
+ * nothing that stays. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include <ftw.h>
 #include <setjmp.h>

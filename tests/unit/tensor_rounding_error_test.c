@@ -75,11 +75,11 @@ static void scales_and_blocks_follow_the_largest_number(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         hu_quantizer quantizer = parse(names[i]);
         hu_exponents high = histogram(0, 6);
-        double valid = hu_rounding_error(&high, &quantizer, 0);
+        double wide = hu_rounding_error(&high, &quantizer, 0);
         hu_exponents low = histogram(-30, -24);
         double here = hu_rounding_error(&low, &quantizer, 0);
-        assert_true(valid > 0.0 && valid < 0.2);
-        assert_true(fabs(valid - here) <= 1e-12 * valid);
+        assert_true(wide > 0.0 && wide < 0.2);
+        assert_true(fabs(wide - here) <= 1e-12 * wide);
     }
     hu_quantizer four = parse("mxfp4"), eight = parse("mxfp8");
     hu_exponents x = histogram(-4, 2);

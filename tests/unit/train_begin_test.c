@@ -21,12 +21,12 @@ static void test_same_step_again(void **state) {
     fixture ended, once;
     begin_with(&ended, "fp32", 0.9);
     for (int i = 0; i < 5; i++) step(&ended);
-    uint64_t valid = hu_trainer_weights_hash(ended.trainer);
+    uint64_t begun = hu_trainer_weights_hash(ended.trainer);
     begin_with(&once, "fp32", 0.9);
     uint64_t drawn = hu_trainer_weights_hash(once.trainer);
-    assert_true(valid != drawn);
+    assert_true(begun != drawn);
     begin_at(&once, &ended);
-    assert_true(hu_trainer_weights_hash(once.trainer) == valid);
+    assert_true(hu_trainer_weights_hash(once.trainer) == begun);
     step(&once);
     uint64_t after = hu_trainer_weights_hash(once.trainer);
     for (int i = 0; i < 3; i++) step(&once);
@@ -41,7 +41,7 @@ static void test_same_step_again(void **state) {
            (size_t)ended.trainer->weights.elements * sizeof(float));
     step(&plain);
     assert_true(hu_trainer_weights_hash(plain.trainer) != after);
-    assert_true(hu_trainer_weights_hash(ended.trainer) == valid);
+    assert_true(hu_trainer_weights_hash(ended.trainer) == begun);
     end(&plain);
     end(&once);
     end(&ended);

@@ -59,7 +59,7 @@ static void open_job(fixture *f, const job *j, int variant) {
     begin(f);
 }
 
-/* What a step leaves after; evaluation is part of it, and must not disturb what follows. */
+/* What a step leaves; evaluation is part of it, and must not disturb what follows. */
 static uint64_t one_step(fixture *f, bool evaluates) {
     struct {
         uint64_t weights;
@@ -138,9 +138,9 @@ static void one_phase_is_plain(void **state) {
     open_job(&f, &one, THREADS);
     open_plain(&plain, "hfp8");
     for (int s = 0; s < STEPS; s++) {
-        hu_step_report here = step(&f), valid = step(&plain);
+        hu_step_report here = step(&f), other = step(&plain);
         assert_true(hu_trainer_weights_hash(f.trainer) == hu_trainer_weights_hash(plain.trainer));
-        assert_true(here.low_ratio == valid.low_ratio);
+        assert_true(here.low_ratio == other.low_ratio);
         assert_int_equal(here.events, s == 0);
         assert_false(here.changes_next);
     }
@@ -164,10 +164,10 @@ static void two_phases_are_two_trainings(void **state) {
         hu_step_report here = step(&f);
         /* Both precisions fit the room that was planned: the second begins without a new plan. */
         if (s > 0) assert_int_equal(hu_memory_count().allocations, made);
-        hu_step_report valid = step(now);
+        hu_step_report other = step(now);
         assert_true(hu_trainer_weights_hash(f.trainer) == hu_trainer_weights_hash(now->trainer));
-        assert_true(here.loss == valid.loss);
-        assert_true(here.low_ratio == valid.low_ratio);
+        assert_true(here.loss == other.loss);
+        assert_true(here.low_ratio == other.low_ratio);
         /* The last step of an epoch is evaluated in the precision of this epoch. */
         assert_int_equal(hu_trainer_evaluate(f.trainer, &accuracy[0], &loss[0]), HU_OK);
         assert_int_equal(hu_trainer_evaluate(now->trainer, &accuracy[1], &loss[1]), HU_OK);

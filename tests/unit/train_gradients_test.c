@@ -132,7 +132,7 @@ static void test_nonfinite(void **state) {
     end(&f);
 }
 
-/* Ledger and allocator in step, and nothing is left after. */
+/* Ledger and allocator in step, and nothing is left over. */
 static void check_ledger(const fixture *f, const hu_ledger *before) {
     hu_ledger ledger = hu_trainer_ledger(f->trainer);
     if (hu_ledger_check(&ledger, before) != HU_OK) fail_msg("%s", hu_last_error());

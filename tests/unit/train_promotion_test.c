@@ -65,7 +65,7 @@ static void open_job(fixture *f, const job *j, int variant, int64_t accumulate) 
     begin(f);
 }
 
-/* What a step leaves after; 0 after one that ends the training. */
+/* What a step leaves; 0 after one that ends the training. */
 static uint64_t one_step(fixture *f, bool evaluates) {
     struct {
         uint64_t weights;

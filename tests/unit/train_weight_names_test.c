@@ -143,9 +143,9 @@ static void the_network_may_have_the_prefix(void **state) {
             hu_graph_apply(graph, &hu_op_linear, layers[i], NULL, &linear, 1, &value, &value),
             HU_OK);
     }
-    static const char *const valid[] = {"a.weight", "a.bias", "b.weight", "b.bias"};
+    static const char *const saved[] = {"a.weight", "a.bias", "b.weight", "b.bias"};
     for (; list.count < 4; list.count++)
-        snprintf(list.text[list.count], HU_NAME_BYTES, "%s", valid[list.count]);
+        snprintf(list.text[list.count], HU_NAME_BYTES, "%s", saved[list.count]);
     hu_safetensors *file = file_of(&list);
     hu_weight_naming naming;
     hu_weight_naming_find(graph, file, &naming);

@@ -114,12 +114,13 @@ static uint32_t mark(const hu_assignment_task *task, const char *item, hu_low_se
         bool is_param = value->role == HU_VALUE_PARAMETER;
         bool in_group = is_group && task->groups->of_value[v] == group;
         snprintf(gradient, sizeof gradient, "%s.grad", value->name);
-        bool here = in_group || matches(item, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name);
-        bool valid =
+        bool of_value =
+            in_group || matches(item, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name);
+        bool of_gradient =
             in_group || matches(item, is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD, gradient);
-        low->value[v] |= here;
-        low->gradient[v] |= valid;
-        matched += here || valid;
+        low->value[v] |= of_value;
+        low->gradient[v] |= of_gradient;
+        matched += of_value || of_gradient;
     }
     return matched;
 }

@@ -186,11 +186,12 @@ static void lower(const hu_precision *precision, const hu_graph *graph, hu_value
     const hu_value_info *value = &graph->value[v];
     bool is_param = value->role == HU_VALUE_PARAMETER;
     const hu_quantizer *here = &precision->low[is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT];
-    const hu_quantizer *valid = &precision->low[is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD];
+    const hu_quantizer *low_grad =
+        &precision->low[is_param ? HU_ROLE_WEIGHT_GRAD : HU_ROLE_ACT_GRAD];
     if (!is_param && !rounds_value(precision->scheme, graph, v)) return;
     if (low->value[v] && hu_quantizer_rounds(here)) edges->value[v].quantizer = *here;
-    if (!low->gradient[v] || !hu_quantizer_rounds(valid)) return;
-    hu_quantizer grad = in_direction(valid, true, signals);
+    if (!low->gradient[v] || !hu_quantizer_rounds(low_grad)) return;
+    hu_quantizer grad = in_direction(low_grad, true, signals);
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
     if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
 }

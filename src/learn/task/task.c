@@ -85,14 +85,14 @@ hu_status hu_task_loss(const hu_task *task, const char *name, const hu_loss_form
 
 /* Names what the data set has, because another task may fit it. */
 static hu_status missing_field(const hu_task *task, const char *name, const hu_dataset *dataset) {
-    char valid[LIST_BYTES] = "";
+    char found[LIST_BYTES] = "";
     const char *wanted[HU_TASK_FIELDS_MAX];
     int count = 0;
-    for (int f = 0; f < dataset->field_count; f++) append(valid, dataset->field[f].name);
+    for (int f = 0; f < dataset->field_count; f++) append(found, dataset->field[f].name);
     for (; task->field[count].field; count++) wanted[count] = task->field[count].field;
     const char *usage = hu_data_kind_with(wanted, count);
     return hu_fail(HU_ERR_ARGUMENT, "task %s needs a field '%s', data %s has %s%s%s%s", task->name,
-                   name, dataset->name ? dataset->name : "", valid, usage ? "; data=" : "",
+                   name, dataset->name ? dataset->name : "", found, usage ? "; data=" : "",
                    usage ? usage : "", usage ? " has it" : "");
 }
 

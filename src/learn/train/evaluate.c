@@ -487,10 +487,10 @@ static void add_cells(evaluation *e, int64_t first) {
 }
 
 static hu_status visit_first(evaluation *e, int64_t count) {
-    int64_t valid = hu_loader_count(e->loader);
-    if (count < 0 || count > valid)
+    int64_t samples = hu_loader_count(e->loader);
+    if (count < 0 || count > samples)
         return hu_fail(HU_ERR_ARGUMENT, "%lld predictions, expected 0 to %lld", (long long)count,
-                       (long long)valid);
+                       (long long)samples);
     e->wanted = count;
     hu_status st = visit_parts(e, count, add_cells);
     return st == HU_OK ? e->shown : st;

@@ -279,7 +279,7 @@ done:
     return st;
 }
 
-/* lr factor^passed: each milestone that lies after lowers the rate once more. */
+/* lr factor^passed: each milestone that is passed lowers the rate once more. */
 static double after_milestones(const hu_schedule *s, int64_t units) {
     int64_t passed = 0;
     if (s->milestone_count == 0 && s->every > 0) passed = units / s->every;

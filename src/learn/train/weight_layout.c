@@ -267,12 +267,12 @@ static void add_prefix(prefixes *list, const char *prefix) {
 /* What the names of the file have in front of one of the network's, and the other way round. */
 static void find_prefixes(const search *s, const hu_weight_naming *plain, const char *name,
                           prefixes *theirs, prefixes *ours) {
-    char valid[HU_NAME_BYTES], prefix[HU_NAME_BYTES];
-    if (!hu_weight_name_in_file(plain, name, valid)) return;
+    char in_file[HU_NAME_BYTES], prefix[HU_NAME_BYTES];
+    if (!hu_weight_name_in_file(plain, name, in_file)) return;
     for (size_t i = 0; i < hu_safetensors_count(s->file); i++) {
         const char *found = hu_safetensors_at(s->file, i)->name;
-        if (find_prefix(found, valid, prefix)) add_prefix(theirs, prefix);
-        if (find_prefix(valid, found, prefix)) add_prefix(ours, prefix);
+        if (find_prefix(found, in_file, prefix)) add_prefix(theirs, prefix);
+        if (find_prefix(in_file, found, prefix)) add_prefix(ours, prefix);
     }
 }
 

@@ -128,13 +128,13 @@ done:
 
 /* Where each tensor is in the file. What is skipped is looked for too: it is not unexpected. */
 static void pair(weight_import *in) {
-    char valid[HU_NAME_BYTES];
+    char in_file[HU_NAME_BYTES];
     hu_weight_naming_find(in->graph, in->file, &in->naming);
     for (hu_value_id v = 0; v < in->graph->value_count; v++) {
         const hu_value_info *value = &in->graph->value[v];
-        if (!hu_is_in_weights(value) || !hu_weight_name_in_file(&in->naming, value->name, valid))
+        if (!hu_is_in_weights(value) || !hu_weight_name_in_file(&in->naming, value->name, in_file))
             continue;
-        in->of[v] = hu_safetensors_find(in->file, valid);
+        in->of[v] = hu_safetensors_find(in->file, in_file);
         if (in->of[v]) in->used[in->of[v] - hu_safetensors_at(in->file, 0)] = true;
     }
 }

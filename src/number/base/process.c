@@ -112,7 +112,7 @@ int64_t hu_peak_rss_bytes(void) {
 }
 
 int64_t hu_resident_bytes(void) {
-    /* The rollup counts pages one by one; the counters of /proc/self/status may lag after by some
+    /* The rollup counts pages one by one; the counters of /proc/self/status may lag behind by some
      * pages for every thread. */
     return bytes_behind("/proc/self/smaps_rollup", "Anonymous:");
 }

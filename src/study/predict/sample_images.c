@@ -272,10 +272,10 @@ static hu_sheet lay_out(const hu_shape *shape, int64_t *count) {
 static hu_status draw_sheet(hu_trainer *trainer, hu_split_kind half, int64_t wanted,
                             const char *path) {
     hu_status st = HU_OK;
-    int64_t valid = hu_trainer_samples(trainer, half);
+    int64_t samples = hu_trainer_samples(trainer, half);
     const hu_shape *shape = hu_trainer_picture(trainer);
     float *real = NULL, *made = NULL;
-    int64_t count = wanted < valid ? wanted : valid;
+    int64_t count = wanted < samples ? wanted : samples;
     hu_sheet s = lay_out(shape, &count);
     size_t numbers = (size_t)(count * hu_shape_elements(shape));
     HU_TRY(HU_NEW_ARRAY(&real, numbers));

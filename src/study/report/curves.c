@@ -84,7 +84,7 @@ static double next_of(const seed_points *seed, size_t seeds) {
 /* One point of the mean where every seed that came so far has one: rows of steps that a single seed
  * skipped would bend it. */
 static void add_mean(seed_points *seed, size_t seeds, double x, curve *c) {
-    size_t valid = 0, lacking = 0, finite = 0, n = c->line.count;
+    size_t present = 0, lacking = 0, finite = 0, n = c->line.count;
     double sum = 0.0, least = (double)NAN, most = (double)NAN;
     for (size_t s = 0; s < seeds; s++) {
         if (seed[s].at == seed[s].count) continue;
@@ -93,14 +93,14 @@ static void add_mean(seed_points *seed, size_t seeds, double x, curve *c) {
             continue;
         }
         double y = seed[s].y[seed[s].at++];
-        valid++;
+        present++;
         if (!isfinite(y)) continue;
         finite++;
         sum += y;
         least = fmin(least, y);
         most = fmax(most, y);
     }
-    if (valid == 0 || lacking > 0) return;
+    if (present == 0 || lacking > 0) return;
     c->x[n] = x;
     c->y[n] = finite > 0 ? sum / (double)finite : (double)NAN;
     c->least[n] = least;

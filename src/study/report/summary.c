@@ -165,7 +165,7 @@ static hu_noise noise_of_samples(const hu_report *report, double share) {
     return noise;
 }
 
-/* How far each is after the best, and whether that is more than the scatter of the seeds. One that
+/* How far each is behind the best, and whether that is more than the scatter of the seeds. One that
  * is ahead, with what is left of its runs, is not after: how far is not known. */
 static void mark_noise(const hu_report *report, hu_summary *all) {
     const hu_metric *metric = report->metric;
