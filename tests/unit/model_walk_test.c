@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "model_of.h"
+#include "op/attributes.h"
 
 enum { ROOM = 64 };
 
@@ -104,11 +106,98 @@ static void sources_are_those_of_the_graph(void **state) {
     hu_graph_free(graph);
 }
 
+enum { ATTRS_MOST = 4096 };
+
+static size_t bytes_of(hu_attribute_kind kind) {
+    switch (kind) {
+    case HU_ATTRIBUTE_PAIR:
+        return 2 * sizeof(int64_t);
+    case HU_ATTRIBUTE_REAL:
+        return sizeof(float);
+    case HU_ATTRIBUTE_FLAG:
+        return sizeof(bool);
+    case HU_ATTRIBUTE_SHAPE:
+        return sizeof(hu_shape);
+    case HU_ATTRIBUTE_INIT:
+        return sizeof(hu_init);
+    case HU_ATTRIBUTE_ANCHORS:
+        return sizeof(hu_anchors);
+    default:
+        return sizeof(int64_t);
+    }
+}
+
+/* Bytes of the struct that an attribute says, as 1. */
+static void mark(const hu_op *op, unsigned char *is_told) {
+    memset(is_told, 0, ATTRS_MOST);
+    for (const hu_attribute *a = op->attributes; a && a->kind != HU_ATTRIBUTE_END; a++)
+        memset(is_told + a->offset, 1, bytes_of(a->kind));
+    /* The layers of a band have no bias. */
+    if (op == &hu_op_band_linear)
+        memset(is_told + offsetof(hu_band_linear_attrs, linear.bias_init), 1, sizeof(hu_init));
+}
+
+/* What no attribute says is padding alone: less than an int32_t, or what aligns 8 bytes. */
+static void every_field_has_a_name(void **state) {
+    (void)state;
+    unsigned char is_told[ATTRS_MOST];
+    for (int i = 0; i < hu_op_count; i++) {
+        const hu_op *op = hu_op_table[i];
+        size_t gap = 0;
+        mark(op, is_told);
+        for (size_t b = 0; b <= op->attrs_bytes; b++) {
+            bool is_gap = b < op->attrs_bytes && !is_told[b];
+            if (!is_gap && gap > (b % 8 == 0 ? 7u : 3u))
+                fail_msg("%s: %zu bytes before %zu have no attribute", op->name, gap, b);
+            gap = is_gap ? gap + 1 : 0;
+        }
+    }
+}
+
+/* Unused maps of anchors keep what nobody reads; an init of NULL attributes is that of zeros. */
+static bool is_equal(const hu_attribute *a, const unsigned char *read, const unsigned char *attrs) {
+    static const unsigned char zeros[ATTRS_MOST];
+    const void *found = read + a->offset, *wanted = (attrs ? attrs : zeros) + a->offset;
+    if (a->kind == HU_ATTRIBUTE_SHAPE) return hu_shape_equal(found, wanted);
+    return memcmp(found, wanted, bytes_of(a->kind)) == 0;
+}
+
+static void check_attributes(const char *model, const hu_node *node) {
+    union {
+        long double aligned;
+        unsigned char bytes[ATTRS_MOST];
+    } read;
+    char *text = NULL;
+    const hu_shape *in = node->n_in > 0 ? &node->shapes[0] : NULL;
+    assert_true(node->op->attrs_bytes <= sizeof read);
+    memset(&read, 0, sizeof read);
+    assert_int_equal(hu_op_write_attributes(node->op, node->attrs, in, &text), HU_OK);
+    if (hu_op_read_attributes(node->op, text, in, &read) != HU_OK)
+        fail_msg("%s: %s: '%s': %s", model, node->name, text, hu_last_error());
+    for (const hu_attribute *a = node->op->attributes; a && a->kind != HU_ATTRIBUTE_END; a++)
+        if (!is_equal(a, read.bytes, node->attrs))
+            fail_msg("%s: %s (%s): '%s': %s is read as something else", model, node->name,
+                     node->op->name, text, a->name);
+    hu_free(text);
+}
+
+static void attributes_are_read_as_they_are_written(void **state) {
+    (void)state;
+    for (int m = 0; m < hu_model_count; m++) {
+        hu_graph *graph = build(hu_model_table[m].name);
+        for (uint32_t n = 0; n < graph->node_count; n++)
+            check_attributes(hu_model_table[m].name, &graph->node[n]);
+        hu_graph_free(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_come_first),
         cmocka_unit_test(all_tensors_are_walked),
         cmocka_unit_test(sources_are_those_of_the_graph),
+        cmocka_unit_test(every_field_has_a_name),
+        cmocka_unit_test(attributes_are_read_as_they_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,9 +321,15 @@ static void bias_backward(const hu_op_call *call) {
                       call->dparam[0]);
 }
 
+static const hu_attribute bias_attributes[] = {
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_bias_attrs, bias_init), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_bias = {.name = "bias",
                           .keeps_rows = true,
                           .attrs_bytes = sizeof(hu_bias_attrs),
+                          .attributes = bias_attributes,
                           .min_in = 1,
                           .max_in = 1,
                           .is_cheap = true,

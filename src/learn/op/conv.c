@@ -362,6 +362,8 @@ static const hu_attribute conv_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1},
     {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv_attrs, transposed), 0},
     {HU_ATTRIBUTE_PAIR, "extra", offsetof(hu_conv_attrs, extra_h), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv_attrs, weight_init), 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv_attrs, bias_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
@@ -432,6 +434,8 @@ static const hu_attribute linear_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1},
     {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_linear_attrs, transposed), 0},
     {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_linear_attrs, rows), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_linear_attrs, weight_init), 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_linear_attrs, bias_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
@@ -581,6 +585,7 @@ static const hu_attribute band_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_band_linear_attrs, first), NAN},
     {HU_ATTRIBUTE_WHOLE, "last", offsetof(hu_band_linear_attrs, last), NAN},
     {HU_ATTRIBUTE_FLAG, "all_in_evaluation", offsetof(hu_band_linear_attrs, all_in_evaluation), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_band_linear_attrs, linear.weight_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

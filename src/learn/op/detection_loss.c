@@ -357,11 +357,20 @@ static void boxes_backward(const hu_op_call *call) {
     for (int64_t s = 0; s < call->count && call->din[0]; s++) boxes_sample_gradient(call, s);
 }
 
+static const hu_attribute box_loss_attributes[] = {
+    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_box_loss_attrs, anchors), NAN},
+    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_box_loss_attrs, anchors.is_clipped), 0},
+    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_box_loss_attrs, anchors.most), 0},
+    {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_box_loss_attrs, takes_logs), 0},
+    {HU_ATTRIBUTE_WHOLE, "samples", offsetof(hu_box_loss_attrs, samples), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 #define BOX_LOSS                                                                                   \
-    .attrs_bytes = sizeof(hu_box_loss_attrs), .check_target = boxes_check_target,                  \
-    .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1, .mask_bytes = match_bytes,                         \
-    .scratch_bytes = scratch_bytes, .reduce = boxes_reduce, .forward = boxes_forward,              \
-    .backward = boxes_backward
+    .attrs_bytes = sizeof(hu_box_loss_attrs), .attributes = box_loss_attributes,                   \
+    .check_target = boxes_check_target, .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,                \
+    .mask_bytes = match_bytes, .scratch_bytes = scratch_bytes, .reduce = boxes_reduce,             \
+    .forward = boxes_forward, .backward = boxes_backward
 
 const hu_op hu_op_ssd_loss = {.name = "ssd_loss", .shape = ssd_shape, HU_LOSS_RECORD, BOX_LOSS};
 
@@ -498,8 +507,14 @@ static void roi_backward(const hu_op_call *call) {
     for (int64_t s = 0; s < call->count && call->din[0]; s++) regions_sample_gradient(call, s);
 }
 
+static const hu_attribute region_loss_attributes[] = {
+    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_region_loss_attrs, picture), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_roi_loss = {.name = "roi_loss",
                               .attrs_bytes = sizeof(hu_region_loss_attrs),
+                              .attributes = region_loss_attributes,
                               HU_LOSS_RECORD_OF(3),
                               .shape = roi_shape,
                               .check_target = regions_check_target,

@@ -114,6 +114,7 @@ static const hu_attribute attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_embedding_attrs, first), 0},
     {HU_ATTRIBUTE_FLAG, "pads", offsetof(hu_embedding_attrs, has_padding), 0},
     {HU_ATTRIBUTE_WHOLE, "padding", offsetof(hu_embedding_attrs, padding), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_embedding_attrs, weight_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

@@ -28,22 +28,41 @@ typedef enum hu_attribute_kind {
     HU_ATTRIBUTE_WHOLE, /* int64_t */
     HU_ATTRIBUTE_PAIR,  /* two int64_t, one after the other: "3x5" is height 3, width 5; "3" both */
     HU_ATTRIBUTE_REAL,  /* float */
-    HU_ATTRIBUTE_FLAG,  /* bool: on, off */
-    HU_ATTRIBUTE_SHAPE  /* hu_shape: "7x7x16"; must be given */
+    HU_ATTRIBUTE_DOUBLE,
+    HU_ATTRIBUTE_FLAG,   /* bool: on, off */
+    HU_ATTRIBUTE_SHAPE,  /* hu_shape: "7x7x16"; not given: no extents */
+    HU_ATTRIBUTE_INIT,   /* hu_init: "normal:0.02" */
+    HU_ATTRIBUTE_ANCHORS /* hu_anchors without its limits: maps */
 } hu_attribute_kind;
 
 typedef struct hu_attribute {
     hu_attribute_kind kind;
     const char *name;
     size_t offset; /* in the op's attribute struct */
-    double preset; /* NaN: must be given */
+    double preset; /* NaN: must be given. Of texts that are no number 0: it may be left out */
 } hu_attribute;
+
+/* What a value of a kind looks like, for messages and help: "a whole number, or two as 3x5".
+ * Borrowed: valid forever. */
+const char *hu_attribute_form(hu_attribute_kind kind);
 
 /* Reads a text into an attribute struct that is all zero: presets first, then what the text says,
  * words separated by blanks. list NULL: there are none. HU_ERR_UNKNOWN names the nearest
  * attributes, HU_ERR_ARGUMENT the one that is missing, HU_ERR_PARSE the value and what was
  * expected. Proof: tests/unit/op_attribute_test.c. */
 hu_status hu_attributes_read(const hu_attribute *list, const char *text, void *attrs);
+
+typedef struct hu_op hu_op;
+
+/* The same for an operation, and then what it finds usual (hu_op.usual) for the shape of its first
+ * input; in NULL: it has none. attrs: hu_op.attrs_bytes zero bytes. */
+hu_status hu_op_read_attributes(const hu_op *op, const char *text, const hu_shape *in, void *attrs);
+
+/* The text that hu_op_read_attributes reads as these attributes, what is usual left out, with the
+ * same shape of the first input. attrs NULL: all zero. Owner frees *text with hu_free. Proof:
+ * tests/unit/op_attribute_test.c. */
+hu_status hu_op_write_attributes(const hu_op *op, const void *attrs, const hu_shape *in,
+                                 char **text);
 
 enum { HU_MAX_PARAMS = 8, HU_MAX_OUTPUTS = 8, HU_MAX_HELD = 4 };
 
@@ -133,7 +152,7 @@ typedef struct hu_op_call {
                                        chosen accumulator; NULL: not counted */
 } hu_op_call;
 
-typedef struct hu_op {
+struct hu_op {
     const char *name;
     size_t attrs_bytes;
     int min_in, max_in; /* max_in -1: any number */
@@ -252,7 +271,7 @@ typedef struct hu_op {
     /* The library's name of what computes a pass ("jit:avx2"); one that begins with "ref" is slow.
      * "" where our own kernels do, NULL: always. Borrowed: valid until release. */
     const char *(*impl)(const hu_node_info *info, void *state, hu_pass pass);
-} hu_op;
+};
 
 /* Must input i still be there in the backward pass? */
 static inline bool hu_saves_input(const hu_op *op, int i) {

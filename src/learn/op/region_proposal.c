@@ -183,8 +183,21 @@ static void proposals_forward(const hu_op_call *call) {
     }
 }
 
+static const hu_attribute proposal_attributes[] = {
+    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_proposal_attrs, anchors), NAN},
+    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_proposal_attrs, anchors.is_clipped), 0},
+    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_proposal_attrs, anchors.most), 0},
+    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_proposal_attrs, picture), NAN},
+    {HU_ATTRIBUTE_WHOLE, "before", offsetof(hu_proposal_attrs, before), NAN},
+    {HU_ATTRIBUTE_WHOLE, "after", offsetof(hu_proposal_attrs, after), NAN},
+    {HU_ATTRIBUTE_WHOLE, "regions", offsetof(hu_proposal_attrs, regions), NAN},
+    {HU_ATTRIBUTE_DOUBLE, "least", offsetof(hu_proposal_attrs, least), NAN},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
 const hu_op hu_op_proposals = {.name = "proposals",
                                .attrs_bytes = sizeof(hu_proposal_attrs),
+                               .attributes = proposal_attributes,
                                .makes_facts = true,
                                .min_in = 2,
                                .max_in = 2,

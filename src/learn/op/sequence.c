@@ -318,6 +318,7 @@ static void row_conv_backward(const hu_op_call *call) {
 
 static const hu_attribute row_conv_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "context", offsetof(hu_row_conv_attrs, context), NAN},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_row_conv_attrs, weight_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

@@ -82,9 +82,15 @@ static void position_usual(void *attrs, const hu_shape *in) {
 
 static const hu_attribute position_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "rows", offsetof(hu_position_attrs, rows), 0},
+    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_position_attrs, for_batches), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_position_attrs, init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
-static const hu_attribute no_attributes[] = {{HU_ATTRIBUTE_END, NULL, 0, 0}};
+static const hu_attribute class_token_attributes[] = {
+    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_class_token_attrs, for_batches), 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_class_token_attrs, init), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
 
 const hu_op hu_op_position = {.name = "position",
                               .keeps_rows = true,
@@ -164,7 +170,7 @@ static void class_token_backward(const hu_op_call *call) {
 
 const hu_op hu_op_class_token = {.name = "class_token",
                                  .attrs_bytes = sizeof(hu_class_token_attrs),
-                                 .attributes = no_attributes,
+                                 .attributes = class_token_attributes,
                                  .usual = position_usual,
                                  .min_in = 1,
                                  .max_in = 1,

@@ -153,6 +153,36 @@ static hu_status write_le(hu_byte_writer *writer, uint64_t value, size_t bytes) 
     return hu_write_bytes(writer, word, bytes);
 }
 
+/* printf ends what it writes by a zero, which is no part of the string: into the free room first,
+ * which a second try makes large enough. */
+hu_status hu_write_args(hu_byte_writer *writer, const char *format, va_list args) {
+    enum { FIRST_BYTES = 256 };
+    size_t wanted = FIRST_BYTES;
+    for (int turn = 0; turn < 2; turn++) {
+        hu_status st = hu_writer_reserve(writer, wanted);
+        if (st != HU_OK) return st;
+        va_list copy;
+        va_copy(copy, args);
+        size_t room = writer->capacity - writer->size;
+        int bytes = vsnprintf((char *)writer->data + writer->size, room, format, copy);
+        va_end(copy);
+        if (bytes < 0) return hu_fail(HU_ERR_MEMORY, "no memory for a text");
+        wanted = (size_t)bytes + 1;
+        if (wanted > room) continue;
+        writer->size += (size_t)bytes;
+        return HU_OK;
+    }
+    return HU_OK;
+}
+
+hu_status hu_write_format(hu_byte_writer *writer, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    hu_status st = hu_write_args(writer, format, args);
+    va_end(args);
+    return st;
+}
+
 hu_status hu_write_u8(hu_byte_writer *writer, uint8_t value) {
     return write_le(writer, value, 1);
 }

@@ -1,6 +1,7 @@
 /* base/bytes.h - bounded reading of bytes from a file image, and a growing byte string to write. */
 #ifndef HU_BASE_BYTES_H
 #define HU_BASE_BYTES_H
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,12 @@ typedef struct hu_byte_writer {
 } hu_byte_writer;
 
 hu_status hu_write_bytes(hu_byte_writer *writer, const void *data, size_t bytes);
+
+/* Text in printf's form, of any length, without a final zero. */
+hu_status hu_write_format(hu_byte_writer *writer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+hu_status hu_write_args(hu_byte_writer *writer, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 hu_status hu_write_u8(hu_byte_writer *writer, uint8_t value);
 hu_status hu_write_u16(hu_byte_writer *writer, uint16_t value);
 hu_status hu_write_u32(hu_byte_writer *writer, uint32_t value);

@@ -57,9 +57,6 @@ done:
  * the file is cut back to the pieces before it, and nothing more is written: no reader ever meets a
  * part of a piece, but after a loss of power. */
 
-/* What one printf-like call is tried with before its length is known. */
-enum { FORMAT_BYTES = 256 };
-
 struct hu_append {
     int descriptor;
     char *path;
@@ -93,30 +90,11 @@ void hu_append_text(hu_append *append, const char *text) {
     hu_append_bytes(append, text, strlen(text));
 }
 
-/* Into the free room of the piece, which a second try makes large enough. */
-static int print(hu_append *append, const char *format, va_list args) {
-    hu_byte_writer *piece = &append->piece;
-    size_t room = piece->capacity - piece->size;
-    return vsnprintf((char *)piece->data + piece->size, room, format, args);
-}
-
 void hu_append_format(hu_append *append, const char *format, ...) {
     va_list args;
-    size_t wanted = FORMAT_BYTES;
-    for (int turn = 0; turn < 2 && append->failed == HU_OK; turn++) {
-        append->failed = hu_writer_reserve(&append->piece, wanted);
-        if (append->failed != HU_OK) return;
-        va_start(args, format);
-        int bytes = print(append, format, args);
-        va_end(args);
-        /* printf ends what it writes by a zero, which is no part of the piece. */
-        if (bytes < 0) append->failed = HU_ERR_MEMORY;
-        if (bytes < 0) return;
-        wanted = (size_t)bytes + 1;
-        if (wanted > append->piece.capacity - append->piece.size) continue;
-        append->piece.size += (size_t)bytes;
-        return;
-    }
+    va_start(args, format);
+    if (append->failed == HU_OK) append->failed = hu_write_args(&append->piece, format, args);
+    va_end(args);
 }
 
 /* Back to the whole pieces; what cannot be cut stays after the last of them, and nothing follows.

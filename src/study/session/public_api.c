@@ -98,13 +98,11 @@ static hu_status find_op(const char *name, const hu_op **op) {
 static hu_status read_attributes(const hu_net *net, const hu_op *op, const char *name,
                                  const char *text, size_t n_in, const hu_value *in, void **attrs) {
     hu_status st = HU_OK;
+    bool has_input = n_in > 0 && in[0] < net->graph->value_count;
     HU_TRY(hu_alloc(op->attrs_bytes, attrs));
-    st = hu_attributes_read(op->attributes, text ? text : "", *attrs);
+    st = hu_op_read_attributes(op, text ? text : "",
+                               has_input ? &net->graph->value[in[0]].shape : NULL, *attrs);
     if (st != HU_OK) return hu_fail_within(st, "node '%s' (%s): ", name, op->name);
-    if (op->usual && n_in > 0 && in[0] < net->graph->value_count)
-        /* What the text leaves open follows from the input, such as an initial deviation from its
-         * fan-in. */
-        op->usual(*attrs, &net->graph->value[in[0]].shape);
 done:
     return st;
 }
