@@ -118,6 +118,8 @@ static size_t bytes_of(hu_attribute_kind kind) {
         return sizeof(bool);
     case HU_ATTRIBUTE_SHAPE:
         return sizeof(hu_shape);
+    case HU_ATTRIBUTE_AXES:
+        return sizeof(hu_axes);
     case HU_ATTRIBUTE_INIT:
         return sizeof(hu_init);
     case HU_ATTRIBUTE_ANCHORS:

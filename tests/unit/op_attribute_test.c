@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
 #include "op/attributes.h"
 
 static hu_status read(const hu_op *op, const char *text, void *attrs) {
@@ -38,6 +39,31 @@ static void presets_fill_what_a_text_leaves_open(void **state) {
     hu_row_loss_attrs rows;
     assert_int_equal(read(&hu_op_nll, "ignores=on ignored=-1", &rows), HU_OK);
     assert_true(rows.ignores && rows.ignored == -1);
+    hu_reduce_attrs reduce;
+    assert_int_equal(read(&hu_op_reduce_mean, "axes=0,-1,2 keep=on", &reduce), HU_OK);
+    assert_true(reduce.axes.count == 3 && reduce.axes.at[1] == -1 && reduce.axes.at[2] == 2);
+    assert_true(reduce.keeps);
+    assert_int_equal(read(&hu_op_reduce_mean, "", &reduce), HU_OK);
+    assert_true(reduce.axes.count == 0 && !reduce.keeps);
+}
+
+static void writes(const hu_op *op, const char *text, const char *expected) {
+    union {
+        int64_t aligned;
+        char bytes[512];
+    } attrs;
+    char *written;
+    assert_int_equal(read(op, text, attrs.bytes), HU_OK);
+    assert_int_equal(hu_op_write_attributes(op, &attrs, NULL, &written), HU_OK);
+    assert_string_equal(written, expected);
+    hu_free(written);
+}
+
+static void texts_leave_out_what_is_usual(void **state) {
+    (void)state;
+    writes(&hu_op_reduce_sum, "keep=off axes=2,-3", "axes=2,-3");
+    writes(&hu_op_reduce_sum, "keep=on", "keep=on");
+    writes(&hu_op_reduce_max, "", "");
 }
 
 static void shapes_decide_what_is_usual(void **state) {
@@ -74,12 +100,18 @@ static void errors_say_what_was_found(void **state) {
     refuses(&hu_op_reshape, "shape=", HU_ERR_PARSE, "expected extents as 7x7x16");
     refuses(&hu_op_reshape, "shape=7x7x", HU_ERR_PARSE, "found '7x7x'");
     refuses(&hu_op_reshape, "shape=1x1x1x1x1x1x1x1x1", HU_ERR_PARSE, "expected extents");
+    refuses(&hu_op_reduce_mean, "axes=", HU_ERR_PARSE,
+            "axes: found '', expected whole numbers as 0,1");
+    refuses(&hu_op_reduce_mean, "axes=0,", HU_ERR_PARSE, "found '0,'");
+    refuses(&hu_op_reduce_mean, "axes=0x1", HU_ERR_PARSE, "found '0x1'");
+    refuses(&hu_op_reduce_mean, "axes=0,1,2,3,4,5,6,7,8", HU_ERR_PARSE, "expected whole numbers");
     refuses(&hu_op_relu, "slope=1", HU_ERR_UNKNOWN, "expected none");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_fill_what_a_text_leaves_open),
+        cmocka_unit_test(texts_leave_out_what_is_usual),
         cmocka_unit_test(shapes_decide_what_is_usual),
         cmocka_unit_test(errors_say_what_was_found),
     };

@@ -49,6 +49,8 @@ static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
 static const hu_layer_norm_attrs layer = {.epsilon = 1e-5f};
 static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
+static const hu_reduce_attrs of_ends = {{2, {0, -1}}, false}, of_second = {{1, {1}}, true},
+                             of_all = {.keeps = true};
 static const hu_roi_pool_attrs regions = {2, 3, 0.5f};
 static const hu_log_softmax_attrs keeping = {.kept = 4};
 static const hu_box_loss_attrs boxes = {.anchors = {.maps = 1,
@@ -274,6 +276,11 @@ static const gradient_case cases[] = {
     {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(2, 2, 5)}, false, 0.01f},
     {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
     {&hu_op_l2_norm, &l2, NORMAL, 1, {SHAPE(2, 3, 7)}, false, 0.01f},
+    {&hu_op_reduce_mean, &of_ends, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_reduce_mean, &of_all, NORMAL, 1, {SHAPE(9)}, false, 0.02f},
+    {&hu_op_reduce_sum, &of_second, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_reduce_max, &of_ends, SPACED, 1, {SHAPE(3, 4, 5)}, false, 0.01f},
+    {&hu_op_reduce_max, &of_second, SPACED, 1, {SHAPE(4, 6)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_transpose, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},

@@ -98,7 +98,8 @@ void hu_row_lengths_infer(hu_graph *graph, const hu_node *node) {
     const hu_loop *loop = hu_loop_of(graph, node);
     int64_t rows = 0;
     hu_row_lengths in = {.lengths = HU_NONE};
-    if (node->op->keeps_rows) in = ends_of_inputs(graph, node, &rows);
+    if (hu_keeps_rows(node->op, node->attrs, node->n_in > 0 ? node->shapes[0].rank : 0))
+        in = ends_of_inputs(graph, node, &rows);
     for (int i = 0; i < node->n_out; i++) {
         hu_value_info *value = &graph->value[node->out[i]];
         const hu_row_lengths out = ends_of_output(graph, node, i, in, rows);

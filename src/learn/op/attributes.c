@@ -30,8 +30,8 @@ static bool is_end(const hu_attribute *attribute) {
 
 /* True for kinds that a number says, so that they have a preset. */
 static bool is_number(const hu_attribute *attribute) {
-    return attribute->kind != HU_ATTRIBUTE_SHAPE && attribute->kind != HU_ATTRIBUTE_INIT &&
-           attribute->kind != HU_ATTRIBUTE_ANCHORS;
+    return attribute->kind != HU_ATTRIBUTE_SHAPE && attribute->kind != HU_ATTRIBUTE_AXES &&
+           attribute->kind != HU_ATTRIBUTE_INIT && attribute->kind != HU_ATTRIBUTE_ANCHORS;
 }
 
 /* ---- Reading ---- */
@@ -58,6 +58,7 @@ static const char *const forms[] = {
     [HU_ATTRIBUTE_DOUBLE] = "a number",
     [HU_ATTRIBUTE_FLAG] = "on or off",
     [HU_ATTRIBUTE_SHAPE] = "extents as 7x7x16",
+    [HU_ATTRIBUTE_AXES] = "whole numbers as 0,1",
     [HU_ATTRIBUTE_INIT] = "constant:0, normal:0.02, uniform:0.1 or share:1",
     [HU_ATTRIBUTE_ANCHORS] = "maps as HEIGHTxWIDTH@STEPYxSTEPX:HxW,HxW/...",
 };
@@ -113,6 +114,19 @@ static hu_status read_shape(const hu_attribute *attribute, const char *value, vo
         is_last = !strchr(at, 'x');
         if (shape->rank == HU_MAX_RANK ||
             !read_whole(&at, is_last ? '\0' : 'x', &shape->extent[shape->rank]))
+            return expected(attribute, value);
+    }
+    return HU_OK;
+}
+
+/* Whole numbers with commas between; at most HU_MAX_RANK. */
+static hu_status read_axes(const hu_attribute *attribute, const char *value, void *attrs) {
+    hu_axes *axes = member(attribute, attrs);
+    const char *at = value;
+    for (bool is_last = false; !is_last; axes->count++) {
+        is_last = !strchr(at, ',');
+        if (axes->count == HU_MAX_RANK ||
+            !read_whole(&at, is_last ? '\0' : ',', &axes->at[axes->count]))
             return expected(attribute, value);
     }
     return HU_OK;
@@ -184,10 +198,11 @@ static hu_status read_wholes(const hu_attribute *attribute, const char *value, v
 
 static hu_status read_value(const hu_attribute *attribute, const char *value, void *attrs) {
     static hu_status (*const readers[])(const hu_attribute *, const char *, void *) = {
-        [HU_ATTRIBUTE_WHOLE] = read_wholes, [HU_ATTRIBUTE_PAIR] = read_wholes,
-        [HU_ATTRIBUTE_REAL] = read_real,    [HU_ATTRIBUTE_DOUBLE] = read_real,
-        [HU_ATTRIBUTE_FLAG] = read_flag,    [HU_ATTRIBUTE_SHAPE] = read_shape,
-        [HU_ATTRIBUTE_INIT] = read_init,    [HU_ATTRIBUTE_ANCHORS] = read_anchors,
+        [HU_ATTRIBUTE_WHOLE] = read_wholes,    [HU_ATTRIBUTE_PAIR] = read_wholes,
+        [HU_ATTRIBUTE_REAL] = read_real,       [HU_ATTRIBUTE_DOUBLE] = read_real,
+        [HU_ATTRIBUTE_FLAG] = read_flag,       [HU_ATTRIBUTE_SHAPE] = read_shape,
+        [HU_ATTRIBUTE_AXES] = read_axes,       [HU_ATTRIBUTE_INIT] = read_init,
+        [HU_ATTRIBUTE_ANCHORS] = read_anchors,
     };
     return readers[attribute->kind](attribute, value, attrs);
 }
@@ -283,6 +298,13 @@ static hu_status write_shape(const hu_shape *shape, hu_byte_writer *out) {
     return st;
 }
 
+static hu_status write_axes(const hu_axes *axes, hu_byte_writer *out) {
+    hu_status st = HU_OK;
+    for (int i = 0; st == HU_OK && i < axes->count; i++)
+        st = hu_write_format(out, "%s%lld", i ? "," : "", (long long)axes->at[i]);
+    return st;
+}
+
 /* Enough digits that reading gives the same double. */
 static hu_status write_anchors(const hu_anchors *anchors, hu_byte_writer *out) {
     hu_status st = HU_OK;
@@ -327,6 +349,8 @@ static hu_status write_value(const hu_attribute *attribute, const void *attrs,
         return hu_write_format(out, "%s", *(const bool *)at ? "on" : "off");
     case HU_ATTRIBUTE_SHAPE:
         return write_shape(at, out);
+    case HU_ATTRIBUTE_AXES:
+        return write_axes(at, out);
     case HU_ATTRIBUTE_INIT:
         print_float(init->scale, number);
         return hu_write_format(out, "%s:%s", laws[init->kind], number);
@@ -344,6 +368,7 @@ static bool is_usual(const hu_attribute *attribute, const void *attrs, const voi
     const int64_t *a = member_of(attribute, attrs), *b = member_of(attribute, usual);
     const hu_init *init = (const void *)a, *other = (const void *)b;
     const hu_shape *shape = (const void *)a;
+    const hu_axes *axes = (const void *)a;
     if (isnan(attribute->preset)) return false;
     switch (attribute->kind) {
     case HU_ATTRIBUTE_WHOLE:
@@ -358,6 +383,8 @@ static bool is_usual(const hu_attribute *attribute, const void *attrs, const voi
         return *(const bool *)(const void *)a == *(const bool *)(const void *)b;
     case HU_ATTRIBUTE_SHAPE:
         return shape->rank == 0;
+    case HU_ATTRIBUTE_AXES:
+        return axes->count == 0;
     case HU_ATTRIBUTE_INIT:
         return init->kind == other->kind && init->scale == other->scale;
     default:

@@ -260,6 +260,16 @@ typedef struct hu_adaptive_pool_attrs {
     int64_t out_h, out_w;
 } hu_adaptive_pool_attrs;
 
+/* ---- Reductions over axes ---- */
+
+/* reduce_mean, reduce_sum and reduce_max: one number for all that the axes hold. Sums in double in
+ * the order of the elements; a mean is divided there, too; one rounding. The largest is the first
+ * of its like, a NaN before all others, and has the gradient. */
+typedef struct hu_reduce_attrs {
+    hu_axes axes; /* none: all of them */
+    bool keeps;   /* the axes stay, with an extent of 1 */
+} hu_reduce_attrs;
+
 /* ---- Larger and smaller images ---- */
 
 /* nearest and pixel_shuffle: the image becomes factor_h times as high and factor_w times as wide.

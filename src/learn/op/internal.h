@@ -21,6 +21,44 @@ hu_status hu_expect_row_count(const char *op, int which, int n_in, const hu_shap
  * scalar. */
 hu_status hu_expect_lengths(const char *op, int which, int n_in, const hu_shape *in);
 
+/* ---- Axes of a sample's shape ---- */
+
+/* HU_ERR_SHAPE unless a shape of so many extents has the axis; negative ones count from its end. op
+ * and name: of the operation and the attribute, for messages. */
+hu_status hu_expect_axis(const char *op, const char *name, int64_t axis, int rank);
+
+/* The one axis of an attribute that may be left out: usual then, which may be negative, too.
+ * HU_ERR_ARGUMENT for several. expect: before it is asked for. */
+hu_status hu_expect_one_axis(const char *op, const hu_axes *axes, int64_t usual, int rank);
+int hu_one_axis(const hu_axes *axes, int64_t usual, int rank);
+
+/* Axes as bits, of which each may be named once. */
+hu_status hu_expect_axes(const char *op, const hu_axes *axes, int rank);
+unsigned hu_axes_bits(const hu_axes *axes, int rank);
+
+/* ---- Arrays with steps ---- */
+
+/* Numbers that lie in two arrays, each in steps of its own along every axis. */
+typedef struct hu_strides {
+    int rank;
+    int64_t extent[HU_MAX_RANK], step[2][HU_MAX_RANK];
+} hu_strides;
+
+/* Steps of a shape whose last axis lies side by side. */
+void hu_steps_of(const hu_shape *shape, int64_t step[HU_MAX_RANK]);
+
+/* The same numbers in the same order with as few axes as can be, at least one. */
+void hu_strides_join(hu_strides *strides);
+
+/* Numbers of the last axis: count of them, from at[i] on in array i, step[i] apart. */
+typedef struct hu_stride_run {
+    int64_t count, at[2], step[2];
+} hu_stride_run;
+typedef void hu_stride_fn(void *context, const hu_stride_run *run);
+
+/* All runs, in the order of the axes. */
+void hu_strides_each(const hu_strides *strides, hu_stride_fn *each, void *context);
+
 /* ---- Norms over channels: y = (x - center) * scale + beta, in vectors that a norm makes of its
  * statistics ---- */
 

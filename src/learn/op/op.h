@@ -31,9 +31,17 @@ typedef enum hu_attribute_kind {
     HU_ATTRIBUTE_DOUBLE,
     HU_ATTRIBUTE_FLAG,   /* bool: on, off */
     HU_ATTRIBUTE_SHAPE,  /* hu_shape: "7x7x16"; not given: no extents */
+    HU_ATTRIBUTE_AXES,   /* hu_axes: "0,1"; not given: none */
     HU_ATTRIBUTE_INIT,   /* hu_init: "normal:0.02" */
     HU_ATTRIBUTE_ANCHORS /* hu_anchors without its limits: maps */
 } hu_attribute_kind;
+
+/* Axes of a sample's shape, 0 the first, negative ones counted from the end; or one whole number
+ * for each of them. */
+typedef struct hu_axes {
+    int32_t count;
+    int64_t at[HU_MAX_RANK];
+} hu_axes;
 
 typedef struct hu_attribute {
     hu_attribute_kind kind;
@@ -171,6 +179,8 @@ struct hu_op {
     bool keeps_absent;    /* what is not there in in[0] (absent) is not there in out[0] either */
     bool keeps_rows; /* row t of the outputs comes of row t of those inputs that have as many, and
                         of  no other: what is padding there is padding here (graph/graph.h) */
+    /* Whether this is so with these attributes and an input of this rank; NULL: always. */
+    bool (*keeps_rows_of)(const void *attrs, int rank);
     int ends_by; /* input that says how many rows of the outputs are present, where the node has it:
                     the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
@@ -273,6 +283,10 @@ struct hu_op {
     const char *(*impl)(const hu_node_info *info, void *state, hu_pass pass);
 };
 
+static inline bool hu_keeps_rows(const hu_op *op, const void *attrs, int rank) {
+    return op->keeps_rows && (!op->keeps_rows_of || op->keeps_rows_of(attrs, rank));
+}
+
 /* Must input i still be there in the backward pass? */
 static inline bool hu_saves_input(const hu_op *op, int i) {
     enum { INPUT_BITS = 16 };
@@ -329,6 +343,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(max_pool) \
     X(avg_pool) \
     X(adaptive_avg_pool) \
+    X(reduce_mean) \
+    X(reduce_sum) \
+    X(reduce_max) \
     X(roi_pool) \
     X(global_avg_pool) \
     X(nearest) \
