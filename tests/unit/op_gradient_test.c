@@ -81,7 +81,12 @@ static const hu_box_loss_attrs things = {.samples = 64,
                                                               .w = {0.25}}}}};
 static const hu_region_loss_attrs of_regions = {{1, 1}};
 static const hu_split_attrs split = {.first = 3}, split_rows = {.first = 1, .rows = true};
-static const hu_concat_attrs join_rows = {.rows = true};
+static const hu_split_attrs three = {.axis = {1, {1}}, .parts = 3};
+static const hu_split_attrs by_sizes = {.sizes = {3, {1, 3, 2}}};
+static const hu_concat_attrs join_rows = {.rows = true}, join_middle = {.axis = {1, {1}}};
+static const hu_slice_attrs every_other = {{1, {1}}, 1, -1, 2};
+static const hu_pad_attrs around = {{2, {1, 0}}, {2, {0, 2}}, 0.5f};
+static const hu_transpose_attrs turned = {{3, {2, 0, 1}}};
 static const hu_position_attrs position = {.init = {HU_INIT_CONSTANT, 0}};
 static const hu_position_attrs more_rows = {.init = {HU_INIT_CONSTANT, 0}, .rows = 7};
 static const hu_class_token_attrs class_token = {.init = {HU_INIT_CONSTANT, 0}};
@@ -246,6 +251,11 @@ static const gradient_case cases[] = {
     {&hu_op_split, &split, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
     {&hu_op_concat, &join_rows, NORMAL, 2, {SHAPE(2, 3), SHAPE(4, 3)}, false, .02f},
     {&hu_op_split, &split_rows, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
+    {&hu_op_concat, &join_middle, NORMAL, 2, {SHAPE(2, 3, 2), SHAPE(2, 1, 2)}, false, .02f},
+    {&hu_op_split, &three, NORMAL, 1, {SHAPE(2, 6, 3)}, false, 0.02f},
+    {&hu_op_split, &by_sizes, NORMAL, 1, {SHAPE(4, 6)}, false, 0.02f},
+    {&hu_op_slice, &every_other, NORMAL, 1, {SHAPE(3, 8, 2)}, false, 0.02f},
+    {&hu_op_pad, &around, NORMAL, 1, {SHAPE(3, 4)}, false, 0.02f},
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
     {&hu_op_position, &position, NORMAL, 1, {SHAPE(40, 8)}, false, 0.02f},
     {&hu_op_position, &more_rows, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
@@ -283,6 +293,7 @@ static const gradient_case cases[] = {
     {&hu_op_reduce_max, &of_second, SPACED, 1, {SHAPE(4, 6)}, false, 0.01f},
     {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_mean, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
+    {&hu_op_transpose, &turned, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_transpose, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_add_row, NULL, NORMAL, 2, {SHAPE(3, 5), SHAPE(5)}, false, 0.02f},
     {&hu_op_flatten, NULL, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},

@@ -112,14 +112,37 @@ typedef struct hu_bias_attrs {
 
 /* concat joins along the last extent; NULL: so, too. */
 typedef struct hu_concat_attrs {
-    bool rows; /* along the first one */
+    bool rows;    /* along the first one */
+    hu_axes axis; /* or along this one */
 } hu_concat_attrs;
 
-/* split gives two parts of the last extent: the first `first` channels, and the rest. */
+/* split gives parts of one extent, the last one: of these three one is told. */
 typedef struct hu_split_attrs {
-    int64_t first;
-    bool rows; /* of the first extent: the first `first` rows, and the rest */
+    int64_t first; /* two parts: the first `first` channels, and the rest */
+    bool rows;     /* of the first extent: the first `first` rows, and the rest */
+    hu_axes axis;  /* or of this one */
+    int64_t parts; /* as many of one size */
+    hu_axes sizes; /* each of its own */
 } hu_split_attrs;
+
+/* slice gives places start, start + step, ... before `end` of one axis, the last one. Places below
+ * 0 count from the end of the axis, as does an end of 0. */
+typedef struct hu_slice_attrs {
+    hu_axes axis;
+    int64_t start, end, step;
+} hu_slice_attrs;
+
+/* pad puts so many places of `value` before and after each axis; none: 0 of them. */
+typedef struct hu_pad_attrs {
+    hu_axes before, after; /* a number for each axis */
+    float value;
+} hu_pad_attrs;
+
+/* transpose puts the axes in another order: axis i of the output is axis axes[i] of the input.
+ * NULL or none: the last two change places. */
+typedef struct hu_transpose_attrs {
+    hu_axes axes;
+} hu_transpose_attrs;
 
 /* ---- Views and zeros ---- */
 

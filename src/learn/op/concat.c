@@ -1,12 +1,12 @@
 #include <inttypes.h>
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/fused/fused.h"
 #include "kernel/reduce/channel.h"
-#include "op/attributes.h"
+#include "op/internal.h"
 
 /* ---- Attributes of the operations that join or part values ---- */
 
@@ -104,8 +104,8 @@ const hu_op hu_op_mul = {.name = "mul",
                          .forward = mul_forward,
                          .backward = mul_backward};
 
-/* ---- concat and split along the last or the first extent: copies of [rows, part] to and from
- * [rows, whole]; along the first one a row is a sample ---- */
+/* ---- concat and split along one axis: copies of [rows, part] to and from [rows, whole]; a row is
+ * what lies at one place of the axes before it ---- */
 
 /* from [rows, part] -> the first columns of to [rows, whole] */
 static void put_columns(int64_t rows, int64_t whole, int64_t part, const float *from, float *to) {
@@ -117,37 +117,53 @@ static void take_columns(int64_t rows, int64_t whole, int64_t part, const float 
     for (int64_t r = 0; r < rows; r++) copy(to + r * part, from + r * whole, part);
 }
 
-static bool concat_is_of_rows(const void *attrs) {
-    const hu_concat_attrs *a = attrs;
-    return a && a->rows;
+/* The extent that is joined or parted: the first, one that is told, or the last. */
+static hu_status expect_axis(const char *op, bool rows, const hu_axes *axis, const hu_shape *in) {
+    hu_status st = hu_expect_rank_least(op, in, 1);
+    if (st != HU_OK) return st;
+    if (rows && axis->count)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: found rows and an axis, expected one of them", op);
+    return hu_expect_one_axis(op, axis, -1, in->rank);
 }
 
-static bool split_is_of_rows(const void *attrs) {
-    const hu_split_attrs *a = attrs;
-    return a->rows;
+static int axis_of(bool rows, const hu_axes *axis, const hu_shape *in) {
+    return rows ? 0 : hu_one_axis(axis, -1, in->rank);
 }
 
-/* The extent that is joined or parted. */
-static int axis_of(bool of_rows, const hu_shape *shape) {
-    return of_rows ? 0 : shape->rank - 1;
+static int concat_axis(const hu_concat_attrs *a, const hu_shape *in) {
+    return a ? axis_of(a->rows, &a->axis, in) : in->rank - 1;
 }
 
-static const char *axis_name(bool of_rows) {
-    return of_rows ? "first" : "last";
+static int split_axis(const hu_split_attrs *a, const hu_shape *in) {
+    return axis_of(a->rows, &a->axis, in);
+}
+
+/* What an axis is called in messages. */
+static const char *axis_name(int axis, int rank, char text[32]) {
+    if (axis != 0 && axis != rank - 1) {
+        snprintf(text, 32, "extent %d", axis);
+        return text;
+    }
+    return axis == rank - 1 ? "last extent" : "first extent";
 }
 
 /* Numbers of a shape that lie after each other in the copies. */
-static int64_t columns_of(bool of_rows, const hu_shape *shape) {
-    return of_rows ? hu_shape_elements(shape) : hu_channels(shape);
+static int64_t columns_of(int axis, const hu_shape *shape) {
+    int64_t columns = 1;
+    for (int i = axis; i < shape->rank; i++) columns *= shape->extent[i];
+    return columns;
 }
 
-/* in[i] [.., C_i] -> [.., sum of the C_i]; rows: [T_i, ..] -> [sum of the T_i, ..] */
+/* in[i] [.., C_i, ..] -> [.., sum of the C_i, ..] */
 static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
+    static const hu_concat_attrs none = {.rows = false};
+    const hu_concat_attrs *a = attrs ? attrs : &none;
+    char name[32];
     hu_status st;
     int64_t extent = 0;
-    bool of_rows = concat_is_of_rows(attrs);
-    int axis = axis_of(of_rows, &in[0]);
+    HU_TRY(expect_axis("concat", a->rows, &a->axis, &in[0]));
+    int axis = concat_axis(a, &in[0]);
     for (int i = 0; i < n_in; i++) {
         HU_TRY(hu_expect_rank_least("concat", &in[i], 1));
         /* Inputs may differ in one extent alone: compare them as if it were equal. */
@@ -155,11 +171,11 @@ static hu_status concat_shape(const void *attrs, int n_in, const hu_shape *in, i
         if (in[i].rank == in[0].rank) like[1].extent[axis] = in[0].extent[axis];
         if (hu_expect_same("concat", 2, like) != HU_OK)
             return hu_fail(HU_ERR_SHAPE,
-                           "concat: input %d differs from input 0 in more than the %s extent", i,
-                           axis_name(of_rows));
+                           "concat: input %d differs from input 0 in more than the %s", i,
+                           axis_name(axis, in[0].rank, name));
         if (!hu_add_i64(extent, in[i].extent[axis], &extent))
-            return hu_fail(HU_ERR_SHAPE, "concat: the %s extents together do not fit 63 bits",
-                           axis_name(of_rows));
+            return hu_fail(HU_ERR_SHAPE, "concat: the %ss together do not fit 63 bits",
+                           axis_name(axis, in[0].rank, name));
     }
     *n_out = 1;
     out[0] = in[0];
@@ -171,11 +187,11 @@ done:
 
 /* in[i] [rows, part i] -> out[0] [rows, whole], in the order of the inputs. */
 static void concat_forward(const hu_op_call *call) {
-    bool of_rows = concat_is_of_rows(call->info->attrs);
-    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
+    int axis = concat_axis(call->info->attrs, &call->info->in[0]);
+    int64_t whole = columns_of(axis, &call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
     for (int i = 0; i < call->info->n_in; i++) {
-        int64_t part = columns_of(of_rows, &call->info->in[i]);
+        int64_t part = columns_of(axis, &call->info->in[i]);
         put_columns(rows, whole, part, call->in[i], call->out[0] + at);
         at += part;
     }
@@ -183,11 +199,11 @@ static void concat_forward(const hu_op_call *call) {
 
 /* dout[0] -> din[i]: the columns that came from input i. */
 static void concat_backward(const hu_op_call *call) {
-    bool of_rows = concat_is_of_rows(call->info->attrs);
-    int64_t whole = columns_of(of_rows, &call->info->out[0]), at = 0;
+    int axis = concat_axis(call->info->attrs, &call->info->in[0]);
+    int64_t whole = columns_of(axis, &call->info->out[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->out[0]) / whole;
     for (int i = 0; i < call->info->n_in; i++) {
-        int64_t part = columns_of(of_rows, &call->info->in[i]);
+        int64_t part = columns_of(axis, &call->info->in[i]);
         if (call->din[i]) take_columns(rows, whole, part, call->dout[0] + at, call->din[i]);
         at += part;
     }
@@ -195,6 +211,7 @@ static void concat_backward(const hu_op_call *call) {
 
 static const hu_attribute concat_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_concat_attrs, rows), 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_concat_attrs, axis), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 
@@ -204,39 +221,90 @@ const hu_op hu_op_concat = {.name = "concat",
                             .attributes = concat_attributes,
                             .min_in = 1,
                             .max_in = -1,
+                            .selects_gradient = true,
                             .shape = concat_shape,
                             .saves = HU_SAVE_NOTHING,
                             .forward = concat_forward,
                             .backward = concat_backward};
 
-/* in [.., C] -> [.., first], [.., C - first]; rows: in [T, ..] -> [first, ..], [T - first, ..] */
+/* Two parts, of which the first is told. */
+static hu_status first_size(const hu_split_attrs *a, int64_t extent, hu_axes *sizes) {
+    if (a->first < 1 || a->first >= extent)
+        return hu_fail(HU_ERR_SHAPE,
+                       "split: first part of %" PRId64 " of %" PRId64
+                       " %s, expected at least 1 in each part",
+                       a->first, extent,
+                       a->rows         ? "rows"
+                       : a->axis.count ? "places"
+                                       : "channels");
+    *sizes = (hu_axes){2, {a->first, extent - a->first}};
+    return HU_OK;
+}
+
+/* Parts of one size. */
+static hu_status equal_sizes(const hu_split_attrs *a, int64_t extent, hu_axes *sizes) {
+    if (a->parts < 1 || a->parts > HU_MAX_OUTPUTS || extent % a->parts != 0)
+        return hu_fail(HU_ERR_SHAPE,
+                       "split: %" PRId64 " parts of %" PRId64
+                       ", expected a divisor of it, from 1 to %d",
+                       a->parts, extent, HU_MAX_OUTPUTS);
+    sizes->count = (int32_t)a->parts;
+    for (int i = 0; i < sizes->count; i++) sizes->at[i] = extent / a->parts;
+    return HU_OK;
+}
+
+static hu_status told_sizes(const hu_split_attrs *a, int64_t extent, hu_axes *sizes) {
+    int64_t left = extent;
+    _Static_assert((int)HU_MAX_RANK == (int)HU_MAX_OUTPUTS, "a size for each output");
+    *sizes = a->sizes;
+    for (int i = 0; i < sizes->count; i++) {
+        if (sizes->at[i] < 1 || sizes->at[i] > left)
+            return hu_fail(HU_ERR_SHAPE,
+                           "split: sizes: found %" PRId64 ", and %" PRId64 " of %" PRId64
+                           " are left, expected at least 1 and no more",
+                           sizes->at[i], left, extent);
+        left -= sizes->at[i];
+    }
+    if (left == 0) return HU_OK;
+    return hu_fail(HU_ERR_SHAPE, "split: sizes: found %" PRId64 " together, expected all %" PRId64,
+                   extent - left, extent);
+}
+
+static hu_status split_sizes(const hu_split_attrs *a, int64_t extent, hu_axes *sizes) {
+    int told = (a->first != 0) + (a->parts != 0) + (a->sizes.count != 0);
+    if (told != 1)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "split: found %d of first, parts and sizes, expected one of them", told);
+    if (a->first) return first_size(a, extent, sizes);
+    return a->parts ? equal_sizes(a, extent, sizes) : told_sizes(a, extent, sizes);
+}
+
+/* in [.., C, ..] -> its parts, of which C is the sum */
 static hu_status split_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                              hu_shape *out) {
     hu_status st;
     const hu_split_attrs *a = attrs;
-    int axis = axis_of(a->rows, in);
+    hu_axes sizes = {0};
     (void)n_in;
-    HU_TRY(hu_expect_rank_least("split", in, 1));
-    if (a->first < 1 || a->first >= in->extent[axis])
-        return hu_fail(HU_ERR_SHAPE,
-                       "split: first part of %" PRId64 " of %" PRId64
-                       " %s, expected at least 1 in each part",
-                       a->first, in->extent[axis], a->rows ? "rows" : "channels");
-    *n_out = 2;
-    out[0] = out[1] = in[0];
-    out[0].extent[axis] = a->first;
-    out[1].extent[axis] = in->extent[axis] - a->first;
+    HU_TRY(expect_axis("split", a->rows, &a->axis, in));
+    int axis = split_axis(a, in);
+    HU_TRY(split_sizes(a, in->extent[axis], &sizes));
+    *n_out = sizes.count;
+    for (int i = 0; i < sizes.count; i++) {
+        out[i] = in[0];
+        out[i].extent[axis] = sizes.at[i];
+    }
 done:
     return st;
 }
 
-/* x [rows, whole] -> out[0] [rows, first part], out[1] [rows, rest] */
+/* x [rows, whole] -> out[i] [rows, part i] */
 static void split_forward(const hu_op_call *call) {
-    bool of_rows = split_is_of_rows(call->info->attrs);
-    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
+    int axis = split_axis(call->info->attrs, &call->info->in[0]);
+    int64_t whole = columns_of(axis, &call->info->in[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->in[0]) / whole;
-    for (int i = 0; i < 2; i++) {
-        int64_t part = columns_of(of_rows, &call->info->out[i]);
+    for (int i = 0; i < call->info->n_out; i++) {
+        int64_t part = columns_of(axis, &call->info->out[i]);
         if (call->out[i]) take_columns(rows, whole, part, call->in[0] + at, call->out[i]);
         at += part;
     }
@@ -244,12 +312,12 @@ static void split_forward(const hu_op_call *call) {
 
 /* An output that nobody reads has no gradient: its part is zero. */
 static void split_backward(const hu_op_call *call) {
-    bool of_rows = split_is_of_rows(call->info->attrs);
-    int64_t whole = columns_of(of_rows, &call->info->in[0]), at = 0;
+    int axis = split_axis(call->info->attrs, &call->info->in[0]);
+    int64_t whole = columns_of(axis, &call->info->in[0]), at = 0;
     int64_t rows = call_elements(call, &call->info->in[0]) / whole;
     if (!call->din[0]) return;
-    for (int i = 0; i < 2; i++) {
-        int64_t part = columns_of(of_rows, &call->info->out[i]);
+    for (int i = 0; i < call->info->n_out; i++) {
+        int64_t part = columns_of(axis, &call->info->out[i]);
         float *to = call->din[0] + at;
         if (call->dout[i])
             put_columns(rows, whole, part, call->dout[i], to);
@@ -260,8 +328,11 @@ static void split_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute split_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), NAN},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), 0},
     {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_split_attrs, rows), 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_split_attrs, axis), 0},
+    {HU_ATTRIBUTE_WHOLE, "parts", offsetof(hu_split_attrs, parts), 0},
+    {HU_ATTRIBUTE_AXES, "sizes", offsetof(hu_split_attrs, sizes), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},
 };
 

@@ -334,6 +334,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(gru_candidate) \
     X(concat) \
     X(split) \
+    X(slice) \
+    X(pad) \
     X(interleave) \
     X(position) \
     X(sinusoid) \
