@@ -48,6 +48,9 @@ static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
 static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
 static const hu_layer_norm_attrs layer = {.epsilon = 1e-5f};
+static const hu_group_norm_attrs groups = {3, 1e-5f, true}, plain_groups = {2, 1e-5f, false};
+static const hu_instance_norm_attrs instance = {1e-5f, true}, plain_instance = {1e-5f, false};
+static const hu_rms_norm_attrs rms = {1e-6f};
 static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
 static const hu_reduce_attrs of_ends = {{2, {0, -1}}, false}, of_second = {{1, {1}}, true},
                              of_all = {.keeps = true};
@@ -285,6 +288,13 @@ static const gradient_case cases[] = {
     {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(3, 12)}, false, 0.01f},
     {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(2, 2, 5)}, false, 0.01f},
     {&hu_op_layer_norm, &layer, NORMAL, 1, {SHAPE(7)}, false, 0.01f},
+    {&hu_op_group_norm, &groups, NORMAL, 1, {SHAPE(2, 3, 6)}, false, 0.01f},
+    {&hu_op_group_norm, &groups, NORMAL, 1, {SHAPE(12)}, false, 0.01f},
+    {&hu_op_group_norm, &plain_groups, NORMAL, 1, {SHAPE(5, 4)}, false, 0.01f},
+    {&hu_op_instance_norm, &instance, NORMAL, 1, {SHAPE(3, 3, 4)}, false, 0.01f},
+    {&hu_op_instance_norm, &plain_instance, NORMAL, 1, {SHAPE(7, 3)}, false, 0.01f},
+    {&hu_op_rms_norm, &rms, NORMAL, 1, {SHAPE(5, 6)}, false, 0.01f},
+    {&hu_op_rms_norm, &rms, NORMAL, 1, {SHAPE(9)}, false, 0.01f},
     {&hu_op_l2_norm, &l2, NORMAL, 1, {SHAPE(2, 3, 7)}, false, 0.01f},
     {&hu_op_reduce_mean, &of_ends, NORMAL, 1, {SHAPE(3, 4, 5)}, false, 0.02f},
     {&hu_op_reduce_mean, &of_all, NORMAL, 1, {SHAPE(9)}, false, 0.02f},

@@ -257,6 +257,27 @@ typedef struct hu_layer_norm_attrs {
     float epsilon; /* 1e-5; BERT 1e-12, DeiT 1e-6 */
 } hu_layer_norm_attrs;
 
+/* y = weight (x - mean) / sqrt(variance + epsilon) + bias of each sample [.., C] by itself, over
+ * its places and the channels of one of `groups` equal groups (Wu and He, 2018); of instance_norm
+ * over the places of each channel (Ulyanov et al., 2016). Parameters, if affine: weight [C], 1, and
+ * bias [C], 0. */
+typedef struct hu_group_norm_attrs {
+    int64_t groups;
+    float epsilon; /* 1e-5 */
+    bool affine;
+} hu_group_norm_attrs;
+
+typedef struct hu_instance_norm_attrs {
+    float epsilon; /* 1e-5 */
+    bool affine;
+} hu_instance_norm_attrs;
+
+/* y = weight x / sqrt(mean of x^2 + epsilon) over each row [C] (Zhang and Sennrich, 2019).
+ * Parameter: weight [C], 1. */
+typedef struct hu_rms_norm_attrs {
+    float epsilon; /* 1e-6 */
+} hu_rms_norm_attrs;
+
 /* y_c = weight_c x_c / n, n = sqrt(sum over the channels of x^2 + epsilon). Parameter: weight
  * [channels], which begins at scale. */
 typedef struct hu_l2_norm_attrs {

@@ -315,6 +315,9 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(batch_norm) \
     X(range_norm) \
     X(layer_norm) \
+    X(group_norm) \
+    X(instance_norm) \
+    X(rms_norm) \
     X(local_norm) \
     X(l2_norm) \
     X(relu) \

@@ -108,7 +108,8 @@ static bool ends_in(const char *name, const char *word) {
 static bool is_norm_weight(const hu_graph *graph, hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
     const hu_op *op = graph->node[graph->use[value->uses[0]].node].op;
-    bool is_norm = op == &hu_op_batch_norm || op == &hu_op_range_norm || op == &hu_op_layer_norm;
+    bool is_norm = op == &hu_op_batch_norm || op == &hu_op_range_norm || op == &hu_op_layer_norm ||
+                   op == &hu_op_group_norm || op == &hu_op_instance_norm || op == &hu_op_rms_norm;
     return is_norm && ends_in(value->name, "weight");
 }
 

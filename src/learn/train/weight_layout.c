@@ -405,6 +405,7 @@ bool hu_is_by_element(const hu_op *op) {
                                         &hu_op_batch_norm,
                                         &hu_op_range_norm,
                                         &hu_op_layer_norm,
+                                        &hu_op_rms_norm,
                                         &hu_op_l2_norm,
                                         &hu_op_relu,
                                         &hu_op_leaky_relu,
