@@ -55,6 +55,7 @@ static const hu_l2_norm_attrs l2 = {.scale = 2.0f, .epsilon = 1e-10f};
 static const hu_reduce_attrs of_ends = {{2, {0, -1}}, false}, of_second = {{1, {1}}, true},
                              of_all = {.keeps = true};
 static const hu_roi_pool_attrs regions = {2, 3, 0.5f};
+static const hu_softmax_attrs of_last = {{0, {0}}}, of_rows_too = {{1, {0}}};
 static const hu_log_softmax_attrs keeping = {.kept = 4};
 static const hu_box_loss_attrs boxes = {.anchors = {.maps = 1,
                                                     .map = {{.height = 2,
@@ -331,6 +332,8 @@ static const gradient_case cases[] = {
      0.02f},
     {&hu_op_dropout, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_drop_path, &dropout, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_softmax, &of_last, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_softmax, &of_rows_too, NORMAL, 1, {SHAPE(4, 3, 2)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_log_softmax, NULL, NORMAL, 1, {SHAPE(2, 3)}, false, 0.02f},
     {&hu_op_log_softmax, &keeping, NORMAL, 1, {SHAPE(3, 7)}, false, 0.02f},

@@ -357,6 +357,13 @@ typedef struct hu_normal_attrs {
     int64_t numbers;
 } hu_normal_attrs;
 
+/* ---- Softmax ---- */
+
+/* Shares of what lies along one axis, the last one. */
+typedef struct hu_softmax_attrs {
+    hu_axes axis;
+} hu_softmax_attrs;
+
 /* ---- Log-softmax ---- */
 
 /* All zero (or NULL): whole rows are logits. */

@@ -371,6 +371,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(normal) \
     X(zeros) \
     X(carried) \
+    X(softmax) \
     X(log_softmax) \
     X(nll) \
     X(softmax_cross_entropy) \
