@@ -29,13 +29,13 @@ static inline hu_dataset sentences(int64_t source_words, int64_t words) {
 }
 
 /* A graph for images, labels, label maps and boxes of the given classes, windows of 8 tokens, or
- * sentences, with sizes of its own. */
-static inline hu_graph *model_sized(const char *name, double width, const hu_shape *image,
-                                    int64_t classes, const hu_model_sizes *sizes) {
+ * sentences, with sizes of its own. asked: own, dropout, drop_path; choice: what it learns. */
+static inline hu_graph *model_as(const char *name, double width, const hu_shape *image,
+                                 int64_t classes, const hu_model_sizes *sizes,
+                                 const hu_model_options *asked, hu_task_choice *chosen) {
     enum { MASK = HU_FIELD_LABEL + 1, BOXES, FIELDS };
     const int64_t *side = image->extent;
     hu_dataset data = {.name = NULL};
-    hu_task_choice choice;
     hu_graph *graph = NULL;
     hu_dataset_set_images(&data, side[0], side[1], side[2], classes);
     data.field[MASK] = (hu_field){.name = "mask",
@@ -85,11 +85,22 @@ static inline hu_graph *model_sized(const char *name, double width, const hu_sha
         data.field[HU_FIELD_LABEL].rank = 1; /* what is said, in place of labels */
         data.field[HU_FIELD_LABEL].extent[0] = 3;
     }
-    hu_model_options options = {.name = name, .width = width, .sizes = *sizes, .choice = &choice};
-    if (hu_model_choose(name, NULL, NULL, reads_text ? &text : &data, &choice) != HU_OK ||
-        hu_model_widen(sizes, &choice) != HU_OK || hu_model_build(&options, &graph) != HU_OK)
+    hu_model_options options = *asked;
+    options.name = name;
+    options.width = width;
+    options.sizes = *sizes;
+    options.choice = chosen;
+    if (hu_model_choose(name, NULL, NULL, reads_text ? &text : &data, chosen) != HU_OK ||
+        hu_model_widen(sizes, chosen) != HU_OK || hu_model_build(&options, &graph) != HU_OK)
         fail_msg("%s: %s", name, hu_last_error());
     return graph;
+}
+
+static inline hu_graph *model_sized(const char *name, double width, const hu_shape *image,
+                                    int64_t classes, const hu_model_sizes *sizes) {
+    const hu_model_options usual = {.name = name};
+    hu_task_choice choice;
+    return model_as(name, width, image, classes, sizes, &usual, &choice);
 }
 
 /* The same with the model's own sizes. */

@@ -8,7 +8,7 @@
 
 /* ---- Values by name ---- */
 
-static void name_table_free(hu_name_table *table) {
+void hu_name_table_free(hu_name_table *table) {
     hu_free(table->entry);
     *table = (hu_name_table){0};
 }
@@ -33,7 +33,7 @@ static hu_status grow_table(hu_name_table *table) {
     return HU_OK;
 }
 
-static hu_status name_table_add(hu_name_table *table, const char *name, uint32_t id) {
+hu_status hu_name_table_add(hu_name_table *table, const char *name, uint32_t id) {
     if (2 * (table->count + 1) >= table->capacity) {
         hu_status st = grow_table(table);
         if (st != HU_OK) return st;
@@ -43,7 +43,7 @@ static hu_status name_table_add(hu_name_table *table, const char *name, uint32_t
     return HU_OK;
 }
 
-static const hu_name_entry *name_table_find(const hu_name_table *table, const char *name) {
+const hu_name_entry *hu_name_table_find(const hu_name_table *table, const char *name) {
     if (table->capacity == 0) return NULL;
     const hu_name_entry *entry = place_of(table, name);
     return entry->name ? entry : NULL;
@@ -77,7 +77,7 @@ void hu_graph_free(hu_graph *graph) {
         hu_free(graph->value[v].uses);
     }
     for (uint32_t n = 0; n < graph->node_count; n++) free_node(&graph->node[n]);
-    name_table_free(&graph->names);
+    hu_name_table_free(&graph->names);
     hu_free(graph->loaded);
     hu_free(graph->loop);
     hu_free(graph->value);
@@ -113,7 +113,7 @@ bool hu_is_summed_parameter(const hu_graph *graph, hu_value_id v) {
 }
 
 hu_value_id hu_graph_find(const hu_graph *graph, const char *name) {
-    const hu_name_entry *entry = name_table_find(&graph->names, name);
+    const hu_name_entry *entry = hu_name_table_find(&graph->names, name);
     return entry ? entry->id : HU_NONE;
 }
 
@@ -193,7 +193,7 @@ hu_status hu_graph_add_value(hu_graph *graph, const char *name, const hu_shape *
                              .needs_grad = role == HU_VALUE_PARAMETER};
     HU_TRY(hu_strdup(name, &value->name));
     graph->value_count++; /* from now on hu_graph_free frees the name */
-    HU_TRY(name_table_add(&graph->names, value->name, graph->value_count - 1));
+    HU_TRY(hu_name_table_add(&graph->names, value->name, graph->value_count - 1));
     *id = graph->value_count - 1;
     if (hu_is_loaded(value)) HU_TRY(list_loaded(graph, *id));
 done:

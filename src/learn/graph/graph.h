@@ -25,6 +25,14 @@ typedef struct hu_name_table {
     size_t count, capacity; /* capacity: 0 or a power of two, more than twice count */
 } hu_name_table;
 
+/* Adds a name that the table does not have. name: borrowed as long as the table. HU_ERR_MEMORY. */
+hu_status hu_name_table_add(hu_name_table *table, const char *name, uint32_t id);
+
+/* NULL if there is none. Borrowed: until the next name is added. */
+const hu_name_entry *hu_name_table_find(const hu_name_table *table, const char *name);
+
+void hu_name_table_free(hu_name_table *table);
+
 /* ---- The graph ---- */
 
 #define HU_NONE UINT32_MAX

@@ -1,18 +1,22 @@
 /* model/model.h - models: found by name, built, checked against the data. */
 #ifndef HU_MODEL_MODEL_H
 #define HU_MODEL_MODEL_H
+#include "base/keys.h"
 #include "graph/graph.h"
 #include "op/attributes.h"
 #include "task/task.h"
 
 /* ---- Networks of programs ---- */
 
-/* A network that a program has declared itself, in place of a row of the table. */
+/* A network that a program has declared itself, or that a file describes, in place of a row of the
+ * table. */
 
-/* Inputs and operations without targets and losses, which the task brings. */
+/* Inputs and operations without targets and losses, which the task brings; or a file, which may
+ * have losses of its own. */
 typedef struct hu_custom_net {
-    const hu_graph *graph; /* not finished. Borrowed */
+    const hu_graph *graph; /* not finished. Borrowed. NULL: */
     hu_value_id head;      /* what the loss compares with the target */
+    const hu_keys *file;   /* a network file (model/network_file.h). Borrowed */
 } hu_custom_net;
 
 /* ---- What a builder of a network is asked for ---- */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/internal.h"
+#include "model/network_file.h"
 #include "op/attributes.h"
 #include "task/task.h"
 
@@ -117,6 +118,13 @@ static hu_status build_custom_net(const hu_custom_net *net, const hu_task_choice
 done:
     hu_free(block);
     return st;
+}
+
+/* options->own is given. */
+static hu_status declare_own(const hu_model_options *options, hu_graph *graph) {
+    const hu_custom_net *own = options->own;
+    if (own->file) return hu_network_declare(options, own->file, graph);
+    return build_custom_net(own, options->choice, options->splits_bias, graph);
 }
 
 /* ---- The table of models ---- */
@@ -416,9 +424,7 @@ hu_status hu_model_build(const hu_model_options *asked, hu_graph **graph) {
         return hu_fail(HU_ERR_ARGUMENT, "%lld classes, expected at least 2",
                        (long long)options->classes);
     HU_TRY(hu_graph_create(graph));
-    st = options->own
-             ? build_custom_net(options->own, options->choice, options->splits_bias, *graph)
-             : model->build(options, *graph);
+    st = options->own ? declare_own(options, *graph) : model->build(options, *graph);
     if (st == HU_ERR_SHAPE && !options->own) st = say_least(options, model);
     if (st != HU_OK && !options->own) st = hu_fail_within(st, "model '%s': ", options->name);
     HU_TRY(st);

@@ -443,7 +443,8 @@ static const hu_attribute linear_attributes[] = {
 static void linear_usual(void *attrs, const hu_shape *in) {
     hu_linear_attrs *a = attrs;
     hu_init init = {HU_INIT_UNIFORM, 1.0f / sqrtf((float)hu_linear_inputs(a, in))};
-    a->weight_init = a->bias_init = init;
+    a->weight_init = init;
+    if (a->has_bias) a->bias_init = init;
 }
 
 const hu_op hu_op_linear = {
