@@ -18,7 +18,7 @@ static inline hu_graph *own_node(hu_custom_net *net, const hu_shape *image, cons
     assert_int_equal(hu_graph_create(&graph), HU_OK);
     assert_int_equal(hu_graph_input(graph, "input", image, &input), HU_OK);
     assert_int_equal(hu_graph_apply(graph, op, name, NULL, attrs, 1, &input, out), HU_OK);
-    *net = (hu_custom_net){graph, out[0]};
+    *net = (hu_custom_net){.graph = graph, .head = out[0]};
     return graph;
 }
 

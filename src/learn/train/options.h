@@ -31,6 +31,7 @@ typedef struct hu_train_options {
     const char *model;        /* Borrowed, as the precision: must outlive the trainer */
     const hu_custom_net *own; /* NULL: the model of the name. Borrowed: needed while the trainer is
                               made */
+    const hu_keys *network;   /* a network file in place of both, NULL: none. Borrowed as own */
     const hu_task *task;      /* NULL: what the model's head is made for */
     const hu_loss_form *loss; /* NULL: the task's usual one */
     double beta;              /* weight of the divergence of a code, of tasks that have one */

@@ -20,8 +20,9 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
     choice->beta = options->beta;
     choice->real = (float)(1.0 - options->smoothing);
     choice->smoothing = options->smoothing;
+    const hu_custom_net file = {.head = HU_NONE, .file = options->network};
     hu_model_options model = {.name = options->model,
-                              .own = options->own,
+                              .own = options->network ? &file : options->own,
                               .width = options->width,
                               .norm = options->norm,
                               .norms_all_rows = options->norms_all_rows,

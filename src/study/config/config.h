@@ -68,6 +68,10 @@ hu_status hu_yaml_parse(const char *text, size_t bytes, const char *name, hu_key
  * larger. */
 hu_status hu_yaml_read(const char *path, hu_keys **tree);
 
+/* The same for a text with so many values at most. */
+hu_status hu_yaml_parse_most(const char *text, size_t bytes, size_t values, const char *name,
+                             hu_keys **tree);
+
 /* Whether a precision is the path of a plan file. */
 bool hu_is_plan_path(const char *text);
 
@@ -141,6 +145,18 @@ hu_status hu_config_u64(const hu_config *config, const char *key, uint64_t *valu
 hu_status hu_config_f64(const hu_config *config, const char *key, double *value);
 hu_status hu_config_bool(const hu_config *config, const char *key, bool *value);
 hu_status hu_config_list(const hu_config *config, const char *key, const hu_keys **list);
+
+/* Whether a model is the path of a network file: it ends in .yaml or .yml. */
+bool hu_is_network_path(const char *text);
+
+/* The network file that model.name names, NULL where it names a model; read once. Borrowed: valid
+ * until model.name changes or the configuration is freed. HU_ERR_MISSING, HU_ERR_PARSE,
+ * HU_ERR_LIMIT. */
+hu_status hu_config_network(hu_config *config, const hu_keys **file);
+
+/* The text of that file as it was read, NULL where there is none or it was not read. Borrowed as
+ * above. */
+const char *hu_config_network_text(const hu_config *config);
 
 /* All keys with their values under their full names, as maps by namespace: what
  * config.resolved.yaml holds (hu_keys_print). Borrowed: valid until the config is freed. */

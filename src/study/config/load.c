@@ -585,6 +585,9 @@ void hu_config_free(hu_config *config) {
     hu_free(config->given);
     hu_free(config->recalled);
     hu_free(config->typed);
+    hu_keys_free(config->network);
+    hu_free(config->network_text);
+    hu_free(config->network_path);
     hu_free(config);
 }
 

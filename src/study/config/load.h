@@ -16,6 +16,9 @@ struct hu_config {
     int subjects;
     const char *flag[HU_CONFIG_MAX_FLAGS]; /* words after "--" */
     int flags;
+    hu_keys *network;   /* the file that model.name named when it was read last, NULL: none, */
+    char *network_text; /* as it was, */
+    char *network_path; /* and its path */
 };
 
 /* Place of a key in the arrays above. */

@@ -12,6 +12,9 @@
 
 enum { MAX_FILE_BYTES = 1 << 20, MAX_LEVELS = 16, MAX_VALUES = 10000, MAX_NAME_BYTES = 256 };
 
+/* Keys of one map, which are compared with each other. */
+enum { MAX_KEYS = 10000 };
+
 /* A tree under construction: `open` is the list or map that takes the next value. */
 typedef struct tree_builder {
     const char *name;
@@ -19,7 +22,7 @@ typedef struct tree_builder {
     char *pending; /* name read in a map whose value comes next, NULL if none */
     char pending_origin[512];
     int levels;
-    size_t values;
+    size_t values, values_most;
 } tree_builder;
 
 /* "name:line:column", counted from 1. */
@@ -95,6 +98,8 @@ static hu_status take_name(tree_builder *tree, const yaml_event_t *event) {
     if (!*name) return fail_at(tree, event, "found an empty key, expected a name");
     if (event->data.scalar.length > MAX_NAME_BYTES)
         return fail_at(tree, event, "found a key of more than 256 bytes");
+    if (hu_keys_count(tree->open) == MAX_KEYS)
+        return fail_at(tree, event, "found more than 10,000 keys in one map");
     for (size_t i = 0; i < hu_keys_count(tree->open); i++) {
         const hu_keys *other = hu_keys_at(tree->open, i);
         if (strcmp(hu_keys_name(other), name) != 0) continue;
@@ -114,8 +119,11 @@ static hu_status take_value(tree_builder *tree, const yaml_event_t *event, hu_ke
             return fail_at(tree, event, "found a list or map as a key, expected a name");
         return take_name(tree, event);
     }
-    if (++tree->values > MAX_VALUES) return fail_at(tree, event, "found more than 10,000 values");
     char origin[512];
+    if (++tree->values > tree->values_most) {
+        snprintf(origin, sizeof origin, "found more than %zu values", tree->values_most);
+        return fail_at(tree, event, origin);
+    }
     origin_of(tree, &event->start_mark, origin, sizeof origin);
     hu_keys *node;
     const char *text = kind == HU_KEYS_TEXT ? (const char *)event->data.scalar.value : NULL;
@@ -165,8 +173,13 @@ static hu_status read_events(tree_builder *tree, yaml_parser_t *parser) {
 }
 
 hu_status hu_yaml_parse(const char *text, size_t bytes, const char *name, hu_keys **tree) {
+    return hu_yaml_parse_most(text, bytes, MAX_VALUES, name, tree);
+}
+
+hu_status hu_yaml_parse_most(const char *text, size_t bytes, size_t values, const char *name,
+                             hu_keys **tree) {
     hu_status st;
-    tree_builder build = {.name = name};
+    tree_builder build = {.name = name, .values_most = values};
     yaml_parser_t parser;
     *tree = NULL;
     if (!yaml_parser_initialize(&parser)) return hu_fail(HU_ERR_MEMORY, "%s: out of memory", name);

@@ -31,10 +31,10 @@
 /* Names that end with a dash stand for all that begin so. */
 static const char *const own_names[] = {
     "config.resolved.yaml", "env.json", "metrics.csv", "metrics.jsonl", "plan.resolved.yaml",
-    "plan.json", "graph.json", "vocabulary.txt", "vocabulary.source.txt", "alphabet.txt",
-    "classes.txt", "data.txt", "held-out.txt", "numerics.jsonl", "bits.jsonl", "histograms.jsonl",
-    "progress.jsonl", "report.html", "result.json", "weights.safetensors", "pictures", "answers",
-    "answers-", "confusion.json", "mistakes", "checkpoint", "best",
+    "plan.json", "graph.json", HU_NETWORK_FILE, "vocabulary.txt", "vocabulary.source.txt",
+    "alphabet.txt", "classes.txt", "data.txt", "held-out.txt", "numerics.jsonl", "bits.jsonl",
+    "histograms.jsonl", "progress.jsonl", "report.html", "result.json", "weights.safetensors",
+    "pictures", "answers", "answers-", "confusion.json", "mistakes", "checkpoint", "best",
     /* of several runs */
     "common.yaml", "compare.json", "demo.json", "assign.json", "plan.yaml", "plans", "log.txt",
     "seconds"};
@@ -194,6 +194,9 @@ static hu_status write_config(const hu_run_folder *folder, const hu_config *conf
     hu_status st = hu_keys_print(hu_config_tree(config), &yaml);
     if (st == HU_OK) st = write_text(folder->path, "config.resolved.yaml", yaml);
     hu_free(yaml);
+    /* A network of a file: nothing outside the folder is needed to build it again. */
+    if (st == HU_OK && hu_config_network_text(config))
+        st = write_text(folder->path, HU_NETWORK_FILE, hu_config_network_text(config));
     return st;
 }
 

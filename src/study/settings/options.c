@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "model/model.h"
+#include "model/network_file.h"
 #include "runlog/graph_json.h"
 #include "runlog/history.h"
 #include "tensor/exponent_histogram.h"
@@ -370,6 +371,12 @@ static hu_status read_task(hu_config *config, hu_train_options *options) {
     hu_status st = HU_OK;
     const char *name;
     const hu_model *model;
+    hu_network_heading heading;
+    if (hu_config_is_auto(config, "task.name") && options->network) {
+        HU_TRY(hu_network_read_heading(options->network, &heading));
+        HU_TRY(hu_config_set(config, "task.name", heading.task ? heading.task : "classify",
+                             options->model));
+    }
     if (hu_config_is_auto(config, "task.name")) {
         HU_TRY(hu_model_find(options->model, &model));
         HU_TRY(hu_config_set(config, "task.name", model->task, "model"));
@@ -396,8 +403,27 @@ done:
     return st;
 }
 
+/* The weights that a network file names, which lie beside it. */
+static hu_status take_weights(hu_config *config, const hu_train_options *options) {
+    hu_status st = HU_OK;
+    hu_network_heading heading;
+    char *path = NULL;
+    const char *slash = strrchr(options->model, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - options->model) : 0;
+    HU_TRY(hu_network_read_heading(options->network, &heading));
+    if (!heading.weights) return HU_OK;
+    if (heading.weights[0] == '/') folder = 0;
+    HU_TRY(hu_alloc(folder + strlen(heading.weights) + 1, (void **)&path));
+    memcpy(path, options->model, folder);
+    strcpy(path + folder, heading.weights);
+    st = hu_config_set(config, "model.init", path, options->model);
+done:
+    hu_free(path);
+    return st;
+}
+
 /* Where the training begins and in which order it sees the data. */
-static hu_status read_start(const hu_config *config, hu_train_options *options) {
+static hu_status read_start(hu_config *config, hu_train_options *options) {
     hu_status st;
     const char *hash;
     bool shuffle;
@@ -406,6 +432,7 @@ static hu_status read_start(const hu_config *config, hu_train_options *options) 
     options->keep_order = !shuffle;
     HU_TRY(hu_config_i64(config, "data.sorted", &options->sorted_epochs));
     HU_TRY(hu_config_list(config, "data.buckets", &options->buckets));
+    if (options->network) HU_TRY(take_weights(config, options));
     HU_TRY(hu_config_text(config, "model.init", &options->init));
     HU_TRY(hu_config_text(config, "model.init_hash", &hash));
     if (!options->init[0])
@@ -470,6 +497,7 @@ hu_status hu_options_train(hu_config *config, const hu_dataset *dataset, hu_prec
      * rest. */
     HU_TRY(hu_recipe_apply(config));
     HU_TRY(hu_config_text(config, "model.name", &options->model));
+    HU_TRY(hu_config_network(config, &options->network));
     HU_TRY(hu_config_f64(config, "model.width", &options->width));
     HU_TRY(hu_config_text(config, "model.norm", &norm));
     if (strcmp(norm, "range") == 0) options->norm = HU_MODEL_NORM_RANGE;

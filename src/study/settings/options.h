@@ -80,6 +80,10 @@ hu_status hu_options_precision(hu_config *config, hu_precision *precision);
  * first row that matches model.name and data.name. */
 hu_status hu_recipe_apply(hu_config *config);
 
+/* The model whose row that is: model.name, or the recipe that a network file names. Borrowed: as
+ * hu_config_text. */
+hu_status hu_recipe_model(hu_config *config, const char **model);
+
 /* The same for how the data are read, before they are. */
 hu_status hu_recipe_data(hu_config *config);
 

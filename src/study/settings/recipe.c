@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "model/network_file.h"
 #include "precision/rules.h"
 #include "train/trainer.h"
 
@@ -104,10 +105,27 @@ static const usual of_data[] = {
     {"bert-tiny", "*", "data.length", "128"},
 };
 
+hu_status hu_recipe_model(hu_config *config, const char **model) {
+    const hu_keys *file;
+    hu_network_heading heading;
+    hu_status st = HU_OK;
+    HU_TRY(hu_config_text(config, "model.name", model));
+    HU_TRY(hu_config_network(config, &file));
+    if (!file) return HU_OK;
+    HU_TRY(hu_network_read_heading(file, &heading));
+    if (!heading.recipe) return HU_OK;
+    const hu_model *row;
+    st = hu_model_find(heading.recipe, &row);
+    if (st != HU_OK) return hu_fail_within(st, "%s: recipe: ", *model);
+    *model = row->name;
+done:
+    return st;
+}
+
 static hu_status take_usual(hu_config *config, const usual *rows, size_t count) {
     const char *model, *data;
     hu_status st = HU_OK;
-    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_recipe_model(config, &model));
     HU_TRY(hu_config_text(config, "data.name", &data));
     for (size_t i = 0; i < count; i++)
         if (hu_glob_match(rows[i].model, model) && hu_glob_match(rows[i].data, data))
@@ -211,7 +229,7 @@ done:
 hu_status hu_recipe_apply(hu_config *config) {
     const char *model, *data, *optimizer;
     hu_status st = HU_OK;
-    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_recipe_model(config, &model));
     HU_TRY(hu_config_text(config, "data.name", &data));
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
         if (hu_glob_match(recipes[i].model, model) && hu_glob_match(recipes[i].data, data)) {
