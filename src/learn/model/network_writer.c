@@ -152,7 +152,8 @@ static hu_value_id valid_of(const hu_graph *graph, const hu_node *node) {
     hu_value_id lengths = node->n_out ? graph->value[node->out[0]].ends.lengths : HU_NONE;
     bool brings = node->op->ends_by > 0 && node->op->ends_by < node->n_in;
     if (lengths == HU_NONE || node->loop != HU_NONE || brings) return HU_NONE;
-    for (int i = 0; node->op->keeps_rows && i < node->n_in; i++)
+    bool keeps = hu_keeps_rows(node->op, node->attrs, node->n_in > 0 ? node->shapes[0].rank : 0);
+    for (int i = 0; keeps && i < node->n_in; i++)
         if (graph->value[node->in[i]].ends.lengths == lengths) return HU_NONE;
     return lengths;
 }

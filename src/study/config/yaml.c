@@ -121,8 +121,9 @@ static hu_status take_value(tree_builder *tree, const yaml_event_t *event, hu_ke
     }
     char origin[512];
     if (++tree->values > tree->values_most) {
+        bool is_usual = tree->values_most == MAX_VALUES;
         snprintf(origin, sizeof origin, "found more than %zu values", tree->values_most);
-        return fail_at(tree, event, origin);
+        return fail_at(tree, event, is_usual ? "found more than 10,000 values" : origin);
     }
     origin_of(tree, &event->start_mark, origin, sizeof origin);
     hu_keys *node;
