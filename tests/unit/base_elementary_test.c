@@ -1,12 +1,14 @@
-/* exp, expm1, log, log1p, tanh, erf, sin and cos against MPFR: below 2 to 4 ulp of double, and
+/* exp, expm1, log, log1p, pow, tanh, erf, sin and cos against MPFR: below 2 to 4 ulp of double, and
  * correct at the edges. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <float.h>
 #include <math.h>
 #include <mpfr.h>
+#include <stdbool.h>
 
 #include "base/elementary.h"
 #include "base/rng.h"
@@ -114,6 +116,58 @@ static void log_is_accurate(void **unused) {
         worst = fmax(worst, ulps(hu_log(x), x, mpfr_log));
     }
     assert_true(worst < 2);
+}
+
+/* |found - x^p| / |x^p|, in units of 2^-51 (2 + |p log x|), and of the steps in those of 2^-53. */
+static double pow_error(double x, double p, bool in_steps) {
+    mpfr_t exact, other;
+    mpfr_inits2(160, exact, other, (mpfr_ptr)0);
+    mpfr_set_d(exact, x, MPFR_RNDN);
+    mpfr_set_d(other, p, MPFR_RNDN);
+    mpfr_pow(exact, exact, other, MPFR_RNDN);
+    mpfr_d_sub(other, hu_pow(x, p), exact, MPFR_RNDN);
+    mpfr_div(other, other, exact, MPFR_RNDN);
+    double error = fabs(mpfr_get_d(other, MPFR_RNDN));
+    mpfr_clears(exact, other, (mpfr_ptr)0);
+    return error / (in_steps ? 0x1p-53 : 0x1p-51 * (2 + fabs(p * log(fabs(x)))));
+}
+
+static void pow_is_accurate(void **unused) {
+    (void)unused;
+    static const double steps[] = {-3, -2, -1, -0.5, 0.5, 1, 2, 3},
+                        most[] = {3, 2, 1, 2, 1, 0, 1, 2};
+    hu_random_key key = {.seed = 1, .stream = 2, .step = 21};
+    double worst = 0;
+    for (uint64_t i = 0; i < 60000; i++) {
+        double u = (double)hu_random_word(&key, 2 * i) * 0x1p-32 + 0x1p-40;
+        double x = ldexp(0.5 + u, (int)(i % 200) - 100);
+        double p = ((double)hu_random_word(&key, 2 * i + 1) * 0x1p-31 - 1) * (i % 3 ? 6 : 0.1);
+        worst = fmax(worst, pow_error(x, p, false));
+        worst = fmax(worst, pow_error(-x, (double)(4 + i % 4), false));
+        if (pow_error(x, steps[i % 8], true) > most[i % 8] * 1.001) fail_msg("%a", x);
+    }
+    assert_true(worst < 1);
+}
+
+/* As C's pow, but for NaN to the power of 0. */
+static void pow_knows_zero_and_infinity(void **unused) {
+    (void)unused;
+    static const double x[] = {0.0, -0.0, INFINITY, -INFINITY, 1.0, -1.0, -2.5, 2.5};
+    static const double p[] = {0,  1,   2,   3,      4,    5,     -1,
+                               -2, -3,  -4,  -5,     0.5,  -0.5,  0.7,
+                               -7, 7.5, 1e9, 0x1p53, 1e17, -1e17, 0x1.fffffffffffffp52};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        for (size_t j = 0; j < sizeof p / sizeof *p; j++) {
+            double found = hu_pow(x[i], p[j]), wanted = pow(x[i], p[j]);
+            /* A root in steps is that of C's sqrt, where pow has another sign or no NaN. */
+            if (fabs(p[j]) == 0.5 && !(x[i] > 0)) continue;
+            bool is_close = fabs(found - wanted) <= 1e-12 * fabs(wanted) || found == wanted;
+            if (!(isnan(wanted) ? isnan(found) : is_close) ||
+                (!isnan(wanted) && signbit(found) != signbit(wanted)))
+                fail_msg("%a^%a: found %a, expected %a", x[i], p[j], found, wanted);
+        }
+    assert_true(isnan(hu_pow((double)NAN, 2.0)) && isnan(hu_pow((double)NAN, 0.7)));
+    assert_true(isnan(hu_pow(-2.0, 0.5)) && hu_pow(0.0, 0.5) == 0 && hu_pow(0.0, -0.5) > DBL_MAX);
 }
 
 static void log1p_is_accurate(void **unused) {
@@ -235,6 +289,7 @@ int main(void) {
         cmocka_unit_test(exp_is_accurate),          cmocka_unit_test(expm1_is_accurate),
         cmocka_unit_test(tanh_is_accurate),         cmocka_unit_test(erf_is_accurate),
         cmocka_unit_test(erfc_is_accurate),         cmocka_unit_test(log_is_accurate),
+        cmocka_unit_test(pow_is_accurate),          cmocka_unit_test(pow_knows_zero_and_infinity),
         cmocka_unit_test(log1p_is_accurate),        cmocka_unit_test(cos_is_accurate),
         cmocka_unit_test(cos_of_parts_is_accurate), cmocka_unit_test(sin_and_cos_are_accurate),
         cmocka_unit_test(edges_are_right),

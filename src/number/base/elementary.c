@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 
 #include "base/bits.h"
 #include "base/erf_terms.h"
@@ -132,6 +133,40 @@ double hu_log1p(double x) {
     if (!(u > 0 && u <= DBL_MAX)) return hu_log(u);
     double lost = x < 1 ? x - (u - 1.0) : 1.0 - (u - x);
     return hu_log(u) + lost / u;
+}
+
+/* True for whole numbers; *odd: it is an odd one. From 2^53 on all are even. */
+static bool is_whole(double p, bool *odd) {
+    const double most = 0x1p53;
+    double size = p < 0 ? -p : p;
+    *odd = size < most && size - 2.0 * floor(0.5 * size) == 1.0;
+    return floor(size) == size;
+}
+
+/* |p| by multiplication and roots; false: not so. */
+static bool pow_in_steps(double x, double size, double *y) {
+    if (size == 0.5)
+        *y = sqrt(x);
+    else if (size == 1.0)
+        *y = x;
+    else if (size == 2.0)
+        *y = x * x;
+    else if (size == 3.0)
+        *y = x * x * x;
+    else
+        return false;
+    return true;
+}
+
+double hu_pow(double x, double p) {
+    bool is_odd, is_of_whole = is_whole(p, &is_odd);
+    double y;
+    if (x != x) return x;
+    if (p == 0) return 1.0;
+    if (pow_in_steps(x, p < 0 ? -p : p, &y)) return p < 0 ? 1.0 / y : y;
+    if (x < 0 && !isinf(x) && !is_of_whole) return (double)NAN;
+    y = hu_exp(p * hu_log(x < 0 ? -x : x));
+    return is_odd && signbit(x) ? -y : y;
 }
 
 /* Taylor series of cos and sin on [0, pi/4]: what is left out is below (pi/4)^18/18! < 3e-18. */

@@ -1,5 +1,5 @@
-/* base/elementary.h - exp, expm1, log, log1p, tanh, erf, sin and cos from one source, without libm:
- * the same bits on every machine, whatever instruction set its libm picks. */
+/* base/elementary.h - exp, expm1, log, log1p, pow, tanh, erf, sin and cos from one source, without
+ * libm: the same bits on every machine, whatever instruction set its libm picks. */
 #ifndef HU_BASE_ELEMENTARY_H
 #define HU_BASE_ELEMENTARY_H
 #include <stdint.h>
@@ -28,6 +28,12 @@ double hu_erfc(double x);
 
 /* Natural logarithm, error below 2 ulp of double; -infinity for 0, NaN for x < 0 and NaN. */
 double hu_log(double x);
+
+/* x^p of a finite p: 1 for 0; x, x x, (x x) x and 1 / of them for the whole p from -3 to 3, sqrt(x)
+ * and 1 / sqrt(x) for +-1/2, each operation rounded; else e^(p log|x|), relative error below
+ * 2^-51 (2 + |p log x|), which is negative where x is and p is odd. NaN for NaN, and for finite
+ * x < 0 where p is no whole number; 0 and infinity as C's pow. */
+double hu_pow(double x, double p);
 
 /* log(1 + x), error below 3 ulp of double also where x is small; -infinity for -1, NaN for x < -1
  * and NaN. */
