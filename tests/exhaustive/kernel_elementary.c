@@ -1,10 +1,11 @@
 /* Proof that loops whose doubles are approximated (kernel/elementary/certain.h) give the bits of
  * their definitions.
  *   kernel_elementary [--short]
- * GELU, its gradient and the gradient of a softmax on every instruction set of this machine,
- * against the scalar loops, which approximate nothing. Long: all 2^32 inputs, twice: in ascending
- * order, and mixed. Short: every 1,501st block of 65,536 inputs. Prints one line per function and
- * instruction set, then "N passed, M failed"; exit code 1 if M > 0.
+ * GELU, SiLU, their gradients, the gradient of a softmax and e^x on every instruction set of this
+ * machine, against the scalar loops, which approximate nothing; and log x and x^1.7, which nothing
+ * approximates at all. Long: all 2^32 inputs, twice: in ascending order, and mixed. Short: every
+ * 1,501st block of 65,536 inputs. Prints one line per function and instruction set, then "N passed,
+ * M failed"; exit code 1 if M > 0.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,11 @@
 #include "base/bits.h"
 #include "kernel/elementary/elementary.h"
 
-enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, SHARE = 1501, FUNCTIONS = 3 };
+enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, SHARE = 1501, FUNCTIONS = 8 };
 static const uint32_t mixer = 2654435761u; /* odd: a permutation of all inputs */
-static const char *const names[FUNCTIONS] = {"gelu", "gelu_backward", "row_slopes"};
+static const char *const names[FUNCTIONS] = {"gelu",      "gelu_backward", "row_slopes",
+                                             "silu",      "silu_backward", "exponential",
+                                             "logarithm", "power"};
 
 typedef struct arrays {
     float x[BLOCK], dy[BLOCK], found[BLOCK], expected[BLOCK];
@@ -40,6 +43,11 @@ static void run(const hu_elementary_kernels *k, int function, const arrays *a, f
     static const int64_t class = 77;
     if (function == 0) k->gelu(BLOCK, a->x, y);
     if (function == 1) k->gelu_backward(BLOCK, a->x, a->dy, y);
+    if (function == 3) k->silu(BLOCK, a->x, y);
+    if (function == 4) k->silu_backward(BLOCK, a->x, a->dy, y);
+    if (function == 5) k->exponential(BLOCK, a->x, y);
+    if (function == 6) k->logarithm(BLOCK, a->x, y);
+    if (function == 7) k->power(BLOCK, 1.7, a->x, y);
     if (function == 2) k->row_slopes(1, BLOCK, a->x, &most, &log_sum, &class, &share, y);
 }
 

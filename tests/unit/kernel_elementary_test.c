@@ -185,6 +185,86 @@ static void check_gelu(const hu_elementary_kernels *k) {
     }
 }
 
+/* SiLU and its straight relatives; NaN and infinities may meet in any order. */
+static float hard_of(double v, double dy, int which) {
+    double part = v + 3 < 0 ? 0 : v + 3 > 6 ? 6 : v + 3, s = share_of(v);
+    if (which == 0) return (float)(v / (1 + hu_exp(-v)));
+    if (which == 1) return (float)(dy * (s * (1 + v * (1 - s))));
+    if (which == 2) return (float)(v * part / 6);
+    if (which == 3) return v >= 3 ? (float)dy : v <= -3 ? 0.0f : (float)(dy * (2 * v + 3) / 6);
+    if (which == 4) return (float)(part / 6);
+    return v >= 3 || v <= -3 ? 0.0f : (float)dy / 6;
+}
+
+static void expect_hard(const char *what, int64_t n, int which) {
+    for (int64_t i = 0; i < n; i++) {
+        found32[i] = (float)plain((double)found32[i]);
+        expected32[i] = (float)plain((double)hard_of((double)x32[i], (double)dy32[i], which));
+    }
+    expect_equal_32(what, n);
+}
+
+static void check_silu(const hu_elementary_kernels *k) {
+    for (int turn = 0; length(turn) >= 0; turn++) {
+        int64_t n = length(turn);
+        k->silu(n, x32, found32);
+        expect_hard("silu", n, 0);
+        memcpy(found32, dy32, sizeof found32);
+        k->silu_backward(n, x32, found32, found32);
+        expect_hard("silu_backward", n, 1);
+        k->hard_swish(n, x32, found32);
+        expect_hard("hard_swish", n, 2);
+        memcpy(found32, x32, sizeof found32);
+        k->hard_swish_backward(n, found32, dy32, found32);
+        expect_hard("hard_swish_backward", n, 3);
+        k->hard_sigmoid(n, x32, found32);
+        expect_hard("hard_sigmoid", n, 4);
+        k->hard_sigmoid_backward(n, x32, dy32, found32);
+        expect_hard("hard_sigmoid_backward", n, 5);
+    }
+}
+
+static void expect_float(const char *what, int64_t n, double (*of)(double, double), double p,
+                         bool backward) {
+    for (int64_t i = 0; i < n; i++) {
+        double y = of((double)x32[i], backward ? p - 1 : p);
+        found32[i] = (float)plain((double)found32[i]);
+        expected32[i] = (float)plain(backward ? (double)dy32[i] * (p * y) : y);
+    }
+    expect_equal_32(what, n);
+}
+
+static double exp_alone(double v, double unused) {
+    (void)unused;
+    return hu_exp(v);
+}
+
+static double log_alone(double v, double unused) {
+    (void)unused;
+    return hu_log(v);
+}
+
+/* Powers in steps and by logarithms, of both signs. */
+static void check_powers(const hu_elementary_kernels *k) {
+    static const double exponents[] = {-3,  -2.5, -2,   -1,  -0.5, -1e-3, 0.3, 0.5,
+                                       1.0, 1.5,  1.75, 2.0, 3.0,  4.0,   5.0, 1e9};
+    for (int turn = 0; length(turn) >= 0; turn++) {
+        int64_t n = length(turn);
+        k->exponential(n, x32, found32);
+        expect_float("exponential", n, exp_alone, 0, false);
+        k->logarithm(n, x32, found32);
+        expect_float("logarithm", n, log_alone, 0, false);
+        for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
+            memcpy(found32, x32, sizeof found32);
+            k->power(n, exponents[e], found32, found32);
+            expect_float("power", n, hu_pow, exponents[e], false);
+            memcpy(found32, dy32, sizeof found32);
+            k->power_backward(n, exponents[e], x32, found32, found32);
+            expect_float("power_backward", n, hu_pow, exponents[e], true);
+        }
+    }
+}
+
 /* As base/elementary.h gives them: softmax and its logarithm, row by row. */
 static void rows_by_definition(int64_t rows, int64_t classes, const double *dy,
                                const int64_t *class, double *most, double *log_sum) {
@@ -410,6 +490,8 @@ static void numbers_are_those_of_the_definition(void **unused) {
     on_every_isa(check_log);
     on_every_isa(check_floats);
     on_every_isa(check_gelu);
+    on_every_isa(check_silu);
+    on_every_isa(check_powers);
 }
 
 static void rows_are_those_of_the_definition(void **unused) {

@@ -1,6 +1,6 @@
-/* kernel/elementary/elementary.h - loops around exp, tanh, erfc, log and roots in double, one body
- * per ISA. The functions are those of base/elementary.h, bit for bit, also of infinities and NaN;
- * sums go in the order of the elements. */
+/* kernel/elementary/elementary.h - loops around exp, tanh, erfc, log, powers and roots in double,
+ * one body per ISA. The functions are those of base/elementary.h, bit for bit, also of infinities
+ * and NaN; sums go in the order of the elements. */
 #ifndef HU_KERNEL_ELEMENTARY_ELEMENTARY_H
 #define HU_KERNEL_ELEMENTARY_ELEMENTARY_H
 #include <halfulp/random.h>
@@ -41,6 +41,23 @@ typedef struct hu_elementary_kernels {
     void (*gelu_backward)(int64_t count, const float *x, const float *dy, float *dx);
     void (*gelu_tanh)(int64_t count, const float *x, float *y);
     void (*gelu_tanh_backward)(int64_t count, const float *x, const float *dy, float *dx);
+    /* y = x / (1 + e^-x) and dx = dy (s (1 + x (1 - s))) with s = 1 / (1 + e^-x), in double,
+     * rounded once. y may be x, dx may be dy or x. */
+    void (*silu)(int64_t count, const float *x, float *y);
+    void (*silu_backward)(int64_t count, const float *x, const float *dy, float *dx);
+    /* y = x c / 6 and c / 6 with c = x + 3 between 0 and 6; backward dx = dy (2 x + 3) / 6 and
+     * dy / 6 for -3 < x < 3, below 0, above dy and 0. In double, rounded once; y may be x, dx may
+     * be dy or x. */
+    void (*hard_swish)(int64_t count, const float *x, float *y);
+    void (*hard_swish_backward)(int64_t count, const float *x, const float *dy, float *dx);
+    void (*hard_sigmoid)(int64_t count, const float *x, float *y);
+    void (*hard_sigmoid_backward)(int64_t count, const float *x, const float *dy, float *dx);
+    /* y = e^x, log x and x^p (hu_pow), in double, rounded once; y may be x. */
+    void (*exponential)(int64_t count, const float *x, float *y);
+    void (*logarithm)(int64_t count, const float *x, float *y);
+    void (*power)(int64_t count, double p, const float *x, float *y);
+    /* dx = dy (p x^(p-1)), likewise; dx may be dy or x. */
+    void (*power_backward)(int64_t count, double p, const float *x, const float *dy, float *dx);
     /* y = max(x, 0) - x t + log(1 + e^-|x|), the cross entropy of a logit and a share; y = 1 / (1 +
      * e^-x) */
     void (*cross_entropy)(int64_t count, const double *x, const double *t, double *y);

@@ -5,7 +5,7 @@
 #include "kernel/elementary/elementary.h"
 #include "kernel/elementary/lanes.inc"
 
-enum { LANES = 8 };
+enum { LANES = 8, PART = 64 /* numbers that are doubles at the same time */ };
 
 /* ---- number by number ---- */
 
@@ -48,6 +48,8 @@ static void erfc_all(int64_t count, const double *x, double *y) {
 }
 
 #include "kernel/elementary/gelu.inc"
+#include "kernel/elementary/power.inc"
+#include "kernel/elementary/silu.inc"
 
 /* ---- cross entropy of logits and shares ---- */
 
@@ -99,7 +101,7 @@ HU_INLINE void column(int64_t classes, const float *x, const int64_t *row, int64
 typedef double d8 __attribute__((vector_size(64), aligned(8), may_alias));
 
 /* Rows of so many classes and more go one by one, PART classes at a time. */
-enum { WIDE = 64, PART = 64 };
+enum { WIDE = 64 };
 
 /* The largest of n > 0 numbers, NaN where there is one. */
 static double largest(int64_t n, const float *x) {
@@ -605,6 +607,16 @@ const hu_elementary_kernels HU_VARIANT(hu_elementary_kernels) = {
     .gelu_backward = gelu_backward,
     .gelu_tanh = gelu_tanh,
     .gelu_tanh_backward = gelu_tanh_backward,
+    .silu = silu,
+    .silu_backward = silu_backward,
+    .hard_swish = hard_swish,
+    .hard_swish_backward = hard_swish_backward,
+    .hard_sigmoid = hard_sigmoid,
+    .hard_sigmoid_backward = hard_sigmoid_backward,
+    .exponential = exponential,
+    .logarithm = logarithm,
+    .power = power,
+    .power_backward = power_backward,
     .cross_entropy = cross_entropy,
     .share = share,
     .row_logs = row_logs,

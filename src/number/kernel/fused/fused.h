@@ -23,6 +23,8 @@ typedef struct hu_fused_kernels {
     void (*relu)(int64_t count, const float *x, float *y, uint8_t *bits);
     /* dx = dy where the bit is 1, else +0. */
     void (*relu_backward)(int64_t count, const float *dy, const uint8_t *bits, float *dx);
+    /* y = low if x < low, high if x > high, else x; bits as above say where y is x, or x NaN. */
+    void (*clip)(int64_t count, float low, float high, const float *x, float *y, uint8_t *bits);
     /* y = a + b */
     void (*add)(int64_t count, const float *a, const float *b, float *y);
     /* The same, then relu as above. */

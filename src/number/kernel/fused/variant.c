@@ -138,6 +138,35 @@ static void relu_backward(int64_t count, const float *dy, const uint8_t *bits, f
     for (; i < count; i++) dx[i] = bits[i / 8] >> (i % 8) & 1 ? dy[i] : 0.0f;
 }
 
+/* clip of fewer than 8 numbers; the unused bits are 0. */
+static unsigned clip_rest(int64_t count, float low, float high, const float *x, float *y) {
+    unsigned byte = 0;
+    for (int64_t j = 0; j < count; j++) {
+        float v = x[j];
+        byte |= (v < low || v > high ? 0u : 1u) << j;
+        y[j] = v < low ? low : v > high ? high : v;
+    }
+    return byte;
+}
+
+static void clip(int64_t count, float low, float high, const float *x, float *y, uint8_t *bits) {
+    const vm least = (vm){0} + low, most = (vm){0} + high;
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        unsigned byte = 0;
+        for (int v = 0; v < 8 / LANES; v++) {
+            vm value = *(const vm *)(x + i + v * LANES);
+            mask below = (mask)(value < least), above = (mask)(value > most);
+            mask keep = ~(below | above);
+            *(vm *)(y + i + v * LANES) =
+                (vm)(((mask)value & keep) | ((mask)least & below) | ((mask)most & above));
+            byte |= lane_bits(&keep) << (v * LANES);
+        }
+        bits[i / 8] = (uint8_t)byte;
+    }
+    if (i < count) bits[i / 8] = (uint8_t)clip_rest(count - i, low, high, x + i, y + i);
+}
+
 static void add(int64_t count, const float *a, const float *b, float *y) {
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) *store(y + i) = *load(a + i) + *load(b + i);
@@ -148,6 +177,7 @@ const hu_fused_kernels HU_VARIANT(hu_fused_kernels) = {.normalise = normalise,
                                                        .normalise_backward = normalise_backward,
                                                        .relu = relu,
                                                        .relu_backward = relu_backward,
+                                                       .clip = clip,
                                                        .add = add,
                                                        .add_relu = add_relu,
                                                        .normalise_relu = normalise_relu};
