@@ -17,7 +17,8 @@ typedef enum input_kind {
     PLACES,  /* smooth; input 1 holds places of rows or ids of words, some twice, some of none */
     MIXED,   /* smooth; input 1 holds classes, input 2 other ones with weights */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
-    SPACED   /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
+    POSITIVE, /* input 0 lies between 0.5 and 2.5 */
+    SPACED    /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
 
 typedef struct gradient_case {
@@ -173,6 +174,8 @@ static const hu_attention_mask_attrs all = {false, false}, causal = {true, false
 static const hu_reshape_attrs reshape = {SHAPE(4, 15)};
 static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
 static const hu_clipped_relu_attrs clipped = {.limit = 0.3f};
+static const hu_pow_attrs cube = {3.0}, inverse = {-1.0}, some_power = {1.7};
+static const hu_clip_attrs between = {-0.31f, 0.24f}, from_below = {-INFINITY, 0.11f};
 static const hu_gelu_attrs by_tanh = {.by_tanh = true};
 static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
 static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
@@ -223,6 +226,20 @@ static const gradient_case cases[] = {
     {&hu_op_gelu, &by_tanh, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
     {&hu_op_sigmoid, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
     {&hu_op_tanh, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_silu, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_hard_swish, NULL, SPACED, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_hard_sigmoid, NULL, SPACED, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_exp, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_log, NULL, POSITIVE, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_sqrt, NULL, POSITIVE, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_pow, &some_power, POSITIVE, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_pow, &inverse, POSITIVE, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_pow, &cube, NORMAL, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_square, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_abs, NULL, SPACED, 1, {SHAPE(4, 5)}, false, 0.01f},
+    {&hu_op_neg, NULL, NORMAL, 1, {SHAPE(4, 5)}, false, 0.02f},
+    {&hu_op_clip, &between, SPACED, 1, {SHAPE(3, 5)}, false, 0.01f},
+    {&hu_op_clip, &from_below, SPACED, 1, {SHAPE(2, 8)}, false, 0.01f},
     {&hu_op_nearest, &twice, NORMAL, 1, {SHAPE(3, 2, 4)}, false, 0.02f},
     {&hu_op_nearest, &wide, NORMAL, 1, {SHAPE(2, 3, 1)}, false, 0.02f},
     {&hu_op_bilinear, &larger, NORMAL, 1, {SHAPE(3, 4, 2)}, false, 0.02f},
@@ -487,6 +504,8 @@ static void open_case(drive *d, const gradient_case *g) {
         d->in[1][i] = (float)(i * i % 7 - 1);
     if (g->kind == PLACES) d->need_din[1] = false;
     hu_random_key key = {.seed = 5};
+    for (int64_t i = 0; g->kind == POSITIVE && i < drive_in_elements(d, 0); i++)
+        d->in[0][i] = 0.5f + 2.0f * hu_random_uniform(&key, (uint64_t)i);
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);
     for (int64_t i = 0; g->kind == APART && i < drive_in_elements(d, 1); i++) {

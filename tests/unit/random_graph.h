@@ -202,7 +202,10 @@ static inline void add_element_wise(world *w, hu_value_id v) {
     const hu_scale_attrs scale = {0.7f};
     const hu_gelu_attrs gelu = {.by_tanh = draw(w, 2)};
     const hu_clipped_relu_attrs clipped = {.limit = 1.0f};
-    switch (draw(w, 11)) {
+    const hu_clip_attrs clip = {-1.0f, 2.0f};
+    static const hu_op *const plain[] = {&hu_op_silu, &hu_op_hard_swish, &hu_op_abs,
+                                         &hu_op_neg,  &hu_op_tanh,       &hu_op_hard_sigmoid};
+    switch (draw(w, 14)) {
     case 0:
         apply(w, &hu_op_dropout, &dropout, 1, &v);
         break;
@@ -223,6 +226,13 @@ static inline void add_element_wise(world *w, hu_value_id v) {
         break;
     case 6:
         apply(w, &hu_op_clipped_relu, &clipped, 1, &v);
+        break;
+    case 7:
+        apply(w, &hu_op_clip, &clip, 1, &v);
+        break;
+    case 8:
+    case 9:
+        apply(w, plain[draw(w, 6)], NULL, 1, &v);
         break;
     default:
         apply(w, &hu_op_relu, NULL, 1, &v);

@@ -218,6 +218,15 @@ typedef struct hu_gelu_attrs {
                    */
 } hu_gelu_attrs;
 
+/* pow: y = x^exponent (hu_pow of base/elementary.h). */
+typedef struct hu_pow_attrs {
+    double exponent; /* finite, not 0 */
+} hu_pow_attrs;
+
+typedef struct hu_clip_attrs {
+    float low, high; /* low < high; -infinity and infinity: open on that side, but not on both */
+} hu_clip_attrs;
+
 typedef struct hu_scale_attrs {
     float factor; /* finite */
 } hu_scale_attrs;

@@ -326,6 +326,17 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(sigmoid) \
     X(tanh) \
     X(gelu) \
+    X(silu) \
+    X(hard_swish) \
+    X(hard_sigmoid) \
+    X(exp) \
+    X(log) \
+    X(sqrt) \
+    X(pow) \
+    X(square) \
+    X(abs) \
+    X(neg) \
+    X(clip) \
     X(scale) \
     X(add) \
     X(add_row) \
