@@ -331,6 +331,28 @@ static void groups(void **state) {
     check_conv(attrs(6, 3, 1, 1, 1, 2, true), 4, 4, 4);
     check_conv(attrs(5, 3, 2, 1, 1, 5, false), 5, 4, 5);
     check_conv(attrs(6, 1, 1, 0, 1, 3, false), 3, 2, 6);
+    check_conv(attrs(16, 3, 2, 1, 1, 4, true), 6, 5, 8);
+}
+
+static void rows(void **state) {
+    (void)state;
+    const hu_conv1d_attrs cases[] = {
+        {.out_channels = 7, .kernel = 3, .stride = 1, .pad = 1, .dilation = 1, .groups = 1},
+        {.out_channels = 6,
+         .kernel = 4,
+         .stride = 2,
+         .pad = 3,
+         .more = -2,
+         .dilation = 2,
+         .groups = 3,
+         .has_bias = true},
+        {.out_channels = 6, .kernel = 3, .stride = 1, .dilation = 1, .groups = 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hu_shape in = {2, {11, 6}};
+        product_case c = case_make(&hu_op_conv1d, &cases[i], in, hu_product_conv1d(&cases[i], &in));
+        check_accumulators(&c);
+        case_free(&c);
+    }
 }
 
 static void linear(void **state) {
@@ -478,6 +500,7 @@ int main(void) {
         cmocka_unit_test(strides_padding_and_dilation),
         cmocka_unit_test(uneven_kernels_and_padding),
         cmocka_unit_test(groups),
+        cmocka_unit_test(rows),
         cmocka_unit_test(linear),
         cmocka_unit_test(linear_rows),
         cmocka_unit_test(transposed_linear),

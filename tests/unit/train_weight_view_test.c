@@ -182,6 +182,29 @@ static void reshape_is_turned_both_ways(void **state) {
     hu_graph_free(n.graph);
 }
 
+/* Kernels of rows have their channels first, too. */
+static void kernels_of_rows_are_turned(void **state) {
+    (void)state;
+    const hu_shape sequence = {2, {6, 4}}, wanted = {3, {5, 4, 3}};
+    net n = begin(&sequence);
+    apply(&n, &hu_op_conv1d, "conv", "out=5 kernel=3");
+    apply(&n, &hu_op_mean, "mean", "");
+    apply(&n, &hu_op_linear, "fc", "out=4");
+    end(&n);
+    hu_weight_views *views;
+    hu_weight_view view;
+    assert_int_equal(hu_weight_views_create(n.graph, HU_WEIGHTS_TORCH, &views), HU_OK);
+    hu_value_id v = hu_graph_find(n.graph, "conv.weight");
+    assert_int_equal(hu_weight_view_create(views, v, &view), HU_OK);
+    assert_true(hu_shape_equal(&view.shape, &wanted));
+    assert_true(view.rows == 5 && view.columns == 12 && !view.row);
+    for (int64_t c = 0; c < 4; c++)
+        for (int64_t k = 0; k < 3; k++) assert_int_equal(view.column[c * 3 + k], k * 4 + c);
+    hu_weight_view_free(&view);
+    hu_weight_views_free(views);
+    hu_graph_free(n.graph);
+}
+
 /* Two flattened images after each other: no single [places, channels], but an order. */
 static void joined_vectors_are_turned_part_by_part(void **state) {
     (void)state;
@@ -265,6 +288,7 @@ int main(void) {
         cmocka_unit_test(rows_are_not_turned),
         cmocka_unit_test(a_flattened_image_is_turned_wherever_it_goes),
         cmocka_unit_test(reshape_is_turned_both_ways),
+        cmocka_unit_test(kernels_of_rows_are_turned),
         cmocka_unit_test(joined_vectors_are_turned_part_by_part),
         cmocka_unit_test(an_image_beside_a_vector_is_refused),
         cmocka_unit_test(every_model_has_an_order),

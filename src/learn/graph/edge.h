@@ -79,7 +79,7 @@ typedef struct hu_edge_table {
      * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */
     uint32_t low_bits[HU_LOW_KINDS];
 
-    hu_node_products *products; /* [node_count]; nothing is chosen but for conv2d and linear */
+    hu_node_products *products; /* [node_count]; nothing is chosen but for products */
     uint32_t node_count;
 } hu_edge_table;
 

@@ -14,6 +14,7 @@
 
 bool hu_adds_bias(const hu_op *op, const void *attrs) {
     if (op == &hu_op_conv2d) return ((const hu_conv_attrs *)attrs)->has_bias;
+    if (op == &hu_op_conv1d) return ((const hu_conv1d_attrs *)attrs)->has_bias;
     return op == &hu_op_linear && ((const hu_linear_attrs *)attrs)->has_bias;
 }
 
@@ -27,6 +28,12 @@ static hu_status apply_product(hu_graph *graph, const hu_op *op, const char *nam
         return hu_fail(HU_ERR_LIMIT, "layer '%.40s...': the name is too long", name);
     if (op == &hu_op_conv2d) {
         hu_conv_attrs conv = *(const hu_conv_attrs *)attrs;
+        bias->bias_init = conv.bias_init;
+        conv.has_bias = false;
+        return hu_graph_apply(graph, op, product, prefix, &conv, 1, in, out);
+    }
+    if (op == &hu_op_conv1d) {
+        hu_conv1d_attrs conv = *(const hu_conv1d_attrs *)attrs;
         bias->bias_init = conv.bias_init;
         conv.has_bias = false;
         return hu_graph_apply(graph, op, product, prefix, &conv, 1, in, out);

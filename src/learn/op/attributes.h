@@ -27,6 +27,16 @@ typedef struct hu_conv_attrs {
                                  end of the output; less than the stride */
 } hu_conv_attrs;
 
+/* Rows [T, C] as an image of one column. Weights are [out_channels, kernel, in_channels / groups].
+ */
+typedef struct hu_conv1d_attrs {
+    int64_t out_channels, kernel, stride, pad;
+    int64_t more; /* padding after the last row beyond pad; may be negative */
+    int64_t dilation, groups;
+    bool has_bias;
+    hu_init weight_init, bias_init;
+} hu_conv1d_attrs;
+
 /* Weights are [out, in]. */
 typedef struct hu_linear_attrs {
     int64_t out_features; /* the input of any shape is read as one vector per sample */
@@ -40,9 +50,10 @@ typedef struct hu_linear_attrs {
 
 /* The geometry of a transposed layer is that of the layer whose weights it uses. */
 hu_product hu_product_conv2d(const hu_conv_attrs *attrs, const hu_shape *in);
+hu_product hu_product_conv1d(const hu_conv1d_attrs *attrs, const hu_shape *in);
 hu_product hu_product_linear(const hu_linear_attrs *attrs, const hu_shape *in);
 
-/* What conv2d and linear share: the record functions that let
+/* What conv2d, conv1d and linear share: the record functions that let
  * the room product compute their products.
  */
 

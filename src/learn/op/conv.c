@@ -10,7 +10,7 @@
 
 /* ---- geometry ---- */
 
-/* Attributes of conv2d and linear, and what they multiply.
+/* Attributes of conv2d, conv1d and linear, and what they multiply.
  */
 
 /* Windows that begin in the padded image and end there. */
@@ -69,25 +69,42 @@ hu_product hu_product_linear(const hu_linear_attrs *a, const hu_shape *in) {
     return made;
 }
 
-/* Weights of two extents belong to a linear layer, of four to a convolution. */
-static bool is_linear(const hu_node_info *info) {
-    enum { LINEAR_RANK = 2 };
-    return info->param[0].rank == LINEAR_RANK;
+/* Rows are an image of one column. */
+hu_product hu_product_conv1d(const hu_conv1d_attrs *a, const hu_shape *in) {
+    const hu_shape image = {3, {in->extent[0], 1, in->extent[1]}};
+    const hu_conv_attrs conv = {.out_channels = a->out_channels,
+                                .kernel_h = a->kernel,
+                                .kernel_w = 1,
+                                .stride_h = a->stride,
+                                .stride_w = 1,
+                                .pad_h = a->pad,
+                                .more_h = a->more,
+                                .dilation_h = a->dilation,
+                                .dilation_w = 1,
+                                .groups = a->groups,
+                                .has_bias = a->has_bias};
+    return hu_product_conv2d(&conv, &image);
 }
 
+/* Weights of two extents belong to a linear layer, of three to a convolution of rows, of four to
+ * one of images. */
+enum { LINEAR_RANK = 2, ROWS_RANK = 3 };
+
 static bool product_is_transposed(const hu_node_info *info) {
-    if (is_linear(info)) return ((const hu_linear_attrs *)info->attrs)->transposed;
-    return ((const hu_conv_attrs *)info->attrs)->transposed;
+    if (info->param[0].rank == LINEAR_RANK)
+        return ((const hu_linear_attrs *)info->attrs)->transposed;
+    return info->param[0].rank != ROWS_RANK && ((const hu_conv_attrs *)info->attrs)->transposed;
 }
 
 static hu_product product_of(const hu_node_info *info) {
-    return is_linear(info) ? hu_product_linear(info->attrs, &info->in[0])
-                           : hu_product_conv2d(info->attrs, &info->in[0]);
+    if (info->param[0].rank == LINEAR_RANK) return hu_product_linear(info->attrs, &info->in[0]);
+    if (info->param[0].rank == ROWS_RANK) return hu_product_conv1d(info->attrs, &info->in[0]);
+    return hu_product_conv2d(info->attrs, &info->in[0]);
 }
 
 /* ---- product ---- */
 
-/* What conv2d and linear share: the record functions that let
+/* What conv2d, conv1d and linear share: the record functions that let
  * the room product compute their products.
  */
 
@@ -245,6 +262,7 @@ static void product_accumulate(const hu_op_call *call) {
 enum { MAX_WINDOW = 1 << 20 };
 
 typedef struct axis {
+    const char *op;
     char name;
     int64_t kernel, stride, pad, more, dilation;
     bool transposed;
@@ -255,16 +273,17 @@ static hu_status check_axis(const axis *a) {
     if (a->kernel < 1 || a->kernel > MAX_WINDOW || a->stride < 1 || a->stride > MAX_WINDOW ||
         a->pad < 0 || a->pad > MAX_WINDOW || a->dilation < 1 || a->dilation > MAX_WINDOW)
         return hu_fail(HU_ERR_SHAPE,
-                       "conv2d: along %c kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
+                       "%s: along %c kernel %" PRId64 ", stride %" PRId64 ", pad %" PRId64
                        ", dilation %" PRId64 "; expected 1..%d, pad 0..%d",
-                       a->name, a->kernel, a->stride, a->pad, a->dilation, MAX_WINDOW, MAX_WINDOW);
+                       a->op, a->name, a->kernel, a->stride, a->pad, a->dilation, MAX_WINDOW,
+                       MAX_WINDOW);
     if (a->more < -a->pad || a->more > MAX_WINDOW)
         return hu_fail(HU_ERR_SHAPE,
-                       "conv2d: along %c pad %" PRId64 ", more %" PRId64
+                       "%s: along %c pad %" PRId64 ", more %" PRId64
                        "; expected more from -pad to %d",
-                       a->name, a->pad, a->more, MAX_WINDOW);
+                       a->op, a->name, a->pad, a->more, MAX_WINDOW);
     if (a->extra < 0 || a->extra >= (a->transposed ? a->stride : 1))
-        return hu_fail(HU_ERR_SHAPE, "conv2d: along %c extra %" PRId64 "; expected %s", a->name,
+        return hu_fail(HU_ERR_SHAPE, "%s: along %c extra %" PRId64 "; expected %s", a->op, a->name,
                        a->extra,
                        a->transposed ? "0 or more, less than the stride"
                                      : "none, only transposed layers have it");
@@ -278,9 +297,9 @@ static hu_status transposed_extent(const axis *a, int64_t extent, int64_t *out) 
     bool fits = hu_mul_i64(extent - 1, a->stride, &reach) && hu_add_i64(reach, ends, out);
     if (fits && *out >= 1) return HU_OK;
     return hu_fail(HU_ERR_SHAPE,
-                   "conv2d: extent %" PRId64 " along %c, stride %" PRId64 ", a window of %" PRId64
+                   "%s: extent %" PRId64 " along %c, stride %" PRId64 ", a window of %" PRId64
                    " and padding %" PRId64 " and %" PRId64 " leave no output that fits 63 bits",
-                   extent, a->name, a->stride, window, a->pad, a->pad + a->more);
+                   a->op, extent, a->name, a->stride, window, a->pad, a->pad + a->more);
 }
 
 /* Outputs along one axis: floor((extent + 2 pad + more - window) / stride) + 1. */
@@ -291,22 +310,22 @@ static hu_status axis_shape(const axis *a, int64_t extent, int64_t *out) {
     int64_t window = (a->kernel - 1) * a->dilation + 1, padded;
     if (!hu_add_i64(extent, 2 * a->pad + a->more, &padded) || padded < window)
         return hu_fail(HU_ERR_SHAPE,
-                       "conv2d: extent %" PRId64 " along %c with padding %" PRId64 " and %" PRId64
+                       "%s: extent %" PRId64 " along %c with padding %" PRId64 " and %" PRId64
                        " is less than the window of %" PRId64,
-                       extent, a->name, a->pad, a->pad + a->more, window);
+                       a->op, extent, a->name, a->pad, a->pad + a->more, window);
     *out = (padded - window) / a->stride + 1;
     return HU_OK;
 }
 
 /* Each group has the same number of input and of output channels. */
-static hu_status check_channels(const hu_conv_attrs *a, int64_t in_channels) {
-    if (a->groups >= 1 && a->out_channels >= 1 && in_channels % a->groups == 0 &&
-        a->out_channels % a->groups == 0)
+static hu_status check_channels(const char *op, int64_t groups, int64_t in_channels,
+                                int64_t out_channels) {
+    if (groups >= 1 && out_channels >= 1 && in_channels % groups == 0 && out_channels % groups == 0)
         return HU_OK;
     return hu_fail(HU_ERR_SHAPE,
-                   "conv2d: %" PRId64 " groups for %" PRId64 " input and %" PRId64
+                   "%s: %" PRId64 " groups for %" PRId64 " input and %" PRId64
                    " output channels; expected a common divisor",
-                   a->groups, in_channels, a->out_channels);
+                   op, groups, in_channels, out_channels);
 }
 
 /* [out_channels, kernel_h, kernel_w, in_channels / groups]; transposed: in and out exchanged. */
@@ -321,13 +340,13 @@ static hu_status conv_shape(const void *attrs, int n_in, const hu_shape *in, int
                             hu_shape *out) {
     (void)n_in;
     const hu_conv_attrs *a = attrs;
-    axis h = {'H',       a->kernel_h,   a->stride_h,   a->pad_h,
+    axis h = {"conv2d",  'H',           a->kernel_h,   a->stride_h, a->pad_h,
               a->more_h, a->dilation_h, a->transposed, a->extra_h};
-    axis w = {'W',       a->kernel_w,   a->stride_w,   a->pad_w,
+    axis w = {"conv2d",  'W',           a->kernel_w,   a->stride_w, a->pad_w,
               a->more_w, a->dilation_w, a->transposed, a->extra_w};
     hu_status st;
     HU_TRY(hu_expect_rank("conv2d", in, 3));
-    HU_TRY(check_channels(a, hu_channels(in)));
+    HU_TRY(check_channels("conv2d", a->groups, hu_channels(in), a->out_channels));
     *n_out = 1;
     out[0] = (hu_shape){3, {1, 1, a->out_channels}};
     HU_TRY(axis_shape(&h, in->extent[0], &out[0].extent[0]));
@@ -368,11 +387,15 @@ static const hu_attribute conv_attributes[] = {
 };
 
 /* He et al.: normal, variance 2 / (kernel x output channels); biases 0. */
+static hu_init usual_weights(double fan_out) {
+    return (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)fan_out)};
+}
+
 static void conv_usual(void *attrs, const hu_shape *in) {
     hu_conv_attrs *a = attrs;
     (void)in;
-    double fan_out = (double)a->kernel_h * (double)a->kernel_w * (double)a->out_channels;
-    a->weight_init = (hu_init){HU_INIT_NORMAL, sqrtf(2.0f / (float)fan_out)};
+    a->weight_init =
+        usual_weights((double)a->kernel_h * (double)a->kernel_w * (double)a->out_channels);
 }
 
 const hu_op hu_op_conv2d = {
@@ -382,6 +405,78 @@ const hu_op hu_op_conv2d = {
     .usual = conv_usual,
     .shape = conv_shape,
     .params = conv_params,
+    PRODUCT_RECORD,
+};
+
+/* ---- conv1d: [T, C] -> [rows, out_channels] ---- */
+
+/* [out_channels, kernel, in_channels / groups] */
+static hu_shape rows_weight_shape(const hu_conv1d_attrs *a, const hu_shape *in) {
+    return (hu_shape){ROWS_RANK, {a->out_channels, a->kernel, hu_channels(in) / a->groups}};
+}
+
+static hu_status conv1d_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                              hu_shape *out) {
+    (void)n_in;
+    const hu_conv1d_attrs *a = attrs;
+    axis rows = {.op = "conv1d",
+                 .name = 'T',
+                 .kernel = a->kernel,
+                 .stride = a->stride,
+                 .pad = a->pad,
+                 .more = a->more,
+                 .dilation = a->dilation};
+    hu_status st;
+    HU_TRY(hu_expect_rank("conv1d", in, 2));
+    HU_TRY(check_channels("conv1d", a->groups, hu_channels(in), a->out_channels));
+    *n_out = 1;
+    out[0] = (hu_shape){2, {1, a->out_channels}};
+    HU_TRY(axis_shape(&rows, in->extent[0], &out[0].extent[0]));
+    HU_TRY(hu_shape_check(&out[0]));
+    hu_shape weights = rows_weight_shape(a, in);
+    HU_TRY(hu_shape_check(&weights));
+done:
+    return st;
+}
+
+/* weight, and bias [out_channels] where there is one */
+static hu_status conv1d_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                               int *count) {
+    const hu_conv1d_attrs *a = attrs;
+    const hu_shape bias = {1, {a->out_channels}};
+    list[0] = (hu_param_decl){"weight", rows_weight_shape(a, in), a->weight_init, true};
+    list[1] = (hu_param_decl){"bias", bias, a->bias_init, true};
+    *count = a->has_bias ? 2 : 1;
+    return HU_OK;
+}
+
+static const hu_attribute conv1d_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv1d_attrs, out_channels), NAN},
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_conv1d_attrs, kernel), NAN},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_conv1d_attrs, stride), 1},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_conv1d_attrs, pad), 0},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_conv1d_attrs, more), 0},
+    {HU_ATTRIBUTE_WHOLE, "dilation", offsetof(hu_conv1d_attrs, dilation), 1},
+    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv1d_attrs, groups), 1},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv1d_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv1d_attrs, weight_init), 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv1d_attrs, bias_init), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+static void conv1d_usual(void *attrs, const hu_shape *in) {
+    hu_conv1d_attrs *a = attrs;
+    (void)in;
+    a->weight_init = usual_weights((double)a->kernel * (double)a->out_channels);
+}
+
+const hu_op hu_op_conv1d = {
+    .name = "conv1d",
+    .attrs_bytes = sizeof(hu_conv1d_attrs),
+    .attributes = conv1d_attributes,
+    .usual = conv1d_usual,
+    .shape = conv1d_shape,
+    .params = conv1d_params,
     PRODUCT_RECORD,
 };
 

@@ -307,6 +307,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
 /* clang-format off */
 #define HU_OP_LIST(X) \
     X(conv2d) \
+    X(conv1d) \
     X(linear) \
     X(embedding) \
     X(band_linear) \

@@ -401,30 +401,13 @@ static hu_status ask_for_image(const hu_vector_orders *orders, hu_value_id v, hu
 /* Ops that do the same to every element of a vector, or to all of them together, and have one
  * number of a parameter for each. */
 bool hu_is_by_element(const hu_op *op) {
-    static const hu_op *const list[] = {&hu_op_bias,
-                                        &hu_op_batch_norm,
-                                        &hu_op_range_norm,
-                                        &hu_op_layer_norm,
-                                        &hu_op_rms_norm,
-                                        &hu_op_l2_norm,
-                                        &hu_op_relu,
-                                        &hu_op_leaky_relu,
-                                        &hu_op_clipped_relu,
-                                        &hu_op_sigmoid,
-                                        &hu_op_tanh,
-                                        &hu_op_gelu,
-                                        &hu_op_scale,
-                                        &hu_op_add,
-                                        &hu_op_mul,
-                                        &hu_op_blend,
-                                        &hu_op_dropout,
-                                        &hu_op_log_softmax,
-                                        &hu_op_sample_normal,
-                                        &hu_op_mse,
-                                        &hu_op_l1,
-                                        &hu_op_bce,
-                                        &hu_op_drop_path,
-                                        NULL};
+    static const hu_op *const list[] = {
+        &hu_op_bias,         &hu_op_batch_norm,  &hu_op_range_norm,    &hu_op_layer_norm,
+        &hu_op_rms_norm,     &hu_op_l2_norm,     &hu_op_relu,          &hu_op_leaky_relu,
+        &hu_op_clipped_relu, &hu_op_sigmoid,     &hu_op_tanh,          &hu_op_gelu,
+        &hu_op_scale,        &hu_op_add,         &hu_op_mul,           &hu_op_blend,
+        &hu_op_dropout,      &hu_op_log_softmax, &hu_op_sample_normal, &hu_op_mse,
+        &hu_op_l1,           &hu_op_bce,         &hu_op_drop_path,     NULL};
     for (size_t i = 0; list[i]; i++)
         if (op == list[i]) return true;
     return false;
@@ -466,7 +449,9 @@ static hu_status tie_view(const hu_vector_orders *orders, const hu_node *node) {
 /* A product takes any order of what it reads and gives any: its weights are turned. In groups it
  * does not. */
 static void tie_product(const hu_vector_orders *orders, const hu_node *node) {
-    bool is_grouped = node->op == &hu_op_conv2d && ((const hu_conv_attrs *)node->attrs)->groups > 1;
+    bool is_grouped =
+        (node->op == &hu_op_conv2d && ((const hu_conv_attrs *)node->attrs)->groups > 1) ||
+        (node->op == &hu_op_conv1d && ((const hu_conv1d_attrs *)node->attrs)->groups > 1);
     for (int i = 1; i < node->n_in; i++) fix(orders, node->in[i]);
     if (!is_grouped) return;
     fix(orders, node->in[0]);
@@ -502,7 +487,7 @@ static hu_status tie_joined(const hu_vector_orders *orders, const hu_node *node)
 static hu_status tie_node(const hu_vector_orders *orders, const hu_node *node) {
     if (node->op == &hu_op_flatten || node->op == &hu_op_reshape) return tie_view(orders, node);
     if (node->op == &hu_op_concat) return HU_OK; /* when all else is known */
-    if (node->op == &hu_op_conv2d || node->op == &hu_op_linear)
+    if (node->op == &hu_op_conv2d || node->op == &hu_op_conv1d || node->op == &hu_op_linear)
         tie_product(orders, node);
     else if (hu_is_by_element(node->op))
         tie_elements(orders, node);

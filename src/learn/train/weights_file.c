@@ -44,16 +44,21 @@ static const hu_node *reader_of(const hu_graph *graph, uint32_t use) {
     return &graph->node[graph->use[use].node];
 }
 
-/* Is the value the weight [out, kh, kw, in / groups] of a convolution? */
+static bool is_convolution(const hu_op *op) {
+    return op == &hu_op_conv2d || op == &hu_op_conv1d;
+}
+
+/* Is the value the weight [out, kh, kw, in / groups] of a convolution, or [out, k, in / groups]? */
 static bool is_kernel(const hu_graph *graph, hu_value_id v) {
     const hu_value_info *value = &graph->value[v];
-    return reader_of(graph, value->uses[0])->op == &hu_op_conv2d && value->shape.rank == 4;
+    return is_convolution(reader_of(graph, value->uses[0])->op) && value->shape.rank > 1;
 }
 
 hu_shape hu_weight_shape(const hu_weight_views *views, hu_value_id v) {
     const hu_shape *here = &views->graph->value[v].shape;
     if (!views->orders || !is_kernel(views->graph, v)) return *here;
     const int64_t *extent = here->extent;
+    if (here->rank == 3) return (hu_shape){3, {extent[0], extent[2], extent[1]}};
     return (hu_shape){4, {extent[0], extent[3], extent[1], extent[2]}};
 }
 
@@ -69,7 +74,8 @@ static hu_status copy_order(const int64_t *order, int64_t count, int64_t **copy)
 /* Columns of a kernel: [places, channels] here, the channels in an order of their own or NULL;
  * channels first there. */
 static hu_status turn_kernel(const hu_shape *kernel, const int64_t *order, int64_t **column) {
-    int64_t places = kernel->extent[1] * kernel->extent[2], channels = kernel->extent[3];
+    int64_t channels = kernel->extent[kernel->rank - 1];
+    int64_t places = hu_shape_elements(kernel) / (kernel->extent[0] * channels);
     hu_status st = HU_NEW_ARRAY(column, (size_t)(places * channels));
     if (st != HU_OK) return st;
     for (int64_t c = 0; c < channels; c++)
@@ -94,10 +100,11 @@ static hu_status turn_weight(const hu_weight_views *views, const hu_node *node,
     hu_status st;
     const int64_t *in, *out;
     const hu_graph *graph = views->graph;
-    bool is_conv = node->op == &hu_op_conv2d;
+    bool is_conv = is_convolution(node->op);
     const hu_linear_attrs *linear = node->attrs;
-    bool is_transposed =
-        is_conv ? ((const hu_conv_attrs *)node->attrs)->transposed : linear->transposed;
+    bool is_transposed = node->op == &hu_op_conv2d
+                             ? ((const hu_conv_attrs *)node->attrs)->transposed
+                             : !is_conv && linear->transposed;
     const hu_value_info *value = &graph->value[node->param[0]];
     const hu_shape *read = &graph->value[node->in[0]].shape;
     HU_TRY(hu_vector_order_of(views->orders, node->in[0], &in));
@@ -119,7 +126,7 @@ done:
 static hu_status turn_for(const hu_weight_views *views, uint32_t use, hu_weight_view *view) {
     const int64_t *order;
     const hu_node *node = reader_of(views->graph, use);
-    bool is_product = node->op == &hu_op_conv2d || node->op == &hu_op_linear;
+    bool is_product = is_convolution(node->op) || node->op == &hu_op_linear;
     bool is_weight = views->graph->use[use].index == node->n_in;
     if (is_product && is_weight) return turn_weight(views, node, view);
     hu_value_id out = node->out[0];
