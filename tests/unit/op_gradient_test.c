@@ -45,6 +45,7 @@ static const hu_pool_attrs pool2 = {2, 2, 2, 2, 0, 0, 0, 0, false, false};
 static const hu_pool_attrs pool3 = {3, 3, 2, 2, 1, 1, 0, 0, false, true};
 static const hu_pool_attrs tall = {3, 2, 1, 3, 2, 0, 0, 0, false, false};
 static const hu_pool_attrs beyond = {3, 2, 2, 3, 1, 0, -1, 1, true, true};
+static const hu_pool1d_attrs in_pairs = {3, 2, 1, 0, true, true};
 static const hu_adaptive_pool_attrs adaptive = {3, 2}, stretched = {5, 7};
 static const hu_local_norm_attrs local = {.size = 5, .alpha = 2.0f, .beta = 0.75f, .k = 1.0f};
 static const hu_local_norm_attrs plain_local = {.size = 3, .alpha = 1.5f, .beta = 0.5f, .k = 2.0f};
@@ -306,6 +307,9 @@ static const gradient_case cases[] = {
     {&hu_op_avg_pool, &tall, NORMAL, 1, {SHAPE(3, 5, 2)}, false, 0.02f},
     {&hu_op_max_pool, &beyond, SPACED, 1, {SHAPE(6, 7, 3)}, false, 0.01f},
     {&hu_op_avg_pool, &beyond, NORMAL, 1, {SHAPE(6, 7, 3)}, false, 0.02f},
+    {&hu_op_max_pool1d, &in_pairs, SPACED, 1, {SHAPE(9, 3)}, false, 0.01f},
+    {&hu_op_avg_pool1d, &in_pairs, NORMAL, 1, {SHAPE(9, 3)}, false, 0.02f},
+    {&hu_op_global_avg_pool, NULL, NORMAL, 1, {SHAPE(6, 5)}, false, 0.02f},
     {&hu_op_adaptive_avg_pool, &adaptive, NORMAL, 1, {SHAPE(7, 5, 3)}, false, 0.02f},
     {&hu_op_adaptive_avg_pool, &stretched, NORMAL, 1, {SHAPE(4, 5, 2)}, false, 0.02f},
     {&hu_op_roi_pool, &regions, REGIONS, 2, {SHAPE(5, 6, 2), SHAPE(3, 4)}, false, 0.01f},

@@ -319,6 +319,13 @@ typedef struct hu_pool_attrs {
     bool counts_padding;    /* of averages: padded zeros take part in the number of taps */
 } hu_pool_attrs;
 
+/* Of rows [T, C]. */
+typedef struct hu_pool1d_attrs {
+    int64_t kernel, stride, pad;
+    int64_t more; /* padding after the last row beyond pad; may be negative */
+    bool ceil, counts_padding;
+} hu_pool1d_attrs;
+
 /* Output place i of m reads floor(i H / m) .. ceil((i + 1) H / m) - 1 of H. */
 typedef struct hu_adaptive_pool_attrs {
     int64_t out_h, out_w;

@@ -359,6 +359,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(pick_rows) \
     X(max_pool) \
     X(avg_pool) \
+    X(max_pool1d) \
+    X(avg_pool1d) \
     X(adaptive_avg_pool) \
     X(reduce_mean) \
     X(reduce_sum) \

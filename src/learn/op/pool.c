@@ -322,6 +322,159 @@ const hu_op hu_op_avg_pool = {.name = "avg_pool",
                               .forward = avg_forward,
                               .backward = avg_backward};
 
+/* ---- max_pool1d and avg_pool1d: rows [T, C] as an image of one column ---- */
+
+static const hu_attribute rows_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+static const hu_attribute avg_rows_attributes[] = {
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0},
+    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool1d_attrs, counts_padding), 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0},
+};
+
+static void rows_usual(void *attrs, const hu_shape *in) {
+    hu_pool1d_attrs *a = attrs;
+    (void)in;
+    if (a->stride == 0) a->stride = a->kernel;
+}
+
+/* A node over rows as one over images. */
+typedef struct column {
+    hu_pool_attrs attrs;
+    hu_shape in, out;
+    hu_node_info info;
+} column;
+
+static hu_pool_attrs column_attrs(const hu_pool1d_attrs *a) {
+    return (hu_pool_attrs){.kernel_h = a->kernel,
+                           .kernel_w = 1,
+                           .stride_h = a->stride,
+                           .stride_w = 1,
+                           .pad_h = a->pad,
+                           .more_h = a->more,
+                           .ceil = a->ceil,
+                           .counts_padding = a->counts_padding};
+}
+
+static hu_shape column_shape(const hu_shape *rows) {
+    return (hu_shape){3, {rows->extent[0], 1, rows->extent[1]}};
+}
+
+/* The column's info points into it. */
+static void make_column(const hu_node_info *info, column *c) {
+    c->attrs = column_attrs(info->attrs);
+    c->in = column_shape(&info->in[0]);
+    c->out = column_shape(&info->out[0]);
+    c->info = *info;
+    c->info.attrs = &c->attrs;
+    c->info.in = &c->in;
+    c->info.out = &c->out;
+}
+
+/* x [T, C] -> y [out, C] */
+static hu_status rows_shape(const char *op, const hu_pool1d_attrs *a, const hu_shape *in,
+                            int *n_out, hu_shape *out) {
+    hu_status st;
+    HU_TRY(hu_expect_rank(op, in, 2));
+    const hu_pool_attrs attrs = column_attrs(a);
+    const hu_shape image = column_shape(in);
+    HU_TRY(pool_shape(op, &attrs, &image, n_out, out));
+    out[0] = (hu_shape){2, {out[0].extent[0], in->extent[1]}};
+done:
+    return st;
+}
+
+static hu_status max_rows_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    enum { TAPS_MOST = 256 };
+    const hu_pool1d_attrs *a = attrs;
+    (void)n_in;
+    hu_status st = rows_shape("max_pool1d", a, in, n_out, out);
+    if (st == HU_OK && a->kernel > TAPS_MOST)
+        return hu_fail(HU_ERR_UNSUPPORTED, "max_pool1d: kernel %" PRId64 ", expected at most %d",
+                       a->kernel, TAPS_MOST);
+    return st;
+}
+
+static size_t max_rows_mask_bytes(const hu_node_info *info) {
+    column c;
+    make_column(info, &c);
+    return max_mask_bytes(&c.info);
+}
+
+static size_t max_rows_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
+    column c;
+    make_column(info, &c);
+    return max_scratch_bytes(&c.info, state, pass);
+}
+
+/* One of the functions of images on a call of rows. */
+static void run_column(const hu_op_call *call, void (*run)(const hu_op_call *call)) {
+    column c;
+    hu_op_call image = *call;
+    make_column(call->info, &c);
+    image.info = &c.info;
+    run(&image);
+}
+
+static void max_rows_forward(const hu_op_call *call) {
+    run_column(call, max_forward);
+}
+
+static void max_rows_backward(const hu_op_call *call) {
+    run_column(call, max_backward);
+}
+
+const hu_op hu_op_max_pool1d = {.name = "max_pool1d",
+                                .attrs_bytes = sizeof(hu_pool1d_attrs),
+                                .attributes = rows_attributes,
+                                .usual = rows_usual,
+                                .min_in = 1,
+                                .max_in = 1,
+                                .selects_input = true,
+                                .shape = max_rows_shape,
+                                .saves = HU_SAVE_NOTHING,
+                                .mask_bytes = max_rows_mask_bytes,
+                                .scratch_bytes = max_rows_scratch_bytes,
+                                .forward = max_rows_forward,
+                                .backward = max_rows_backward};
+
+static hu_status avg_rows_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    (void)n_in;
+    return rows_shape("avg_pool1d", attrs, in, n_out, out);
+}
+
+static void avg_rows_forward(const hu_op_call *call) {
+    run_column(call, avg_forward);
+}
+
+static void avg_rows_backward(const hu_op_call *call) {
+    run_column(call, avg_backward);
+}
+
+const hu_op hu_op_avg_pool1d = {.name = "avg_pool1d",
+                                .attrs_bytes = sizeof(hu_pool1d_attrs),
+                                .attributes = avg_rows_attributes,
+                                .usual = rows_usual,
+                                .min_in = 1,
+                                .max_in = 1,
+                                .shape = avg_rows_shape,
+                                .saves = HU_SAVE_NOTHING,
+                                .forward = avg_rows_forward,
+                                .backward = avg_rows_backward};
+
 /* ---- mean over all extents but the last ---- */
 
 static hu_status mean_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -335,13 +488,15 @@ done:
     return st;
 }
 
+/* x [H, W, C] -> y [1, 1, C]; [T, C] -> [1, C] */
 static hu_status global_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                               hu_shape *out) {
     hu_status st;
     (void)attrs, (void)n_in;
-    HU_TRY(hu_expect_rank("global_avg_pool", in, 3));
+    HU_TRY(hu_expect_rank_least("global_avg_pool", in, 2));
     *n_out = 1;
-    out[0] = (hu_shape){.rank = 3, .extent = {1, 1, hu_channels(in)}};
+    out[0] = (hu_shape){.rank = in->rank};
+    for (int i = 0; i < in->rank; i++) out[0].extent[i] = i < in->rank - 1 ? 1 : hu_channels(in);
 done:
     return st;
 }
