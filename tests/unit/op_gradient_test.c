@@ -95,6 +95,7 @@ static const hu_pad_attrs around = {{2, {1, 0}}, {2, {0, 2}}, 0.5f};
 static const hu_transpose_attrs turned = {{3, {2, 0, 1}}};
 static const hu_position_attrs position = {.init = {HU_INIT_CONSTANT, 0}};
 static const hu_position_attrs more_rows = {.init = {HU_INIT_CONSTANT, 0}, .rows = 7};
+static const hu_rotary_attrs halves = {2, 10000.0f, false}, neighbours = {1, 10.0f, true};
 static const hu_class_token_attrs class_token = {.init = {HU_INIT_CONSTANT, 0}};
 static const hu_pick_attrs pick_last = {.last = true};
 static const hu_dropout_attrs dropout = {.probability = 0.4f};
@@ -295,6 +296,8 @@ static const gradient_case cases[] = {
     {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(5, 3), SHAPE(4)}, false, 0.02f},
     {&hu_op_pick_rows, NULL, PLACES, 2, {SHAPE(6, 2, 2), SHAPE(1)}, false, 0.02f},
     {&hu_op_class_token, &class_token, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_rotary, &halves, NORMAL, 1, {SHAPE(5, 12)}, false, 0.02f},
+    {&hu_op_rotary, &neighbours, NORMAL, 1, {SHAPE(4, 6)}, false, 0.02f},
     {&hu_op_sinusoid, NULL, NORMAL, 1, {SHAPE(3, 6)}, false, 0.02f},
     {&hu_op_pick, NULL, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
     {&hu_op_pick, &pick_last, NORMAL, 1, {SHAPE(4, 2, 3)}, false, 0.02f},

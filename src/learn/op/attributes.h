@@ -180,6 +180,14 @@ typedef struct hu_position_attrs {
     int64_t rows;     /* of the parameter, of which samples take the first ones; 0: theirs */
 } hu_position_attrs;
 
+/* rotary turns pairs of the numbers of each head of [T, heads d], by its row times base^(-2 i / d):
+ * numbers i and i + d / 2, or with `pairs` 2 i and 2 i + 1. */
+typedef struct hu_rotary_attrs {
+    int64_t heads;
+    float base; /* 10000 */
+    bool pairs;
+} hu_rotary_attrs;
+
 /* class_token puts a row that is a parameter, [1, D], in front of the rows of every sample: [T, D]
  * -> [T + 1, D]; it is called by the node's prefix alone. */
 typedef struct hu_class_token_attrs {

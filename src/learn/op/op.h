@@ -354,6 +354,7 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(interleave) \
     X(position) \
     X(sinusoid) \
+    X(rotary) \
     X(class_token) \
     X(pick) \
     X(pick_rows) \
