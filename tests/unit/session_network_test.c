@@ -112,9 +112,169 @@ static void every_model_is_read_as_it_is_written(void **state) {
         for (int k = 0; k < 2; k++) check_model(&hu_model_table[m], k ? -1.0 : 0.0);
 }
 
+/* ---- What files may say ---- */
+
+/* Pictures of 8x8x3 in 10 classes. */
+static hu_status declare_with(const char *text, const hu_model_options *asked, hu_graph **graph) {
+    hu_dataset data = {.name = NULL};
+    hu_task_choice choice;
+    hu_custom_net net = {.head = HU_NONE};
+    hu_keys *tree = NULL;
+    hu_model_options options = *asked;
+    *graph = NULL;
+    hu_dataset_set_images(&data, 8, 8, 3, 10);
+    hu_status st = hu_yaml_parse_most(text, strlen(text), 1 << 24, "a.yaml", &tree);
+    if (st == HU_OK) st = hu_model_choose("", &hu_task_classify, NULL, &data, &choice);
+    net.file = tree;
+    options.own = &net;
+    options.choice = &choice;
+    if (st == HU_OK) st = hu_model_build(&options, graph);
+    hu_keys_free(tree);
+    return st;
+}
+
+static hu_status declare(const char *text, hu_graph **graph) {
+    const hu_model_options usual = {.name = "a.yaml", .width = 1.0, .dropout = -1.0};
+    return declare_with(text, &usual, graph);
+}
+
+#define TOP "halfulp_network: 1\ninputs: {input: image}\n"
+
+static void refuses(hu_status status, const char *text, const char *where, const char *said) {
+    hu_graph *graph;
+    hu_status st = declare(text, &graph);
+    if (st == HU_OK) fail_msg("is taken: %s", text);
+    assert_null(graph);
+    if (st != status || strncmp(hu_last_error(), where, strlen(where)) != 0 ||
+        !strstr(hu_last_error(), said))
+        fail_msg("found status %d: %s; expected %d: %s ... %s, of\n%s", (int)st, hu_last_error(),
+                 (int)status, where, said, text);
+}
+
+static void bad_tops_are_named(void **state) {
+    (void)state;
+    refuses(HU_ERR_PARSE, "nodes: []", "a.yaml:1:1", "no key halfulp_network");
+    refuses(HU_ERR_VERSION, "halfulp_network: 2", "a.yaml:1:1", "version '2'");
+    refuses(HU_ERR_PARSE, "halfulp_network: [1]", "a.yaml:1:1", "expected 1");
+    refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\nhaed: a", "a.yaml:2:1", "'head'");
+    refuses(HU_ERR_PARSE, "halfulp_network: 1", "a.yaml:1:1", "no key nodes");
+    refuses(HU_ERR_PARSE, "halfulp_network: 1\nnodes: []", "a.yaml:1:1", "no key inputs");
+    refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\ninputs: {image: image}\nnodes: []\n",
+            "a.yaml:2:10", "'input'");
+    refuses(HU_ERR_ARGUMENT, "halfulp_network: 1\ninputs: {input: ids}\nnodes: []\n", "a.yaml:2:10",
+            "expected image");
+    refuses(HU_ERR_SHAPE, "halfulp_network: 1\ninputs: {input: [8, 8, 1]}\nnodes: []\n",
+            "a.yaml:2:10", "8x8x3");
+    refuses(HU_ERR_PARSE, TOP "nodes: []\n", "a.yaml:1:1", "neither head nor losses");
+    refuses(HU_ERR_PARSE, TOP "nodes: []\nhead: a\nlosses: []\n", "a.yaml:4:1", "head and losses");
+    refuses(HU_ERR_UNKNOWN, TOP "sizes: {layer: 3}\nnodes: []\nhead: a\n", "a.yaml:3:9",
+            "'layers'");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes: []\nhead: fc\n", "a.yaml:4:1", "unknown value 'fc'");
+    refuses(HU_ERR_SHAPE, TOP "nodes:\n  - a: relu input\nhead: a\n", "a.yaml:5:1", "head");
+}
+
+static void bad_nodes_are_named(void **state) {
+    (void)state;
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: conv2 input out=3\nhead: a\n", "a.yaml:4:5",
+            "'conv2d'");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: conv2d input out=3 kernle=3\nhead: a\n",
+            "a.yaml:4:5", "'kernel'");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: conv2d input out=3 kernel=three\nhead: a\n",
+            "a.yaml:4:5", "three");
+    refuses(HU_ERR_PARSE, TOP "nodes:\n  - a: conv2d input out=3 kernel=3y\nhead: a\n",
+            "a.yaml:4:5", "two as 3x5");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: conv2d input out=3\nhead: a\n", "a.yaml:4:5",
+            "kernel is missing");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - aa: relu input\n  - b: relu ab\nhead: b\n",
+            "a.yaml:5:5", "'aa'");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: relu b\n  - b: relu a\nhead: b\n", "a.yaml:4:5",
+            "at a.yaml:5:5");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: relu input\n  - a: relu input\nhead: a\n",
+            "a.yaml:5:5", "a.yaml:4:5");
+    refuses(HU_ERR_SHAPE,
+            TOP "nodes:\n  - a: conv2d input out=4 kernel=1\n  - b: add_row a input\nhead: b\n",
+            "a.yaml:5:5", "b");
+    refuses(HU_ERR_PARSE, TOP "nodes:\n  - a\nhead: a\n", "a.yaml:4:5", "NAME: OPERATION");
+    refuses(HU_ERR_PARSE, TOP "nodes:\n  - a: \"\"\nhead: a\n", "a.yaml:4:5", "OPERATION INPUTS");
+    refuses(HU_ERR_PARSE, TOP "nodes:\n  - a b: relu input\nhead: a\n", "a.yaml:4:5", "'a b'");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: state input next=a\nhead: a\n", "a.yaml:4:5",
+            "outside of loops");
+    refuses(HU_ERR_PARSE, TOP "nodes:\n  - a: conv2d input out={4 kernel=1\nhead: a\n",
+            "a.yaml:4:5", "without '}'");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: conv2d input out=clases kernel=1\nhead: a\n",
+            "a.yaml:4:5", "'classes'");
+    refuses(HU_ERR_LIMIT,
+            TOP "nodes:\n  - a: conv2d input out=99999999999*99999999999 kernel=1\nhead: a\n",
+            "a.yaml:4:5", "64 bits");
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: linear input out=3 share=fd\nhead: a\n",
+            "a.yaml:4:5", "fd.weight");
+}
+
+#define BLOCK "blocks:\n  b:\n    in: x\n    parameters: [n]\n    nodes:\n"
+
+static void bad_blocks_are_named(void **state) {
+    (void)state;
+    refuses(HU_ERR_UNKNOWN, TOP "nodes:\n  - a: {block: b, in: input}\nhead: a\n", "a.yaml:4:9",
+            "unknown block 'b'");
+    refuses(HU_ERR_ARGUMENT,
+            TOP BLOCK
+            "      - c: relu x\n    out: c\nnodes:\n  - a: {block: b, in: input}\nhead: a\n",
+            "a.yaml:11:5", "needs n");
+    refuses(HU_ERR_UNKNOWN,
+            TOP BLOCK "      - c: relu x\n    out: c\nnodes:\n"
+                      "  - a: {block: b, in: input, m: 1}\nhead: a\n",
+            "a.yaml:11:30", "'n'");
+    refuses(HU_ERR_ARGUMENT,
+            TOP BLOCK "      - c: relu x\n    out: c\nnodes:\n"
+                      "  - a: {block: b, in: [input, input], n: 1}\nhead: a\n",
+            "a.yaml:11:5", "found 2 inputs");
+    refuses(HU_ERR_ARGUMENT,
+            TOP BLOCK "      - c: {block: b, in: x, n: 1}\n    out: c\nnodes:\n"
+                      "  - a: {block: b, in: input, n: 1}\nhead: a\n",
+            "a.yaml:8:13", "within itself");
+    refuses(HU_ERR_ARGUMENT,
+            TOP BLOCK "      - c: relu x\n    out: c\nnodes:\n"
+                      "  - a: {block: b, in: input, repeat: 3, n: [1, 2]}\nhead: a\n",
+            "a.yaml:11:41", "one for each copy");
+    refuses(HU_ERR_LIMIT,
+            TOP BLOCK "      - c: relu x\n    out: c\nnodes:\n"
+                      "  - a: {block: b, in: input, repeat: 99999999, n: 1}\nhead: a\n",
+            "a.yaml:11:30", "copies");
+    refuses(HU_ERR_ARGUMENT,
+            TOP BLOCK "      - c: {when: \"n > 1\", node: relu x}\n      - d: relu c\n    out: d\n"
+                      "nodes:\n  - a: {block: b, in: input, n: 1}\nhead: a\n",
+            "a.yaml:9:9", "left out");
+    refuses(HU_ERR_PARSE,
+            TOP BLOCK "      - c: {when: \"n = 1\", node: relu x}\n    out: c\n"
+                      "nodes:\n  - a: {block: b, in: input, n: 1}\nhead: a\n",
+            "a.yaml:8:13", "==");
+}
+
+/* Ten blocks, each of ten copies of the one before it: 10^10 nodes. */
+static void blocks_in_blocks_end_at_a_limit(void **state) {
+    enum { BLOCKS = 10, TEXT_BYTES = 4096 };
+    char text[TEXT_BYTES];
+    (void)state;
+    int used = snprintf(text, sizeof text,
+                        TOP "blocks:\n  b0:\n    in: x\n    nodes:\n"
+                            "      - r: relu x\n    out: r\n");
+    for (int i = 1; i <= BLOCKS; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used,
+                         "  b%d:\n    in: x\n    nodes:\n"
+                         "      - r: {block: b%d, in: x, repeat: 10}\n    out: r\n",
+                         i, i - 1);
+    snprintf(text + used, sizeof text - (size_t)used,
+             "nodes:\n  - a: {block: b%d, in: input}\nhead: a\n", BLOCKS);
+    refuses(HU_ERR_LIMIT, text, "a.yaml:", "nodes and copies");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_read_as_it_is_written),
+        cmocka_unit_test(bad_tops_are_named),
+        cmocka_unit_test(bad_nodes_are_named),
+        cmocka_unit_test(bad_blocks_are_named),
+        cmocka_unit_test(blocks_in_blocks_end_at_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

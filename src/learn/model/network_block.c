@@ -409,7 +409,8 @@ static hu_status declare_item(hu_network_reader *r, hu_network_scope *scope, con
     if (written < 0 || (size_t)written >= HU_NAME_BYTES)
         return hu_fail(HU_ERR_LIMIT, "%s: the name '%.40s...' is longer than %d characters",
                        hu_keys_origin(node), full, HU_NAME_BYTES - 1);
-    return declare_entry(r, scope, full, node);
+    st = hu_network_names_check(&r->words.names, full, hu_keys_origin(node));
+    return st == HU_OK ? declare_entry(r, scope, full, node) : st;
 }
 
 hu_status hu_network_declare_nodes(hu_network_reader *r, hu_network_scope *scope,

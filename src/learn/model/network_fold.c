@@ -594,8 +594,7 @@ hu_status hu_network_write_nodes(const hu_graph *graph, const hu_network_line *l
                                  uint32_t count, hu_value_id head, hu_byte_writer *out) {
     hu_status st = HU_OK;
     folder f = {.graph = graph, .line = lines, .lines = count, .head = head, .out = out};
-    for (uint32_t n = 0; n < count; n++)
-        HU_TRY(hu_name_table_add(&f.names, lines[n].name, n));
+    for (uint32_t n = 0; n < count; n++) HU_TRY(hu_name_table_add(&f.names, lines[n].name, n));
     HU_TRY(find_copies(&f));
     HU_TRY(find_shapes(&f));
     HU_TRY(HU_NEW_ARRAY(&f.alias, (size_t)graph->value_count + 1));

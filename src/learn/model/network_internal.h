@@ -20,7 +20,11 @@ typedef struct hu_network_names {
 
 void hu_network_names_free(hu_network_names *names);
 
-/* Gives a value a name of the file. HU_ERR_ARGUMENT with both places if it is taken. */
+/* HU_ERR_ARGUMENT with both places if a name is taken. */
+hu_status hu_network_names_check(const hu_network_names *names, const char *name,
+                                 const char *origin);
+
+/* Gives a value a name of the file. Errors as above. */
 hu_status hu_network_names_add(hu_network_names *names, const char *name, hu_value_id value,
                                const char *origin);
 
@@ -52,6 +56,7 @@ typedef struct hu_network_scope {
 /* What all scopes share. */
 typedef struct hu_network_words {
     const hu_model_options *options; /* width, sizes, what is learned */
+    const hu_keys *file;
     const hu_graph *graph;
     hu_network_names names;
     struct {

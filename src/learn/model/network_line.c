@@ -28,11 +28,6 @@ static void line_free(line *l) {
     hu_free(l->attributes.data);
 }
 
-/* "node 'layer1.0.conv1' (conv2d): " after the place. */
-static hu_status fail_in(const line *l, hu_status st) {
-    return hu_fail_within(st, "%s: ", l->origin);
-}
-
 static hu_status unknown_op(const line *l, const char *word) {
     enum { OPS_MOST = 512 };
     const char *names[OPS_MOST];
@@ -269,25 +264,29 @@ done:
     return st;
 }
 
+static hu_status declare_words(hu_network_reader *r, const hu_network_scope *scope,
+                               const char *text, line *l, hu_value_id *out) {
+    hu_status st;
+    HU_TRY(hu_network_count(r, l->origin));
+    HU_TRY(read_line(r, scope, text, l));
+    if (!l->op && !l->next)
+        return hu_fail(HU_ERR_PARSE,
+                       "node '%s': found '%.60s', expected OPERATION INPUTS ATTRIBUTES", l->name,
+                       text);
+    st = l->op ? declare_op(r, scope, l, out) : declare_state(r, l, out);
+done:
+    return st;
+}
+
 hu_status hu_network_declare_line(hu_network_reader *r, const hu_network_scope *scope,
                                   const char *name, const hu_keys *node, const char *text) {
-    hu_status st = HU_OK;
     hu_value_id out[HU_MAX_OUTPUTS] = {HU_NONE};
     line l = {.origin = hu_keys_origin(node), .name = name};
-    HU_TRY(hu_network_count(r, l.origin));
-    HU_TRY(read_line(r, scope, text, &l));
-    if (!l.text[0] || (!l.op && !l.next))
-        HU_TRY(hu_fail(HU_ERR_PARSE,
-                       "node '%s': found '%.60s', expected OPERATION INPUTS "
-                       "ATTRIBUTES",
-                       name, text));
-    st = l.op ? declare_op(r, scope, &l, out) : declare_state(r, &l, out);
+    hu_status st = declare_words(r, scope, text, &l, out);
     /* Places that are named already stay alone. */
     if (st != HU_OK && strncmp(hu_last_error(), l.origin, strlen(l.origin)) != 0)
-        st = fail_in(&l, st);
-    HU_TRY(st);
-    HU_TRY(hu_network_names_add(&r->words.names, name, out[0], l.origin));
-done:
+        st = hu_fail_within(st, "%s: ", l.origin);
+    if (st == HU_OK) st = hu_network_names_add(&r->words.names, name, out[0], l.origin);
     line_free(&l);
     return st;
 }

@@ -277,7 +277,7 @@ hu_status hu_network_declare(const hu_model_options *options, const hu_keys *fil
     hu_status st = HU_OK;
     hu_network_heading heading;
     hu_network_scope *scope = NULL;
-    hu_network_reader r = {.words = {.options = options, .graph = graph},
+    hu_network_reader r = {.words = {.options = options, .file = file, .graph = graph},
                            .file = file,
                            .blocks = hu_network_child(file, "blocks"),
                            .graph = graph};

@@ -34,13 +34,18 @@ static const struct hu_network_name *find(const hu_network_names *names, const c
     return entry ? &names->known[entry->id] : NULL;
 }
 
+hu_status hu_network_names_check(const hu_network_names *names, const char *name,
+                                 const char *origin) {
+    const struct hu_network_name *other = find(names, name);
+    if (!other) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found the name '%.100s' a second time, first at %s",
+                   origin, name, other->origin);
+}
+
 hu_status hu_network_names_add(hu_network_names *names, const char *name, hu_value_id value,
                                const char *origin) {
-    hu_status st = HU_OK;
-    const struct hu_network_name *other = find(names, name);
-    if (other)
-        return hu_fail(HU_ERR_ARGUMENT, "%s: found the name '%.100s' a second time, first at %s",
-                       origin, name, other->origin);
+    hu_status st;
+    HU_TRY(hu_network_names_check(names, name, origin));
     HU_TRY(hu_grow(&names->known, names->count, &names->capacity, sizeof *names->known));
     struct hu_network_name *made = &names->known[names->count];
     *made = (struct hu_network_name){.value = value, .origin = origin};
@@ -62,18 +67,42 @@ static hu_value_id find_with(const hu_network_words *words, const char *prefix, 
     return known ? known->value : hu_graph_find(words->graph, full);
 }
 
-/* Names that a scope could have meant: its inputs and nodes. */
+/* Where a list of nodes has a name, loops in it included; NULL: nowhere. */
+static const hu_keys *find_later(const hu_keys *nodes, const char *name) {
+    for (size_t i = 0; nodes && i < hu_keys_count(nodes); i++) {
+        const hu_keys *item = hu_keys_at(nodes, i);
+        const hu_keys *node = hu_keys_count(item) > 0 ? hu_keys_at(item, 0) : NULL;
+        if (node && strcmp(hu_keys_name(node), name) == 0) return node;
+        const hu_keys *inner = node ? hu_network_child(node, "nodes") : NULL;
+        const hu_keys *found = inner ? find_later(inner, name) : NULL;
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* A node that stands further down, or names that a scope could have meant. */
 static hu_status unknown_value(const hu_network_words *words, const hu_network_scope *scope,
                                const char *name, const char *origin) {
     const char **names;
     size_t count = 0, prefix = strlen(scope->prefix);
-    hu_status st = HU_NEW_ARRAY(&names, NEAREST_MOST + HU_NETWORK_INPUTS_MOST);
+    const hu_graph *graph = words->graph;
+    const hu_keys *around = scope->block ? scope->block : words->file;
+    const hu_keys *later = find_later(hu_network_child(around, "nodes"), name);
+    if (later)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: '%.100s' is read before it is made, at %s: nodes read what stands "
+                       "before them, and no circles",
+                       origin, name, hu_keys_origin(later));
+    hu_status st =
+        HU_NEW_ARRAY(&names, NEAREST_MOST + HU_NETWORK_INPUTS_MOST + (size_t)graph->loaded_count);
     if (st != HU_OK) return st;
     for (int i = 0; i < scope->inputs; i++) names[count++] = scope->input[i].name;
     for (size_t i = words->names.count; i > 0 && count < NEAREST_MOST; i--) {
         const char *full = words->names.known[i - 1].name;
         if (strncmp(full, scope->prefix, prefix) == 0) names[count++] = full + prefix;
     }
+    for (uint32_t i = 0; !scope->outer && i < graph->loaded_count; i++)
+        names[count++] = graph->value[graph->loaded[i]].name;
     st = hu_network_unknown(origin, "value", name, names, count);
     hu_free(names);
     return st;
