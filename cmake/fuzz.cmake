@@ -13,6 +13,8 @@ set(fuzz_files_gzip base/file.c)
 set(fuzz_files_history runlog/history.c runlog/history_reader.c runlog/row_columns.c runlog/names.c base/text_file.c)
 set(fuzz_files_idx data/idx.c)
 set(fuzz_files_image media/image.c media/png_input.c media/image_resize.c)
+set(fuzz_files_network model/network_reader.c model/network_line.c model/network_block.c model/network_scope.c
+  model/network_fold.c model/network_writer.c)
 set(fuzz_files_parallel data/translation.c data/tokenizer.c)
 set(fuzz_files_plan config/plan_file.c)
 set(fuzz_files_precision precision/names.c precision/names.c tensor/quantizer.c)

@@ -250,6 +250,102 @@ static void bad_blocks_are_named(void **state) {
             "a.yaml:8:13", "==");
 }
 
+static hu_graph *built(const char *text) {
+    hu_graph *graph;
+    if (declare(text, &graph) != HU_OK) fail_msg("%s, of\n%s", hu_last_error(), text);
+    return graph;
+}
+
+static const hu_value_info *value_of(const hu_graph *graph, const char *name) {
+    hu_value_id v = hu_graph_find(graph, name);
+    if (v == HU_NONE) fail_msg("no value '%s'", name);
+    return &graph->value[v];
+}
+
+/* Shortcuts where a block's stride says so; a list by copy, first and last; extents that are sums
+ * and products; names of blocks as values. */
+static void blocks_repeat_with_parameters(void **state) {
+    (void)state;
+    hu_graph *graph = built(
+        TOP "blocks:\n  b:\n    in: x\n    parameters: [out, stride=1, law=normal:0.5]\n"
+            "    nodes:\n"
+            "      - c: conv2d x out={out} kernel={stride + 2} stride=stride pad=1 init={law}\n"
+            "      - s: {when: \"stride == 1\", node: relu c, else: c}\n"
+            "    out: s\n"
+            "nodes:\n"
+            "  - a: {block: b, in: input, repeat: 3, out: [4, 2*3+1, channels], "
+            "first: {stride: 2}, last: {law: uniform:2}}\n"
+            "  - d: {block: b, in: a, out: 16*width}\n"
+            "  - e: add a.2.c a.2.s\n"
+            "  - p: global_avg_pool d\n"
+            "  - fc: linear p out=classes\nhead: fc\n");
+    assert_int_equal(value_of(graph, "a.0.c.out")->shape.extent[0], 4);
+    assert_int_equal(value_of(graph, "a.0.c.out")->shape.extent[2], 4);
+    assert_int_equal(hu_graph_find(graph, "a.0.s.out"), HU_NONE);
+    assert_int_equal(value_of(graph, "a.1.s.out")->shape.extent[2], 7);
+    assert_int_equal(value_of(graph, "a.2.c.out")->shape.extent[2], 3);
+    assert_true(value_of(graph, "a.1.c.weight")->init.kind == HU_INIT_NORMAL &&
+                value_of(graph, "a.1.c.weight")->init.scale == 0.5f);
+    assert_true(value_of(graph, "a.2.c.weight")->init.kind == HU_INIT_UNIFORM);
+    assert_int_equal(value_of(graph, "d.c.out")->shape.extent[2], 16);
+    assert_int_equal(value_of(graph, "fc.out")->shape.extent[0], 10);
+    assert_string_equal(hu_network_unused(graph), "e");
+    hu_graph_free(graph);
+}
+
+/* model.layers, model.width and model.dropout work on what a file leaves to them. */
+static void keys_change_what_a_file_declares(void **state) {
+    (void)state;
+    static const char text[] =
+        TOP "sizes: {layers: 2}\nblocks:\n  b: {in: x, nodes: [{r: relu x}], out: r}\nnodes:\n"
+            "  - c: conv2d input out=32*width kernel=1\n"
+            "  - a: {block: b, in: c, repeat: layers}\n"
+            "  - d: dropout a probability=0.25\n"
+            "  - p: global_avg_pool d\n  - fc: linear p out=classes\nhead: fc\n";
+    hu_graph *graph = built(text);
+    assert_true(hu_graph_find(graph, "a.1.r.out") != HU_NONE);
+    assert_int_equal(hu_graph_find(graph, "a.2.r.out"), HU_NONE);
+    assert_true(hu_graph_find(graph, "d.out") != HU_NONE);
+    hu_graph_free(graph);
+    hu_model_options options = {.name = "a.yaml", .width = 0.5, .dropout = 0.0};
+    options.sizes.chosen[HU_SIZE_LAYERS] = 5;
+    if (declare_with(text, &options, &graph) != HU_OK) fail_msg("%s", hu_last_error());
+    assert_true(hu_graph_find(graph, "a.4.r.out") != HU_NONE);
+    assert_int_equal(hu_graph_find(graph, "d.out"), HU_NONE);
+    assert_int_equal(value_of(graph, "c.out")->shape.extent[2], 16);
+    hu_graph_free(graph);
+    options.sizes.chosen[HU_SIZE_HEADS] = 5; /* which the file does not have */
+    assert_int_equal(declare_with(text, &options, &graph), HU_ERR_ARGUMENT);
+}
+
+/* A recurrence, parameters of another node, losses of the file's own. */
+static void loops_and_losses_are_declared(void **state) {
+    (void)state;
+    hu_graph *graph =
+        built("halfulp_network: 1\ninputs: {input: image, label: target}\nnodes:\n"
+              "  - rows: reshape input shape={height}x24\n"
+              "  - start: zeros numbers=24\n"
+              "  - l:\n      loop: rows\n      nodes:\n"
+              "        - h: state start next=new\n"
+              "        - a: linear h out=24\n        - b: add a rows\n        - new: tanh b\n"
+              "      out: new\n"
+              "  - last: pick l last=on\n"
+              "  - fc: linear last out=classes params=out\n"
+              "  - again: linear last out=classes share=out\n"
+              "  - one: softmax_cross_entropy fc label\n"
+              "  - two: softmax_cross_entropy again label\n"
+              "losses:\n  - {value: one, per: row}\n  - {value: two, weight: 0.25, per: row}\n");
+    assert_int_equal(graph->loop_count, 1);
+    assert_int_equal(graph->loop[0].steps, 8);
+    assert_int_equal(value_of(graph, "new.out")->shape.rank, 2);
+    assert_int_equal(value_of(graph, "a.weight")->shape.extent[1], 24);
+    assert_int_equal(value_of(graph, "out.weight")->use_count, 2);
+    assert_int_equal(hu_graph_find(graph, "again.weight"), HU_NONE);
+    assert_int_equal(graph->loss_count, 2);
+    assert_true(graph->loss[1].weight == 0.25f && graph->loss[1].normaliser == HU_PER_ROW);
+    hu_graph_free(graph);
+}
+
 /* Ten blocks, each of ten copies of the one before it: 10^10 nodes. */
 static void blocks_in_blocks_end_at_a_limit(void **state) {
     enum { BLOCKS = 10, TEXT_BYTES = 4096 };
@@ -275,6 +371,9 @@ int main(void) {
         cmocka_unit_test(bad_nodes_are_named),
         cmocka_unit_test(bad_blocks_are_named),
         cmocka_unit_test(blocks_in_blocks_end_at_a_limit),
+        cmocka_unit_test(blocks_repeat_with_parameters),
+        cmocka_unit_test(keys_change_what_a_file_declares),
+        cmocka_unit_test(loops_and_losses_are_declared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

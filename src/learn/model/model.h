@@ -73,7 +73,11 @@ typedef struct hu_model_options {
     double drop_path; /* of the last block of transformers, falling to 0 at the first: the share of
                          samples that lose a branch */
     bool splits_bias; /* biases of products are nodes of their own (model/registry.c) */
+    int64_t nodes_most; /* of a network file, with copies of blocks; 0: HU_NETWORK_NODES_MOST */
 } hu_model_options;
+
+/* A file of a few lines can ask for billions. */
+enum { HU_NETWORK_NODES_MOST = 1 << 20 };
 
 /* ---- Models by name ---- */
 

@@ -59,6 +59,7 @@ static bool is_sum(const hu_network_reader *r, const hu_network_scope *scope,
     bool is_whole = attribute &&
                     (attribute->kind == HU_ATTRIBUTE_WHOLE || attribute->kind == HU_ATTRIBUTE_PAIR);
     bool is_name = isalpha((unsigned char)*value) || *value == '_';
+    if (strchr(value, '{')) return false;
     return (is_whole && (is_name || strpbrk(value, "*+"))) ||
            (is_name && strcmp(value, "width") != 0 && hu_network_knows(&r->words, scope, value));
 }
@@ -129,13 +130,12 @@ done:
     return st;
 }
 
-/* Stops a file of a few lines that asks for billions of nodes. */
-enum { MADE_MOST = 4 << 20 };
-
 hu_status hu_network_count(hu_network_reader *r, const char *origin) {
-    if (++r->made <= MADE_MOST) return HU_OK;
-    return hu_fail(HU_ERR_LIMIT, "%s: found more than %d nodes and copies of blocks", origin,
-                   MADE_MOST);
+    int64_t most = r->words.options->nodes_most;
+    if (most == 0) most = HU_NETWORK_NODES_MOST;
+    if (++r->made <= most) return HU_OK;
+    return hu_fail(HU_ERR_LIMIT, "%s: found more than %lld nodes and copies of blocks", origin,
+                   (long long)most);
 }
 
 /* ---- Parameters that are those of other nodes ---- */
