@@ -41,9 +41,9 @@ HU_API hu_status hu_net_input(hu_net *net, const char *name, const hu_shape *sam
 
 /* Declares an operation.
  *
- *   op          "conv2d", "linear", "relu", "batch_norm", "max_pool", "add", ...
- * (src/learn/op/op.h) name        unique; its outputs are called NAME.out, its parameters
- * NAME.weight, NAME.bias attributes  "out=64 kernel=3x3 pad=1 bias=off"; NULL and "": what is usual
+ *   op          "conv2d", "linear", "relu", "batch_norm", "max_pool", "add", ... (hu_operation_at)
+ *   name        unique; its outputs are called NAME.out, its parameters NAME.weight, NAME.bias
+ *   attributes  "out=64 kernel=3x3 pad=1 bias=off"; NULL and "": what is usual
  *   in          [n_in] values declared before
  *   outputs     room for HU_NET_OUTPUTS; those that the operation has are set
  *
@@ -55,6 +55,61 @@ HU_API hu_status hu_net_apply(hu_net *net, const char *op, const char *name, con
 
 /* Says which value predicts: class scores for the task classify. */
 HU_API hu_status hu_net_head(hu_net *net, hu_value value);
+
+/* A network of a file (docs/reference/network-file.md). Nothing is added to it; its shapes, its
+ * task and the defaults of its training are those of the setting {"model", PATH}, which trains the
+ * same. Owner frees. HU_ERR_MISSING, HU_ERR_PARSE, HU_ERR_VERSION and HU_ERR_UNKNOWN with line and
+ * column; what only data decide, hu_training_open checks. */
+HU_API hu_status hu_net_load(const char *path, hu_net **net);
+
+/* Writes a network as such a file, replaced at once. HU_ERR_ARGUMENT without a head or an input;
+ * HU_ERR_IO. Proof: tests/unit/session_net_test.c. */
+HU_API hu_status hu_net_save(const hu_net *net, const char *path);
+
+/* ---- What operations there are, for programs that help to write networks ---- */
+
+/* Texts are borrowed: valid forever. */
+typedef struct hu_operation {
+    size_t size; /* set by the caller: sizeof(hu_operation) */
+    const char *name;
+    int least_inputs, most_inputs; /* most_inputs -1: any number */
+    size_t attributes;             /* how many it has */
+    int multiplies;                /* 1: a matrix product, which accumulators are chosen for */
+    int is_loss;                   /* 1: a loss, for network files alone */
+} hu_operation;
+
+typedef struct hu_operation_attribute {
+    size_t size;             /* likewise */
+    const char *name, *form; /* form: what a value looks like, "a whole number, or two as 3x5" */
+    int is_needed;           /* 1: a text must give it */
+    double preset;           /* else what it is; flags 0 or 1, texts that are no number 0 */
+} hu_operation_attribute;
+
+enum { HU_OPERATION_PARAMETERS = 8 }; /* most parameters of an operation */
+
+typedef struct hu_operation_shapes {
+    size_t size; /* likewise */
+    int outputs, parameters;
+    hu_shape output[HU_NET_OUTPUTS];                     /* [outputs] of one sample */
+    const char *parameter_name[HU_OPERATION_PARAMETERS]; /* [parameters] "weight", "bias" */
+    hu_shape parameter[HU_OPERATION_PARAMETERS];
+    int is_trained[HU_OPERATION_PARAMETERS]; /* 0: running statistics */
+} hu_operation_shapes;
+
+HU_API size_t hu_operation_count(void);
+
+/* Operation number index. HU_ERR_ARGUMENT beyond the last. */
+HU_API hu_status hu_operation_at(size_t index, hu_operation *operation);
+
+/* Attribute number index of an operation. HU_ERR_UNKNOWN with the nearest operations;
+ * HU_ERR_ARGUMENT beyond the last. */
+HU_API hu_status hu_operation_attribute_at(const char *operation, size_t index,
+                                           hu_operation_attribute *attribute);
+
+/* What an operation makes of inputs [n_in], shapes of one sample, and what parameters it has then.
+ * Errors as hu_net_apply. */
+HU_API hu_status hu_operation_infer(const char *operation, const char *attributes, size_t n_in,
+                                    const hu_shape *in, hu_operation_shapes *shapes);
 
 typedef struct hu_training hu_training;
 

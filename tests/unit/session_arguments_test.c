@@ -492,6 +492,46 @@ FUNCTION(hu_net_apply) {
     assert_int_not_equal(hu_net_apply(own, "relu", "r", NULL, 0, NULL, out), HU_OK);
     hu_net_free(own);
 }
+FUNCTION(hu_net_load) {
+    hu_net *own = net;
+    REFUSED("path", hu_net_load(NULL, &own));
+    REFUSED("net", hu_net_load("a.yaml", NULL));
+    FAILS(HU_ERR_MISSING, hu_net_load("nowhere.yaml", &own));
+    assert_null(own);
+}
+FUNCTION(hu_net_save) {
+    REFUSED("net", hu_net_save(NULL, "a.yaml"));
+    REFUSED("path", hu_net_save(net, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_net_save(net, "a.yaml")); /* it has no head */
+}
+FUNCTION(hu_operation_count) {
+    assert_true(hu_operation_count() > 0);
+}
+FUNCTION(hu_operation_at) {
+    hu_operation found = {.size = sizeof found}, unsized = {.size = 0};
+    REFUSED("operation", hu_operation_at(0, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_operation_at(SIZE_MAX, &found));
+    FAILS(HU_ERR_ARGUMENT, hu_operation_at(0, &unsized));
+}
+FUNCTION(hu_operation_attribute_at) {
+    hu_operation_attribute found = {.size = sizeof found}, unsized = {.size = 0};
+    REFUSED("operation", hu_operation_attribute_at(NULL, 0, &found));
+    REFUSED("attribute", hu_operation_attribute_at("conv2d", 0, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_operation_attribute_at("conv2d", SIZE_MAX, &found));
+    FAILS(HU_ERR_ARGUMENT, hu_operation_attribute_at("conv2d", 0, &unsized));
+    FAILS(HU_ERR_UNKNOWN, hu_operation_attribute_at("", 0, &found));
+}
+FUNCTION(hu_operation_infer) {
+    const hu_shape shape = {.rank = 1, .extent = {4}}, wrong = {.rank = 99};
+    hu_operation_shapes found = {.size = sizeof found}, unsized = {.size = 0};
+    REFUSED("operation", hu_operation_infer(NULL, "", 1, &shape, &found));
+    REFUSED("in", hu_operation_infer("relu", "", 1, NULL, &found));
+    REFUSED("n_in", hu_operation_infer("relu", "", SIZE_MAX, &shape, &found));
+    REFUSED("shapes", hu_operation_infer("relu", "", 1, &shape, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_operation_infer("relu", "", 1, &shape, &unsized));
+    FAILS(HU_ERR_SHAPE, hu_operation_infer("relu", "", 1, &wrong, &found));
+    FAILS(HU_ERR_SHAPE, hu_operation_infer("relu", NULL, 0, NULL, &found));
+}
 FUNCTION(hu_net_head) {
     REFUSED("net", hu_net_head(NULL, 0));
     FAILS(HU_ERR_ARGUMENT, hu_net_head(net, UINT32_MAX));
@@ -676,6 +716,12 @@ static const struct {
     ROW(hu_net_create),
     ROW(hu_net_free),
     ROW(hu_net_input),
+    ROW(hu_net_load),
+    ROW(hu_net_save),
+    ROW(hu_operation_count),
+    ROW(hu_operation_at),
+    ROW(hu_operation_attribute_at),
+    ROW(hu_operation_infer),
     ROW(hu_net_apply),
     ROW(hu_net_head),
     ROW(hu_training_open),

@@ -246,6 +246,99 @@ static void a_network_and_a_model_are_one_too_many(void **state) {
     hu_net_free(net);
 }
 
+/* ---- Files ---- */
+
+static uint64_t hash_of(const hu_net *net, const hu_setting *settings, size_t count,
+                        const hu_dataset *data) {
+    hu_training *training;
+    hu_step step = {.size = sizeof step};
+    if (hu_training_open(net, settings, count, data, &training) != HU_OK)
+        fail_msg("%s", hu_last_error());
+    for (int i = 0; i < 4; i++) assert_int_equal(hu_training_next(training, &step), HU_OK);
+    uint64_t hash = hu_training_hash(training);
+    hu_training_close(training);
+    return hash;
+}
+
+/* A declared network, its file, the setting model=FILE and the file saved again train alike. */
+static void a_saved_network_trains_alike(void **state) {
+    (void)state;
+    static const hu_setting settings[] = {{"precision", "hfp8"}, {"run.steps", "4"},
+                                          {"run.batch", "12"},   {"lr.base", "0.05"},
+                                          {"seed", "3"},         {"model", "net-b.yaml"}};
+    enum { SETTINGS = sizeof settings / sizeof *settings };
+    hu_dataset *data = make_data(NULL);
+    hu_net *net = make_net(SIDE), *loaded;
+    if (hu_net_save(net, "net-a.yaml") != HU_OK) fail_msg("%s", hu_last_error());
+    if (hu_net_load("net-a.yaml", &loaded) != HU_OK) fail_msg("%s", hu_last_error());
+    assert_int_equal(hu_net_save(loaded, "net-b.yaml"), HU_OK);
+    uint64_t hash = hash_of(net, settings, SETTINGS - 1, data);
+    assert_int_equal(hash_of(loaded, settings, SETTINGS - 1, data), hash);
+    assert_int_equal(hash_of(NULL, settings, SETTINGS, data), hash);
+    hu_value value = 0;
+    assert_int_equal(hu_net_head(loaded, 0), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_net_apply(loaded, "relu", "r", NULL, 1, &value, &value), HU_ERR_ARGUMENT);
+    hu_net_free(loaded);
+    hu_net_free(net);
+    hu_dataset_close(data);
+    remove("net-a.yaml");
+    remove("net-b.yaml");
+}
+
+static void files_that_are_none_are_refused(void **state) {
+    (void)state;
+    hu_net *net;
+    assert_int_equal(hu_net_load("net-missing.yaml", &net), HU_ERR_MISSING);
+    assert_null(net);
+    assert_int_equal(hu_net_load("net.txt", &net), HU_ERR_ARGUMENT);
+    FILE *file = fopen("net-bad.yaml", "w");
+    fputs("halfulp_network: 7\n", file);
+    fclose(file);
+    assert_int_equal(hu_net_load("net-bad.yaml", &net), HU_ERR_VERSION);
+    assert_non_null(strstr(hu_last_error(), "net-bad.yaml:1:1"));
+    remove("net-bad.yaml");
+    assert_int_equal(hu_net_create(&net), HU_OK);
+    assert_int_equal(hu_net_save(net, "net-none.yaml"), HU_ERR_ARGUMENT);
+    hu_net_free(net);
+}
+
+/* ---- Operations ---- */
+
+static void operations_tell_of_themselves(void **state) {
+    (void)state;
+    bool has_conv = false, has_loss = false;
+    hu_operation op = {.size = sizeof op};
+    hu_operation_attribute attribute = {.size = sizeof attribute};
+    for (size_t i = 0; i < hu_operation_count(); i++) {
+        assert_int_equal(hu_operation_at(i, &op), HU_OK);
+        for (size_t a = 0; a < op.attributes; a++) {
+            assert_int_equal(hu_operation_attribute_at(op.name, a, &attribute), HU_OK);
+            assert_true(attribute.name[0] && attribute.form[0]);
+        }
+        has_conv |= strcmp(op.name, "conv2d") == 0 && op.multiplies && op.attributes > 8;
+        has_loss |= strcmp(op.name, "nll") == 0 && op.is_loss;
+        assert_int_equal(hu_operation_attribute_at(op.name, op.attributes, &attribute),
+                         HU_ERR_ARGUMENT);
+    }
+    assert_true(has_conv && has_loss);
+    assert_int_equal(hu_operation_at(hu_operation_count(), &op), HU_ERR_ARGUMENT);
+    assert_int_equal(hu_operation_attribute_at("conv2d", 0, &attribute), HU_OK);
+    assert_true(strcmp(attribute.name, "out") == 0 && attribute.is_needed);
+    assert_int_equal(hu_operation_attribute_at("conv3d", 0, &attribute), HU_ERR_UNKNOWN);
+    const hu_shape image = {3, {8, 6, 3}};
+    hu_operation_shapes shapes = {.size = sizeof shapes};
+    assert_int_equal(hu_operation_infer("conv2d", "out=4 kernel=3", 1, &image, &shapes), HU_OK);
+    assert_true(shapes.outputs == 1 && shapes.output[0].extent[0] == 6 &&
+                shapes.output[0].extent[2] == 4);
+    assert_true(shapes.parameters == 2 && strcmp(shapes.parameter_name[1], "bias") == 0 &&
+                shapes.parameter[0].extent[3] == 3 && shapes.is_trained[0]);
+    assert_int_equal(hu_operation_infer("batch_norm", NULL, 1, &image, &shapes), HU_OK);
+    assert_true(shapes.parameters == 4 && !shapes.is_trained[2]);
+    assert_int_equal(hu_operation_infer("conv2d", "out=4 kernel=9", 1, &image, &shapes),
+                     HU_ERR_SHAPE);
+    assert_int_equal(hu_operation_infer("add", "", 0, NULL, &shapes), HU_ERR_SHAPE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_network_learns_in_every_precision),
@@ -255,6 +348,9 @@ int main(void) {
         cmocka_unit_test(declarations_are_checked_at_once),
         cmocka_unit_test(a_network_must_fit_the_data),
         cmocka_unit_test(a_network_and_a_model_are_one_too_many),
+        cmocka_unit_test(a_saved_network_trains_alike),
+        cmocka_unit_test(files_that_are_none_are_refused),
+        cmocka_unit_test(operations_tell_of_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,6 +149,10 @@ hu_status hu_config_list(const hu_config *config, const char *key, const hu_keys
 /* Whether a model is the path of a network file: it ends in .yaml or .yml. */
 bool hu_is_network_path(const char *text);
 
+/* Reads a network file as its text and its keys, which also after a failure the owner frees.
+ * HU_ERR_MISSING, HU_ERR_CORRUPT, HU_ERR_PARSE, HU_ERR_LIMIT. */
+hu_status hu_network_file_read(const char *path, char **text, hu_keys **file);
+
 /* The network file that model.name names, NULL where it names a model; read once. Borrowed: valid
  * until model.name changes or the configuration is freed. HU_ERR_MISSING, HU_ERR_PARSE,
  * HU_ERR_LIMIT. */

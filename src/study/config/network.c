@@ -26,12 +26,18 @@ static void forget(hu_config *config) {
     config->network_text = config->network_path = NULL;
 }
 
+hu_status hu_network_file_read(const char *path, char **text, hu_keys **file) {
+    size_t bytes;
+    *file = NULL;
+    hu_status st = hu_text_read(path, FILE_BYTES, text, &bytes);
+    if (st != HU_OK) return st;
+    return hu_yaml_parse_most(*text, bytes, VALUES_MOST, path, file);
+}
+
 static hu_status read_file(hu_config *config, const char *path) {
     hu_status st;
-    size_t bytes;
     HU_TRY(hu_strdup(path, &config->network_path));
-    HU_TRY(hu_text_read(path, FILE_BYTES, &config->network_text, &bytes));
-    HU_TRY(hu_yaml_parse_most(config->network_text, bytes, VALUES_MOST, path, &config->network));
+    HU_TRY(hu_network_file_read(path, &config->network_text, &config->network));
 done:
     if (st != HU_OK) forget(config);
     return st;

@@ -3,11 +3,11 @@
 #ifndef HU_SESSION_COMM_STUDY_H
 #define HU_SESSION_COMM_STUDY_H
 #include "comm/cost_model.h"
-#include <signal.h>
 #include "comm/gradient_study.h"
 #include "config/config.h"
 #include "graph/graph.h"
 #include "session/saved_run.h"
+#include <signal.h>
 
 typedef struct hu_saved_gradients {
     hu_config *config; /* owned: that of the run */
