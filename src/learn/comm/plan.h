@@ -218,8 +218,6 @@ typedef struct hu_comm_counts {
 
 /* ---- Plans ---- */
 
-/* ---- code ---- */
-
 /* Gradients that travel as small integers times a unit, in place of a number format:
  * what a scaling with codes of its own (comm/plan.h) does with numbers.
  *

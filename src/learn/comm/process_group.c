@@ -206,8 +206,6 @@ static void exchange_where(const bucket_exchange *exchange, char *text, size_t c
 
 /* ---- The workers of a training as one of its processes sees them ---- */
 
-/* ---- place ---- */
-
 /* Where this process stands among the others, for a signal handler: what it would
  * say if it was ended now.
  */

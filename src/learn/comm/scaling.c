@@ -29,8 +29,6 @@ static int32_t paper_exponent(const hu_format *format, int32_t workers, double t
 
 /* ---- Scalings of other papers ---- */
 
-/* ---- scaling flex ---- */
-
 /* Flexpoint: whole numbers of 16 bits, to the nearest, whose exponent of 5 bits a whole layer
  * shares. The paper has it on one machine and foretells the exponent from earlier steps; here
  * workers agree upon it as those of APS do, from the largest magnitude of all with room for the sum

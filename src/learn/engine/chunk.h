@@ -7,8 +7,6 @@
 
 /* ---- chunk.c: one visit of a chunk by a thread ---- */
 
-/* ---- usage ---- */
-
 /* What the passes note while they are rehearsed (planner/rehearsal.c): when each
  * buffer is used, how much scratch a thread needs, and which nodes run in a region. */
 
@@ -258,8 +256,6 @@ void hu_loop_backward(hu_chunk *visit);
 
 /* ---- region.c: a node and those that run with it ---- */
 
-/* ---- visit ---- */
-
 /* What a region does in one visit: the node's own call, and those of the nodes
  * that run with it (planner/fusion.c). */
 
@@ -298,8 +294,6 @@ void hu_forward_run(hu_run *run, const hu_source *source, hu_pass_result *result
 void hu_backward_run(hu_run *run);
 
 /* ---- counters.c: roundings counted by tensor ---- */
-
-/* ---- tally ---- */
 
 /* The counts of the threads go to the edges, and stop a pass where a format could
  * not encode a number. */
@@ -378,8 +372,6 @@ const float *hu_carried_read(hu_chunk *visit, hu_value_id start);
 /* After the last step of a loop: what the state of a node has become. length: [count] steps of the
  * samples; one that has none keeps its state. Does nothing for other states, and in a scan. */
 void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length);
-
-/* ---- between passes ---- */
 
 /* ---- learn.c: what the loss says of the bits of quantizers that learn ---- */
 

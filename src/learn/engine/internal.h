@@ -22,8 +22,6 @@
 
 /* ---- slot.c: one tensor of a run, its edge record, its storage and its place in the arena ---- */
 
-/* ---- buffer ---- */
-
 /* One buffer of a run's arena: its size, its lifetime and what it holds. */
 
 /* Passes that follow each other: of a step without turns, or of an evaluation and each turn.
@@ -524,8 +522,6 @@ enum { HU_WORK_ROUND, HU_WORK_UNPACK, HU_WORK_OTHERS };
 int hu_work_of_op(const hu_op *op);
 
 /* ---- tensor_scale.c: scales and ranges of whole tensors ---- */
-
-/* ---- scale ---- */
 
 /* Scales of whole tensors: maxima, and their history.
  *

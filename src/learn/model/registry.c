@@ -136,8 +136,6 @@ static hu_status declare_own(const hu_model_options *options, hu_graph *graph) {
 
 /* ---- The table of models ---- */
 
-/* ---- least ---- */
-
 /* The smallest picture that a network takes, said where one was too small. */
 
 enum { LARGEST = 1024, MESSAGE_BYTES = 1024, PICTURE_RANK = 3 };

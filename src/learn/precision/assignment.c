@@ -273,8 +273,6 @@ const hu_assignment_kind hu_assignment_operator_out = {
 
 /* ---- Demotion ---- */
 
-/* ---- assign demote ---- */
-
 /* Demotion by group: the largest groups go low first, until the low-precision ratio or the memory
  * asked for is reached. Source: Lee et al., algorithm 1. */
 

@@ -159,8 +159,6 @@ void hu_bits_suppose(const hu_bits_task *task, double b, double *forward, double
 
 /* ---- Schedules that follow the number of the step ---- */
 
-/* ---- bits static ---- */
-
 /* The same bits from the first step to the last: the 8-bit baseline of all schedules, and what they
  * end with. Source: Banner et al., "Scalable methods for 8-bit training" (SBM). */
 
@@ -404,8 +402,6 @@ const hu_bits_schedule hu_bits_random = {.name = "random",
                                          .deploy = random_deploy};
 
 /* ---- The progressive schedule ---- */
-
-/* ---- bits progressive ---- */
 
 /* Progressive precision (PFQ): all layers begin with few bits and get more, turn by turn, when the
  * loss of the training stands still. Source: Fu et al., "FracTrain", and its released code.

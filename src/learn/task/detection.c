@@ -297,8 +297,6 @@ const hu_task hu_task_detect_regions = {
 
 /* ---- Average precision ---- */
 
-/* ---- metric mean ap ---- */
-
 /* Mean average precision at an overlap of 0.5: for each class, all detections of all pictures from
  * the best down, precision over recall; the mean over the classes that have boxes. Over all points
  * of the curve, and the mean over 11 recalls as PASCAL VOC took it until 2009 (Everingham et al.,

@@ -74,8 +74,6 @@ void hu_picture_paint(const hu_metric_call *sample, bool is_truth, uint8_t *pixe
 
 /* ---- sequence.c: metrics of texts ---- */
 
-/* ---- bleu ---- */
-
 /* How many runs of words a translation shares with the true one, over a whole set. */
 
 enum { HU_BLEU_ORDERS = 4 };

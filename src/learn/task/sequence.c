@@ -224,8 +224,6 @@ const hu_metric hu_metric_ctc_impossible = {
 
 /* ---- Tasks of sequences ---- */
 
-/* ---- translate ---- */
-
 /* The fields of the task translate, for those who let a model write by itself.
  */
 

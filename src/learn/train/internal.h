@@ -262,23 +262,7 @@ typedef struct hu_batch_source {
 } hu_batch_source;
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
 
-/* Units over which a loss of samples first .. of the present epoch is a mean (op/op.h). */
-int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples);
-
-/* Forward pass of the next part of a share of the batch, which becomes shorter by it; sets samples
- * and first_sample of the pass. */
-hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, hu_share *share,
-                          hu_pass_options *pass, hu_pass_result *result);
-
 /* ---- prepare.c: a network made ready to be trained ---- */
-
-/* The graph of the model, and the loaders of the data's two halves. */
-hu_status hu_prepare_graph(hu_trainer *trainer);
-hu_status hu_prepare_loaders(hu_trainer *trainer);
-
-/* Edge table, the optimizer's formats in it, and run with its initial weights. The parameters must
- * be listed. */
-hu_status hu_prepare_run(hu_trainer *trainer);
 
 /* Writes the precision into the edges. */
 hu_status hu_write_edges(hu_trainer *trainer);
@@ -589,8 +573,6 @@ void hu_plateau_restore(hu_trainer *trainer, const hu_checkpoint *checkpoint);
 
 /* ---- evaluate.c: room, and test samples of another size ---- */
 
-/* ---- sized ---- */
-
 /* Test samples of another size than those of training: a graph of their own, whose
  * plan stands while they are evaluated. Weights, formats and scales are the trainer's. */
 
@@ -605,11 +587,6 @@ hu_status hu_evaluation_scratch_create(hu_trainer *trainer);
 void hu_evaluation_scratch_free(hu_evaluation_scratch *room);
 
 /* ---- greedy_decode.c: emits the most likely token at each step ---- */
-
-/* Room for the words of a half of so many samples, and for passes of fewer than a part has, where
- * the task writes. */
-hu_status hu_greedy_decoding_create(hu_trainer *trainer, int64_t samples);
-void hu_greedy_decoding_free(hu_evaluation_scratch *room);
 
 /* Writes the first samples of a loader, [wanted, rows] of room.said: numbers of words,
  * unlabelled from the end on. A translation ends in front of its first <eos>, or where it has as

@@ -68,35 +68,6 @@ typedef struct hu_moment {
  * scales from a tensor's numbers, blocks, uniform integers, formats of more than 16 bits. */
 hu_status hu_state_check(const hu_quantizer *quantizer);
 
-/* Zeros. plan NULL: all float32. Owner frees with hu_moment_free, after a failure too.
- * HU_ERR_MEMORY. */
-hu_status hu_moment_create(const hu_state_plan *plan, hu_state_sort sort, int64_t elements,
-                           hu_moment *moment);
-void hu_moment_free(hu_moment *moment);
-
-/* Elements offset .. offset+n-1 of one tensor, n <= HU_MOMENT_CHUNK: where they lie (float32), or
- * unpacked into scratch [n]. */
-float *hu_moment_open(const hu_moment *moment, int64_t offset, int64_t n, float *scratch);
-
-/* Puts back what hu_moment_open gave and the caller has changed: rounds, counts and packs it. t:
- * number of the update. records: its exponents too. From several threads at once on disjoint
- * ranges; the counts do not depend on their order. */
-void hu_moment_close(hu_moment *moment, int64_t offset, int64_t n, const float *x, int64_t t,
-                     bool records);
-
-/* Before an update: nothing is counted; nothing is recorded, if the update is recorded. */
-void hu_moment_clear(hu_moment *moment, bool records);
-
-/* HU_ERR_ARGUMENT if a packed tensor rounds x, finite and above 0, to zero or to an infinity in
- * any direction; what: where x comes from. */
-hu_status hu_moment_check_initial(const hu_moment *moment, const hu_state_plan *plan, float x,
-                                  const char *what);
-void hu_moment_fill(hu_moment *moment, float x);
-
-/* Takes over bytes that another moment of the same plan had as data, aligned as float32 is.
- * HU_ERR_CORRUPT, and nothing changed, where one is a sum of squares that is negative or NaN. */
-hu_status hu_moment_restore(hu_moment *moment, const void *data);
-
 /* ---- optimizer.c ---- */
 
 /* weight updates: SGD, LARS, Adam, AdamW, RMSprop and Adagrad, element by

@@ -247,8 +247,6 @@ int32_t hu_wire_layer_count(const hu_graph *graph);
 
 /* ---- How a training begins ---- */
 
-/* ---- begin ---- */
-
 /* A training that begins where another one stands: for measurements on fixed
  * batches, which see the same step with several precisions. */
 

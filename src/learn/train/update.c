@@ -173,8 +173,6 @@ static void tensors_find_factors(hu_trainer *trainer, int phase) {
 
 /* ---- Updates ---- */
 
-/* ---- lost ---- */
-
 /* Updates that leave no trace, counted by parameter into the edge table
  * (hu_update_counts in graph/edge.h).
  *

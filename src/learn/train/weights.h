@@ -59,9 +59,6 @@ typedef struct hu_weight_coding {
     char text[HU_CODES_TEXT]; /* "1/4/3:bias=9", "e4m3fn 2^-3"; "": nothing was rounded */
 } hu_weight_coding;
 
-/* Bytes of a number. */
-size_t hu_weight_coding_bytes(const hu_weight_coding *coding);
-
 /* Reads a text as above, of a format. Errors as hu_format_parse. */
 hu_status hu_weight_coding_parse(const char *text, hu_format *format, int *exponent);
 
@@ -90,15 +87,7 @@ typedef struct hu_weight_list {
     float *block; /* all values */
 } hu_weight_list;
 
-/* HU_ERR_MEMORY; HU_ERR_ARGUMENT: there are no
- * means; HU_ERR_UNSUPPORTED, HU_ERR_NONFINITE as hu_trainer_print. Owner frees with
- * hu_weight_list_free, also on failure. */
-hu_status hu_weight_list_create(hu_trainer *trainer, const hu_export_options *options,
-                                hu_weight_list *list);
-void hu_weight_list_free(hu_weight_list *list);
-
 /* "torch" or "halfulp"; "master", "rounded", "codes" or "average". Borrowed: valid forever. */
-const char *hu_weight_layout_name(hu_weight_layout layout);
 const char *hu_export_kind(const hu_export_options *options);
 
 /* ---- weights.c: written and read ---- */

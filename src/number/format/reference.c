@@ -116,6 +116,13 @@ static float with_sign(const hu_format *format, bool is_negative, uint32_t magni
     return hu_f32_of_bits((is_negative ? HU_F32_SIGN : 0) | magnitude);
 }
 
+/* As hu_format_round, of a number that need not be a float32. format->man_bits + 33 bits at most
+ * decide, so that a wide number gives what the number after it gives. */
+static float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
+                                  uint32_t random_word) {
+    return with_sign(format, x->is_negative, rounded_bits(format, rounding, x, random_word));
+}
+
 float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                       uint32_t random_word) {
     if (!format) return hu_f32_of_bits(HU_F32_NAN);
@@ -126,11 +133,6 @@ float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
     if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format));
     const hu_wide wide = bits != 0 ? wide_of_bits(bits, is_negative) : (hu_wide){is_negative, 0, 0};
     return hu_format_round_wide(format, rounding, &wide, random_word);
-}
-
-float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
-                           uint32_t random_word) {
-    return with_sign(format, x->is_negative, rounded_bits(format, rounding, x, random_word));
 }
 
 hu_status hu_format_round_text(const hu_format *format, hu_rounding rounding, const char *text,

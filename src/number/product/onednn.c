@@ -1,6 +1,7 @@
 #include "product/onednn.h"
 
 #include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +10,196 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "product/onednn_api.h"
+#include "product/geometry.h"
+
+/* ---- where the C APIs of oneDNN 2 and 3 differ, under one set of names; onednn.c is written on
+ * top of it. onednn_api.c implements it for the oneDNN that is compiled with; what is called alike
+ * in both versions is used as it is ---- */
+
+#if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
+#error "halfulp speaks the C API of oneDNN 2 and 3"
+#endif
+
+/* A description of an array (its "memory descriptor") that we own: a struct in version 2, a pointer
+ * to an object in version 3. All zero: none. A view is what oneDNN's functions read; it is valid as
+ * long as its layout, or the primitive that it was asked of. */
+typedef dnnl_memory_desc_t hu_dnn_layout;
+
+#if DNNL_VERSION_MAJOR == 2
+typedef const dnnl_memory_desc_t *hu_dnn_view;
+#else
+typedef const_dnnl_memory_desc_t hu_dnn_view;
+#endif
+
+/* A product and the layouts of its arrays or of their gradients, as the role asks. */
+typedef struct hu_dnn_request {
+    const hu_product *product;
+    hu_dnn_view input, weights, bias, output; /* bias NULL: none; unused by data gradients */
+    dnnl_engine_t engine;
+    const_dnnl_primitive_attr_t attr;
+    const_dnnl_primitive_desc_t forward; /* a gradient's forward product, NULL for the latter */
+} hu_dnn_request;
+
+/* Strides, dilations (0: dense) and padding, above and left, and below and right, of a convolution
+ * in oneDNN's terms. */
+typedef struct hu_dnn_window {
+    dnnl_dims_t stride, dilation, pad, pad_behind;
+} hu_dnn_window;
+
+/* The padding in front wherever that leaves the same windows, else what the last window reads. */
+static inline dnnl_dim_t hu_dnn_pad_behind(int64_t in, int64_t out, int64_t kernel, int64_t stride,
+                                           int64_t pad, int64_t dilation) {
+    int64_t read = (out - 1) * stride + (kernel - 1) * dilation + 1 - pad - in;
+    return read <= pad && pad < read + stride ? pad : read;
+}
+
+static inline hu_dnn_window hu_dnn_window_of(const hu_product *p) {
+    return (hu_dnn_window){.stride = {p->stride_h, p->stride_w},
+                           .dilation = {p->dilation_h - 1, p->dilation_w - 1},
+                           .pad = {p->pad_h, p->pad_w},
+                           .pad_behind = {hu_dnn_pad_behind(p->in_h, p->out_h, p->kernel_h,
+                                                            p->stride_h, p->pad_h, p->dilation_h),
+                                          hu_dnn_pad_behind(p->in_w, p->out_w, p->kernel_w,
+                                                            p->stride_w, p->pad_w, p->dilation_w)}};
+}
+
+#if DNNL_VERSION_MAJOR == 2
+
+/* oneDNN 2: memory descriptors are structs, and a primitive is described in two steps, by an "op
+ * descriptor" and by the implementation found for it. */
+
+static hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
+    return layout;
+}
+
+/* A float32 array with these strides in elements; one whose layout the primitive may choose; a copy
+ * of another description. *layout must hold none before. */
+static dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims,
+                                           const dnnl_dims_t strides, hu_dnn_layout *layout) {
+    return dnnl_memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
+}
+
+static dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
+    return dnnl_memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+static dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
+    *layout = *other;
+    return dnnl_success;
+}
+
+static void hu_dnn_layout_release(hu_dnn_layout *layout) {
+    *layout = (hu_dnn_layout){0};
+}
+
+typedef union op_description {
+    dnnl_convolution_desc_t convolution;
+    dnnl_inner_product_desc_t inner_product;
+} op_description;
+
+static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
+                                     dnnl_inner_product_desc_t *d) {
+    if (role == HU_PRODUCT_FORWARD)
+        return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
+                                                    r->bias, r->output);
+    if (role == HU_PRODUCT_INPUT_GRAD)
+        return dnnl_inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
+    return dnnl_inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
+                                                         r->output);
+}
+
+static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
+                                   dnnl_convolution_desc_t *d) {
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    hu_dnn_window w = hu_dnn_window_of(r->product);
+    if (role == HU_PRODUCT_FORWARD)
+        return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
+                                                          r->weights, r->bias, r->output, w.stride,
+                                                          w.dilation, w.pad, w.pad_behind);
+    if (role == HU_PRODUCT_INPUT_GRAD)
+        return dnnl_dilated_convolution_backward_data_desc_init(
+            d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad_behind);
+    return dnnl_dilated_convolution_backward_weights_desc_init(d, alg, r->input, r->weights,
+                                                               r->bias, r->output, w.stride,
+                                                               w.dilation, w.pad, w.pad_behind);
+}
+
+/* Describes the primitive; owner destroys it. */
+static dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
+                                     dnnl_primitive_desc_t *pd) {
+    op_description d;
+    dnnl_status_t status = request->product->is_linear
+                               ? describe_linear(request, role, &d.inner_product)
+                               : describe_conv(request, role, &d.convolution);
+    if (status != dnnl_success) return status;
+    return dnnl_primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
+}
+
+#else
+
+/* oneDNN 3: memory descriptors are objects of the library, and a primitive is described at once. */
+
+hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
+    return *layout;
+}
+
+dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims, const dnnl_dims_t strides,
+                                    hu_dnn_layout *layout) {
+    return dnnl_memory_desc_create_with_strides(layout, ndims, dims, dnnl_f32, strides);
+}
+
+dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
+    return dnnl_memory_desc_create_with_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+}
+
+dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
+    return dnnl_memory_desc_clone(layout, other);
+}
+
+void hu_dnn_layout_release(hu_dnn_layout *layout) {
+    if (*layout) dnnl_memory_desc_destroy(*layout);
+    *layout = NULL;
+}
+
+static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
+                                     dnnl_primitive_desc_t *pd) {
+    if (role == HU_PRODUCT_FORWARD)
+        return dnnl_inner_product_forward_primitive_desc_create(
+            pd, r->engine, dnnl_forward_training, r->input, r->weights, r->bias, r->output,
+            r->attr);
+    if (role == HU_PRODUCT_INPUT_GRAD)
+        return dnnl_inner_product_backward_data_primitive_desc_create(
+            pd, r->engine, r->input, r->weights, r->output, r->forward, r->attr);
+    return dnnl_inner_product_backward_weights_primitive_desc_create(
+        pd, r->engine, r->input, r->weights, r->bias, r->output, r->forward, r->attr);
+}
+
+static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
+                                   dnnl_primitive_desc_t *pd) {
+    const dnnl_alg_kind_t alg = dnnl_convolution_direct;
+    hu_dnn_window w = hu_dnn_window_of(r->product);
+    if (role == HU_PRODUCT_FORWARD)
+        return dnnl_convolution_forward_primitive_desc_create(
+            pd, r->engine, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output,
+            w.stride, w.dilation, w.pad, w.pad_behind, r->attr);
+    if (role == HU_PRODUCT_INPUT_GRAD)
+        return dnnl_convolution_backward_data_primitive_desc_create(
+            pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad,
+            w.pad_behind, r->forward, r->attr);
+    return dnnl_convolution_backward_weights_primitive_desc_create(
+        pd, r->engine, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad,
+        w.pad_behind, r->forward, r->attr);
+}
+
+dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
+                              dnnl_primitive_desc_t *pd) {
+    return request->product->is_linear ? describe_linear(request, role, pd)
+                                       : describe_conv(request, role, pd);
+}
+
+#endif
+
+/* ---- onednn ---- */
 
 static hu_status hu_dnn_check_isa(void);
 

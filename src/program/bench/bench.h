@@ -116,17 +116,6 @@ typedef struct hu_bench_machine {
                                         cache and from memory; NaN: not measured */
 } hu_bench_machine;
 
-/* Reads and measures all but the copy from memory, in a few milliseconds. HU_ERR_MEMORY. */
-hu_status hu_bench_machine_measure(hu_bench_machine *machine);
-
-/* The copy from memory: a tenth of a second, and two arrays of 64 MiB, which the process's peak of
- * memory shows afterwards. HU_ERR_MEMORY. */
-hu_status hu_bench_machine_measure_memory(hu_bench_machine *machine);
-
-/* Lines of text, and the object "machine" of --json (new reference). */
-hu_status hu_bench_machine_tell(const hu_bench_machine *machine, hu_bench_part *part);
-json_t *hu_bench_machine_json(const hu_bench_machine *machine);
-
 /* A measurement from within. */
 typedef struct hu_bench {
     hu_config *config;
@@ -150,9 +139,6 @@ HU_BENCH_LIST(HU_BENCH_DECLARE)
  * not read, no such kernel; errors of hu_file_replace, before anything is measured; those of the
  * kernels. */
 hu_status hu_bench_run(hu_config *config);
-
-/* Steps of a few models, or of the one that the user names; for `bench all`. */
-hu_status hu_bench_steps(hu_bench *bench);
 
 /* A group of contestants that has a share of the time which is left, at most `most` turns each. */
 hu_bench_pace hu_bench_pace_of(const hu_bench *bench, double share, int64_t most);

@@ -12,12 +12,6 @@
 
 /* ---- Failures ---- */
 
-/* Writes "halfulp: STATUS: last error" unless it was written before, or somebody else does it. */
-void hu_failure_tell(hu_status status);
-
-/* Another process of the job tells it. */
-void hu_failure_leave(void);
-
 /* ---- What a person sees on stderr while a training runs ---- */
 
 /* The program's listener. Messages are lines. Unless run.quiet is on (auto: --json, and stderr is

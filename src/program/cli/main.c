@@ -1,5 +1,3 @@
-#include "cli/internal.h"
-
 #include <errno.h>
 #include <malloc.h>
 #include <signal.h>
@@ -16,7 +14,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/internal.h"
 #include "cli/verb.h"
+#include "comm/process_group.h"
 #include "comm/transport.h"
 #include "help/manual.h"
 #include "model/model.h"
@@ -24,6 +24,81 @@
 #include "render/json.h"
 #include "render/table.h"
 #include "render/terminal.h"
+
+/* ---- mpi peers ---- */
+
+/* Seconds that MPI's start and end may take at least, whatever comm.timeout says: on a machine with
+ * other work they take some. */
+static const double start_least = 30.0;
+
+static double guard_seconds(double timeout) {
+    return timeout > start_least ? timeout : start_least;
+}
+
+hu_status hu_join_peers(hu_config *config, const volatile sig_atomic_t *flag,
+                        hu_processes *processes) {
+    double timeout;
+    hu_status st = hu_config_f64(config, "comm.timeout", &timeout);
+    if (st != HU_OK) return st;
+    hu_interrupt_guard("halfulp: peer lost: the processes of the job did not all start\n",
+                       HU_ERR_PEER, guard_seconds(timeout));
+    st = hu_processes_open(config, flag, processes);
+    hu_interrupt_unguard();
+    /* Without this one the others would wait: it says why. */
+    if (st != HU_OK) hu_leave_peers(processes, st);
+    if (st == HU_OK && hu_processes_grace(processes) > 0.0)
+        hu_interrupt_last_words(hu_comm_status_line, hu_processes_grace(processes));
+    return st;
+}
+
+static bool is_told;
+
+/* Writes "halfulp: STATUS: last error" unless it was written before, or somebody else does it. */
+static void hu_failure_tell(hu_status status) {
+    if (is_told) return;
+    is_told = true;
+    bool wanted = hu_colour_wanted(STDERR_FILENO);
+    fprintf(stderr, "%shalfulp: %s:%s %s\n", hu_colour_begin(HU_COLOUR_BAD, wanted),
+            hu_status_text(status), hu_colour_end(wanted), hu_last_error());
+    fflush(stderr);
+}
+
+/* Launchers kill all processes once one has ended the job: its words are carried first. */
+static void tell_before_the_end(hu_status status) {
+    const struct timespec moment = {.tv_nsec = 300000000};
+    hu_failure_tell(status);
+    nanosleep(&moment, NULL);
+}
+
+/* Another process of the job tells it. */
+static void hu_failure_leave(void) {
+    is_told = true;
+}
+
+/* All know of a failure, and end with it: one says it, and a launcher that ends those who are
+ * still on their way out has nothing to add. */
+static void leave_with(hu_processes *processes, hu_status status) {
+    if (hu_processes_lead(processes))
+        hu_failure_tell(status);
+    else
+        hu_failure_leave();
+    hu_interrupt_guard("", status, guard_seconds(processes->wait.timeout));
+    hu_processes_close(processes, status);
+    hu_interrupt_unguard();
+}
+
+void hu_leave_peers(hu_processes *processes, hu_status status) {
+    bool has_failed = processes->transport && status != HU_OK && status != HU_ERR_PEER;
+    if (has_failed && processes->is_agreed) {
+        leave_with(processes, status);
+        return;
+    }
+    if (has_failed) tell_before_the_end(status);
+    hu_interrupt_guard("halfulp: peer lost: the processes of the job did not all take leave\n",
+                       HU_ERR_PEER, guard_seconds(processes->wait.timeout));
+    hu_processes_close(processes, status);
+    hu_interrupt_unguard();
+}
 
 /* ---- Which key a word may be a value of ---- */
 
@@ -51,17 +126,6 @@ static const char *key_of_word(const char *word) {
 
 /* ---- The one line on stderr that says why the program failed ---- */
 
-static bool is_told;
-
-void hu_failure_tell(hu_status status) {
-    if (is_told) return;
-    is_told = true;
-    bool wanted = hu_colour_wanted(STDERR_FILENO);
-    fprintf(stderr, "%shalfulp: %s:%s %s\n", hu_colour_begin(HU_COLOUR_BAD, wanted),
-            hu_status_text(status), hu_colour_end(wanted), hu_last_error());
-    fflush(stderr);
-}
-
 /* Whether main is over, and exit is the program's own. */
 static volatile sig_atomic_t is_ending;
 
@@ -84,10 +148,6 @@ static void failure_watch(void) {
 
 static void failure_end(void) {
     is_ending = 1;
-}
-
-void hu_failure_leave(void) {
-    is_told = true;
 }
 
 /* ---- The table of verbs: one row for each line of HU_VERB_LIST ---- */

@@ -68,16 +68,6 @@ hu_status hu_put_key_fully(hu_page *page, const hu_verb *const *verbs, const hu_
 
 /* ---- How files must lie for each kind of data, and what lies in a run's folder ---- */
 
-/* Whether a word names a kind of data: "folder", "folder:DIR". */
-bool hu_is_data_kind(const char *word);
-
-/* Kinds of data by their names, without what stands after the colon; NULL after the last.
- * Borrowed: forever. */
-const char *hu_data_kind_word(size_t index);
-
-/* What the kind of such a word is, how its files lie, and trainings on it. Nothing for others. */
-void hu_put_data_kind(hu_page *page, const char *word);
-
 /* The files of a run's folder, and the verbs that read it. */
 void hu_put_runs(hu_page *page);
 

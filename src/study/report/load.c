@@ -253,8 +253,6 @@ void hu_report_free(hu_report *report) {
 
 /* ---- Numbers, labels and titles ---- */
 
-/* ---- name ---- */
-
 /* How the page calls its runs: title, labels, and the numbers that choose colours. */
 
 const char *hu_report_text(const hu_report_run *run, const char *key, const char *preset) {

@@ -17,8 +17,6 @@
 
 /* ---- What the runs were made by ---- */
 
-/* ---- made ---- */
-
 /* How the runs of a page were made: folder, date, program and machine of each, the commands that
  * began them, and those that tell more. */
 

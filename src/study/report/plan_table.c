@@ -230,8 +230,6 @@ void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
 
 /* ---- Memory ---- */
 
-/* ---- plan memory ---- */
-
 /* The ledger of a planned training, with packed (or dense) and with float32
  * storage. */
 

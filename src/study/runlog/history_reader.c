@@ -262,8 +262,6 @@ void hu_history_plan_free(hu_plan_record *plan) {
 
 /* ---- One line of metrics.jsonl, numerics.jsonl or histograms.jsonl ---- */
 
-/* ---- rows ---- */
-
 /* A list inside of a list, of so many columns. */
 static hu_status row_of(const hu_place *place, const json_t *rows, size_t index, const char *what,
                         size_t columns, const json_t **row) {

@@ -100,31 +100,9 @@ hu_status hu_session_end(hu_session *session, hu_status status, hu_session_resul
  * checkpoint. */
 hu_status hu_session_run(hu_session *session, hu_session_result *result);
 
-/* A checkpoint of where it is; the best state so far (is_saved: it was just saved). */
-hu_status hu_session_save(hu_session *session);
-hu_status hu_session_keep_best(hu_session *session, bool is_saved);
-
-/* Whether the folder is where it was; else the state is saved where it is now, if this process has
- * all of it, and the status says so (runlog/folder.h). */
-hu_status hu_session_find_folder(hu_session *session);
-
 /* Whether it has done its steps, or has lost its patience; and whether it is evaluated after the
  * latest step: at the end of an epoch that eval.every names, and of the training. */
 bool hu_session_is_over(const hu_session *session);
-bool hu_session_is_evaluated(const hu_session *session);
-
-/* Whether a state that was loaded is that of the best evaluation so far. */
-bool hu_session_is_at_best(const hu_session *session);
-
-/* Evaluates there; *value is NaN elsewhere. After the last step, the test samples too. */
-hu_status hu_session_judge(hu_session *session, hu_session_result *result, double *value);
-
-/* What a process does that does not lead, so that it ends where the others do: the same evaluation,
- * if the training has a patience. */
-hu_status hu_session_judge_along(hu_session *session);
-
-/* The judged samples as the progress record knows them, into the result. */
-hu_status hu_session_give_metric(hu_session *session, hu_session_result *result);
 
 /* What is in trouble so far; nothing in a process that does not write the folder. */
 hu_trouble hu_session_trouble(const hu_session *session);

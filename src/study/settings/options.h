@@ -31,11 +31,6 @@ hu_status hu_options_bucket(hu_config *config, int32_t workers, int64_t *bytes);
 /* Reads what does not depend on schedule, scaling and format: rounding, kahan, error_feedback. */
 hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options);
 
-/* All keys comm.*. Nothing travels (workers 0) where there is one worker and the gradient is not
- * rounded on its way. HU_ERR_ARGUMENT where keys do not fit each other, or where one was asked for
- * that would change nothing. */
-hu_status hu_options_comm(hu_config *config, hu_train_comm *comm);
-
 /* ---- Lists of a configuration as one text ---- */
 
 /* Items of a list key joined by commas, for the parsers of whole lists; "auto" is left out.
