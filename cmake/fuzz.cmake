@@ -22,7 +22,7 @@ set(fuzz_files_safetensors store/safetensors_header.c store/safetensors.c)
 set(fuzz_files_schedule train/lr_schedule.c)
 set(fuzz_files_tensorboard render/tensorboard.c)
 set(fuzz_files_sound media/audio.c)
-set(fuzz_files_words data/vocabulary.c data/transcripts.c)
+set(fuzz_files_words data/vocabulary.c data/speech.c)
 set(fuzz_files_yaml config/yaml.c base/keys.c)
 
 # The rooms that a target needs, with those below them, where these are few and soon built.

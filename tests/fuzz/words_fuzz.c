@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "data/transcripts.h"
+#include "data/speech.h"
 #include "data/vocabulary.h"
 
 enum { UNITS = 3, KINDS = UNITS + 3 };

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include "data/reader.h"
-#include "data/transcripts.h"
+#include "data/speech.h"
 #include "data_refused.h"
 #include "media/audio.h"
 #include "wav_bytes.h"

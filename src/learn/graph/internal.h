@@ -5,24 +5,6 @@
 
 /* ---- loop.c: nodes that run step by step ---- */
 
-/* The loop that is being declared, NULL: none. */
-const hu_loop *hu_loop_open(const hu_graph *graph);
-
-/* HU_ERR_ARGUMENT for a value that a node of the loop holds, and that the loop makes. */
-hu_status hu_loop_hold(const hu_loop *loop, const hu_value_info *value);
-
-/* HU_ERR_ARGUMENT if an op cannot run in a loop (NULL: outside of loops). */
-hu_status hu_loop_check(const hu_loop *loop, const hu_op *op);
-
-/* The shape of one step of a value that a loop reads; HU_ERR_SHAPE if it has no rows for steps. */
-hu_status hu_loop_step(const hu_loop *loop, const hu_value_info *value, hu_shape *step);
-
-/* The shape of a value of which a node makes one step; outside of loops (NULL) the same. */
-hu_shape hu_loop_whole(const hu_loop *loop, const hu_shape *step);
-
-/* Notes that a loop (NULL: none) makes or reads the steps of a value. */
-void hu_loop_mark(const hu_loop *loop, hu_value_info *value);
-
 /* HU_ERR_ARGUMENT for a loop that is still open, a state outside of loops, or what another node
  * than a state starts as that goes on from pass to pass. */
 hu_status hu_loops_check(const hu_graph *graph);

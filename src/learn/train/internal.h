@@ -272,11 +272,6 @@ hu_status hu_reserve_sizes(hu_trainer *trainer);
 
 /* ---- phases.c: turns of a step, and what each has of its own ---- */
 
-/* Makes them for the listed parameters. HU_ERR_ARGUMENT where the masters of a turn do not stand
- * one after the other, or an option is out of range. */
-hu_status hu_phases_create(hu_trainer *trainer);
-void hu_phases_free(hu_trainer *trainer);
-
 /* What the rate of a step is multiplied with in a turn. */
 double hu_phase_rate(const hu_trainer *trainer, int phase);
 
@@ -442,11 +437,6 @@ void hu_tensors_free(hu_trainer *trainer);
 /* What a pattern or rule does to a parameter that it matches. number: of the rule. */
 typedef void hu_rule_fn(hu_trainer *trainer, uint32_t p, uint32_t rule, double number);
 
-/* Does it to all parameters that match. HU_ERR_PARSE names text where there is none: that would
- * leave things as they are without a word. */
-hu_status hu_tensors_match(hu_trainer *trainer, const hu_keys *text, const char *pattern,
-                           uint32_t rule, double number, hu_rule_fn *run);
-
 /* ---- state_formats.c: formats of the optimizer's state ---- */
 
 /* Writes edges.state and trainer->state_formats. The error says what was found in which rule, and
@@ -477,10 +467,6 @@ hu_status hu_state_formats_check(const hu_trainer *trainer, const hu_checkpoint 
  * names a pattern that matches no parameter; HU_ERR_MEMORY. */
 hu_status hu_weight_average_create(hu_trainer *trainer);
 void hu_weight_average_free(hu_trainer *trainer);
-
-/* Before and after the update of a turn. */
-void hu_weight_average_begin(hu_trainer *trainer, int phase);
-void hu_weight_average_add(hu_trainer *trainer, int phase);
 
 /* Begins with the means of another trainer of the same parameters; with its weights if it has none.
  */

@@ -10,7 +10,7 @@
 #include "data/class_names.h"
 #include "data/fields.h"
 #include "data/image_list.h"
-#include "data/transcripts.h"
+#include "data/speech.h"
 #include "data/vocabulary.h"
 #include "runlog/graph_json.h"
 #include "runlog/progress.h"

@@ -197,22 +197,6 @@ void hu_assign_pool(hu_assign *assign, int rung);
 double hu_assign_noise_of_two(const hu_assign *assign, int rung, const hu_assign_outcome *a,
                               const hu_assign_outcome *b);
 
-/* groups.rounding: what every group would lose in the low formats by the exponent histograms of the
- * float32 run: squared rounding errors over squares, of range and mantissa, mean over its elements,
- * the worst of the steps. Gradients are taken with the largest loss scale under which none of them
- * overflows its low format. A forward tensor that would be promoted by one of these histograms
- * counts as it is in the high format, and is expected to be promoted. */
-hu_status hu_assign_measure_rounding(hu_assign *assign);
-
-/* groups.loss: how far every group moves gradients from float32's. One group is low, the others are
- * high; a fixed batch at the first weights and one where float32 ended, with its optimizer state;
- * the mean of (|g - g32| / |g32|)^2 in the L1 norm, less what everything high has.
- * groups.direction: the same of what the step changes in the weights, at the largest learning rate;
- * cosine: of the angle between the two. What is promoted there is promoted before it is measured,
- * and expected. Formats of every kind are measured, not modelled. Source: Lee et al.'s code (errors
- * of gradient and step direction on fixed minibatches). */
-hu_status hu_assign_measure_gradients(hu_assign *assign);
-
 /* ---- Candidates and short runs: candidates.c ---- */
 
 /* groups.trained: the validation loss that trainings of a few steps with one group low have above
