@@ -97,6 +97,13 @@ static inline hu_value_id add_norm(world *w, hu_value_id v) {
     const hu_batch_norm_attrs norm = {1e-5f, 0.1f};
     const hu_range_norm_attrs range = {1e-5f, 0.9f};
     const hu_layer_norm_attrs layer = {1e-5f};
+    const hu_rms_norm_attrs rms = {1e-6f};
+    const hu_instance_norm_attrs instance = {1e-5f, draw(w, 2)};
+    const hu_group_norm_attrs group = {channels_of(w, v) % 2 ? 1 : 2, 1e-5f, draw(w, 2)};
+    if (draw(w, 8) == 0) return apply(w, &hu_op_rms_norm, &rms, 1, &v);
+    if (draw(w, 8) == 0) return apply(w, &hu_op_group_norm, &group, 1, &v);
+    if (draw(w, 8) == 0 && shape_of(w, v)->rank > 1)
+        return apply(w, &hu_op_instance_norm, &instance, 1, &v);
     if (draw(w, 4) == 0) return apply(w, &hu_op_layer_norm, &layer, 1, &v);
     if (draw(w, 3) == 0) return apply(w, &hu_op_range_norm, &range, 1, &v);
     return apply(w, &hu_op_batch_norm, &norm, 1, &v);
@@ -273,6 +280,84 @@ static inline void add_tokens(world *w, hu_value_id v) {
     }
 }
 
+/* An axis of a value, counted from the front or from the end. */
+static inline int64_t draw_axis(world *w, hu_value_id v) {
+    int64_t rank = shape_of(w, v)->rank, axis = (int64_t)draw(w, (uint64_t)rank);
+    return draw(w, 2) ? axis : axis - rank;
+}
+
+/* What is done along axes. */
+static inline void add_axes(world *w, hu_value_id v) {
+    enum { MOST_PLACES = 12 };
+    static const hu_op *const reductions[] = {&hu_op_reduce_mean, &hu_op_reduce_sum,
+                                              &hu_op_reduce_max};
+    int64_t axis = draw_axis(w, v), rank = shape_of(w, v)->rank;
+    int64_t places = shape_of(w, v)->extent[axis < 0 ? axis + rank : axis];
+    const hu_slice_attrs slice = {
+        {1, {axis}}, (int64_t)draw(w, 2) * (places > 1), 0, 1 + (int64_t)draw(w, 2)};
+    const hu_reduce_attrs reduce = {{1, {axis}}, rank == 1 || draw(w, 2)};
+    const hu_softmax_attrs softmax = {{1, {axis}}};
+    const hu_split_attrs split = {.axis = {1, {axis}}, .sizes = {2, {1, places - 1}}};
+    const hu_concat_attrs join = {.axis = {1, {axis}}};
+    hu_pad_attrs pad = {{(int32_t)rank, {0}}, {(int32_t)rank, {0}}, draw(w, 2) ? 0.3f : 0.0f};
+    hu_transpose_attrs turn = {{(int32_t)rank, {0}}};
+    hu_value_id pair[2] = {v, pick_like(w, v)};
+    pad.before.at[axis < 0 ? axis + rank : axis] = (int64_t)draw(w, 2);
+    pad.after.at[axis < 0 ? axis + rank : axis] = (int64_t)draw(w, 2);
+    for (int64_t i = 0, first = (int64_t)draw(w, 3); i < rank; i++)
+        turn.axes.at[i] = (i + first) % rank;
+    switch (draw(w, 7)) {
+    case 0:
+        apply(w, &hu_op_slice, &slice, 1, &v);
+        break;
+    case 1:
+        if (places < MOST_PLACES) apply(w, &hu_op_pad, &pad, 1, &v);
+        break;
+    case 2:
+        apply(w, &hu_op_transpose, &turn, 1, &v);
+        break;
+    case 3:
+        apply(w, &hu_op_softmax, &softmax, 1, &v);
+        break;
+    case 4:
+        if (places > 1) apply(w, &hu_op_split, &split, 1, &v);
+        break;
+    case 5:
+        if (2 * places < MOST_PLACES) apply(w, &hu_op_concat, &join, 2, pair);
+        break;
+    default:
+        apply(w, reductions[draw(w, 3)], &reduce, 1, &v);
+    }
+}
+
+/* What is done with rows [T, C]. */
+static inline void add_rows(world *w, hu_value_id v) {
+    int64_t rows = shape_of(w, v)->extent[0], channels = channels_of(w, v);
+    int64_t groups = channels % 2 == 0 && draw(w, 2) ? 2 : 1;
+    const hu_conv1d_attrs conv = {.out_channels = groups * (1 + (int64_t)draw(w, 5)),
+                                  .kernel = 3,
+                                  .stride = 1 + (int64_t)draw(w, 2),
+                                  .pad = 1 + (int64_t)draw(w, 2),
+                                  .dilation = 1,
+                                  .groups = groups,
+                                  .has_bias = draw(w, 2),
+                                  .weight_init = {HU_INIT_NORMAL, 0.3f},
+                                  .bias_init = {HU_INIT_NORMAL, 0.1f}};
+    const hu_pool1d_attrs pool = {.kernel = 2, .stride = 1 + (int64_t)draw(w, 2), .pad = 1};
+    const hu_rotary_attrs rotary = {1, 100.0f, draw(w, 2)};
+    switch (draw(w, 4)) {
+    case 0:
+    case 1:
+        add_product(w, &hu_op_conv1d, &conv, v);
+        break;
+    case 2:
+        if (rows > 1) apply(w, draw(w, 2) ? &hu_op_max_pool1d : &hu_op_avg_pool1d, &pool, 1, &v);
+        break;
+    default:
+        if (channels % 2 == 0) apply(w, &hu_op_rotary, &rotary, 1, &v);
+    }
+}
+
 static inline void add_something(world *w) {
     hu_value_id v = pick(w);
     bool is_image = shape_of(w, v)->rank == 3;
@@ -280,6 +365,8 @@ static inline void add_something(world *w) {
                               .has_bias = draw(w, 2),
                               .rows = draw(w, 2) && shape_of(w, v)->rank > 0,
                               .weight_init = {HU_INIT_UNIFORM, 0.2f}};
+    if (draw(w, 8) == 0 && shape_of(w, v)->rank > 0) add_axes(w, v);
+    if (draw(w, 3) == 0 && shape_of(w, v)->rank == 2) add_rows(w, v);
     switch (draw(w, 18)) {
     case 14:
     case 15:
