@@ -64,6 +64,22 @@ static void texts_leave_out_what_is_usual(void **state) {
     writes(&hu_op_reduce_sum, "keep=off axes=2,-3", "axes=2,-3");
     writes(&hu_op_reduce_sum, "keep=on", "keep=on");
     writes(&hu_op_reduce_max, "", "");
+    writes(&hu_op_reshape, "shape=-1x4", "shape=-1x4");
+    writes(&hu_op_transpose, "axes=1,0,2", "axes=1,0,2");
+    writes(&hu_op_slice, "axis=1 start=-3 step=2 end=0", "axis=1 start=-3 step=2");
+    writes(&hu_op_pad, "after=0,1 value=-0.5", "after=0,1 value=-0.5");
+    writes(&hu_op_split, "sizes=2,3 axis=0", "axis=0 sizes=2,3");
+    writes(&hu_op_split, "first=4 rows=on", "first=4 rows=on");
+    writes(&hu_op_concat, "axis=-2", "axis=-2");
+    writes(&hu_op_softmax, "axis=-1", "axis=-1");
+    writes(&hu_op_group_norm, "groups=4 affine=on epsilon=0.001", "groups=4 epsilon=0.001");
+    writes(&hu_op_instance_norm, "affine=off", "affine=off");
+    writes(&hu_op_rms_norm, "epsilon=1e-06", "");
+    writes(&hu_op_rotary, "base=10000 heads=3 pairs=on", "heads=3 pairs=on");
+    writes(&hu_op_avg_pool1d, "kernel=3 stride=2 count_padding=on",
+           "kernel=3 stride=2 count_padding=on");
+    writes(&hu_op_conv1d, "kernel=3 out=8 stride=1 more=-2 pad=2 init=normal:0.5",
+           "out=8 kernel=3 pad=2 more=-2 init=normal:0.5");
 }
 
 static void shapes_decide_what_is_usual(void **state) {

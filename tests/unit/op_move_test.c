@@ -232,6 +232,33 @@ static void what_does_not_fit_is_refused(void **unused) {
             "rows and an axis");
 }
 
+/* One extent of a new shape may be left to the elements. */
+static void an_extent_is_worked_out(void **unused) {
+    (void)unused;
+    const hu_shape in = DRIVE_SHAPE(2, 6, 4), scalar = {.rank = 0};
+    const hu_shape given[] = {DRIVE_SHAPE(-1, 4), DRIVE_SHAPE(48, -1), DRIVE_SHAPE(-1),
+                              DRIVE_SHAPE(3, -1, 8), DRIVE_SHAPE(4, 12)},
+                   wanted[] = {DRIVE_SHAPE(12, 4), DRIVE_SHAPE(48, 1), DRIVE_SHAPE(48),
+                               DRIVE_SHAPE(3, 2, 8), DRIVE_SHAPE(4, 12)},
+                   wrong[] = {DRIVE_SHAPE(-1, -1), DRIVE_SHAPE(5, -1), DRIVE_SHAPE(48, 2, -1),
+                              DRIVE_SHAPE(-2, 24), DRIVE_SHAPE(0, -1), DRIVE_SHAPE(4, 11)};
+    hu_shape out;
+    int n;
+    for (int k = 0; k < 5; k++) {
+        const hu_reshape_attrs a = {given[k]};
+        assert_int_equal(hu_op_reshape.shape(&a, 1, &in, &n, &out), HU_OK);
+        assert_true(n == 1 && hu_shape_equal(&out, &wanted[k]));
+    }
+    for (int k = 0; k < 6; k++) {
+        const hu_reshape_attrs a = {wrong[k]};
+        assert_int_equal(hu_op_reshape.shape(&a, 1, &in, &n, &out), HU_ERR_SHAPE);
+        assert_non_null(strstr(hu_last_error(), "2x6x4"));
+    }
+    const hu_reshape_attrs one = {DRIVE_SHAPE(1, -1)};
+    assert_int_equal(hu_op_reshape.shape(&one, 1, &scalar, &n, &out), HU_OK);
+    assert_true(out.rank == 2 && out.extent[0] == 1 && out.extent[1] == 1);
+}
+
 /* Where the rows of the input are padding, those of the output are, if the first axis stays. */
 static void rows_are_kept_with_the_first_axis(void **unused) {
     (void)unused;
@@ -247,6 +274,7 @@ int main(void) {
         cmocka_unit_test(pads_stand_before_and_after),
         cmocka_unit_test(axes_stand_in_every_order),
         cmocka_unit_test(parts_are_told_in_three_ways),
+        cmocka_unit_test(an_extent_is_worked_out),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(rows_are_kept_with_the_first_axis),
     };

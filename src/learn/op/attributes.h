@@ -158,7 +158,8 @@ typedef struct hu_transpose_attrs {
 /* ---- Views and zeros ---- */
 
 typedef struct hu_reshape_attrs {
-    hu_shape shape; /* of the output sample; as many elements as the input */
+    hu_shape shape; /* of the output sample; as many elements as the input, which work out one
+                       extent of -1 */
 } hu_reshape_attrs;
 
 typedef struct hu_zeros_attrs {

@@ -40,6 +40,23 @@ const hu_op hu_op_flatten = {.name = "flatten",
                              .forward = view_forward,
                              .backward = view_backward};
 
+/* The shape that the attributes say, with the one extent of -1 that is worked out; false: no extent
+ * would do. */
+static bool fill_extent(const hu_shape *in, hu_shape *shape) {
+    int64_t left = hu_shape_elements(in);
+    int open = -1;
+    for (int i = 0; i < shape->rank; i++) {
+        int64_t extent = shape->extent[i];
+        if (extent == -1 && open >= 0) return false;
+        if (extent == -1) open = i;
+        if (extent == -1) continue;
+        if (extent < 1 || left % extent != 0) return false;
+        left /= extent;
+    }
+    if (open >= 0) shape->extent[open] = left;
+    return open >= 0 || left == 1;
+}
+
 /* x of any shape -> y of the shape that the attributes say */
 static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
                                hu_shape *out) {
@@ -47,11 +64,9 @@ static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, 
     char found[SHAPE_TEXT], wanted[SHAPE_TEXT];
     const hu_reshape_attrs *a = attrs;
     (void)n_in;
-    hu_status st = hu_shape_check(&a->shape);
-    if (st != HU_OK) return st;
     *n_out = 1;
     out[0] = a->shape;
-    if (hu_shape_elements(in) == hu_shape_elements(&a->shape)) return HU_OK;
+    if (fill_extent(in, &out[0])) return hu_shape_check(&out[0]);
     hu_shape_print(in, found, sizeof found);
     hu_shape_print(&a->shape, wanted, sizeof wanted);
     return hu_fail(HU_ERR_SHAPE,
