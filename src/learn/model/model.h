@@ -65,6 +65,8 @@ typedef struct hu_model_options {
     hu_model_sizes sizes;
     unsigned *read_sizes; /* for hu_model_build: builders set bit 1 << hu_size of those they read,
                              and of bands bit HU_SIZES */
+    unsigned *named;      /* NULL; or of network files: bit 1 << hu_size for sizes that a number of
+                             the file names is set, and bit HU_SIZES for width */
     hu_shape image;       /* [H, W, C] and number of classes, of classifiers; */
     int64_t classes;      /* read if choice is NULL only */
     const hu_task_choice *choice; /* what is learned, from which values */

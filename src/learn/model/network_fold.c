@@ -552,10 +552,31 @@ done:
 
 /* ---- Nodes ---- */
 
+/* A value from outside of which a loop reads a row in each step, so that data of other lengths have
+ * as many steps as rows; HU_NONE: there is none. */
+static hu_value_id rows_of(const folder *f, const hu_loop *loop) {
+    for (uint32_t n = loop->first; n <= loop->last; n++) {
+        const hu_node *node = &f->graph->node[n];
+        for (int i = 0; i < node->n_in && !node->op->is_previous; i++) {
+            const hu_value_info *value = &f->graph->value[node->in[i]];
+            uint32_t maker = value->producer;
+            bool is_outside = maker == HU_NONE || maker < loop->first || maker > loop->last;
+            bool has_rows = value->shape.rank > 1 && value->shape.extent[0] == loop->steps;
+            if (is_outside && has_rows && !hu_is_held(node, i)) return node->in[i];
+        }
+    }
+    return HU_NONE;
+}
+
 static hu_status write_loop(const folder *f, uint32_t loop) {
     hu_status st = HU_OK;
     const hu_loop *l = &f->graph->loop[loop];
-    HU_TRY(hu_write_format(f->out, "  - loop%u:\n      loop: %lld\n", loop, (long long)l->steps));
+    hu_value_id rows = rows_of(f, l);
+    HU_TRY(hu_write_format(f->out, "  - loop%u:\n      loop: ", loop));
+    if (rows != HU_NONE)
+        HU_TRY(hu_write_format(f->out, "%s\n", called(f, rows)));
+    else
+        HU_TRY(hu_write_format(f->out, "%lld\n", (long long)l->steps));
     if (l->lengths != HU_NONE)
         HU_TRY(hu_write_format(f->out, "      lengths: %s\n", called(f, l->lengths)));
     HU_TRY(hu_write_format(f->out, "      nodes:\n"));

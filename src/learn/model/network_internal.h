@@ -67,10 +67,10 @@ typedef struct hu_network_words {
 } hu_network_words;
 
 /* A sum of products: "4*out", "width*16", "layers + 1". Names are parameters of the block, sizes of
- * the file, `classes` (numbers of the head), `channels`, `height`, `rows` and `ids` of the first
- * input. A product with `width` is a number of channels times the model's width, in whole steps as
- * the built-in models have them. origin: where it stands, for messages. HU_ERR_PARSE,
- * HU_ERR_UNKNOWN with the nearest names, HU_ERR_LIMIT. */
+ * the file, `classes` (numbers of the head), `channels`, `height`, `columns`, `rows` and `ids`
+ * of the first input. A product with `width` is a number of channels times the model's width, in
+ * whole steps as the built-in models have them. origin: where it stands, for messages.
+ * HU_ERR_PARSE, HU_ERR_UNKNOWN with the nearest names, HU_ERR_LIMIT. */
 hu_status hu_network_number(const hu_network_words *words, const hu_network_scope *scope,
                             const char *text, const char *origin, int64_t *number);
 

@@ -148,7 +148,8 @@ static void skip_blanks(sum *s) {
 static const struct {
     const char *name;
     int kind;
-} facts[] = {{"classes", 0}, {"channels", 1}, {"height", 2}, {"rows", 2}, {"ids", 3}};
+} facts[] = {{"classes", 0}, {"channels", 1}, {"height", 2},
+             {"rows", 2},    {"ids", 3},      {"columns", 4}};
 
 static int64_t fact(const hu_network_words *words, int kind) {
     const hu_task_choice *choice = words->options->choice;
@@ -156,11 +157,17 @@ static int64_t fact(const hu_network_words *words, int kind) {
     if (kind == 0) return choice ? choice->shapes.outputs : words->options->classes;
     if (kind == 3) return choice ? choice->shapes.ids[0] : 0;
     if (first->rank == 0) return 0;
+    if (kind == 4) return first->extent[first->rank > 1];
     return first->extent[kind == 1 ? first->rank - 1 : 0];
 }
 
 static bool is_called(const char *name, const char *text, size_t length) {
     return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+/* A number names a size, or width (HU_SIZES). */
+static void note_name(const hu_network_words *words, int size) {
+    if (words->options->named) *words->options->named |= 1u << size;
 }
 
 /* The number of a name; false: there is none of that name. text: of a parameter that is none. */
@@ -177,6 +184,7 @@ static bool number_of(const hu_network_words *words, const hu_network_scope *sco
     for (int i = 0; i < words->sizes; i++) {
         if (!is_called(hu_size_keys[words->size[i].key], name, length)) continue;
         *number = words->size[i].number;
+        note_name(words, (int)words->size[i].key);
         return true;
     }
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
@@ -228,6 +236,7 @@ static hu_status read_factor(sum *s, int64_t *number, bool *is_width) {
     size_t length = (size_t)(s->at - name);
     *is_width = is_called("width", name, length);
     *number = 1;
+    if (*is_width) note_name(s->words, HU_SIZES);
     if (*is_width) return HU_OK;
     if (!number_of(s->words, s->scope, name, length, number, &text))
         return unknown_number(s, name, length);

@@ -296,6 +296,55 @@ static hu_status say_classes(const hu_graph *graph, hu_value_id head, int64_t cl
     return HU_OK;
 }
 
+/* Other words in the place of the first of a line. */
+static hu_status replace_first(hu_network_line *line, const char *words) {
+    hu_byte_writer made = {0};
+    hu_status st;
+    HU_TRY(
+        hu_write_format(&made, "%s%s", words, line->attributes + strcspn(line->attributes, " ")));
+    HU_TRY(hu_write_u8(&made, 0));
+    hu_free(line->attributes);
+    line->attributes = (char *)made.data;
+    made.data = NULL;
+done:
+    hu_free(made.data);
+    return st;
+}
+
+/* "size=96x128" of pictures of 24x32 becomes "size={4*height}x{4*columns}": samples are looked at
+ * in other sizes than those that are trained on. */
+static hu_status say_size(const hu_shape *picture, hu_network_line *line) {
+    const hu_bilinear_attrs *attrs = line->node->attrs;
+    char words[2 * NUMBER_BYTES];
+    if (picture->rank != 3) return HU_OK;
+    long long times = attrs->out_h / picture->extent[0];
+    bool is_multiple = times > 0 && attrs->out_h == times * picture->extent[0] &&
+                       attrs->out_w == times * picture->extent[1];
+    if (!is_multiple) return HU_OK;
+    if (times == 1) return replace_first(line, "size={height}x{columns}");
+    snprintf(words, sizeof words, "size={%lld*height}x{%lld*columns}", times, times);
+    return replace_first(line, words);
+}
+
+/* "words=7266" becomes "words=ids" where the data have so many: others have more or fewer. */
+static hu_status say_words(const hu_graph *graph, const hu_task_choice *choice,
+                           hu_network_line *line) {
+    const hu_embedding_attrs *attrs = line->node->attrs;
+    const hu_value_info *read = &graph->value[line->in[0]];
+    bool is_first =
+        read->role == HU_VALUE_IDS && strcmp(read->name, choice->task->field[0].value) == 0;
+    bool is_whole = !attrs->is_band && attrs->words == choice->shapes.ids[0];
+    return is_first && is_whole ? replace_first(line, "words=ids") : HU_OK;
+}
+
+/* What follows from the data is said so. */
+static hu_status say_facts(const hu_graph *graph, const hu_task_choice *choice,
+                           hu_network_line *line) {
+    if (line->node->op == &hu_op_bilinear) return say_size(&choice->shapes.value[0], line);
+    if (line->node->op == &hu_op_embedding) return say_words(graph, choice, line);
+    return HU_OK;
+}
+
 hu_status hu_network_write(const hu_graph *graph, const hu_network_heading *heading,
                            const hu_task_choice *choice, hu_byte_writer *out) {
     hu_status st = HU_OK;
@@ -303,7 +352,10 @@ hu_status hu_network_write(const hu_graph *graph, const hu_network_heading *head
     hu_network_line *lines = NULL;
     hu_value_id head = find_head(graph, choice, &nodes);
     HU_TRY(HU_NEW_ARRAY(&lines, (size_t)nodes + 1));
-    for (uint32_t n = 0; n < nodes; n++) HU_TRY(describe(graph, &graph->node[n], &lines[n]));
+    for (uint32_t n = 0; n < nodes; n++) {
+        HU_TRY(describe(graph, &graph->node[n], &lines[n]));
+        HU_TRY(say_facts(graph, choice, &lines[n]));
+    }
     if (head != HU_NONE) HU_TRY(say_classes(graph, head, choice->shapes.outputs, lines, nodes));
     HU_TRY(write_heading(heading, out));
     HU_TRY(write_inputs(graph, nodes, out));
