@@ -289,7 +289,7 @@ hu_status hu_model_find(const char *name, const hu_model **model) {
             name);
     if (model_elsewhere(name))
         return hu_fail(HU_ERR_UNKNOWN,
-                       "model '%.100s' is not known: %s; `halfulp help model` lists all", name,
+                       "model '%.100s' is not known: %s; `halfulp help models` lists all", name,
                        model_elsewhere(name));
     hu_nearest(name, names, (size_t)hu_model_count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "model '%s' is not known, nearest: %s", name, nearest);

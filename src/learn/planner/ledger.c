@@ -131,6 +131,54 @@ const char *hu_run_storage_name(const hu_run *run, hu_value_id value) {
     return run->value[value].storage.trait->name;
 }
 
+uint64_t hu_run_stored_bytes(const hu_run *run, hu_value_id value) {
+    const hu_value_info *info = &run->graph->value[value];
+    uint32_t index = run->value[value].buffer;
+    bool is_kept = info->role == HU_VALUE_PARAMETER || info->role == HU_VALUE_BUFFER;
+    bool has_buffer = index != HU_NONE && hu_buffer_is_used(&run->buffers[index]);
+    if (has_buffer) return run->buffers[index].bytes;
+    return is_kept ? (uint64_t)info->elements * sizeof(float) : 0;
+}
+
+/* Of one buffer; HU_NONE has none. */
+static uint64_t buffer_saved(const hu_run *run, uint32_t index) {
+    int32_t end = (int32_t)run->graph->node_count;
+    if (index == HU_NONE) return 0;
+    const hu_buffer *buffer = &run->buffers[index];
+    bool is_kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;
+    for (int course = 0; is_kept && course < HU_COURSES; course++)
+        if (hu_buffer_is_alive(buffer, course, end) && buffer->life[course].last > end)
+            return buffer->bytes;
+    return 0;
+}
+
+uint64_t hu_run_value_saved(const hu_run *run, hu_value_id value) {
+    return buffer_saved(run, run->value[value].buffer);
+}
+
+/* Both banks of a state that goes on from pass to pass, of the node that begins it. */
+static uint64_t carried_saved(const hu_run *run, uint32_t node) {
+    uint64_t bytes = 0;
+    for (uint32_t c = 0; c < run->carried_count; c++) {
+        const hu_node *state = &run->graph->node[run->carried[c].node];
+        if (run->graph->value[state->in[HU_STATE_INITIAL]].producer != node) continue;
+        for (int bank = 0; bank < 2; bank++)
+            bytes += buffer_saved(run, run->carried[c].buffer[bank]);
+    }
+    return bytes;
+}
+
+uint64_t hu_run_node_saved(const hu_run *run, uint32_t node) {
+    const hu_node *declared = &run->graph->node[node];
+    uint64_t bytes = buffer_saved(run, run->exec[node].mask) + carried_saved(run, node);
+    for (int o = 0; o < declared->n_out; o++) bytes += hu_run_value_saved(run, declared->out[o]);
+    for (int i = 0; run->use && i < declared->n_in + declared->n_params; i++) {
+        const hu_slot *slot = &run->use[declared->first_use + (uint32_t)i];
+        bytes += buffer_saved(run, slot->buffer) + buffer_saved(run, slot->residual);
+    }
+    return bytes;
+}
+
 /* Bits of a code of the value, and bits that each lies in: more where storage=packed has no
  * narrower place. Equal of dense storage, of blocks and of uniform integers, which have no gaps. */
 static void hu_run_storage_bits(const hu_run *run, hu_value_id value, uint32_t *code,

@@ -64,6 +64,17 @@ hu_output_placement hu_run_placement(const hu_run *run, hu_value_id value);
 /* Name of the storage that the plan has chosen for a value, whether or not it is stored. */
 const char *hu_run_storage_name(const hu_run *run, hu_value_id value);
 
+/* Bytes that a value takes where it is stored: of a whole batch; of a parameter as products read
+ * it; 0: it is made inside the loops of others. */
+uint64_t hu_run_stored_bytes(const hu_run *run, hu_value_id value);
+
+/* Of them, what waits for the backward pass, and the same of all that is kept on account of a node:
+ * its outputs, its mask, what it has rounded of its inputs, and the states that it begins. Without
+ * turns, the sum over loaded values and nodes is hu_ledger.saved. Proof:
+ * tests/program/model_test.py. */
+uint64_t hu_run_value_saved(const hu_run *run, hu_value_id value);
+uint64_t hu_run_node_saved(const hu_run *run, uint32_t node);
+
 /* True if no number of the value is known before the largest magnitude of the whole tensor: such a
  * tensor stands in float32 between two loops over the batch, and its nodes join no others. */
 bool hu_run_needs_maximum_first(const hu_run *run, hu_value_id value);

@@ -108,9 +108,9 @@ const char *hu_phase_section(const hu_trainer *trainer, int phase, const char *n
 
 /* ---- The network that options and data ask for ---- */
 
-/* What is learned decides head and loss of the model. */
-hu_status hu_train_network(const hu_train_options *options, const hu_dataset *dataset,
-                           hu_task_choice *choice, hu_graph **graph) {
+/* What is learned decides head and loss of the model. named: as hu_model_options. */
+static hu_status build_network(const hu_train_options *options, const hu_dataset *dataset,
+                               hu_task_choice *choice, unsigned *named, hu_graph **graph) {
     hu_status st = hu_model_choose(options->model, options->task, options->loss, dataset, choice);
     if (st != HU_OK) return st;
     st = hu_model_widen(&options->sizes, choice);
@@ -125,11 +125,27 @@ hu_status hu_train_network(const hu_train_options *options, const hu_dataset *da
                               .norm = options->norm,
                               .norms_all_rows = options->norms_all_rows,
                               .sizes = options->sizes,
+                              .named = named,
                               .dropout = options->dropout,
                               .drop_path = options->drop_path,
                               .choice = choice,
                               .splits_bias = hu_precision_splits_bias(&options->precision)};
     return hu_model_build(&model, graph);
+}
+
+hu_status hu_train_network(const hu_train_options *options, const hu_dataset *dataset,
+                           hu_task_choice *choice, hu_graph **graph) {
+    return build_network(options, dataset, choice, NULL, graph);
+}
+
+hu_status hu_train_named_sizes(const hu_train_options *options, const hu_dataset *dataset,
+                               unsigned *named) {
+    hu_task_choice choice;
+    hu_graph *graph = NULL;
+    *named = 0;
+    hu_status st = build_network(options, dataset, &choice, named, &graph);
+    hu_graph_free(graph);
+    return st;
 }
 
 /* ---- prepare ---- */

@@ -213,6 +213,11 @@ hu_status hu_trainer_resolved_plan(hu_trainer *trainer, char **yaml);
 hu_status hu_train_network(const hu_train_options *options, const hu_dataset *dataset,
                            hu_task_choice *choice, hu_graph **graph);
 
+/* Which sizes the numbers of a network file name, and whether width: bits of
+ * hu_model_options.named. Declares the network to find out. Errors as above. */
+hu_status hu_train_named_sizes(const hu_train_options *options, const hu_dataset *dataset,
+                               unsigned *named);
+
 /* ---- Which widths make one network: channel numbers are rounded ---- */
 
 /* Hundredths on both sides of a width that are looked at. */

@@ -15,6 +15,7 @@
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
+#include "settings/planned.h"
 
 enum { WARM_UP_STEPS = 2, WORK_STEPS = 3, IMAGES = 1024, MOST = 2, MOST_TURNS = 12 };
 
@@ -102,6 +103,9 @@ static hu_status enter(const hu_config *config, hu_dataset *dataset, bool plain,
     HU_TRY(hu_config_text(c->config, "precision.name", &c->name));
     HU_TRY(hu_config_text(c->config, "accumulator.name", &c->accumulator));
     c->first_seconds = hu_seconds_now() - start;
+    if (!plain)
+        HU_TRY(
+            hu_network_tell(c->config, &options, dataset, hu_trainer_graph(c->trainer), &listener));
 done:
     return st;
 }
@@ -329,7 +333,7 @@ done:
 
 /* The data set that was named, else numbers of the shapes that plan assumes, for which the batch
  * must be known: the recipe's where it is left open. */
-static hu_status open_data(hu_config *config, const char *model, hu_dataset **dataset) {
+static hu_status open_data(hu_config *config, hu_dataset **dataset) {
     const hu_data_limits limits = {IMAGES, 16};
     hu_status st = HU_OK;
     hu_config *recipe = NULL;
@@ -339,7 +343,7 @@ static hu_status open_data(hu_config *config, const char *model, hu_dataset **da
     HU_TRY(hu_recipe_apply(recipe));
     HU_TRY(hu_config_text(recipe, "run.batch", &batch));
     HU_TRY(hu_config_set(config, "run.batch", batch, "recipe"));
-    HU_TRY(hu_assumed_dataset_open(config, model, &limits, dataset));
+    HU_TRY(hu_assumed_dataset_open(config, &limits, dataset));
 done:
     hu_config_free(recipe);
     return st;
@@ -377,7 +381,7 @@ hu_status hu_bench_step(hu_bench *bench) {
     hu_dataset *dataset = NULL;
     step_contest contest = {0};
     HU_TRY(hu_config_text(bench->config, "model.name", &contest.model));
-    HU_TRY(open_data(bench->config, contest.model, &dataset));
+    HU_TRY(open_data(bench->config, &dataset));
     HU_TRY(enter_all(bench, dataset, &contest));
     contest.peak = bench->machine->peak * (double)contest.threads;
     HU_TRY(measure(bench, &contest));

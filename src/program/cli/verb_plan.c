@@ -15,9 +15,9 @@
 #include "render/table.h"
 #include "report/plan.h"
 #include "runlog/plan_json.h"
-#include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
+#include "settings/planned.h"
 #include "train/trainer.h"
 
 enum { STORAGES = 2 };
@@ -37,47 +37,12 @@ static const char *storage_word(const hu_train_options *asked) {
 typedef struct planning {
     hu_config *config;
     bool as_json;
-    hu_dataset assumed, *opened; /* opened: NULL without data= */
-    hu_precision precision;
-    hu_train_options options;
+    hu_planned planned;
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
     json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
     char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES], gaps[HU_GAPS_BYTES];
 } planning;
-
-/* The data set that was named, else one of assumed extents. */
-static const hu_dataset *dataset_of(const planning *plan) {
-    return plan->opened ? plan->opened : &plan->assumed;
-}
-
-/* What was assumed of it, in words; NULL: nothing. */
-static const char *assumed_words(const planning *plan, char text[HU_ASSUMED_TEXT_BYTES]) {
-    return plan->opened ? NULL : hu_assumed_dataset_text(plan->config, plan->options.model, text);
-}
-
-/* Every option as a training would have it. Without data= the recipe decides the batch, for which
- * it needs some data set; then one of that many samples is assumed. */
-static hu_status resolve(planning *plan) {
-    hu_status st = HU_OK;
-    const char *model;
-    int64_t batch;
-    hu_config *config = plan->config;
-    HU_TRY(hu_config_text(config, "model.name", &model));
-    if (hu_config_given(config, "data.name")) {
-        HU_TRY(hu_session_dataset(config, &hu_progress_messages, &plan->opened));
-        return hu_options_train(config, plan->opened, &plan->precision, &plan->options);
-    }
-    HU_TRY(
-        hu_assumed_dataset_read(config, model, 1, &plan->assumed)); /* to find the recipe's batch */
-    HU_TRY(hu_options_train(config, &plan->assumed, &plan->precision, &plan->options));
-    batch = plan->options.batch;
-    if (plan->assumed.streams > 0) plan->assumed.streams = batch;
-    if (plan->precision.bits.schedule) return HU_OK; /* its epochs may end with a short batch */
-    HU_TRY(hu_assumed_dataset_read(config, model, batch, &plan->assumed));
-done:
-    return st;
-}
 
 /* What does not depend on storage: layers, groups, phases, warnings. */
 static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
@@ -89,30 +54,34 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     plan->macs = hu_graph_macs(graph);
     plan->networks = hu_plan_networks_json(graph);
     plan->tensor_elements =
-        hu_precision_tensor_elements(graph, hu_run_edges(run), plan->options.batch);
+        hu_precision_tensor_elements(graph, hu_run_edges(run), plan->planned.options.batch);
     plan->aggregate_bits =
-        hu_precision_aggregate_bits(graph, hu_run_edges(run), plan->options.batch);
+        hu_precision_aggregate_bits(graph, hu_run_edges(run), plan->planned.options.batch);
     plan->low_ratio = hu_trainer_low_ratio(trainer);
     plan->layers = hu_plan_layers_json(run);
-    plan->phases = hu_plan_phases_json(&plan->precision, hu_trainer_steps_per_epoch(trainer));
+    plan->phases =
+        hu_plan_phases_json(&plan->planned.precision, hu_trainer_steps_per_epoch(trainer));
     plan->warnings = hu_warnings_json(run);
-    json_t *all = hu_plan_json(graph, hu_run_edges(run), plan->options.batch);
+    json_t *all = hu_plan_json(graph, hu_run_edges(run), plan->planned.options.batch);
     plan->groups = json_incref(json_object_get(all, "groups"));
     json_decref(all);
     /* On stderr, also with --json: the object holds them as well. */
     hu_warnings_tell(run, &hu_progress_messages);
+    HU_TRY(hu_network_tell(plan->config, &plan->planned.options, hu_planned_dataset(&plan->planned),
+                           graph, &hu_progress_messages));
     hu_options_tell_names(plan->config, graph, &hu_progress_messages);
-    hu_options_tell_precision(plan->config, &plan->precision, graph, hu_run_edges(run),
+    hu_options_tell_precision(plan->config, &plan->planned.precision, graph, hu_run_edges(run),
                               &hu_progress_messages);
     HU_TRY(hu_options_tell_bits(plan->config, trainer, &hu_progress_messages));
     if (!plan->as_json) {
         HU_TRY(hu_plan_layers_table(run, &table));
         HU_TRY(hu_table_print(table, &plan->table));
-        HU_TRY(hu_plan_groups_table(graph, hu_run_edges(run), plan->options.batch, &groups));
+        HU_TRY(
+            hu_plan_groups_table(graph, hu_run_edges(run), plan->planned.options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
-        hu_plan_format_notes(run, plan->notes, sizeof plan->notes);
+        hu_plan_format_notes(run, true, plan->notes, sizeof plan->notes);
         (void)hu_gaps_words(run, plan->gaps);
-        (void)hu_plan_products_words(run, plan->options.run.products == HU_ENGINE_FASTEST,
+        (void)hu_plan_products_words(run, plan->planned.options.run.products == HU_ENGINE_FASTEST,
                                      plan->products);
     }
 done:
@@ -123,11 +92,11 @@ done:
 
 /* A plan file has no phases: of a list by epoch it holds the beginning. */
 static void tell_written(const planning *plan, const char *path) {
-    if (plan->precision.phase_count > 1)
+    if (plan->planned.precision.phase_count > 1)
         fprintf(stderr,
                 "%s holds the formats of the first phase alone, %s: a plan file has no epochs; "
                 "train with precision.epochs itself\n",
-                path, plan->precision.phases[0].precision.name);
+                path, plan->planned.precision.phases[0].precision.name);
     else
         fprintf(stderr, "wrote the plan %s\n", path);
 }
@@ -154,10 +123,10 @@ static hu_status plan_storage(planning *plan, int index) {
     hu_status st = HU_OK;
     hu_memory_only_counts(true);
     hu_trainer *trainer = NULL;
-    hu_train_options options = plan->options;
-    options.run.storage = storage_at(&plan->options, index);
+    hu_train_options options = plan->planned.options;
+    options.run.storage = storage_at(&plan->planned.options, index);
     options.run.is_plan = true;
-    HU_TRY(hu_trainer_create(&options, dataset_of(plan), &trainer));
+    HU_TRY(hu_trainer_create(&options, hu_planned_dataset(&plan->planned), &trainer));
     hu_ledger ledger = hu_trainer_ledger(trainer);
     plan->ledger[index] = hu_ledger_json(&ledger);
     /* Formats and work are the same in every storage, so the first tells them. */
@@ -180,9 +149,9 @@ static hu_status print_json(const planning *plan) {
     hu_status st = HU_OK;
     const char *precision, *accumulator;
     char assumed[HU_ASSUMED_TEXT_BYTES];
-    const hu_dataset *data = dataset_of(plan);
+    const hu_dataset *data = hu_planned_dataset(&plan->planned);
     const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
-    const hu_train_options *options = &plan->options;
+    const hu_train_options *options = &plan->planned.options;
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     HU_TRY(hu_config_text(plan->config, "accumulator.name", &accumulator));
     st = hu_json_print(json_pack(
@@ -199,7 +168,8 @@ static hu_status print_json(const planning *plan) {
         (json_int_t)plan->aggregate_bits, "memory_bytes",
         hu_plan_memory_json(plan->ledger[0], plan->ledger[1], storage_word(options)), "groups",
         plan->groups, "layers", plan->layers, "warnings", plan->warnings, "phases", plan->phases,
-        "networks", plan->networks, "assumed", assumed_words(plan, assumed)));
+        "networks", plan->networks, "assumed",
+        hu_planned_assumed(&plan->planned, plan->config, assumed)));
 done:
     return st;
 }
@@ -208,7 +178,7 @@ done:
 static void print_phases(const planning *plan) {
     size_t i;
     json_t *phase;
-    if (plan->precision.phase_count == 0) return;
+    if (plan->planned.precision.phase_count == 0) return;
     json_array_foreach(plan->phases, i, phase)
         printf("%s%s from epoch %lld (step %lld) on",
                i ? ", " : "\nprecision: ", json_string_value(json_object_get(phase, "precision")),
@@ -226,23 +196,20 @@ static hu_status print_text(const planning *plan) {
     const char *precision;
     char assumed[HU_ASSUMED_TEXT_BYTES], elements[HU_GROUPED_BYTES], aggregate[HU_GROUPED_BYTES],
         images[HU_IMAGES_TEXT_BYTES];
-    const hu_dataset *data = dataset_of(plan);
+    const hu_dataset *data = hu_planned_dataset(&plan->planned);
     const int64_t *image = data->field[HU_FIELD_IMAGE].extent;
-    int64_t classes = hu_task_classes(plan->options.task, data);
+    int64_t classes = hu_task_classes(plan->planned.options.task, data);
     HU_TRY(hu_config_text(plan->config, "precision.name", &precision));
     printf("%s, width %g, %s, batch %lld in chunks of %lld, %d threads, precision %s%s%s\n\n%s%s\n",
-           plan->options.model, plan->options.width, hu_images_text(image, classes, images),
-           (long long)plan->options.batch, (long long)plan->options.run.chunk,
-           plan->options.run.threads, precision, plan->options.run.fuse ? "" : ", fuse=off",
-           recompute_words[plan->options.run.recompute], plan->table, plan->notes);
-    if (!plan->opened) puts(assumed_words(plan, assumed));
+           plan->planned.options.model, plan->planned.options.width,
+           hu_images_text(image, classes, images), (long long)plan->planned.options.batch,
+           (long long)plan->planned.options.run.chunk, plan->planned.options.run.threads, precision,
+           plan->planned.options.run.fuse ? "" : ", fuse=off",
+           recompute_words[plan->planned.options.run.recompute], plan->table, plan->notes);
+    if (!plan->planned.opened) puts(hu_planned_assumed(&plan->planned, plan->config, assumed));
     fputs(plan->products, stdout);
     if (plan->gaps[0]) printf("%s; %s\n", plan->gaps, HU_GAPS_ADVICE);
-    puts(
-        "output is saved: stored for the backward pass; transient: stored, but dead before it; "
-        "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "
-        "its reader's loop. waits: its scale needs the maximum of the\nwhole tensor first, so that "
-        "the tensor stands in float32 between two loops.");
+    puts(HU_PLAN_PLACES);
     printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
            "%s bits,\n%.2f %% of the elements in low precision\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),
@@ -252,7 +219,8 @@ static hu_status print_text(const planning *plan) {
            "of demotion\n",
            plan->group_table);
     print_phases(plan);
-    HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1], storage_word(&plan->options)));
+    HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1],
+                                storage_word(&plan->planned.options)));
 done:
     return st;
 }
@@ -267,8 +235,7 @@ static void forget(planning *plan) {
     json_decref(plan->phases);
     hu_free(plan->table);
     hu_free(plan->group_table);
-    hu_precision_free(&plan->precision);
-    hu_dataset_close(plan->opened);
+    hu_planned_free(&plan->planned);
 }
 
 /* nodes=N asks about the network between them instead. */
@@ -278,8 +245,9 @@ static hu_status run_network(planning *plan) {
         "comm.scaling", "comm.format", "comm.workers", "bench.format", NULL};
     hu_status st = HU_OK;
     HU_TRY(hu_keys_used(plan->config, "plan nodes=", keys));
-    HU_TRY(resolve(plan));
-    HU_TRY(hu_network_advise(plan->config, &plan->options, dataset_of(plan), plan->as_json));
+    HU_TRY(hu_planned_read(plan->config, &hu_progress_messages, &plan->planned));
+    HU_TRY(hu_network_advise(plan->config, &plan->planned.options,
+                             hu_planned_dataset(&plan->planned), plan->as_json));
 done:
     return st;
 }
@@ -293,14 +261,15 @@ static hu_status run_bits(planning *plan) {
         return hu_fail(HU_ERR_ARGUMENT, "out: found one with a schedule of bits, whose formats "
                                         "change: expected none");
     for (int s = 0; s < STORAGES; s++) HU_TRY(plan_storage(plan, s));
-    memory = hu_plan_memory_json(plan->ledger[0], plan->ledger[1], storage_word(&plan->options));
-    HU_TRY(hu_bitops_tell(plan->config, &plan->options, dataset_of(plan),
+    memory =
+        hu_plan_memory_json(plan->ledger[0], plan->ledger[1], storage_word(&plan->planned.options));
+    HU_TRY(hu_bitops_tell(plan->config, &plan->planned.options, hu_planned_dataset(&plan->planned),
                           plan->as_json ? memory : NULL));
     if (!plan->as_json) {
         char assumed[HU_ASSUMED_TEXT_BYTES];
-        if (!plan->opened) puts(assumed_words(plan, assumed));
-        HU_TRY(
-            hu_plan_memory_print(plan->ledger[0], plan->ledger[1], storage_word(&plan->options)));
+        if (!plan->planned.opened) puts(hu_planned_assumed(&plan->planned, plan->config, assumed));
+        HU_TRY(hu_plan_memory_print(plan->ledger[0], plan->ledger[1],
+                                    storage_word(&plan->planned.options)));
         puts("the training on this machine: what layers round of their inputs waits in their bits, "
              "the outputs of layers in float32.\nThe cost 'memory' above is that of hardware which "
              "holds all in just these bits.");
@@ -325,8 +294,8 @@ static hu_status run_plan(hu_config *config, int *exit_code) {
         goto done;
     }
     HU_TRY(hu_keys_used(config, "plan", keys));
-    HU_TRY(resolve(&plan));
-    if (plan.precision.bits.schedule) {
+    HU_TRY(hu_planned_read(config, &hu_progress_messages, &plan.planned));
+    if (plan.planned.precision.bits.schedule) {
         st = run_bits(&plan);
         goto done;
     }

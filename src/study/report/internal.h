@@ -9,17 +9,54 @@
 #include "base/keys.h"
 #include "base/statistics.h"
 #include "data/directory.h"
+#include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "precision/rules.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/json.h"
+#include "render/table.h"
 #include "report/drawn.h"
 #include "report/report.h"
 #include "runlog/events.h"
 #include "runlog/history.h"
 #include "runlog/names.h"
 #include "runlog/result.h"
+
+/* ---- Layers of a planned run ---- */
+
+/* Room for "saved 8 bit, waits". */
+enum { HU_FATE_BYTES = 64 };
+
+/* One row. Formats: of the output, of the first parameter and of the gradients of both; "-" where
+ * there is none. */
+typedef struct hu_plan_layer {
+    const char *name, *op;
+    const hu_shape *output;
+    int64_t parameters, macs;
+    char activation[HU_QUANTIZER_BYTES], weight[HU_QUANTIZER_BYTES];
+    char gradient[HU_QUANTIZER_BYTES], weight_gradient[HU_QUANTIZER_BYTES];
+    char fate[HU_FATE_BYTES];
+} hu_plan_layer;
+
+/* Views compute nothing and hold nothing. */
+bool hu_plan_is_row(const hu_node *node);
+
+/* The row of a node: what the plan says of its first output. */
+hu_plan_layer hu_plan_layer_of(const hu_run *run, uint32_t index);
+
+/* The row of --json, with who computes each pass. New reference. */
+json_t *hu_plan_layer_json(const hu_run *run, uint32_t index);
+
+/* Extents of one sample, as a list. New reference. */
+json_t *hu_plan_shape_json(const hu_shape *shape);
+
+/* A format's name up to its first parameter, with a star if there are any; a number, of which zeros
+ * are left out, so that the eye finds what counts. */
+hu_status hu_plan_format_cell(hu_table *table, const char *format);
+hu_status hu_plan_number_cell(hu_table *table, int64_t number);
+
+/* ---- Runs ---- */
 
 /* Numbers, labels and colours, when all are added. Labels name what the runs do not share of model,
  * data set and precision. */

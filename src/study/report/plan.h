@@ -13,6 +13,13 @@
 
 /* ---- What each node of a planned run computes, in which formats ---- */
 
+/* What becomes of outputs, in words that a table is followed by. */
+#define HU_PLAN_PLACES                                                                             \
+    "output is saved: stored for the backward pass; transient: stored, but dead before it; "       \
+    "recomputed: not stored, its\nreaders compute it anew; fused: not stored, computed inside "    \
+    "its reader's loop. waits: its scale needs the maximum of the\nwhole tensor first, so that "   \
+    "the tensor stands in float32 between two loops."
+
 /* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
  * what becomes of the output, and who computes it where oneDNN does. New reference. */
 json_t *hu_plan_layers_json(const hu_run *run);
@@ -31,8 +38,23 @@ enum { HU_PLAN_PRODUCTS_BYTES = 256 };
 const char *hu_plan_products_words(const hu_run *run, bool asked,
                                    char text[HU_PLAN_PRODUCTS_BYTES]);
 
-/* The full names after the stars, a line each. */
-void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity);
+/* The full names after the stars, a line each; of gradients if these are told, too. */
+void hu_plan_format_notes(const hu_run *run, bool gradients, char *notes, size_t capacity);
+
+/* ---- A network: its layers with the bytes of their tensors ---- */
+
+/* The layers of a planned run with what it loads in front of them, as a new table: output and
+ * parameters with their formats and bytes, and the bytes that wait for the backward pass; owner
+ * frees with hu_table_free. */
+hu_status hu_network_table(const hu_run *run, hu_table **table);
+
+/* The rows of hu_plan_layers_json with "output_bytes", "weight_bytes" and "saved_bytes", and those
+ * of what is loaded: name, output, output_bytes and saved_bytes. New references. */
+json_t *hu_network_layers_json(const hu_run *run);
+json_t *hu_network_inputs_json(const hu_run *run);
+
+/* Bytes of all parameters as products read them. */
+uint64_t hu_network_weight_bytes(const hu_run *run);
 
 /* ---- Memory: the ledger, packed and in float32 ---- */
 

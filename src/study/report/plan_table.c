@@ -12,27 +12,15 @@
 #include "render/table.h"
 #include "report/internal.h"
 
-/* Room for "32x32x64" and for "saved 8 bit, waits". */
-enum { SHAPE_BYTES = 128, FATE_BYTES = 64 };
+/* Room for "32x32x64". */
+enum { SHAPE_BYTES = 128 };
 
-/* One row. Formats: of the output, of the first parameter and of the gradients of both; "-" where
- * there is none. */
-typedef struct layer {
-    const char *name, *op;
-    const hu_shape *output;
-    int64_t parameters, macs;
-    char activation[HU_QUANTIZER_BYTES], weight[HU_QUANTIZER_BYTES];
-    char gradient[HU_QUANTIZER_BYTES], weight_gradient[HU_QUANTIZER_BYTES];
-    char fate[FATE_BYTES];
-} layer;
-
-/* Views compute nothing and hold nothing. */
-static bool is_row(const hu_node *node) {
+bool hu_plan_is_row(const hu_node *node) {
     return !node->op->is_view;
 }
 
 /* Numbers of the parameters; formats of the first that is trained. */
-static void describe_parameters(const hu_run *run, const hu_node *node, layer *row) {
+static void describe_parameters(const hu_run *run, const hu_node *node, hu_plan_layer *row) {
     strcpy(row->weight, "-");
     strcpy(row->weight_gradient, "-");
     for (int p = 0; p < node->n_params; p++) {
@@ -48,22 +36,21 @@ static void describe_parameters(const hu_run *run, const hu_node *node, layer *r
 }
 
 /* "saved 8 bit, waits": what becomes of the output. */
-static void print_fate(const hu_run *run, hu_value_id out, char text[FATE_BYTES]) {
+static void print_fate(const hu_run *run, hu_value_id out, char text[HU_FATE_BYTES]) {
     hu_output_placement fate = hu_run_placement(run, out);
     bool is_saved = fate == HU_OUTPUT_SAVED;
-    snprintf(text, FATE_BYTES, "%s%s%s%s", hu_placement_name(fate), is_saved ? " " : "",
+    snprintf(text, HU_FATE_BYTES, "%s%s%s%s", hu_placement_name(fate), is_saved ? " " : "",
              is_saved ? hu_run_storage_name(run, out) : "",
              hu_run_needs_maximum_first(run, out) ? ", waits" : "");
 }
 
-/* The row of node `index`: what the plan says of its first output. */
-static layer describe(const hu_run *run, uint32_t index) {
+hu_plan_layer hu_plan_layer_of(const hu_run *run, uint32_t index) {
     const hu_node *node = &hu_run_graph(run)->node[index];
     hu_value_id out = node->out[0];
-    layer row = {.name = node->name,
-                 .op = node->op->name,
-                 .output = &hu_run_graph(run)->value[out].shape,
-                 .macs = hu_node_macs(hu_run_graph(run), node)};
+    hu_plan_layer row = {.name = node->name,
+                         .op = node->op->name,
+                         .output = &hu_run_graph(run)->value[out].shape,
+                         .macs = hu_node_macs(hu_run_graph(run), node)};
     describe_parameters(run, node, &row);
     hu_quantizer_print(&hu_run_edges(run)->value[out].quantizer, row.activation,
                        HU_QUANTIZER_BYTES);
@@ -78,21 +65,19 @@ static json_t *format_json(const char *text) {
     return strcmp(text, "-") == 0 ? json_null() : json_string(text);
 }
 
-/* Extents of one sample. */
-static json_t *shape_json(const hu_shape *shape) {
+json_t *hu_plan_shape_json(const hu_shape *shape) {
     json_t *list = json_array();
     for (int i = 0; list && i < shape->rank; i++)
         json_array_append_new(list, json_integer((json_int_t)shape->extent[i]));
     return list;
 }
 
-/* The row of --json, with who computes each pass. */
-static json_t *layer_json(const hu_run *run, uint32_t index) {
-    layer row = describe(run, index);
+json_t *hu_plan_layer_json(const hu_run *run, uint32_t index) {
+    hu_plan_layer row = hu_plan_layer_of(run, index);
     hu_value_id out = hu_run_graph(run)->node[index].out[0];
     return json_pack(
         "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}", "name",
-        row.name, "op", row.op, "output", shape_json(row.output), "parameters",
+        row.name, "op", row.op, "output", hu_plan_shape_json(row.output), "parameters",
         (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation", row.activation,
         "gradient", row.gradient, "weight", format_json(row.weight), "weight_gradient",
         format_json(row.weight_gradient), "output_is",
@@ -105,36 +90,35 @@ static json_t *layer_json(const hu_run *run, uint32_t index) {
 json_t *hu_plan_layers_json(const hu_run *run) {
     json_t *list = json_array();
     for (uint32_t n = 0; list && n < hu_run_graph(run)->node_count; n++)
-        if (is_row(&hu_run_graph(run)->node[n])) json_array_append_new(list, layer_json(run, n));
+        if (hu_plan_is_row(&hu_run_graph(run)->node[n]))
+            json_array_append_new(list, hu_plan_layer_json(run, n));
     return list;
 }
 
-/* A format's name up to its first parameter, with a star if there are any. */
-static hu_status format_cell(hu_table *table, const char *format) {
+hu_status hu_plan_format_cell(hu_table *table, const char *format) {
     int length = (int)strcspn(format, ":");
     return hu_table_cell(table, "%.*s%s", length, format, format[length] ? "*" : "");
 }
 
-/* Zeros are left out, so that the eye finds what counts. */
-static hu_status number_cell(hu_table *table, int64_t number) {
+hu_status hu_plan_number_cell(hu_table *table, int64_t number) {
     char text[HU_GROUPED_BYTES];
     return hu_table_cell(table, "%s", number ? hu_grouped(number, text) : "");
 }
 
 /* The row of the table. */
-static hu_status add_row(hu_table *table, const layer *row) {
+static hu_status add_row(hu_table *table, const hu_plan_layer *row) {
     hu_status st = HU_OK;
     char shape[SHAPE_BYTES] = "";
     if (row->output) hu_shape_print(row->output, shape, sizeof shape);
     HU_TRY(hu_table_cell(table, "%s", row->name));
     HU_TRY(hu_table_cell(table, "%s", row->op));
     HU_TRY(hu_table_cell(table, "%s", shape));
-    HU_TRY(number_cell(table, row->parameters));
-    HU_TRY(number_cell(table, row->macs));
-    HU_TRY(format_cell(table, row->activation));
-    HU_TRY(format_cell(table, row->gradient));
-    HU_TRY(format_cell(table, row->weight));
-    HU_TRY(format_cell(table, row->weight_gradient));
+    HU_TRY(hu_plan_number_cell(table, row->parameters));
+    HU_TRY(hu_plan_number_cell(table, row->macs));
+    HU_TRY(hu_plan_format_cell(table, row->activation));
+    HU_TRY(hu_plan_format_cell(table, row->gradient));
+    HU_TRY(hu_plan_format_cell(table, row->weight));
+    HU_TRY(hu_plan_format_cell(table, row->weight_gradient));
     HU_TRY(hu_table_cell(table, "%s", row->fate));
 done:
     return st;
@@ -144,10 +128,10 @@ done:
 static hu_status add_network(hu_table *table, const hu_graph *graph, int phase) {
     char name[2 * HU_TURN_BYTES];
     snprintf(name, sizeof name, "%s, once", graph->phase[phase].name);
-    layer row = {.name = name,
-                 .op = "",
-                 .parameters = hu_graph_phase_parameters(graph, phase),
-                 .macs = hu_graph_phase_macs(graph, phase)};
+    hu_plan_layer row = {.name = name,
+                         .op = "",
+                         .parameters = hu_graph_phase_parameters(graph, phase),
+                         .macs = hu_graph_phase_macs(graph, phase)};
     return add_row(table, &row);
 }
 
@@ -166,14 +150,14 @@ hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
                                          "MACs",  "activation", "gradient", "weight",
                                          "wgrad", "output is"};
     hu_status st = HU_OK;
-    layer total = {.name = "total",
-                   .op = "",
-                   .parameters = hu_graph_parameters(hu_run_graph(run)),
-                   .macs = hu_graph_macs(hu_run_graph(run))};
+    hu_plan_layer total = {.name = "total",
+                           .op = "",
+                           .parameters = hu_graph_parameters(hu_run_graph(run)),
+                           .macs = hu_graph_macs(hu_run_graph(run))};
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
     for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
-        if (!is_row(&hu_run_graph(run)->node[n])) continue;
-        layer row = describe(run, n);
+        if (!hu_plan_is_row(&hu_run_graph(run)->node[n])) continue;
+        hu_plan_layer row = hu_plan_layer_of(run, n);
         HU_TRY(add_row(*table, &row));
     }
     for (int t = 0; t < hu_run_graph(run)->phase_count; t++)
@@ -216,15 +200,15 @@ const char *hu_plan_products_words(const hu_run *run, bool asked,
     return text;
 }
 
-void hu_plan_format_notes(const hu_run *run, char *notes, size_t capacity) {
+void hu_plan_format_notes(const hu_run *run, bool gradients, char *notes, size_t capacity) {
     notes[0] = '\0';
     for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
-        if (!is_row(&hu_run_graph(run)->node[n])) continue;
-        layer row = describe(run, n);
+        if (!hu_plan_is_row(&hu_run_graph(run)->node[n])) continue;
+        hu_plan_layer row = hu_plan_layer_of(run, n);
         add_note(row.activation, notes, capacity);
-        add_note(row.gradient, notes, capacity);
+        if (gradients) add_note(row.gradient, notes, capacity);
         add_note(row.weight, notes, capacity);
-        add_note(row.weight_gradient, notes, capacity);
+        if (gradients) add_note(row.weight_gradient, notes, capacity);
     }
 }
 

@@ -20,6 +20,7 @@
 #include "settings/dataset.h"
 #include "settings/messages.h"
 #include "settings/options.h"
+#include "settings/planned.h"
 #include "settings/saved_data.h"
 #include "train/trainer.h"
 
@@ -388,6 +389,8 @@ hu_status hu_session_open(hu_config *config, const hu_dataset *dataset, const hu
     hu_unused_keys_tell(config, listener);
     hu_warnings_tell(hu_trainer_run(session->trainer), listener);
     HU_TRY(hu_sounds_tell(session->trainer, session->dataset, listener));
+    HU_TRY(
+        hu_network_tell(config, &options, dataset, hu_trainer_graph(session->trainer), listener));
     hu_options_tell_names(config, hu_trainer_graph(session->trainer), listener);
     hu_options_tell_precision(config, &session->precision, hu_trainer_graph(session->trainer),
                               hu_run_edges(hu_trainer_run(session->trainer)), listener);

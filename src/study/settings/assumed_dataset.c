@@ -8,7 +8,9 @@
 #include "data/fields.h"
 #include "media/boxes.h"
 #include "model/model.h"
+#include "model/network_file.h"
 #include "precision/rules.h"
+#include "settings/options.h"
 
 /* ---- assumed rows ---- */
 
@@ -201,6 +203,71 @@ static hu_dataset assume(const char *model, int64_t batch, int64_t side, int64_t
     return assumed;
 }
 
+/* ---- Networks of files ---- */
+
+/* Small models learn such a task from data that everybody has. */
+static hu_status small_model(const char *task, const char **model) {
+    for (int i = 0; i < hu_model_count; i++) {
+        const hu_model *row = &hu_model_table[i];
+        if (!hu_glob_match("*-s", row->name) || strcmp(row->task, task) != 0) continue;
+        *model = row->name;
+        return HU_OK;
+    }
+    return HU_OK; /* the task itself is refused by who reads it */
+}
+
+/* The built-in model whose data are assumed: model.name; of a network file its recipe, else the
+ * first small model of its task. */
+static hu_status find_model(hu_config *config, const char **model) {
+    hu_status st = HU_OK;
+    const hu_keys *file;
+    const char *task;
+    hu_network_heading heading;
+    HU_TRY(hu_recipe_model(config, model));
+    HU_TRY(hu_config_network(config, &file));
+    if (!file) return HU_OK;
+    HU_TRY(hu_network_read_heading(file, &heading));
+    if (heading.recipe) return HU_OK;
+    HU_TRY(hu_config_text(config, "task.name", &task));
+    if (hu_config_is_auto(config, "task.name")) task = heading.task ? heading.task : "classify";
+    st = small_model(task, model);
+done:
+    return st;
+}
+
+enum { IMAGE_RANK = 3 };
+
+/* "inputs: {input: [32, 32, 3]}": pictures of these extents, unless a key says otherwise. */
+static hu_status find_extents(hu_config *config, int64_t extent[IMAGE_RANK], bool *is_found) {
+    hu_status st = HU_OK;
+    const hu_keys *file, *inputs = NULL;
+    bool is_said = hu_config_given(config, "data.size") || hu_config_given(config, "data.crop");
+    *is_found = false;
+    HU_TRY(hu_config_network(config, &file));
+    if (file) inputs = hu_keys_find(file, "inputs");
+    /* What is written wrongly is refused by who reads the network. */
+    if (is_said || !inputs || hu_keys_kind_of(inputs) != HU_KEYS_MAP) return HU_OK;
+    for (size_t k = 0; k < hu_keys_count(inputs) && !*is_found; k++) {
+        const hu_keys *list = hu_keys_at(inputs, k);
+        if (hu_keys_kind_of(list) != HU_KEYS_LIST || hu_keys_count(list) != IMAGE_RANK) continue;
+        for (size_t i = 0; i < IMAGE_RANK; i++)
+            HU_TRY(hu_keys_as_i64(hu_keys_at(list, i), &extent[i]));
+        *is_found = extent[0] > 0 && extent[1] > 0 && extent[2] > 0 && extent[2] <= HU_CHANNELS_MAX;
+    }
+done:
+    return st;
+}
+
+static hu_status take_extents(hu_config *config, hu_dataset *assumed) {
+    hu_field *image = &assumed->field[HU_FIELD_IMAGE];
+    int64_t extent[IMAGE_RANK];
+    bool is_found;
+    hu_status st = find_extents(config, extent, &is_found);
+    if (st == HU_OK && is_found && image->type == HU_FIELD_U8)
+        memcpy(image->extent, extent, sizeof extent);
+    return st;
+}
+
 /* Shapes without pixels: images of the extents that the model is made for (faster-rcnn: 600x1000,
  * ssd-s, faster-rcnn-s and fcn-s: 120x160), else 32x32x3, 28x28x1 for cnn-s; 10 classes, 1000 of
  * large images, 19 of large label maps, 20 of boxes. The number of samples is a multiple of batch.
@@ -210,10 +277,11 @@ static hu_dataset assumed_dataset_dataset(const char *model, int64_t batch) {
     return assume(model, batch, side, width_of(model, side), classes_of(model));
 }
 
-hu_status hu_assumed_dataset_read(const hu_config *config, const char *model, int64_t batch,
-                                  hu_dataset *assumed) {
+hu_status hu_assumed_dataset_read(hu_config *config, int64_t batch, hu_dataset *assumed) {
     int64_t size, crop, classes;
+    const char *model;
     hu_status st = HU_OK;
+    HU_TRY(find_model(config, &model));
     HU_TRY(hu_config_i64(config, "data.size", &size));
     HU_TRY(hu_config_i64(config, "data.crop", &crop));
     HU_TRY(hu_config_i64(config, "data.classes", &classes));
@@ -221,13 +289,18 @@ hu_status hu_assumed_dataset_read(const hu_config *config, const char *model, in
     *assumed = assume(model, batch, side, crop > 0 ? crop : width_of(model, side),
                       classes > 0 ? classes : classes_of(model));
     HU_TRY(assumed_dataset_rows(config, model, assumed));
+    HU_TRY(take_extents(config, assumed));
 done:
     return st;
 }
 
-const char *hu_assumed_dataset_text(const hu_config *config, const char *model,
-                                    char text[HU_ASSUMED_TEXT_BYTES]) {
-    bool is_sized = hu_config_given(config, "data.size") || hu_config_given(config, "data.crop");
+const char *hu_assumed_dataset_text(hu_config *config, char text[HU_ASSUMED_TEXT_BYTES]) {
+    const char *model = "";
+    int64_t extent[IMAGE_RANK];
+    bool is_sized = false;
+    (void)find_model(config, &model); /* the file has been read */
+    (void)find_extents(config, extent, &is_sized);
+    is_sized |= hu_config_given(config, "data.size") || hu_config_given(config, "data.crop");
     bool is_counted = hu_config_given(config, "data.classes");
     const char *unsaid = is_sized && is_counted ? "the number of samples is"
                          : is_sized             ? "the number of classes is"
@@ -291,19 +364,22 @@ static hu_status open_sequences(const hu_dataset *assumed, const hu_data_limits 
     return HU_OK;
 }
 
-hu_status hu_assumed_dataset_open(const hu_config *config, const char *model,
-                                  const hu_data_limits *limits, hu_dataset **dataset) {
+hu_status hu_assumed_dataset_open(hu_config *config, const hu_data_limits *limits,
+                                  hu_dataset **dataset) {
     hu_status st = HU_OK;
     int64_t batch;
+    const char *model;
+    HU_TRY(find_model(config, &model));
     HU_TRY(hu_config_i64(config, "run.batch", &batch));
     hu_dataset assumed = assumed_dataset_dataset(model, batch);
     HU_TRY(assumed_dataset_rows(config, model, &assumed));
+    HU_TRY(take_extents(config, &assumed));
     if (assumed.field[0].type != HU_FIELD_U8) return open_sequences(&assumed, limits, dataset);
     HU_TRY(hu_dataset_open("glyphs", limits, dataset));
     hu_dataset *opened = *dataset;
     int64_t *from = opened->field[HU_FIELD_IMAGE].extent;
     const int64_t *to = assumed.field[HU_FIELD_IMAGE].extent;
-    if (from[2] == to[2]) return HU_OK;
+    if (from[2] == to[2] || to[0] > from[0] || to[1] > from[1]) return HU_OK;
     take_middle(from, to, opened->train.count, opened->owned[0]);
     take_middle(from, to, opened->test.count, opened->owned[2]);
     memcpy(from, to, sizeof opened->field[HU_FIELD_IMAGE].extent);

@@ -60,20 +60,20 @@ hu_status hu_session_image_choice(hu_config *config, hu_image_choice *choice);
 
 /* ---- What plan assumes where the user names no data ---- */
 
-/* The same with the side and the number of classes that the user gave by data.size or data.crop and
- * data.classes: a network for pictures that are not at hand. data.size is the shorter side and
- * keeps the form of the model's pictures, data.crop, which wins, gives squares. */
-hu_status hu_assumed_dataset_read(const hu_config *config, const char *model, int64_t batch,
-                                  hu_dataset *assumed);
+/* Shapes of the data that the model is made for, without numbers, with the side and the number of
+ * classes that the user gave by data.size or data.crop and data.classes. data.size is the shorter
+ * side and keeps the form of the model's pictures, data.crop, which wins, gives squares. A network
+ * file takes what its recipe is made for, else the first small model of its task; extents of
+ * pictures that it names win. Errors of reading the file. */
+hu_status hu_assumed_dataset_read(hu_config *config, int64_t batch, hu_dataset *assumed);
 
 /* What of it the user did not say, and by which keys that is said. */
 enum { HU_ASSUMED_TEXT_BYTES = 256 };
-const char *hu_assumed_dataset_text(const hu_config *config, const char *model,
-                                    char text[HU_ASSUMED_TEXT_BYTES]);
+const char *hu_assumed_dataset_text(hu_config *config, char text[HU_ASSUMED_TEXT_BYTES]);
 
 /* The same shapes with numbers: drawn digits, for cnn-s what is in the middle of their green;
  * random tokens and sounds for models that read sequences. Owner frees with hu_dataset_close. */
-hu_status hu_assumed_dataset_open(const hu_config *config, const char *model,
-                                  const hu_data_limits *limits, hu_dataset **dataset);
+hu_status hu_assumed_dataset_open(hu_config *config, const hu_data_limits *limits,
+                                  hu_dataset **dataset);
 
 #endif
