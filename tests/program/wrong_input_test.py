@@ -121,7 +121,7 @@ REFUSED = [
     (["train", "data=CIFAR10:bits"], 2, ["found 'CIFAR10:bits', expected cifar10:bits"]),
     (["train", "data=text:words.txt"], 2, ["needs a field 'image'", "model cnn-s", "lstm-lm-s"]),
     (["test", "run"], 2, ["unknown verb 'test', expected `halfulp eval RUN`"]),
-    (["info"], 2, ["`halfulp plan model=NAME`"]),
+    (["info"], 2, ["`halfulp model NAME`"]),
     (["list", "models"], 3, ["models: no such folder", "`halfulp help models`"]),
     (["compare", "cut", "bare"], 2, ["found 'cut'", "`halfulp report RUN...`"]),
     (["man", "halfulp2"], 2, ["expected a verb, halfulp or nothing"]),

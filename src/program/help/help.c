@@ -167,7 +167,7 @@ static void put_verbs(hu_page *page, const hu_verb *const *verbs) {
         [HU_VERBS_COMPARE] = "compare", [HU_VERBS_USE] = "use a model",
         [HU_VERBS_FORMATS] = "formats", [HU_VERBS_MACHINE] = "this machine, and help"};
     hu_page_put(page, "halfulp " HALFULP_VERSION
-                      ": trains neural networks in number formats that no hardware has yet\n\n"
+                      ": trains neural networks in number formats that no hardware has yet\n"
                       "usage: halfulp VERB [key=value ...] [--json]\n");
     for (int group = 0; group < HU_VERB_GROUPS; group++) {
         hu_page_put(page, "\n%s:\n", titles[group]);
