@@ -432,6 +432,47 @@ static void what_cannot_end_is_refused(void **state) {
     hu_graph_free(graph);
 }
 
+/* An operation on axes keeps rows that are padding where no row reads another, even if it makes as
+ * many rows of them. */
+static void axes_decide_what_ends(void **state) {
+    static const struct {
+        const hu_op *op;
+        const char *attributes;
+        int64_t row; /* elements of a row that has an end, 0: none has */
+    } cases[] = {
+        {&hu_op_softmax, "axis=-1", 16},     {&hu_op_softmax, "axis=0", 0},
+        {&hu_op_reduce_mean, "axes=2", 4},   {&hu_op_reduce_mean, "axes=1,2 keep=on", 1},
+        {&hu_op_reduce_max, "axes=0", 0},    {&hu_op_transpose, "axes=0,2,1", 16},
+        {&hu_op_transpose, "axes=1,0,2", 0}, {&hu_op_transpose, "", 0},
+        {&hu_op_slice, "axis=1 end=3", 12},  {&hu_op_slice, "axis=0 end=3", 0},
+        {&hu_op_pad, "before=0,2,0", 24},    {&hu_op_pad, "before=1,0,0", 0},
+        {&hu_op_split, "axis=1 parts=2", 8}, {&hu_op_split, "axis=0 parts=2", 0},
+        {&hu_op_rms_norm, "", 16},           {&hu_op_group_norm, "groups=2", 0},
+        {&hu_op_reshape, "shape=4x-1", 16},
+    };
+    const hu_shape rows = {3, {4, 4, 4}}, one = {1, {1}};
+    hu_value_id x, lengths, y[HU_MAX_OUTPUTS];
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        union {
+            int64_t aligned;
+            char bytes[512];
+        } attrs = {0};
+        hu_graph *graph;
+        must(hu_graph_create(&graph));
+        must(hu_graph_input(graph, "x", &rows, &x));
+        must(hu_graph_target(graph, "lengths", &one, &lengths));
+        must(hu_graph_end_rows(graph, x, lengths));
+        must(hu_op_read_attributes(cases[c].op, cases[c].attributes, &rows, &attrs));
+        must(hu_graph_apply(graph, cases[c].op, "y", NULL, &attrs, 1, &x, y));
+        const hu_row_lengths *ends = &graph->value[y[0]].ends;
+        bool is_right = cases[c].row ? ends->lengths == lengths && ends->row == cases[c].row
+                                     : ends->lengths == HU_NONE;
+        if (!is_right) fail_msg("%s %s", cases[c].op->name, cases[c].attributes);
+        hu_graph_free(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_does_not_matter),
@@ -439,6 +480,7 @@ int main(void) {
         cmocka_unit_test(accumulators_see_no_padding),
         cmocka_unit_test(padding_is_zero),
         cmocka_unit_test(what_cannot_end_is_refused),
+        cmocka_unit_test(axes_decide_what_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
