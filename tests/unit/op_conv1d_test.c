@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "op/attributes.h"
+#include "op_drive.h"
 #include "op_product.h"
 
 static hu_conv1d_attrs attrs(int64_t out, int64_t kernel, int64_t stride, int64_t pad,
@@ -85,6 +86,56 @@ static void one_row_is_a_linear_layer(void **state) {
     case_free(&c);
 }
 
+/* A transposed layer has the bits of one over images of one column; its outputs are as many as the
+ * stride makes of the rows. */
+static void transposed_rows_are_a_column(void **state) {
+    (void)state;
+    const hu_conv1d_attrs cases[] = {
+        {.out_channels = 6, .kernel = 4, .stride = 2, .pad = 1, .dilation = 1, .groups = 1},
+        {.out_channels = 4,
+         .kernel = 3,
+         .stride = 3,
+         .dilation = 2,
+         .groups = 2,
+         .has_bias = true,
+         .extra = 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        hu_conv1d_attrs a = cases[i];
+        a.transposed = true;
+        const hu_conv_attrs image = {.out_channels = a.out_channels,
+                                     .kernel_h = a.kernel,
+                                     .kernel_w = 1,
+                                     .stride_h = a.stride,
+                                     .stride_w = 1,
+                                     .pad_h = a.pad,
+                                     .dilation_h = a.dilation,
+                                     .dilation_w = 1,
+                                     .groups = a.groups,
+                                     .has_bias = a.has_bias,
+                                     .transposed = true,
+                                     .extra_h = a.extra};
+        const hu_shape rows = {2, {5, 8}}, column = {3, {5, 1, 8}};
+        const hu_shape weight = {3, {8, a.kernel, a.out_channels / a.groups}};
+        drive d, e;
+        drive_open(&d, &hu_op_conv1d, &a, 1, &rows, 5, 2);
+        drive_open(&e, &hu_op_conv2d, &image, 1, &column, 5, 2);
+        assert_true(hu_shape_equal(&d.param_shape[0], &weight));
+        assert_int_equal(d.out_shape[0].extent[0],
+                         4 * a.stride - 2 * a.pad + (a.kernel - 1) * a.dilation + 1 + a.extra);
+        drive_forward(&d);
+        drive_forward(&e);
+        drive_backward(&d);
+        drive_backward(&e);
+        assert_same_floats(d.out[0], e.out[0], drive_out_elements(&e, 0));
+        assert_same_floats(d.din[0], e.din[0], drive_in_elements(&e, 0));
+        for (int p = 0; p < d.info.n_params; p++)
+            assert_same_floats(d.dparam[p], e.dparam[p], drive_param_elements(&e, p));
+        drive_close(&d);
+        drive_close(&e);
+    }
+}
+
 static void failing_allocations_leave_nothing(void **state) {
     (void)state;
     hu_conv1d_attrs a = attrs(16, 3, 1, 1, 1, 1, true);
@@ -130,6 +181,7 @@ int main(void) {
         cmocka_unit_test(groups_equal_the_reference),
         cmocka_unit_test(uneven_padding_equals_the_reference),
         cmocka_unit_test(one_row_is_a_linear_layer),
+        cmocka_unit_test(transposed_rows_are_a_column),
         cmocka_unit_test(failing_allocations_leave_nothing),
         cmocka_unit_test(usual_weights_are_those_of_images),
         cmocka_unit_test(wrong_attributes_are_named),

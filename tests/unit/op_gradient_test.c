@@ -165,6 +165,14 @@ static const hu_conv1d_attrs in_time = {.out_channels = 6,
                                         .dilation = 2,
                                         .groups = 2,
                                         .has_bias = true};
+static const hu_conv1d_attrs more_rows_in_time = {.out_channels = 4,
+                                                  .kernel = 4,
+                                                  .stride = 2,
+                                                  .pad = 1,
+                                                  .dilation = 1,
+                                                  .groups = 1,
+                                                  .has_bias = true,
+                                                  .transposed = true};
 static const hu_linear_attrs linear = {.out_features = 6, .has_bias = true};
 static const hu_embedding_attrs table = {.words = 6, .width = 3, .factor = 1.5f};
 static const hu_embedding_attrs padded = {
@@ -209,6 +217,7 @@ static const gradient_case cases[] = {
     {&hu_op_conv2d, &depthwise, NORMAL, 1, {SHAPE(5, 5, 8)}, false, 0.02f},
     {&hu_op_conv2d, &larger_image, NORMAL, 1, {SHAPE(3, 2, 4)}, false, 0.02f},
     {&hu_op_conv1d, &in_time, NORMAL, 1, {SHAPE(9, 4)}, false, 0.02f},
+    {&hu_op_conv1d, &more_rows_in_time, NORMAL, 1, {SHAPE(4, 3)}, false, 0.02f},
     {&hu_op_linear, &linear, NORMAL, 1, {SHAPE(10)}, false, 0.02f},
     {&hu_op_linear, &linear_only, NORMAL, 1, {SHAPE(2, 3, 2)}, false, 0.02f},
     {&hu_op_linear, &transposed, NORMAL, 1, {SHAPE(9)}, false, 0.02f},

@@ -27,14 +27,16 @@ typedef struct hu_conv_attrs {
                                  end of the output; less than the stride */
 } hu_conv_attrs;
 
-/* Rows [T, C] as an image of one column. Weights are [out_channels, kernel, in_channels / groups].
- */
+/* Rows [T, C] as an image of one column. Weights are [out_channels, kernel, in_channels / groups];
+ * transposed: [in_channels, kernel, out_channels / groups]. */
 typedef struct hu_conv1d_attrs {
     int64_t out_channels, kernel, stride, pad;
     int64_t more; /* padding after the last row beyond pad; may be negative */
     int64_t dilation, groups;
     bool has_bias;
     hu_init weight_init, bias_init;
+    bool transposed;
+    int64_t extra; /* transposed: rows that the stride leaves open, at the end; less than it */
 } hu_conv1d_attrs;
 
 /* Weights are [out, in]. */

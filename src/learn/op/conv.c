@@ -82,7 +82,9 @@ hu_product hu_product_conv1d(const hu_conv1d_attrs *a, const hu_shape *in) {
                                 .dilation_h = a->dilation,
                                 .dilation_w = 1,
                                 .groups = a->groups,
-                                .has_bias = a->has_bias};
+                                .has_bias = a->has_bias,
+                                .transposed = a->transposed,
+                                .extra_h = a->extra};
     return hu_product_conv2d(&conv, &image);
 }
 
@@ -93,7 +95,8 @@ enum { LINEAR_RANK = 2, ROWS_RANK = 3 };
 static bool product_is_transposed(const hu_node_info *info) {
     if (info->param[0].rank == LINEAR_RANK)
         return ((const hu_linear_attrs *)info->attrs)->transposed;
-    return info->param[0].rank != ROWS_RANK && ((const hu_conv_attrs *)info->attrs)->transposed;
+    if (info->param[0].rank == ROWS_RANK) return ((const hu_conv1d_attrs *)info->attrs)->transposed;
+    return ((const hu_conv_attrs *)info->attrs)->transposed;
 }
 
 static hu_product product_of(const hu_node_info *info) {
@@ -410,9 +413,11 @@ const hu_op hu_op_conv2d = {
 
 /* ---- conv1d: [T, C] -> [rows, out_channels] ---- */
 
-/* [out_channels, kernel, in_channels / groups] */
+/* [out_channels, kernel, in_channels / groups]; transposed: in and out exchanged. */
 static hu_shape rows_weight_shape(const hu_conv1d_attrs *a, const hu_shape *in) {
-    return (hu_shape){ROWS_RANK, {a->out_channels, a->kernel, hu_channels(in) / a->groups}};
+    int64_t from = hu_channels(in), to = a->out_channels;
+    if (a->transposed) return (hu_shape){ROWS_RANK, {from, a->kernel, to / a->groups}};
+    return (hu_shape){ROWS_RANK, {to, a->kernel, from / a->groups}};
 }
 
 static hu_status conv1d_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -425,7 +430,9 @@ static hu_status conv1d_shape(const void *attrs, int n_in, const hu_shape *in, i
                  .stride = a->stride,
                  .pad = a->pad,
                  .more = a->more,
-                 .dilation = a->dilation};
+                 .dilation = a->dilation,
+                 .transposed = a->transposed,
+                 .extra = a->extra};
     hu_status st;
     HU_TRY(hu_expect_rank("conv1d", in, 2));
     HU_TRY(check_channels("conv1d", a->groups, hu_channels(in), a->out_channels));
@@ -459,6 +466,8 @@ static const hu_attribute conv1d_attributes[] = {
     {HU_ATTRIBUTE_WHOLE, "dilation", offsetof(hu_conv1d_attrs, dilation), 1},
     {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv1d_attrs, groups), 1},
     {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv1d_attrs, has_bias), 1},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv1d_attrs, transposed), 0},
+    {HU_ATTRIBUTE_WHOLE, "extra", offsetof(hu_conv1d_attrs, extra), 0},
     {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv1d_attrs, weight_init), 0},
     {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv1d_attrs, bias_init), 0},
     {HU_ATTRIBUTE_END, NULL, 0, 0},

@@ -125,6 +125,8 @@ static bool is_table(const hu_graph *graph, hu_value_id v) {
 static int64_t fan_of(const hu_graph *graph, hu_value_id v, const hu_shape *shape) {
     const hu_node *node = &graph->node[graph->use[graph->value[v].uses[0]].node];
     const hu_conv_attrs *conv = node->op == &hu_op_conv2d ? node->attrs : NULL;
+    const hu_conv1d_attrs *rows = node->op == &hu_op_conv1d ? node->attrs : NULL;
+    if (rows && rows->transposed) return shape->extent[0] * rows->kernel / rows->stride;
     if (!conv || !conv->transposed) return hu_shape_elements(shape) / shape->extent[0];
     return shape->extent[0] * conv->kernel_h * conv->kernel_w / (conv->stride_h * conv->stride_w);
 }

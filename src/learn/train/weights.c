@@ -109,7 +109,8 @@ static hu_status turn_weight(const hu_weight_views *views, const hu_node *node,
     const hu_linear_attrs *linear = node->attrs;
     bool is_transposed = node->op == &hu_op_conv2d
                              ? ((const hu_conv_attrs *)node->attrs)->transposed
-                             : !is_conv && linear->transposed;
+                         : is_conv ? ((const hu_conv1d_attrs *)node->attrs)->transposed
+                                   : linear->transposed;
     const hu_value_info *value = &graph->value[node->param[0]];
     const hu_shape *read = &graph->value[node->in[0]].shape;
     HU_TRY(hu_vector_order_of(views->orders, node->in[0], &in));
