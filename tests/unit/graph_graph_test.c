@@ -149,9 +149,11 @@ static void test_errors_name_the_node(void **state) {
     hu_graph *g = f.graph;
     hu_value_id small = apply(&f, &hu_op_linear, "small", &to_three, 1, &f.input), out[8];
     hu_value_id pair[2] = {small, f.input}, none = HU_NONE;
-    refuse(&f, HU_ERR_SHAPE, "node 'sum' (add)", "expected 3",
+    refuse(&f, HU_ERR_SHAPE, "node 'sum' (add)", "found 3 and 4x6x2",
            hu_graph_apply(g, &hu_op_add, "sum", NULL, NULL, 2, pair, out));
-    refuse(&f, HU_ERR_SHAPE, "node 'one' (add)", "at least 2",
+    refuse(&f, HU_ERR_SHAPE, "node 'one' (add_row)", "at least 2",
+           hu_graph_apply(g, &hu_op_add_row, "one", NULL, NULL, 1, pair, out));
+    refuse(&f, HU_ERR_ARGUMENT, "node 'one' (add)", "found 1 value, expected two values",
            hu_graph_apply(g, &hu_op_add, "one", NULL, NULL, 1, pair, out));
     refuse(&f, HU_ERR_SHAPE, "node 'two' (relu)", "at most 1",
            hu_graph_apply(g, &hu_op_relu, "two", NULL, NULL, 2, pair, out));

@@ -17,6 +17,8 @@ typedef enum input_kind {
     PLACES,  /* smooth; input 1 holds places of rows or ids of words, some twice, some of none */
     MIXED,   /* smooth; input 1 holds classes, input 2 other ones with weights */
     SPELLED, /* smooth; input 1 holds labels of different number, input 2 the rows that count */
+    DIVIDED, /* smooth; input 1 lies between 0.5 and 2.5 */
+    GIVEN,   /* smooth; input 0 is 0 or not */
     POSITIVE, /* input 0 lies between 0.5 and 2.5 */
     SPACED    /* all values at least 0.05 apart and 0.025 away from 0: kinks are out of reach */
 } input_kind;
@@ -194,6 +196,13 @@ static const hu_leaky_relu_attrs leaky = {.slope = 0.2f};
 static const hu_clipped_relu_attrs clipped = {.limit = 0.3f};
 static const hu_pow_attrs cube = {3.0}, inverse = {-1.0}, some_power = {1.7};
 static const hu_clip_attrs between = {-0.31f, 0.24f}, from_below = {-INFINITY, 0.11f};
+static const hu_arithmetic_attrs by_constant = {.value = -1.7f},
+                                 by_channel = {.shape = SHAPE(5),
+                                               .weight_init = {HU_INIT_CONSTANT, 1.0f}},
+                                 by_row = {.shape = SHAPE(3, 1),
+                                           .weight_init = {HU_INIT_CONSTANT, 1.0f}},
+                                 by_more = {.shape = SHAPE(4, 1, 5),
+                                            .weight_init = {HU_INIT_CONSTANT, 1.0f}};
 static const hu_gelu_attrs by_tanh = {.by_tanh = true};
 static const hu_enlarge_attrs twice = {2, 2}, wide = {1, 3};
 static const hu_bilinear_attrs larger = {7, 9, false}, smaller = {2, 3, false};
@@ -273,6 +282,28 @@ static const gradient_case cases[] = {
     {&hu_op_add, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
     {&hu_op_add, NULL, NORMAL, 3, {SHAPE(9), SHAPE(9), SHAPE(9)}, false, 0.02f},
     {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_add, NULL, NORMAL, 2, {SHAPE(3, 5), SHAPE(5)}, false, 0.02f},
+    {&hu_op_add, NULL, NORMAL, 2, {SHAPE(4, 1, 5), SHAPE(3, 1)}, false, 0.02f},
+    {&hu_op_add, &by_constant, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_add, &by_channel, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_sub, NULL, NORMAL, 2, {SHAPE(3, 5), SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_sub, NULL, NORMAL, 2, {SHAPE(5), SHAPE(3, 1)}, false, 0.02f},
+    {&hu_op_sub, &by_row, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(4, 3, 5), SHAPE(1, 1, 5)}, false, 0.02f},
+    {&hu_op_mul, NULL, NORMAL, 2, {SHAPE(3, 1), SHAPE(4, 3, 5)}, false, 0.02f},
+    {&hu_op_mul, &by_constant, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_mul, &by_channel, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_mul, &by_row, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.02f},
+    {&hu_op_mul, &by_more, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_div, NULL, DIVIDED, 2, {SHAPE(4, 3, 5), SHAPE(3, 1)}, false, 0.01f},
+    {&hu_op_div, NULL, DIVIDED, 2, {SHAPE(3, 1), SHAPE(3, 5)}, false, 0.01f},
+    {&hu_op_div, &by_constant, NORMAL, 1, {SHAPE(3, 5)}, false, 0.02f},
+    {&hu_op_div, &by_channel, NORMAL, 1, {SHAPE(2, 3, 5)}, false, 0.005f},
+    {&hu_op_minimum, NULL, APART, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_maximum, NULL, APART, 2, {SHAPE(3, 7), SHAPE(3, 7)}, false, 0.02f},
+    {&hu_op_maximum, &by_constant, NORMAL, 1, {SHAPE(3, 7)}, false, 1e-3f},
+    {&hu_op_where, NULL, GIVEN, 3, {SHAPE(3, 1), SHAPE(3, 7), SHAPE(7)}, false, 0.02f},
+    {&hu_op_where, NULL, GIVEN, 3, {SHAPE(2, 3), SHAPE(3), SHAPE(2, 3)}, false, 0.02f},
     {&hu_op_concat, NULL, NORMAL, 3, {SHAPE(2, 2, 3), SHAPE(2, 2, 1), SHAPE(2, 2, 4)}, false, .02f},
     {&hu_op_interleave, NULL, NORMAL, 2, {SHAPE(2, 2, 5), SHAPE(2, 2, 5)}, false, .02f},
     {&hu_op_interleave, NULL, NORMAL, 3, {SHAPE(3, 2), SHAPE(3, 2), SHAPE(3, 2)}, false, .02f},
@@ -531,6 +562,11 @@ static void open_case(drive *d, const gradient_case *g) {
     hu_random_key key = {.seed = 5};
     for (int64_t i = 0; g->kind == POSITIVE && i < drive_in_elements(d, 0); i++)
         d->in[0][i] = 0.5f + 2.0f * hu_random_uniform(&key, (uint64_t)i);
+    for (int64_t i = 0; g->kind == DIVIDED && i < drive_in_elements(d, 1); i++)
+        d->in[1][i] = 0.5f + 2.0f * hu_random_uniform(&key, (uint64_t)i);
+    for (int64_t i = 0; g->kind == GIVEN && i < drive_in_elements(d, 0); i++)
+        d->in[0][i] = (float)(i * i % 3 - 1);
+    if (g->kind == GIVEN) d->need_din[0] = false;
     for (int64_t i = 0; g->kind == SHARES && i < drive_in_elements(d, 1); i++)
         d->in[1][i] = 0.1f + 0.8f * hu_random_uniform(&key, (uint64_t)i);
     for (int64_t i = 0; g->kind == APART && i < drive_in_elements(d, 1); i++) {

@@ -155,7 +155,7 @@ static inline void add_pool(world *w, hu_value_id v) {
 }
 
 static inline void add_joining(world *w, const hu_op *op, hu_value_id v) {
-    int n = op->max_in == 2 ? 2 : 2 + (draw(w, 4) == 0);
+    int n = op == &hu_op_mul ? 2 : 2 + (draw(w, 4) == 0);
     hu_value_id in[3];
     int64_t channels = channels_of(w, v) * n;
     for (int i = 0; i < n; i++) in[i] = pick_like(w, v);
@@ -244,6 +244,38 @@ static inline void add_element_wise(world *w, hu_value_id v) {
     default:
         apply(w, &hu_op_relu, NULL, 1, &v);
     }
+}
+
+/* A value and what it is stretched by: a constant, a parameter, a value of fewer channels or
+ * places.
+ */
+static inline void add_arithmetic(world *w, hu_value_id v) {
+    static const hu_op *const joins[] = {&hu_op_mul, &hu_op_add, &hu_op_sub, &hu_op_maximum,
+                                         &hu_op_minimum};
+    const hu_op *op = joins[draw(w, 5)];
+    const hu_shape *shape = shape_of(w, v);
+    hu_arithmetic_attrs attrs = {.weight_init = {HU_INIT_NORMAL, 0.5f}};
+    hu_value_id in[3] = {v, v, v};
+    if (draw(w, 3) == 0) {
+        attrs.value = 0.75f;
+    } else if (draw(w, 2)) {
+        attrs.shape = *shape;
+        for (int i = 0; i < shape->rank; i++)
+            if (draw(w, 2)) attrs.shape.extent[i] = 1;
+        if (attrs.shape.rank == 0) attrs.shape = (hu_shape){1, {1}};
+    } else { /* a gate: the mean of the places, of a value of as many channels */
+        hu_value_id of = pick_like(w, v);
+        if (shape->rank != 3) return;
+        in[1] = draw(w, 2) ? apply(w, &hu_op_global_avg_pool, NULL, 1, &of) : of;
+        in[2] = pick_like(w, v);
+        if (draw(w, 3) == 0) swap(in);
+        if (draw(w, 4) == 0)
+            apply(w, &hu_op_where, NULL, 3, in);
+        else
+            apply(w, op, NULL, 2, in);
+        return;
+    }
+    apply(w, op, &attrs, 1, in);
 }
 
 /* What is done with rows: an image has rows of pixels. */
@@ -367,7 +399,11 @@ static inline void add_something(world *w) {
                               .weight_init = {HU_INIT_UNIFORM, 0.2f}};
     if (draw(w, 8) == 0 && shape_of(w, v)->rank > 0) add_axes(w, v);
     if (draw(w, 3) == 0 && shape_of(w, v)->rank == 2) add_rows(w, v);
-    switch (draw(w, 18)) {
+    switch (draw(w, 20)) {
+    case 18:
+    case 19:
+        add_arithmetic(w, v);
+        break;
     case 14:
     case 15:
         add_tokens(w, v);

@@ -134,7 +134,7 @@ static uint32_t last_place(const hu_chunk *visit, uint32_t use) {
         hu_value_id v = run->graph->use[use].value;
         uint32_t p = run->graph->value[v].producer;
         const hu_node *node = &run->graph->node[p];
-        if (run->exec[p].is_pulled || p == visit->region || !node->op->in_place ||
+        if (run->exec[p].is_pulled || p == visit->region || !hu_node_works_in_place(node) ||
             !node->need_din[0] || hu_contribution_count(run->graph, v) != 1 ||
             hu_rounds_gradient_sum(run, v))
             return HU_NONE;
@@ -148,7 +148,7 @@ static uint32_t last_place(const hu_chunk *visit, uint32_t use) {
 /* True if a node hands the gradient of its output on as it is: nobody rounds or stores it. */
 static bool hands_on(const hu_run *run, const hu_node *node, uint32_t use) {
     const hu_slot *slot = &run->grad[use];
-    return node->op->copies_gradient && node->n_in == 1 && !hu_use_is_stored(run, use) &&
+    return hu_node_copies_gradient(node) && node->n_in == 1 && !hu_use_is_stored(run, use) &&
            !hu_quantizer_rounds(&slot->edge->quantizer) && slot->capacity_bits == 0;
 }
 
@@ -181,7 +181,7 @@ static bool is_made(const hu_run *run, const hu_node *node, int i) {
 static bool gradient_stays_on_grid(const hu_run *run, const hu_node *node, uint32_t use) {
     hu_value_id out = node->out[0];
     const hu_quantizer *to = &run->grad[use].edge->quantizer;
-    if (!node->op->selects_gradient) return false;
+    if (!hu_node_selects_gradient(node)) return false;
     if (hu_rounds_gradient_sum(run, out))
         return hu_stays_on_grid(run, &run->grad_sum[out].edge->quantizer, to);
     if (hu_contribution_count(run->graph, out) != 1) return false;
@@ -267,7 +267,7 @@ void hu_chunk_run_backward(hu_chunk *visit, uint32_t n) {
     for (int i = 0; i < node->n_in; i++) {
         call->din[i] = NULL;
         if (is_made(run, node, i))
-            call->din[i] = din_room(visit, n, i, call, node->op->in_place && is_own);
+            call->din[i] = din_room(visit, n, i, call, hu_node_works_in_place(node) && is_own);
         else if (visit->loop && hu_is_held(node, i) && hu_learns_input(run, n, i))
             call->din[i] = hu_step_held_room(visit, n, i);
         else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */

@@ -378,7 +378,8 @@ static inline bool hu_is_step(const hu_run *run) {
 
 /* True if the chunks leave parameter gradients. */
 static inline bool hu_dparam_per_chunk(const hu_run *run, uint32_t node) {
-    return run->graph->node[node].op->dparam_per_chunk && !run->exec[node].sums_in_batch_order;
+    const hu_node *of = &run->graph->node[node];
+    return of->n_params > 0 && of->op->dparam_per_chunk && !run->exec[node].sums_in_batch_order;
 }
 
 /* The loop that a node runs in, NULL: none. */

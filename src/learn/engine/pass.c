@@ -40,8 +40,9 @@ bool hu_remakes_mask(const hu_run *run, uint32_t n) {
 bool hu_overwrites_input(const hu_run *run, const hu_node *node) {
     hu_value_id in = node->in[0];
     const hu_value_info *value = &run->graph->value[in];
-    return node->op->in_place && !hu_use_slot(run, node->first_use) && value->use_count == 1 &&
-           value->producer != HU_NONE && run->is_virtual[in] && !(node->op->saves & 1u);
+    return hu_node_works_in_place(node) && !hu_use_slot(run, node->first_use) &&
+           value->use_count == 1 && value->producer != HU_NONE && run->is_virtual[in] &&
+           !hu_node_saves(node, 0);
 }
 
 bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n) {

@@ -128,7 +128,7 @@ hu_status hu_graph_end_loop(hu_graph *graph) {
  * but gradients of parameters, which come from one more call for all rows. */
 static hu_status hu_loop_check(const hu_loop *loop, const hu_op *op) {
     bool can = !op->reduce && !op->commit && !op->is_loss && !op->makes_facts && !op->mask_bytes;
-    if (op->params) can &= op->dparam_per_chunk && op->max_in == 1;
+    if (op->params) can &= op->dparam_per_chunk && (op->max_in == 1 || op->broadcasts);
     if (!loop && op->is_previous)
         return hu_fail(HU_ERR_ARGUMENT, "'%s' is for states of loops", op->name);
     if (!loop || can) return HU_OK;

@@ -64,7 +64,9 @@ static hu_row_lengths ends_of_inputs(const hu_graph *graph, const hu_node *node,
     hu_row_lengths found = none;
     for (int i = 0; i < node->n_in; i++) {
         const hu_row_lengths of = ends_of_input(graph, node, i);
-        if (of.lengths == HU_NONE) continue;
+        bool is_stretched =
+            node->op->broadcasts && node->shapes[i].rank != node->shapes[node->n_in].rank;
+        if (of.lengths == HU_NONE || is_stretched) continue;
         int64_t has = hu_shape_elements(&node->shapes[i]) / of.row;
         if (found.lengths != HU_NONE && (found.lengths != of.lengths || *rows != has)) return none;
         found = of;

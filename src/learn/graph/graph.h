@@ -327,12 +327,40 @@ static inline bool hu_node_repeats(const hu_node *node, int phase) {
     return phase > 1 && (node->phases & ((1u << (phase - 1)) - 1u));
 }
 
+/* True if a parameter of the node learns. */
+static inline bool hu_node_weight_learns(const hu_node *node) {
+    bool learns = false;
+    for (int j = 0; j < node->n_params; j++) learns |= node->need_dparam[j];
+    return learns;
+}
+
 /* True if the backward part of a node reads its input i. A product reads it for the gradients of
  * its parameters, and not where these are not wanted. */
 static inline bool hu_node_saves(const hu_node *node, int i) {
-    bool learns = !node->op->is_product || node->n_params == 0;
-    for (int j = 0; j < node->n_params; j++) learns |= node->need_dparam[j];
+    bool learns = !node->op->is_product || node->n_params == 0 || hu_node_weight_learns(node);
+    if (node->op->broadcasts && node->n_in == 1 && !hu_node_weight_learns(node))
+        return i < 1 && (node->op->saves_alone & HU_SAVE_INPUT_0);
     return learns && hu_saves_input(node->op, i);
+}
+
+/* True if the inputs that are asked about have the shape of the output: all of an op that does not
+ * broadcast. */
+static inline bool hu_node_is_even(const hu_node *node, int inputs) {
+    const hu_shape *out = &node->shapes[node->n_in];
+    for (int i = 0; node->op->broadcasts && i < inputs; i++)
+        if (!hu_shape_equal(&node->shapes[i], out)) return false;
+    return true;
+}
+
+/* What hu_op says of nodes whose inputs are not stretched. */
+static inline bool hu_node_works_in_place(const hu_node *node) {
+    return node->op->in_place && hu_node_is_even(node, 1);
+}
+static inline bool hu_node_copies_gradient(const hu_node *node) {
+    return node->op->copies_gradient && hu_node_is_even(node, node->n_in);
+}
+static inline bool hu_node_selects_gradient(const hu_node *node) {
+    return node->op->selects_gradient && hu_node_is_even(node, node->n_in);
 }
 
 /* The second factor of a product: its weights, or its second input. */

@@ -123,6 +123,14 @@ typedef struct hu_bias_attrs {
     hu_init bias_init;
 } hu_bias_attrs;
 
+/* add, sub, mul, div, minimum and maximum of one input and a constant, or a parameter of its own;
+ * NULL: of two inputs, add of more. */
+typedef struct hu_arithmetic_attrs {
+    float value;    /* the second number; 0: none is given */
+    hu_shape shape; /* of the parameter weight, the second value; no extents: there is none */
+    hu_init weight_init;
+} hu_arithmetic_attrs;
+
 /* concat joins along the last extent; NULL: so, too. */
 typedef struct hu_concat_attrs {
     bool rows;    /* along the first one */

@@ -181,6 +181,11 @@ struct hu_op {
                         of  no other: what is padding there is padding here (graph/graph.h) */
     /* Whether this is so with these attributes and an input of this rank; NULL: always. */
     bool (*keeps_rows_of)(const void *attrs, int rank);
+
+    /* Inputs are stretched to the shape of the output, right-aligned: in_place holds where in[0]
+     * has that shape, selects_gradient and copies_gradient where all inputs have it, keeps_rows for
+     * inputs of as many extents. */
+    bool broadcasts;
     int ends_by; /* input that says how many rows of the outputs are present, where the node has it:
                     the others are padding. 0: none does */
     bool makes_facts; /* the outputs are places or choices: no format rounds them, and no gradient
@@ -225,6 +230,8 @@ struct hu_op {
     /* Declares parameters and buffers; NULL: none. list holds HU_MAX_PARAMS. */
     hu_status (*params)(const void *attrs, const hu_shape *in, hu_param_decl *list, int *count);
     unsigned saves;
+    unsigned saves_alone; /* of an op that broadcasts, where a node has one input and no parameter
+                             that learns: a constant is beside it */
     /* Numbers of out[0] of count samples that are missing: exact zeros that no reader looks at,
      * as pairs that a mask takes out. Neither they nor those of the gradient are counted. given
      * [n_in]: the inputs that no format rounds, NULL for the others. NULL: all are present. */
@@ -340,8 +347,13 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(clip) \
     X(scale) \
     X(add) \
-    X(add_row) \
+    X(sub) \
     X(mul) \
+    X(div) \
+    X(minimum) \
+    X(maximum) \
+    X(where) \
+    X(add_row) \
     X(sum_of_products) \
     X(blend) \
     X(lstm_gates) \

@@ -142,7 +142,7 @@ static bool takes_over(const hu_run *run, uint32_t n) {
     hu_value_id in = node->in[0];
     uint32_t p = run->graph->value[in].producer;
     if (p == HU_NONE || !run->graph->node[p].op->is_product || hu_loop_at(run, p)) return false;
-    return node->n_in == 1 && node->op->in_place && node->op->copies_gradient &&
+    return node->n_in == 1 && hu_node_works_in_place(node) && hu_node_copies_gradient(node) &&
            run->graph->value[in].use_count == 1 && !waits(&run->value[in]) &&
            !hu_graph_is_compared(run->graph, in) && is_read_in_phase(run, p) &&
            hu_storage_bytes(&run->value[node->out[0]].storage, 1) <=
@@ -288,12 +288,13 @@ static uint32_t last_contribution(const hu_run *run, hu_value_id v) {
     return last;
 }
 
-/* True if the parameter gradients of a bias can be summed in the visits of the product whose output
- * it reads: both sum the same spans of chunks. */
+/* True if the parameter gradients of a bias, or of a weight that broadcasts, can be summed in the
+ * visits of the product whose output it reads: both sum the same spans of chunks. */
 static bool sums_with_product(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     uint32_t p = run->graph->value[node->in[0]].producer;
-    return p != HU_NONE && node->op->copies_gradient && hu_dparam_per_chunk(run, n) &&
+    bool can = hu_node_copies_gradient(node) || node->op->broadcasts;
+    return p != HU_NONE && can && hu_dparam_per_chunk(run, n) &&
            run->graph->node[p].op->is_product && run->graph->node[p].learns_in == node->learns_in &&
            hu_buffers_span(run, n) == hu_buffers_span(run, p);
 }
@@ -379,7 +380,7 @@ static bool are_same_rows(const hu_run *run, uint32_t a, uint32_t b) {
 
 static void share_contributions(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
-    if (!run->options.fuse || !node->op->copies_gradient || !node->needs_backward) return;
+    if (!run->options.fuse || !hu_node_copies_gradient(node) || !node->needs_backward) return;
     for (int i = 1; i < node->n_in; i++) {
         uint32_t first = node->first_use, other = first + (uint32_t)i;
         if (node->need_din[0] && node->need_din[i] && are_same_rows(run, first, other))
