@@ -12,7 +12,7 @@
 enum { BATCH = 7, WIDE = 6, CLASSES = 5, MOST_STEPS = 5, MOST = 4096 };
 
 /* x -> first -> [steps, WIDE]; x -> start -> [WIDE]; per step, p being the step before:
- *   a = x_t + linear(p);  u = tanh a;  h = u + u * p
+ *   a = x_t + linear(p);  u = tanh a;  g = u times a weight;  h = g + g * p
  * and after the last one all h -> last -> log_softmax -> nll */
 typedef struct net {
     hu_graph *graph;
@@ -128,6 +128,17 @@ typedef struct cell {
     hu_value_id x, previous, product;
 } cell;
 
+/* The first step makes the weight gain.weight, later ones share it. */
+static hu_value_id gain(net *n, const char *name, hu_value_id in) {
+    const hu_arithmetic_attrs attrs = {.shape = {1, {WIDE}}, .weight_init = {HU_INIT_NORMAL, 0.9f}};
+    hu_value_id out[HU_MAX_OUTPUTS], weight = hu_graph_find(n->graph, "gain.weight");
+    if (weight == HU_NONE)
+        must(hu_graph_apply(n->graph, &hu_op_mul, name, "gain", &attrs, 1, &in, out));
+    else
+        must(hu_graph_share(n->graph, &hu_op_mul, name, &attrs, 1, &in, &weight, out));
+    return out[0];
+}
+
 static hu_value_id step_behind(net *n, const char *prefix, const cell *c) {
     char name[64];
     hu_value_id in[2] = {c->x, c->product};
@@ -135,7 +146,8 @@ static hu_value_id step_behind(net *n, const char *prefix, const cell *c) {
     hu_value_id a = apply(n, &hu_op_add, name, NULL, 2, in);
     snprintf(name, sizeof name, "%su", prefix);
     hu_value_id u = apply(n, &hu_op_tanh, name, NULL, 1, &a);
-    in[0] = u, in[1] = c->previous;
+    snprintf(name, sizeof name, "%sg", prefix);
+    in[0] = gain(n, name, u), in[1] = c->previous;
     snprintf(name, sizeof name, "%sm", prefix);
     in[1] = apply(n, &hu_op_mul, name, NULL, 2, in);
     snprintf(name, sizeof name, "%sh", prefix);
@@ -228,9 +240,9 @@ static bool moves(const hu_op *op) {
     return op->is_view || op == &hu_op_split || op == &hu_op_concat;
 }
 
-/* True for what the steps make, in both graphs: cell, a, u, m, h, and t0.a and so on. */
+/* True for what the steps make, in both graphs: cell, a, u, g, m, h, and t0.a and so on. */
 static bool is_of_steps(const char *name) {
-    return strchr("caumht", name[0]) != NULL;
+    return strchr("caugmht", name[0]) != NULL;
 }
 
 static void write_edges(net *n, const variant *v) {
@@ -372,7 +384,7 @@ static void expect_close_gradient(const net *a, const net *b, const char *name) 
 }
 
 static void compare_unrolled(const variant *v, int64_t steps, int64_t samples) {
-    static const char *const values[] = {"cell.out", "a.out", "u.out", "m.out", "h.out"};
+    static const char *const values[] = {"cell.out", "a.out", "u.out", "g.out", "m.out", "h.out"};
     net looped, single;
     declare(&looped, true, steps, false);
     declare(&single, false, steps, false);
@@ -396,11 +408,12 @@ static void compare_unrolled(const variant *v, int64_t steps, int64_t samples) {
         expect_close_gradient(&looped, &single, "cell.weight");
         expect_close_gradient(&looped, &single, "cell.bias");
     }
-    for (int k = 0; k < 5; k++) {
+    expect_close_gradient(&looped, &single, "gain.weight");
+    for (int k = 0; k < 6; k++) {
         expect_same_counts(&looped, &single, values[k], 0);
         expect_same_counts(&looped, &single, values[k], 1);
         /* The gradient of h has two parts in a loop, in the last step the second is 0. */
-        if (k < 4) expect_same_counts(&looped, &single, values[k], 2);
+        if (k < 5) expect_same_counts(&looped, &single, values[k], 2);
         if (v->value[0])
             assert_true(counts_of(&looped, values[k], 0).elements ==
                         (uint64_t)(samples * WIDE * steps));
@@ -613,10 +626,10 @@ static void compare_alone(const variant *v) {
     }
     uint64_t rows = 0;
     for (int s = 0; s < BATCH; s++) rows += (uint64_t)ragged[s];
-    static const char *const values[] = {"cell.out", "a.out", "u.out", "m.out", "h.out"};
-    for (int k = 0; k < 5; k++)
+    static const char *const values[] = {"cell.out", "a.out", "g.out", "m.out", "h.out", "u.out"};
+    for (int k = 0; k < 6; k++)
         for (int kind = 0; kind < 2; kind++) {
-            /* u has two readers, and so two contributions to its gradient; the gradient of h that
+            /* g has two readers, and so two contributions to its gradient; the gradient of h that
              * views pass on is not rounded. */
             uint64_t times = kind && k == 2 ? 2 : kind && k == 4 ? 0 : 1;
             assert_true(counts_of(&together, values[k], kind).elements == times * rows * WIDE);
