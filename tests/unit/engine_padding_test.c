@@ -473,6 +473,33 @@ static void axes_decide_what_ends(void **state) {
     }
 }
 
+/* A vector that ends is stretched to rows that do not. */
+static void what_is_stretched_ends_no_rows(void **state) {
+    (void)state;
+    const hu_shape rows = {2, {4, 3}}, square = {2, {4, 4}}, vector = {1, {4}}, gate = {2, {4, 1}},
+                   one = {1, {1}};
+    const hu_arithmetic_attrs by_channel = {.shape = {1, {3}}};
+    hu_value_id x, whole, v, g, lengths, y[HU_MAX_OUTPUTS];
+    hu_graph *graph;
+    must(hu_graph_create(&graph));
+    must(hu_graph_input(graph, "x", &rows, &x));
+    must(hu_graph_input(graph, "whole", &square, &whole));
+    must(hu_graph_input(graph, "v", &vector, &v));
+    must(hu_graph_input(graph, "g", &gate, &g));
+    must(hu_graph_target(graph, "lengths", &one, &lengths));
+    must(hu_graph_end_rows(graph, x, lengths));
+    must(hu_graph_end_rows(graph, v, lengths));
+    must(hu_graph_apply(graph, &hu_op_mul, "a", NULL, &by_channel, 1, &x, y));
+    assert_true(graph->value[y[0]].ends.lengths == lengths && graph->value[y[0]].ends.row == 3);
+    must(hu_graph_apply(graph, &hu_op_mul, "b", NULL, NULL, 2, (hu_value_id[]){x, g}, y));
+    assert_true(graph->value[y[0]].ends.lengths == lengths && graph->value[y[0]].ends.row == 3);
+    must(hu_graph_apply(graph, &hu_op_add, "c", NULL, NULL, 2, (hu_value_id[]){whole, v}, y));
+    assert_true(graph->value[y[0]].ends.lengths == HU_NONE);
+    must(hu_graph_apply(graph, &hu_op_add, "d", NULL, NULL, 2, (hu_value_id[]){v, whole}, y));
+    assert_true(graph->value[y[0]].ends.lengths == HU_NONE);
+    hu_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(room_does_not_matter),
@@ -481,6 +508,7 @@ int main(void) {
         cmocka_unit_test(padding_is_zero),
         cmocka_unit_test(what_cannot_end_is_refused),
         cmocka_unit_test(axes_decide_what_ends),
+        cmocka_unit_test(what_is_stretched_ends_no_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

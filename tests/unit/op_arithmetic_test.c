@@ -318,6 +318,14 @@ static void what_does_not_fit_is_refused(void **unused) {
     assert_non_null(strstr(hu_last_error(), "where: found 5 and 4x3"));
 }
 
+static void writes(const hu_op *op, const hu_arithmetic_attrs *attrs, const char *expected) {
+    const hu_shape in = SHAPE(4, 3);
+    char *text = NULL;
+    assert_int_equal(hu_op_write_attributes(op, attrs, &in, &text), HU_OK);
+    assert_string_equal(text, expected);
+    hu_free(text);
+}
+
 static void weights_begin_as_what_changes_nothing(void **unused) {
     (void)unused;
     static const float starts[OPS] = {0, 0, 1, 1, 0, 0};
@@ -335,6 +343,10 @@ static void weights_begin_as_what_changes_nothing(void **unused) {
         assert_true(told.weight_init.kind == HU_INIT_NORMAL && told.weight_init.scale == 0.5f);
         assert_int_equal(ops[o].op->params(NULL, &in, list, &count), HU_OK);
         assert_int_equal(count, 0);
+        writes(ops[o].op, &attrs, "shape=1x3");
+        writes(ops[o].op, &told, "shape=3 init=normal:0.5");
+        writes(ops[o].op, &(hu_arithmetic_attrs){.value = -0.1f}, "value=-0.1");
+        writes(ops[o].op, NULL, "");
     }
 }
 
