@@ -16,15 +16,15 @@ static hu_status declare_entry(hu_network_reader *r, hu_network_scope *scope, co
 /* ---- Conditions ---- */
 
 /* A word alone is the name of a value, which the node is another name of. */
-static hu_status declare_other(hu_network_reader *r, hu_network_scope *scope, const char *name,
-                               const hu_keys *other) {
+static hu_status declare_either(hu_network_reader *r, hu_network_scope *scope, const char *name,
+                               const hu_keys *node) {
     hu_value_id value;
     hu_status st;
-    bool is_name = hu_keys_kind_of(other) == HU_KEYS_TEXT && !strchr(hu_keys_value(other), ' ');
-    if (!is_name) return declare_entry(r, scope, name, other);
-    st = hu_network_value(&r->words, scope, hu_keys_value(other), hu_keys_origin(other), &value);
+    bool is_name = hu_keys_kind_of(node) == HU_KEYS_TEXT && !strchr(hu_keys_value(node), ' ');
+    if (!is_name) return declare_entry(r, scope, name, node);
+    st = hu_network_value(&r->words, scope, hu_keys_value(node), hu_keys_origin(node), &value);
     if (st != HU_OK) return st;
-    return hu_network_names_add(&r->words.names, name, value, hu_keys_origin(other));
+    return hu_network_names_add(&r->words.names, name, value, hu_keys_origin(node));
 }
 
 /* {when: "stride > 1", node: LINE, else: VALUE} */
@@ -40,8 +40,8 @@ static hu_status declare_when(hu_network_reader *r, hu_network_scope *scope, con
     if (!then)
         return hu_fail(HU_ERR_PARSE, "%s: found `when` without `node`", hu_keys_origin(node));
     HU_TRY(hu_network_holds(&r->words, scope, hu_keys_value(when), hu_keys_origin(when), &holds));
-    if (holds) return declare_entry(r, scope, name, then);
-    if (other) return declare_other(r, scope, name, other);
+    if (holds) return declare_either(r, scope, name, then);
+    if (other) return declare_either(r, scope, name, other);
     st = hu_network_names_add(&r->words.names, name, HU_NONE, hu_keys_origin(node));
 done:
     return st;
