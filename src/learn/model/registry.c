@@ -244,25 +244,33 @@ static const char *const names[] = {HU_MODEL_LIST(HU_MODEL_NAME)};
  * everybody knows. NULL: nothing is known of it. */
 static const char *model_elsewhere(const char *name) {
     static const char *const endings[][2] = {
-        {".onnx", "ONNX files cannot be read; a network of one's own is declared in C, see "
-                  "examples/network.c"},
-        {".py", "a network of Python cannot be read; one of one's own is declared in C, see "
-                "examples/network.c"},
+        {".onnx", "ONNX files cannot be read; a network of one's own is a FILE.yaml, see "
+                  "examples/networks, or declared in C, see examples/network.c"},
+        {".py", "a network of Python cannot be read; one of one's own is a FILE.yaml, see "
+                "examples/networks, or declared in C, see examples/network.c"},
         {".pt", "a file of PyTorch holds no network that can be read; weights for a model of the "
                 "list come by init=FILE.safetensors"},
         {".pth", "a file of PyTorch holds no network that can be read; weights for a model of the "
                  "list come by init=FILE.safetensors"},
         {".safetensors", "weights for a model of the list come by init=FILE.safetensors"}};
     static const char *const known[][2] = {
-        {"gpt", "the nearest is transformer-lm-s, which predicts the next word"},
-        {"llama", "the nearest is transformer-lm-s, which predicts the next word"},
+        {"gpt", "examples/networks/gpt2.yaml is one; the nearest of the list is transformer-lm-s"},
+        {"llama", "examples/networks/llama-tiny.yaml has its form; the nearest of the list is "
+                  "transformer-lm-s"},
         {"bert-large", "the nearest is bert-base"},
-        {"vit", "the nearest is deit-tiny, or deit-s for pictures of 32 pixels"},
+        {"vit", "examples/networks/vit-b16.yaml is one; the nearest of the list is deit-tiny"},
         {"yolo", "the nearest are ssd-s and faster-rcnn-s, which find boxes"},
-        {"unet", "the nearest is fcn-s, which gives every pixel a class"},
-        {"u-net", "the nearest is fcn-s, which gives every pixel a class"},
-        {"efficientnet", "the nearest is mobilenet-v2"},
-        {"densenet", "the nearest is resnet18"},
+        {"unet", "examples/networks/unet.yaml is one; the nearest of the list is fcn-s"},
+        {"u-net", "examples/networks/unet.yaml is one; the nearest of the list is fcn-s"},
+        {"efficientnet", "examples/networks/efficientnet-b0.yaml is one; the nearest of the list "
+                         "is mobilenet-v2"},
+        {"densenet", "examples/networks/densenet121.yaml is one; the nearest of the list is "
+                     "resnet18"},
+        {"resnext", "examples/networks/resnext50.yaml is one; the nearest of the list is resnet50"},
+        {"convnext", "examples/networks/convnext-tiny.yaml is one; the nearest of the list is "
+                     "resnet50"},
+        {"mlp-mixer", "examples/networks/mlp-mixer-s16.yaml is one; the nearest of the list is "
+                      "deit-tiny"},
         {"wav2vec", "the nearest is ds2-s, which writes what is said"},
         {"whisper", "the nearest is ds2-s, which writes what is said"},
         {"esrgan", "the nearest is pan-s, which enlarges pictures"}};

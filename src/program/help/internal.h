@@ -86,4 +86,12 @@ const char *hu_word_at(size_t index);
 /* The accumulators, a line each (topic "accumulators"). */
 void hu_put_accumulators(hu_page *page);
 
+/* ---- Operations of networks (operations.c) ---- */
+
+/* All of them with their attributes, by family. */
+void hu_put_operations(hu_page *page);
+
+/* One of them. False, and nothing is put: there is none of that name. */
+bool hu_put_operation(hu_page *page, const char *name);
+
 #endif

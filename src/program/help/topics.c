@@ -321,6 +321,7 @@ bool hu_put_word(hu_page *page, const char *word, bool is_known) {
     char *text = NULL;
     bool means = put_meanings(&own, word) ||
                  (!is_known && (put_choices(&own, word) || put_precision(&own, word)));
+    if (!is_known && !means) means = hu_put_operation(&own, word);
     if (!means) {
         hu_page_free(&own);
         return false;
@@ -538,6 +539,7 @@ static void put_onnx(hu_page *page) {
 
 static const hu_topic topics[] = {
     {"models", "networks by name", put_models},
+    {"operations", "what networks of one's own are made of", hu_put_operations},
     {"data", "data sets, and what their folders hold", put_data},
     {"runs", "what a run's folder holds, and who reads it", hu_put_runs},
     {"formats", "number formats, named and of one's own", put_formats},
