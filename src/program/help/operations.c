@@ -90,7 +90,7 @@ static const operation_row rows[] = {
     {"slice", "a part along an axis"},
     {"pad", "a border of one number"},
     {"reverse", "rows in the opposite order"},
-    {"last_row", "the last row of all"},
+    {"last_row", "the last row that is present, or a start where there is none"},
 
     {"Reductions and pooling", NULL},
     {"reduce_mean", "mean over axes"},
