@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -364,6 +365,38 @@ static void blocks_in_blocks_end_at_a_limit(void **state) {
     refuses(HU_ERR_LIMIT, text, "a.yaml:", "nodes and copies");
 }
 
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* 100,000 nodes, one after the other; prints how long parsing and declaring take. */
+static void a_long_file_is_read(void **state) {
+    enum { NODES = 100000 };
+    hu_byte_writer text = {0};
+    hu_graph *graph;
+    (void)state;
+    assert_int_equal(hu_write_format(&text, TOP "nodes:\n  - n0: conv2d input out=4 kernel=1\n"),
+                     HU_OK);
+    for (int i = 1; i < NODES; i++)
+        assert_int_equal(hu_write_format(&text, "  - n%d: %s n%d%s\n", i, i % 2 ? "relu" : "scale",
+                                         i - 1, i % 2 ? "" : " factor=0.5"),
+                         HU_OK);
+    assert_int_equal(hu_write_format(&text,
+                                     "  - p: global_avg_pool n%d\n"
+                                     "  - fc: linear p out=classes\nhead: fc\n",
+                                     NODES - 1),
+                     HU_OK);
+    assert_int_equal(hu_write_u8(&text, 0), HU_OK);
+    double begun = seconds();
+    graph = built((const char *)text.data);
+    printf("%d nodes: %.2f s\n", NODES, seconds() - begun);
+    assert_true(graph->node_count >= NODES + 2);
+    hu_graph_free(graph);
+    hu_free(text.data);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_read_as_it_is_written),
@@ -374,6 +407,7 @@ int main(void) {
         cmocka_unit_test(blocks_repeat_with_parameters),
         cmocka_unit_test(keys_change_what_a_file_declares),
         cmocka_unit_test(loops_and_losses_are_declared),
+        cmocka_unit_test(a_long_file_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
