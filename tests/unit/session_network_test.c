@@ -159,6 +159,8 @@ static void bad_tops_are_named(void **state) {
     refuses(HU_ERR_PARSE, "halfulp_network: [1]", "a.yaml:1:1", "expected 1");
     refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\nhaed: a", "a.yaml:2:1", "'head'");
     refuses(HU_ERR_PARSE, "halfulp_network: 1", "a.yaml:1:1", "no key nodes");
+    refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\ntask: clasify\n", "a.yaml:2:1", "'classify'");
+    refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\nrecipe: resnet21\n", "a.yaml:2:1", "'resnet20'");
     refuses(HU_ERR_PARSE, "halfulp_network: 1\nnodes: []", "a.yaml:1:1", "no key inputs");
     refuses(HU_ERR_UNKNOWN, "halfulp_network: 1\ninputs: {image: image}\nnodes: []\n",
             "a.yaml:2:10", "'input'");
@@ -347,6 +349,23 @@ static void loops_and_losses_are_declared(void **state) {
     hu_graph_free(graph);
 }
 
+/* Two cells in one loop, each a block with a state of its own. */
+static void states_stand_in_blocks(void **state) {
+    (void)state;
+    hu_graph *graph = built(
+        TOP "blocks:\n  cell:\n    in: [x, start]\n    nodes:\n"
+            "      - h: state start next=new\n      - a: linear h out=24\n      - s: add a x\n"
+            "      - new: tanh s\n    out: new\n"
+            "nodes:\n  - rows: reshape input shape=8x24\n  - zero: zeros numbers=24\n"
+            "  - l: {loop: rows, nodes: [{c0: {block: cell, in: [rows, zero]}}, "
+            "{c1: {block: cell, in: [c0, zero]}}], out: c1}\n"
+            "  - last: pick l last=on\n  - fc: linear last out=classes\nhead: fc\n");
+    assert_int_equal(graph->loop_count, 1);
+    const hu_node *h = &graph->node[value_of(graph, "c1.h.out")->producer];
+    assert_int_equal(h->in[0], hu_graph_find(graph, "c1.new.out"));
+    hu_graph_free(graph);
+}
+
 /* Ten blocks, each of ten copies of the one before it: 10^10 nodes. */
 static void blocks_in_blocks_end_at_a_limit(void **state) {
     enum { BLOCKS = 10, TEXT_BYTES = 4096 };
@@ -407,6 +426,7 @@ int main(void) {
         cmocka_unit_test(blocks_repeat_with_parameters),
         cmocka_unit_test(keys_change_what_a_file_declares),
         cmocka_unit_test(loops_and_losses_are_declared),
+        cmocka_unit_test(states_stand_in_blocks),
         cmocka_unit_test(a_long_file_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static hu_status declare_entry(hu_network_reader *r, hu_network_scope *scope, co
 
 /* A word alone is the name of a value, which the node is another name of. */
 static hu_status declare_either(hu_network_reader *r, hu_network_scope *scope, const char *name,
-                               const hu_keys *node) {
+                                const hu_keys *node) {
     hu_value_id value;
     hu_status st;
     bool is_name = hu_keys_kind_of(node) == HU_KEYS_TEXT && !strchr(hu_keys_value(node), ' ');
@@ -66,15 +66,20 @@ static hu_status steps_of(hu_network_reader *r, const hu_network_scope *scope, c
 }
 
 static void forget_pending(hu_network_reader *r) {
-    for (size_t i = 0; i < r->pendings; i++) hu_free(r->pending[i].next);
+    for (size_t i = 0; i < r->pendings; i++) {
+        hu_free(r->pending[i].next);
+        hu_free(r->pending[i].prefix);
+    }
     r->pendings = 0;
 }
 
-static hu_status close_states(hu_network_reader *r, const hu_network_scope *scope) {
+/* A state in a block becomes a value of this block. */
+static hu_status close_states(hu_network_reader *r) {
     for (size_t i = 0; i < r->pendings; i++) {
         const hu_network_state *p = &r->pending[i];
         hu_value_id next;
-        hu_status st = hu_network_value(&r->words, scope, p->next, p->origin, &next);
+        const hu_network_scope scope = {.prefix = p->prefix};
+        hu_status st = hu_network_value(&r->words, &scope, p->next, p->origin, &next);
         if (st != HU_OK) return st;
         st = hu_graph_next(r->graph, p->state, next);
         if (st != HU_OK) return hu_fail_within(st, "%s: ", p->origin);
@@ -104,7 +109,7 @@ static hu_status declare_loop(hu_network_reader *r, hu_network_scope *scope, con
     if (st != HU_OK) return hu_fail_within(st, "%s: ", hu_keys_origin(node));
     r->in_loop = true;
     HU_TRY(hu_network_declare_nodes(r, scope, nodes));
-    HU_TRY(close_states(r, scope));
+    HU_TRY(close_states(r));
     st = hu_graph_end_loop(r->graph);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "%s: ", hu_keys_origin(node)));
     if (!out) goto done;

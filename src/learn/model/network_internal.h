@@ -102,8 +102,8 @@ hu_status hu_network_unknown(const char *origin, const char *what, const char *n
 /* What a state of a loop becomes: known when the loop ends. */
 typedef struct hu_network_state {
     hu_value_id state;
-    char *next;         /* owned */
-    const char *origin; /* borrowed */
+    char *next, *prefix; /* owned: its name, and the prefix of names where it stands */
+    const char *origin;  /* borrowed */
 } hu_network_state;
 
 typedef struct hu_network_reader {

@@ -246,9 +246,10 @@ done:
 }
 
 /* "state INITIAL next=VALUE": the value is declared later. */
-static hu_status declare_state(hu_network_reader *r, const line *l, hu_value_id *out) {
+static hu_status declare_state(hu_network_reader *r, const hu_network_scope *scope, const line *l,
+                               hu_value_id *out) {
     hu_status st = HU_OK;
-    char *next = NULL;
+    char *next = NULL, *prefix = NULL;
     if (l->n_in != 1 || !l->next)
         return hu_fail(HU_ERR_PARSE,
                        "node '%s' (state): found %zu inputs%s, expected state INITIAL "
@@ -256,11 +257,13 @@ static hu_status declare_state(hu_network_reader *r, const line *l, hu_value_id 
                        l->name, l->n_in, l->next ? "" : " and no next=");
     HU_TRY(hu_graph_state(r->graph, l->name, l->in[0], &out[0]));
     HU_TRY(hu_strdup(l->next, &next));
+    HU_TRY(hu_strdup(scope->prefix, &prefix));
     HU_TRY(hu_grow(&r->pending, r->pendings, &r->pending_capacity, sizeof *r->pending));
-    r->pending[r->pendings++] = (hu_network_state){out[0], next, l->origin};
-    next = NULL;
+    r->pending[r->pendings++] = (hu_network_state){out[0], next, prefix, l->origin};
+    next = prefix = NULL;
 done:
     hu_free(next);
+    hu_free(prefix);
     return st;
 }
 
@@ -273,7 +276,7 @@ static hu_status declare_words(hu_network_reader *r, const hu_network_scope *sco
         return hu_fail(HU_ERR_PARSE,
                        "node '%s': found '%.60s', expected OPERATION INPUTS ATTRIBUTES", l->name,
                        text);
-    st = l->op ? declare_op(r, scope, l, out) : declare_state(r, l, out);
+    st = l->op ? declare_op(r, scope, l, out) : declare_state(r, scope, l, out);
 done:
     return st;
 }

@@ -52,6 +52,18 @@ static hu_status text_of(const hu_keys *map, const char *name, const char **text
 
 #define VERSION_KEY "halfulp_network"
 
+/* Tasks and models that a heading names are known. */
+static hu_status check_named(const hu_keys *file, const hu_network_heading *heading) {
+    const hu_task *task;
+    const hu_model *model;
+    hu_status st = heading->task ? hu_task_find(heading->task, &task) : HU_OK;
+    if (st != HU_OK)
+        return hu_fail_within(st, "%s: ", hu_keys_origin(hu_network_child(file, "task")));
+    st = heading->recipe ? hu_model_find(heading->recipe, &model) : HU_OK;
+    if (st == HU_OK) return st;
+    return hu_fail_within(st, "%s: recipe: ", hu_keys_origin(hu_network_child(file, "recipe")));
+}
+
 hu_status hu_network_read_heading(const hu_keys *file, hu_network_heading *heading) {
     static const char *const keys[] = {VERSION_KEY, "name",    "task",   "recipe", "inputs",
                                        "sizes",     "valid",   "blocks", "nodes",  "head",
@@ -73,6 +85,7 @@ hu_status hu_network_read_heading(const hu_keys *file, hu_network_heading *headi
     HU_TRY(text_of(file, "recipe", &heading->recipe));
     HU_TRY(text_of(file, "weights", &heading->weights));
     if (!heading->name) heading->name = "";
+    st = check_named(file, heading);
 done:
     return st;
 }
@@ -297,7 +310,10 @@ hu_status hu_network_declare(const hu_model_options *options, const hu_keys *fil
     HU_TRY(read_learned(&r, scope));
 done:
     hu_network_names_free(&r.words.names);
-    for (size_t i = 0; i < r.pendings; i++) hu_free(r.pending[i].next);
+    for (size_t i = 0; i < r.pendings; i++) {
+        hu_free(r.pending[i].next);
+        hu_free(r.pending[i].prefix);
+    }
     hu_free(r.pending);
     hu_free(scope);
     return st;

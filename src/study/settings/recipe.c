@@ -114,10 +114,7 @@ hu_status hu_recipe_model(hu_config *config, const char **model) {
     if (!file) return HU_OK;
     HU_TRY(hu_network_read_heading(file, &heading));
     if (!heading.recipe) return HU_OK;
-    const hu_model *row;
-    st = hu_model_find(heading.recipe, &row);
-    if (st != HU_OK) return hu_fail_within(st, "%s: recipe: ", *model);
-    *model = row->name;
+    *model = heading.recipe;
 done:
     return st;
 }
