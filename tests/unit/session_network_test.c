@@ -196,7 +196,7 @@ static void bad_nodes_are_named(void **state) {
             "a.yaml:5:5", "a.yaml:4:5");
     refuses(HU_ERR_SHAPE,
             TOP "nodes:\n  - a: conv2d input out=4 kernel=1\n  - b: add_row a input\nhead: b\n",
-            "a.yaml:5:5", "b");
+            "a.yaml:5:5", "it reads 'a.out' 8x8x4, 'input' 8x8x3");
     refuses(HU_ERR_PARSE, TOP "nodes:\n  - a\nhead: a\n", "a.yaml:4:5", "NAME: OPERATION");
     refuses(HU_ERR_PARSE, TOP "nodes:\n  - a: \"\"\nhead: a\n", "a.yaml:4:5", "OPERATION INPUTS");
     refuses(HU_ERR_PARSE, TOP "nodes:\n  - a b: relu input\nhead: a\n", "a.yaml:4:5", "'a b'");

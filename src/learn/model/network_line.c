@@ -267,6 +267,21 @@ done:
     return st;
 }
 
+/* Which values of which shapes do not fit: after the message, and the place before it. */
+static hu_status tell_inputs(const hu_network_reader *r, const line *l, hu_status st) {
+    enum { MESSAGE_BYTES = 1024, SHAPE_BYTES = 128, TOLD_MOST = 4 };
+    char said[MESSAGE_BYTES], read[MESSAGE_BYTES] = "", shape[SHAPE_BYTES];
+    size_t used = 0;
+    for (size_t i = 0; i < l->n_in && i < TOLD_MOST; i++) {
+        const hu_value_info *value = &r->graph->value[l->in[i]];
+        hu_shape_print(&value->shape, shape, sizeof shape);
+        used += (size_t)snprintf(read + used, sizeof read - used, "%s'%.100s' %s", i ? ", " : "",
+                                 value->name, shape);
+    }
+    snprintf(said, sizeof said, "%s", hu_last_error());
+    return hu_fail(st, "%s; it reads %s%s", said, read, l->n_in > TOLD_MOST ? ", ..." : "");
+}
+
 static hu_status declare_words(hu_network_reader *r, const hu_network_scope *scope,
                                const char *text, line *l, hu_value_id *out) {
     hu_status st;
@@ -277,6 +292,7 @@ static hu_status declare_words(hu_network_reader *r, const hu_network_scope *sco
                        "node '%s': found '%.60s', expected OPERATION INPUTS ATTRIBUTES", l->name,
                        text);
     st = l->op ? declare_op(r, scope, l, out) : declare_state(r, scope, l, out);
+    if (st == HU_ERR_SHAPE && l->n_in > 0) st = tell_inputs(r, l, st);
 done:
     return st;
 }
