@@ -2,6 +2,8 @@
 import json
 import os
 import pathlib
+import re
+import xml.etree.ElementTree
 
 import program
 
@@ -150,5 +152,58 @@ def notes(checks, cwd):
     checks.same(code, 2, f"a size that the file does not have: {err}")
 
 
+def drawn(checks, path):
+    """Boxes [(left, top, width, height, words)] and the other texts of a picture."""
+    name = "{http://www.w3.org/2000/svg}"
+    tree = xml.etree.ElementTree.parse(path).getroot()
+    boxes = [[float(rect.get(key)) for key in ("x", "y", "width", "height")] + [[]]
+             for rect in tree.iter(name + "rect") if (rect.get("class") or "").endswith(" grid")]
+    others = []
+    for text in tree.iter(name + "text"):
+        x, y = float(text.get("x")), float(text.get("y"))
+        at = [box for box in boxes if box[0] <= x <= box[0] + box[2] and box[1] <= y <= box[1] + box[3]]
+        (at[0][4] if at else others).append(text.text)
+    for k, one in enumerate(boxes):
+        for two in boxes[k + 1:]:
+            apart = any(abs(one[i] - two[i]) >= one[i + 2] - 0.11 for i in (0, 1))
+            checks.that(apart, f"{path}: boxes {one} and {two}")
+    width, height = (float(tree.get(key)) for key in ("width", "height"))
+    checks.that(all(box[0] >= 0 and box[0] + box[2] <= width and box[1] + box[3] <= height for box in boxes),
+                f"{path}: all boxes lie inside")
+    return boxes, others
+
+
+def pictures(checks, cwd):
+    """A box for each node with its kind, shape and name; parts that repeat stand once; boxes do not overlap."""
+    def draw(*words):
+        found, err = model(*words, "out=net.svg", cwd=cwd)
+        checks.same(err, "wrote the picture net.svg\n", f"{words}")
+        return found, *drawn(checks, f"{cwd}/net.svg")
+
+    for name in ("cnn-s", "googlenet-s", "dcgan-s", "cvae-s", "lstm-lm-s"):
+        found, boxes, others = draw(name)
+        words = {(box[4][0], box[4][1], box[4][-1]) for box in boxes}
+        checks.same(len(words), len(boxes), f"{name}: no box stands twice")
+        expected = {(row["op"], "x".join(map(str, row["output"])) or "scalar", row["name"]) for row in found["layers"]}
+        checks.same(expected - words, set(), f"{name}: boxes of layers")
+        checks.same(others[0], f"{name}: {found['parameters']:,} parameters, {found['macs']:,} multiply-adds of a sample", name)
+        checks.same(others[1:], [], f"{name}: nothing repeats")
+    steps = [box[4][2] for box in draw("lstm-lm-s")[1] if len(box[4]) == 4]
+    checks.same(steps, ["32 steps"] * 16, "nodes of loops")
+    for name, repeats, last in (("resnet20", ["x 3", "x 2", "x 2"], "layer1.0"), ("transformer-lm-s", ["x 4"], "blocks.0"),
+                                ("shufflenet-v2", ["x 3", "x 7", "x 3"], "layer1.1"), ("bert-base", ["x 12"], "blocks.0")):
+        found, boxes, others = draw(name, "batch=1")
+        checks.same(others[1:], repeats, f"{name}: what repeats")
+        names = [box[4][-1] for box in boxes]
+        checks.that(any(last in name for name in names), f"{name}: the first of {last}")
+        stem, k = re.fullmatch(r"(.*\.)(\d+)", last).groups()
+        checks.that(not any(f"{stem}{int(k) + 1}." in name for name in names), f"{name}: the second of {last}")
+    pathlib.Path(f"{cwd}/a&b.yaml").write_text(OWN.format(input="image"))
+    model("a&b.yaml", "out=net.svg", cwd=cwd)
+    boxes, others = drawn(checks, f"{cwd}/net.svg")
+    checks.that(others[0].startswith("a&b.yaml: "), others[0])
+    checks.same(len(boxes), 9, "two inputs, five nodes, log_softmax and loss")
+
+
 if __name__ == "__main__":
-    program.main(sums, subjects, page, assumed, notes)
+    program.main(sums, subjects, page, assumed, notes, pictures)

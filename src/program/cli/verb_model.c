@@ -1,4 +1,5 @@
-/* halfulp model: a network, layer by layer, with the bytes of its tensors; as a file. */
+/* halfulp model: a network, layer by layer, with the bytes of its tensors; as a file, as a picture.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -155,6 +156,12 @@ done:
 
 /* ---- Files ---- */
 
+/* out=FILE. */
+typedef struct output {
+    char *path; /* NULL: nothing is written */
+    bool is_picture;
+} output;
+
 /* What the file says of itself: of a model by name, whose recipe it takes; of a file what that
  * says, but for the weights, which lie beside that one. */
 static hu_status make_heading(const subject *s, hu_network_heading *heading) {
@@ -167,6 +174,21 @@ static hu_status make_heading(const subject *s, hu_network_heading *heading) {
     heading->weights = NULL;
     heading->task = s->options->task->name;
 done:
+    return st;
+}
+
+/* "resnet20: 272,474 parameters, 40,813,184 multiply-adds of a sample" */
+static hu_status draw_network(const subject *s, const hu_graph *graph, const char *path) {
+    enum { TITLE_BYTES = 512 };
+    hu_status st = HU_OK;
+    char title[TITLE_BYTES], parameters[HU_GROUPED_BYTES], macs[HU_GROUPED_BYTES], *svg = NULL;
+    snprintf(title, sizeof title, "%.300s: %s parameters, %s multiply-adds of a sample",
+             s->options->model, hu_grouped(hu_graph_parameters(graph), parameters),
+             hu_grouped(hu_graph_macs(graph), macs));
+    HU_TRY(hu_network_draw(graph, title, &svg));
+    st = hu_file_replace(path, svg, strlen(svg));
+done:
+    hu_free(svg);
     return st;
 }
 
@@ -185,15 +207,19 @@ done:
 
 /* The network as it is declared: biases are nodes of their own where a precision asks for it, which
  * the reader of the file does again. */
-static hu_status write_file(const subject *s, const char *path) {
+static hu_status write_file(const subject *s, const output *out) {
     hu_status st = HU_OK;
     hu_graph *graph = NULL;
     hu_task_choice choice;
     hu_train_options plain = *s->options;
     plain.precision = (hu_precision){0};
     HU_TRY(hu_train_network(&plain, s->dataset, &choice, &graph));
-    HU_TRY(write_network(s, &choice, graph, path));
-    hu_listener_tell(&hu_progress_messages, "wrote the network %s", path);
+    if (out->is_picture)
+        HU_TRY(draw_network(s, graph, out->path));
+    else
+        HU_TRY(write_network(s, &choice, graph, out->path));
+    hu_listener_tell(&hu_progress_messages, "wrote the %s %s",
+                     out->is_picture ? "picture" : "network", out->path);
 done:
     hu_graph_free(graph);
     return st;
@@ -203,16 +229,17 @@ static const char *const model_keys[] = {"model.*",     "task.*",        "data.*
                                          "precision.*", "accumulator.*", "run.*",
                                          "bits.*",      "out.file",      NULL};
 
-/* out.file, NULL: nothing is written. Owner frees: the configuration of a run is yet to come. */
-static hu_status choose_file(const hu_config *config, char **path) {
-    static const char *const endings[] = {"yaml", NULL};
+/* out.file. Owner frees the path: the configuration of a run is yet to come. */
+static hu_status choose_file(const hu_config *config, output *out) {
+    static const char *const endings[] = {"yaml", "svg", NULL};
     hu_status st = HU_OK;
     const char *file;
     int form;
     HU_TRY(hu_config_text(config, "out.file", &file));
     if (strcmp(file, "auto") == 0) return HU_OK;
     HU_TRY(hu_ending_find(file, endings, &form));
-    st = hu_strdup(file, path);
+    out->is_picture = form == 1;
+    st = hu_strdup(file, &out->path);
 done:
     return st;
 }
@@ -220,15 +247,15 @@ done:
 static hu_status run_model(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     subject s = {.config = config};
-    char *path = NULL;
+    output out = {0};
     (void)exit_code;
     HU_TRY(hu_keys_used(config, "model", model_keys));
-    HU_TRY(choose_file(config, &path));
+    HU_TRY(choose_file(config, &out));
     HU_TRY(open_subject(&s));
-    if (path) HU_TRY(write_file(&s, path));
+    if (out.path) HU_TRY(write_file(&s, &out));
     HU_TRY(print(&s));
 done:
-    hu_free(path);
+    hu_free(out.path);
     close_subject(&s);
     return st;
 }
@@ -238,9 +265,10 @@ static const char *const flags[] = {"json", NULL};
 const hu_verb hu_verb_model = {
     .name = "model",
     .group = HU_VERBS_COMPARE,
-    .help = "a network layer by layer, or as a file",
-    .usage = "NAME|FILE.yaml|RUN [precision=...] [batch=N] [out=FILE.yaml] [key=value ...] "
-             "[--json]",
+    .help = "a network layer by layer, as a file or as a picture",
+    .usage =
+        "NAME|FILE.yaml|RUN [precision=...] [batch=N] [out=FILE.yaml|FILE.svg] [key=value ...] "
+        "[--json]",
     .details =
         "Tells of a built-in model, a network file or the network of a run, layer by layer: kind,\n"
         "shape of the output, parameters, multiply-adds of a sample, format and bytes of the\n"
@@ -254,6 +282,7 @@ const hu_verb hu_verb_model = {
     .keys = model_keys,
     .refuses_others = true,
     .examples = {{"model resnet20 precision=hfp8", "layers with the bytes of their tensors"},
-                 {"model resnet20 out=FILE.yaml", "the network as a file that can be changed"}},
+                 {"model resnet20 out=FILE.yaml", "the network as a file that can be changed"},
+                 {"model resnet20 out=FILE.svg", "the network as a picture"}},
     .run = run_model,
 };

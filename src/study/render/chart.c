@@ -150,7 +150,7 @@ void hu_picture_begin(hu_page *page) {
 }
 
 void hu_picture_extents(const hu_page *page, double *width, double *height) {
-    *width = HU_CHART_WIDTH + 2.0 * MARGIN;
+    *width = (page->width > 0.0 ? page->width : HU_CHART_WIDTH) + 2.0 * MARGIN;
     *height = page->bottom + 2.0 * MARGIN;
 }
 

@@ -18,6 +18,7 @@ typedef struct hu_page {
     hu_status status;
     bool is_picture; /* one SVG file, whose charts stand below each other (render/chart.h) */
     double bottom;   /* of what it has so far, in pixels */
+    double width;    /* of its contents, 0: that of charts */
     char waiting[HU_PAGE_LEVELS][HU_PAGE_TITLE]; /* titles that the next chart of a picture brings:
                                                     of the section, of a run, of the chart */
     bool is_untitled;                            /* a picture without the titles of sections */

@@ -53,6 +53,12 @@ hu_status hu_network_table(const hu_run *run, hu_table **table);
 json_t *hu_network_layers_json(const hu_run *run);
 json_t *hu_network_inputs_json(const hu_run *run);
 
+/* The network from top to bottom as an SVG file: a box for each node with its operation, the shape
+ * of its output and its name, and lines to those that read it. Parts "P.0.*", "P.1.*", ... that
+ * are alike stand once, in a frame that says how often; boxes of loops have dashed edges and their
+ * steps. title: its first line. Owner frees *svg with hu_free. HU_ERR_LIMIT as hu_layout_place. */
+hu_status hu_network_draw(const hu_graph *graph, const char *title, char **svg);
+
 /* Bytes of all parameters as products read them. */
 uint64_t hu_network_weight_bytes(const hu_run *run);
 
