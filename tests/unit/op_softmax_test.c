@@ -98,6 +98,7 @@ static void wrong_axes_are_named(void **unused) {
     assert_non_null(strstr(hu_last_error(), "softmax: axis: found 2, and an input of 2 extents"));
     assert_int_equal(hu_op_softmax.shape(&two, 1, &in, &n, &out), HU_ERR_ARGUMENT);
     assert_int_equal(hu_op_softmax.shape(&usual, 1, &scalar, &n, &out), HU_ERR_SHAPE);
+    assert_non_null(strstr(hu_last_error(), "one number without extents"));
     assert_true(hu_keeps_rows(&hu_op_softmax, &usual, 2));
     assert_false(hu_keeps_rows(&hu_op_softmax, &first, 2));
 }

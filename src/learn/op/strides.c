@@ -8,6 +8,9 @@
 
 hu_status hu_expect_axis(const char *op, const char *name, int64_t axis, int rank) {
     if (axis >= -rank && axis < rank) return HU_OK;
+    if (rank == 0)
+        return hu_fail(HU_ERR_SHAPE, "%s: %s: found %" PRId64 ", and one number without extents",
+                       op, name, axis);
     return hu_fail(HU_ERR_SHAPE,
                    "%s: %s: found %" PRId64 ", and an input of %d extents, expected %d to %d", op,
                    name, axis, rank, -rank, rank - 1);
