@@ -1,6 +1,8 @@
 """Networks as files: `halfulp model NAME out=FILE.yaml` writes every model, and the file trains to the model's bits."""
+import json
 import os
 import pathlib
+import re
 import wave
 
 import program
@@ -122,7 +124,19 @@ def every_small_model(checks, _):
         checks.that(model in ALL, f"{model} is written and read again")
 
 
+def every_model(checks, cwd):
+    """The file of every built-in model in its full size is planned to the same layers, formats and bytes."""
+    code, out, err = program.call("help", "models", cwd=cwd)
+    names = re.findall(r"^  (\S+) ", out, re.MULTILINE)
+    checks.that(len(names) > 50, f"help models: exit {code}, {len(names)} models: {err}")
+    for name in names:
+        own, file = (json.loads(program.call("model", *words, "batch=4", "precision=hfp8", "--json", cwd=cwd)[1] or "{}")
+                     for words in ([name, "out=net.yaml"], ["net.yaml"]))
+        checks.that("layers" in own, f"{name} is told")
+        checks.same({**file, "model": name}, own, f"{name} from its file")
+
+
 ALL = {**PICTURES, **SEQUENCES}
 
 if __name__ == "__main__":
-    program.main(every_small_model, *(prepared(round_trip(label, *keys)) for label, keys in ALL.items()))
+    program.main(every_small_model, every_model, *(prepared(round_trip(label, *keys)) for label, keys in ALL.items()))
