@@ -81,11 +81,15 @@ def subjects(checks, cwd):
     for words, status, why in (([], 2, "found no NAME"), (["cnn"], 2, "nearest: 'cnn-s'"), (["empty"], 3, "no run folder"),
                                (["cnn-s", "model=resnet20"], 2, "expected one"), (["none.yaml"], 3, "none.yaml"),
                                (["cnn-s", "out=net.png"], 2, "found the ending '.png'"),
-                               (["net.yaml", "out=net.yaml"], 2, "net.yaml"), (["cnn-s", "lr=1"], 2, "lr.base")):
+                               (["net.yaml", "out=net.yaml"], 2, "net.yaml")):
         code, out, err = program.call("model", *words, cwd=cwd)
         checks.same((code, out), (status, ""), f"{words}: {err}")
         checks.that(why in err and err.count("\n") == 1, f"{words}: {err}")
     checks.same(pathlib.Path(f"{cwd}/net.yaml").read_text(), text, "an input is not written over")
+    pathlib.Path(f"{cwd}/keys.yaml").write_text("model.name: cnn-s\nrun.batch: 6\nlr.base: 0.1\noptimizer.name: adam\n")
+    found, err = model("config=keys.yaml", "lr=1", cwd=cwd)
+    checks.same((found["model"], found["batch"]), ("cnn-s", 6), "a model of a file of keys")
+    checks.same(err, "warning: lr=1 has no effect: halfulp model does not read it\n", "a key that is typed in vain")
 
 
 def page(checks, cwd):

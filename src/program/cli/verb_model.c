@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "cli/internal.h"
 #include "cli/verb.h"
-#include "config/unused_keys.h"
 #include "model/network_file.h"
 #include "planner/planner.h"
 #include "render/json.h"
@@ -225,10 +224,6 @@ done:
     return st;
 }
 
-static const char *const model_keys[] = {"model.*",     "task.*",        "data.*",
-                                         "precision.*", "accumulator.*", "run.*",
-                                         "bits.*",      "out.file",      NULL};
-
 /* out.file. Owner frees the path: the configuration of a run is yet to come. */
 static hu_status choose_file(const hu_config *config, output *out) {
     static const char *const endings[] = {"yaml", "svg", NULL};
@@ -249,7 +244,6 @@ static hu_status run_model(hu_config *config, int *exit_code) {
     subject s = {.config = config};
     output out = {0};
     (void)exit_code;
-    HU_TRY(hu_keys_used(config, "model", model_keys));
     HU_TRY(choose_file(config, &out));
     HU_TRY(open_subject(&s));
     if (out.path) HU_TRY(write_file(&s, &out));
@@ -261,6 +255,24 @@ done:
 }
 
 static const char *const flags[] = {"json", NULL};
+
+static const char *const model_keys[] = {"model.*",
+                                         "task.*",
+                                         "data.*",
+                                         "precision.*",
+                                         "accumulator.*",
+                                         "bits.*",
+                                         "run.batch",
+                                         "run.chunk",
+                                         "run.threads",
+                                         "run.storage",
+                                         "run.fuse",
+                                         "run.recompute",
+                                         "run.products",
+                                         "comm.format",
+                                         "comm.workers",
+                                         "out.file",
+                                         NULL};
 
 const hu_verb hu_verb_model = {
     .name = "model",
@@ -280,7 +292,6 @@ const hu_verb hu_verb_model = {
     .flags = flags,
     .max_subjects = 1,
     .keys = model_keys,
-    .refuses_others = true,
     .examples = {{"model resnet20 precision=hfp8", "layers with the bytes of their tensors"},
                  {"model resnet20 out=FILE.yaml", "the network as a file that can be changed"},
                  {"model resnet20 out=FILE.svg", "the network as a picture"}},

@@ -65,6 +65,13 @@ static void put_words_of_help(hu_page *page, const hu_verb *const *verbs) {
         hu_page_put(page, "%s ", hu_config_keys[i].name);
 }
 
+/* What a verb takes beside keys, flags and files: words of the help, names of models. */
+static void put_words_of(hu_page *page, const hu_verb *verb, const hu_verb *const *verbs) {
+    if (strcmp(verb->name, "help") == 0) put_words_of_help(page, verbs);
+    for (int i = 0; strcmp(verb->name, "model") == 0 && i < hu_model_count; i++)
+        hu_page_put(page, "%s ", hu_model_table[i].name);
+}
+
 /* "    lr.schedule) values='...' ;;" for each key with known words. */
 static void put_cases(hu_page *page, const char *first, const char *assign, const char *last) {
     for (size_t i = 0; i < hu_config_key_count; i++) {
@@ -123,7 +130,7 @@ static void put_bash(hu_page *page, const hu_verb *const *verbs) {
     for (size_t i = 0; verbs[i]; i++) {
         hu_page_put(page, "    %s) keys='", verbs[i]->name);
         put_keys_of(page, verbs[i]);
-        if (strcmp(verbs[i]->name, "help") == 0) put_words_of_help(page, verbs);
+        put_words_of(page, verbs[i], verbs);
         put_flags_of(page, verbs[i]);
         hu_page_put(page, "' ;;\n");
     }
@@ -170,7 +177,7 @@ static void put_zsh(hu_page *page, const hu_verb *const *verbs) {
     for (size_t i = 0; verbs[i]; i++) {
         hu_page_put(page, "    %s) keys=(", verbs[i]->name);
         put_keys_of(page, verbs[i]);
-        if (strcmp(verbs[i]->name, "help") == 0) put_words_of_help(page, verbs);
+        put_words_of(page, verbs[i], verbs);
         put_flags_of(page, verbs[i]);
         hu_page_put(page, ") ;;\n");
     }
@@ -213,9 +220,17 @@ static void put_fish(hu_page *page, const hu_verb *const *verbs) {
         hu_page_put(page, "'\n");
     }
     put_fish_flags(page, verbs);
-    hu_page_put(page, "complete -c halfulp -n '__fish_seen_subcommand_from help' -f -a '");
-    put_words_of_help(page, verbs);
-    hu_page_put(page, "'\n");
+    for (size_t i = 0; verbs[i]; i++) {
+        hu_page words = {.status = HU_OK};
+        put_words_of(&words, verbs[i], verbs);
+        bool has_any = words.out.size > 0;
+        hu_page_free(&words);
+        if (!has_any) continue;
+        hu_page_put(page, "complete -c halfulp -n '__fish_seen_subcommand_from %s'%s -a '",
+                    verbs[i]->name, strcmp(verbs[i]->name, "help") == 0 ? " -f" : "");
+        put_words_of(page, verbs[i], verbs);
+        hu_page_put(page, "'\n");
+    }
 }
 
 hu_status hu_manual_completion(const hu_verb *const *verbs, const char *shell, char **text) {
