@@ -9,6 +9,8 @@ import program
 
 GLYPHS = ["data=glyphs", "data.limit=12", "data.test_limit=4", "batch=5", "steps=2"]
 COMMON = ["run.chunk=2", "threads=1", "eval.every=0", "run.quiet=on", "lr=0.01", "lr.warmup=0"]
+RESULTS = ["weights_hash", "train_loss", "metric", "parameters", "steps", "skipped_steps", "overflow_share",
+           "underflow_share", "model_aggregate_bits", "ledger_bytes"]
 LINES = ["the cat sat on the mat .", "the dog lay on the mat .", "a cat and a dog sat and lay .", ""]
 
 
@@ -83,7 +85,7 @@ SUMMED = ("cnn-s", "resnet20", "transformer-lm-s", "seq2seq-s")
 
 def trained(name, model, words, cwd):
     made = program.train(f"model={model}", *words, *COMMON, cwd=cwd, run=name)
-    return {key: made[key] for key in ("weights_hash", "steps", "skipped_steps", "ledger_bytes", "test_loss") if key in made}
+    return {key: made[key] for key in RESULTS}
 
 
 def round_trip(label, sizes, data):
@@ -96,6 +98,10 @@ def round_trip(label, sizes, data):
         code, _, err = program.call("model", model, *sizes, *data, "out=net.yaml", "--json", cwd=cwd)
         if not checks.same(code, 0, f"{label}: model out=: {err}"):
             return
+        text = pathlib.Path(f"{cwd}/net.yaml").read_text()
+        code, _, err = program.call("model", "net.yaml", *data, "out=again.yaml", "--json", cwd=cwd)
+        if checks.same(code, 0, f"{label}: its file written again: {err}"):
+            checks.same(pathlib.Path(f"{cwd}/again.yaml").read_text(), text, f"{label}: its file written again")
         for k, precision in enumerate(precisions):
             own = trained(f"own{k}", model, [*sizes, *data, *precision], cwd)
             file = trained(f"file{k}", "net.yaml", [*data, *precision], cwd)

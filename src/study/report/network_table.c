@@ -96,9 +96,9 @@ done:
 }
 
 hu_status hu_network_table(const hu_run *run, hu_table **table) {
-    static const char *const titles[] = {"layer", "kind",       "output",     "parameters",
-                                         "MACs",  "activation", "bytes",      "output is",
-                                         "saved", "weight",     "bytes of it"};
+    static const char *const titles[] = {"layer", "kind",       "output",      "parameters",
+                                         "MACs",  "activation", "bytes",       "output is",
+                                         "saved", "weight",     "weight bytes"};
     hu_status st = HU_OK;
     const hu_graph *graph = hu_run_graph(run);
     HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
