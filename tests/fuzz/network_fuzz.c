@@ -100,6 +100,8 @@ bool fuzz_seed(size_t index, hu_byte_writer *seed) {
          "  - k: softmax_cross_entropy d label ignores=on ignored=-1\n"
          "losses: [{value: k, per: row, weight: 0.5, when: always}]\ncompare: [d, label]\n"),
         "halfulp_network: 2\n",
+        ("halfulp_network: 1\ninputs: {input: image}\nnodes: [{a: linear input out=10 "
+         "params=x.weight*_y}]\nhead: a\n"),
         ("halfulp_network: 1\ninputs: {input: image}\nblocks: {a: {in: x, nodes: [{b: {block: a, "
          "in: x}}], out: b}}\nnodes: [{c: {block: a, in: input, repeat: 999999}}]\nhead: c\n")};
     return index < sizeof texts / sizeof *texts && fuzz_text_seed(texts[index], seed);

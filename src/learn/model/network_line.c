@@ -9,6 +9,8 @@
 
 enum { WORDS_MOST = 1 << 16 };
 
+#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/"
+
 /* ---- A line of a node ---- */
 
 /* The words of one line, taken apart. Texts point into `text`. */
@@ -93,14 +95,25 @@ done:
 }
 
 /* Words that are no attributes of operations. */
-static bool take_own_word(line *l, const char *name, const char *value) {
+static hu_status take_own_word(line *l, const char *name, const char *value, bool *is_own) {
     const char **own = strcmp(name, "params") == 0  ? &l->params
                        : strcmp(name, "share") == 0 ? &l->share
                        : strcmp(name, "valid") == 0 ? &l->valid
                        : strcmp(name, "next") == 0  ? &l->next
                                                     : NULL;
-    if (own) *own = value;
-    return own;
+    *is_own = own;
+    if (!own) return HU_OK;
+    if (*own) return hu_fail(HU_ERR_ARGUMENT, "%s: %s is given twice", l->origin, name);
+    *own = value;
+    size_t star = strcspn(value, "*");
+    if (own == &l->params && (!*value || strspn(value, NAME_CHARACTERS "*") != strlen(value) ||
+                              (value[star] && strchr(value + star + 1, '*'))))
+        return hu_fail(
+            HU_ERR_PARSE,
+            "%s: params: found '%.60s', expected letters, digits, '_', '-', '/' and '.', "
+            "with one star at most",
+            l->origin, value);
+    return HU_OK;
 }
 
 static hu_status read_word(hu_network_reader *r, const hu_network_scope *scope, line *l,
@@ -108,8 +121,9 @@ static hu_status read_word(hu_network_reader *r, const hu_network_scope *scope, 
     char *value = strchr(word, '=');
     if (!value) return add_input(r, scope, l, word);
     *value++ = '\0';
-    if (take_own_word(l, word, value)) return HU_OK;
-    return add_attribute(r, scope, l, word, value);
+    bool is_own;
+    hu_status st = take_own_word(l, word, value, &is_own);
+    return st == HU_OK && !is_own ? add_attribute(r, scope, l, word, value) : st;
 }
 
 /* OP INPUTS ATTRIBUTES; blanks in braces belong to their word. */

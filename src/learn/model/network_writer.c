@@ -86,25 +86,32 @@ static hu_value_id find_head(const hu_graph *graph, const hu_task_choice *choice
 
 /* ---- Words of a node ---- */
 
+/* Are all parameters of a node called by this prefix? */
+static bool is_prefix(const hu_graph *graph, const hu_node *node, const hu_param_decl *list,
+                      const char *prefix) {
+    char full[2 * HU_NAME_BYTES];
+    bool is = true;
+    for (int j = 0; is && j < node->n_params; j++) {
+        hu_param_name(prefix, list[j].suffix, full, sizeof full);
+        is = strcmp(full, graph->value[node->param[j]].name) == 0;
+    }
+    return is;
+}
+
 /* The prefix that its parameters are called by where that is not its name; "" where it is. */
 static hu_status find_prefix(const hu_graph *graph, const hu_node *node, const hu_param_decl *list,
                              char prefix[HU_NAME_BYTES]) {
-    char full[2 * HU_NAME_BYTES];
     const char *name = graph->value[node->param[0]].name, *suffix = list[0].suffix;
     size_t length = strlen(name), tail = strlen(suffix);
     *prefix = '\0';
-    hu_param_name(node->name, suffix, full, sizeof full);
-    if (strcmp(full, name) == 0) return HU_OK;
+    if (is_prefix(graph, node, list, node->name)) return HU_OK;
     /* PREFIX.suffix, or the suffix in the place of a star. */
-    if (tail == 0 || (length > tail + 1 && name[length - tail - 1] == '.' &&
-                      strcmp(name + length - tail, suffix) == 0)) {
-        snprintf(prefix, HU_NAME_BYTES, "%.*s", (int)(tail ? length - tail - 1 : length), name);
-        return HU_OK;
-    }
-    const char *at = strstr(name, suffix);
-    if (at) {
+    size_t kept = tail == 0 ? length : length > tail + 1 ? length - tail - 1 : 0;
+    snprintf(prefix, HU_NAME_BYTES, "%.*s", (int)kept, name);
+    if (is_prefix(graph, node, list, prefix)) return HU_OK;
+    for (const char *at = strstr(name, suffix); tail > 0 && at; at = strstr(at + 1, suffix)) {
         snprintf(prefix, HU_NAME_BYTES, "%.*s*%s", (int)(at - name), name, at + tail);
-        return HU_OK;
+        if (is_prefix(graph, node, list, prefix)) return HU_OK;
     }
     return hu_fail(HU_ERR_UNSUPPORTED, "node '%s': its parameter is called '%s'", node->name, name);
 }
