@@ -10,30 +10,9 @@
 
 #include <halfulp/train.h>
 
-enum { SIDE = 6, SAMPLES = 48, CLASSES = 3, STEPS = 30 };
+#include "bright_rows.h"
 
-/* Images whose two bright rows are their class. */
-static hu_status fill(void *context, int field, int64_t epoch, int64_t index, float *row) {
-    (void)context, (void)epoch;
-    if (field == 1) {
-        row[0] = (float)(index % CLASSES);
-        return HU_OK;
-    }
-    for (int64_t i = 0; i < SIDE * SIDE; i++) {
-        int64_t y = i / SIDE, noise = (index * 31 + i * 17) % 13;
-        row[i] = (y / 2 == index % CLASSES ? 1.0f : 0.0f) + 0.03f * (float)noise;
-    }
-    return HU_OK;
-}
-
-static hu_dataset *make_data(void) {
-    const hu_field fields[] = {{.name = "image", .rank = 3, .extent = {SIDE, SIDE, 1}},
-                               {.name = "label", .classes = CLASSES}};
-    const hu_sample_source source = {sizeof source, SAMPLES, NULL, fill};
-    hu_dataset *data;
-    assert_int_equal(hu_dataset_of_sources(fields, 2, &source, &source, &data), HU_OK);
-    return data;
-}
+enum { STEPS = 30 };
 
 /* The node's first output; its others have the ids after it. */
 static hu_value apply_to(hu_net *net, const char *op, const char *name, const char *attributes,
@@ -162,7 +141,7 @@ static void networks_learn_in_every_precision(void **state) {
                                              "e4m3fn:scale=current"};
     (void)state;
     hu_net *rows = make_rows_net(), *groups = make_groups_net();
-    hu_dataset *data = make_data();
+    hu_dataset *data = make_data(NULL);
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         check_learning(rows, data, precisions[p], "fp32", "0.08");
         check_learning(groups, data, precisions[p], "fp32", "0.01");
@@ -178,7 +157,7 @@ static void networks_learn_with_every_accumulator(void **state) {
                                                "fmac3:e5m10", "kahan-cpd:1/6/9"};
     (void)state;
     hu_net *rows = make_rows_net(), *groups = make_groups_net();
-    hu_dataset *data = make_data();
+    hu_dataset *data = make_data(NULL);
     for (size_t a = 0; a < sizeof accumulators / sizeof *accumulators; a++) {
         check_learning(groups, data, "hfp8", accumulators[a], "0.01");
         check_learning(rows, data, "hfp8", accumulators[a], "0.08");
@@ -194,7 +173,7 @@ static void threads_change_no_bit(void **state) {
     } cases[] = {{"fp32", "fp32"}, {"hfp8", "fp32"}, {"hfp8", "fmac8:1/6/9"}, {"bf16", "fmacs"}};
     (void)state;
     hu_net *nets[2] = {make_rows_net(), make_groups_net()};
-    hu_dataset *data = make_data();
+    hu_dataset *data = make_data(NULL);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int n = 0; n < 2; n++) {
             const char *precision = cases[c].precision, *accumulator = cases[c].accumulator;

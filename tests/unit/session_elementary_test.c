@@ -10,30 +10,9 @@
 
 #include <halfulp/train.h>
 
-enum { SIDE = 6, SAMPLES = 48, CLASSES = 3, STEPS = 50, FEW = 10 };
+#include "bright_rows.h"
 
-/* Images whose bright rows are their class. */
-static hu_status fill(void *context, int field, int64_t epoch, int64_t index, float *row) {
-    (void)context, (void)epoch;
-    if (field == 1) {
-        row[0] = (float)(index % CLASSES);
-        return HU_OK;
-    }
-    for (int64_t i = 0; i < SIDE * SIDE; i++) {
-        int64_t y = i / SIDE, noise = (index * 31 + i * 17) % 13;
-        row[i] = (y / 2 == index % CLASSES ? 1.0f : 0.0f) + 0.03f * (float)noise;
-    }
-    return HU_OK;
-}
-
-static hu_dataset *make_data(void) {
-    const hu_field fields[] = {{.name = "image", .rank = 3, .extent = {SIDE, SIDE, 1}},
-                               {.name = "label", .classes = CLASSES}};
-    const hu_sample_source source = {sizeof source, SAMPLES, NULL, fill};
-    hu_dataset *data;
-    assert_int_equal(hu_dataset_of_sources(fields, 2, &source, &source, &data), HU_OK);
-    return data;
-}
+enum { STEPS = 50, FEW = 10 };
 
 static hu_net *net;
 
@@ -139,7 +118,7 @@ static void the_loss_falls_and_threads_change_no_bit(void **state) {
     static const char *const precisions[] = {"fp32", "hfp8"};
     (void)state;
     make_net();
-    hu_dataset *data = make_data();
+    hu_dataset *data = make_data(NULL);
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
         hu_training *one = open_training(data, precisions[p], "1", "0.02");
         hu_training *two = open_training(data, precisions[p], "2", "0.02");

@@ -11,33 +11,7 @@
 
 #include <halfulp/train.h>
 
-enum { SIDE = 6, SAMPLES = 48, CLASSES = 3 };
-
-/* Images whose bright row is their class; context: index of a sample that cannot be made. */
-static hu_status fill(void *context, int field, int64_t epoch, int64_t index, float *row) {
-    const int64_t *broken = context;
-    (void)epoch;
-    if (broken && index == *broken) return HU_ERR_IO;
-    if (field == 1) {
-        row[0] = (float)(index % CLASSES);
-        return HU_OK;
-    }
-    for (int64_t i = 0; i < SIDE * SIDE; i++) {
-        int64_t y = i / SIDE, noise = (index * 31 + i * 17) % 13;
-        row[i] = (y / 2 == index % CLASSES ? 1.0f : 0.0f) + 0.03f * (float)noise;
-    }
-    return HU_OK;
-}
-
-static hu_dataset *make_data(int64_t *broken) {
-    const hu_field fields[] = {{.name = "image", .rank = 3, .extent = {SIDE, SIDE, 1}},
-                               {.name = "label", .classes = CLASSES}};
-    const hu_sample_source train = {sizeof train, SAMPLES, broken, fill};
-    const hu_sample_source test = {sizeof test, SAMPLES, NULL, fill};
-    hu_dataset *data;
-    assert_int_equal(hu_dataset_of_sources(fields, 2, &train, &test, &data), HU_OK);
-    return data;
-}
+#include "bright_rows.h"
 
 static void apply(hu_net *net, const char *op, const char *name, const char *attributes,
                   hu_value *value) {
