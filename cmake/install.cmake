@@ -24,7 +24,11 @@ install(DIRECTORY include/halfulp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/halfulp)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halfulp)
-cmake_path(GET DNNL_LIBRARY PARENT_PATH DNNL_FOLDER)
+set(DNNL_LIBS "")
+if(HALFULP_DNNL)
+  cmake_path(GET HALFULP_DNNL PARENT_PATH dnnl_folder)
+  set(DNNL_LIBS "-L${dnnl_folder} -ldnnl ")
+endif()
 configure_file(cmake/halfulp.pc.in halfulp.pc @ONLY)
 configure_file(cmake/halfulp-number.pc.in halfulp-number.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/halfulp-number.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig

@@ -35,7 +35,7 @@ list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report
                           halfulp-help)
 set(library_packages XXHASH ZLIB JPEG PNG WEBP EXPAT UTF8PROC SNDFILE SAMPLERATE YAML JANSSON PROTOBUF_C ISAL)
 list(TRANSFORM library_packages PREPEND PkgConfig::)
-halfulp_library(halfulp ROOMS halfulp-schema ${library_rooms} LIBRARIES ${library_packages} ${DNNL_LIBRARY})
+halfulp_library(halfulp ROOMS halfulp-schema ${library_rooms} LIBRARIES ${library_packages} ${HALFULP_DNNL})
 
 # Formats, rounding, packing and products of plain arrays by themselves. No public header speaks of the
 # room product, which is linked to oneDNN.

@@ -38,6 +38,11 @@ function(halfulp_room wing name)
   else()
     list(FILTER sources EXCLUDE REGEX "avx(2|512)\\.c$")
   endif()
+  if(HALFULP_DNNL)
+    list(FILTER sources EXCLUDE REGEX "/onednn_absent\\.c$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/onednn\\.c$")
+  endif()
   # Modules of their own: mpi.cmake, drawn.cmake.
   list(FILTER sources EXCLUDE REGEX "/(comm/mpi|report/drawn)\\.c$")
   if(sources)
@@ -88,7 +93,7 @@ if(HALFULP_IS_X86) # the bodies without vectors by hand, for measurements and te
   halfulp_variant(number kernel portable_avx2 "${HALFULP_AVX2_FLAGS};-DHU_GEMM_PORTABLE=1" "${products}")
 endif()
 halfulp_room(number tensor BELOW kernel format base)
-halfulp_room(number product BELOW kernel base LIBRARIES ${DNNL_LIBRARY})
+halfulp_room(number product BELOW kernel base LIBRARIES ${HALFULP_DNNL})
 
 halfulp_room(data media BELOW kernel base LIBRARIES PkgConfig::JPEG PkgConfig::PNG PkgConfig::WEBP
              PkgConfig::SNDFILE PkgConfig::SAMPLERATE)
@@ -117,7 +122,7 @@ halfulp_room(study sweep BELOW session report diagnose)
 
 halfulp_room(program bench BELOW session report diagnose)
 halfulp_room(program help BELOW session)
-if(DNNL_INCLUDE AND NOT DNNL_INCLUDE STREQUAL "/usr/include")
+if(HALFULP_DNNL AND NOT DNNL_INCLUDE STREQUAL "/usr/include")
   include_directories(${DNNL_INCLUDE})
 endif()
 

@@ -82,6 +82,10 @@ def mistakes(checks, cwd):
 def bench(checks, cwd):
     code, out, err = program.call("bench", "kernel=gemm", "m=32", "n=40", "k=48", "threads=2", "--json",
                                   cwd=cwd)
+    if not program.has_onednn():
+        checks.same((code, out), (2, ""), "bench beside what is not there")
+        checks.that("bench gemm measures beside oneDNN, which is not in this build" in err, f"refused: {err}")
+        return
     if not checks.same((code, err), (0, ""), "bench: exit code and stderr"):
         return
     result = json.loads(out)

@@ -95,6 +95,15 @@ def call(*words, cwd, timeout=300, **more):
     return done.returncode, done.stdout, done.stderr
 
 
+@functools.cache
+def has_onednn():
+    """Whether the program was built with oneDNN: run.products=onednn, and benchmarks beside it."""
+    code, _, err = call("plan", "model=cnn-s", "products=onednn", cwd=".")
+    if code and "which is not in this build of halfulp" not in err:
+        raise AssertionError(f"plan products=onednn: exit code {code}, {err}")
+    return code == 0
+
+
 def small_files(most):
     """More words for call(): no file may become larger than so many bytes. ThreadSanitizer puts a table of its own into a
     file of TMPDIR, if there is one, and reads what could not be written."""

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "op/attributes.h"
+#include "product/onednn.h"
 #include "reference/product.h"
 
 enum { SAMPLES = 8, GUARD_BYTES = 256, GUARD = 0x5a, MAX_CHUNKS = SAMPLES };
@@ -291,10 +292,15 @@ static inline void check_engine(const product_case *c) {
     result_free(&two);
 }
 
+/* The last of the engines that are in this build. */
+static inline hu_product_engine last_engine(void) {
+    return hu_dnn_is_built() ? HU_ENGINE_ONEDNN : HU_ENGINE_FASTEST;
+}
+
 /* By kernel/conv (without groups), by oneDNN, and by Winograd's algorithm where that fits. */
 static inline void check_case(const product_case *c) {
     product_case dnn = *c, winograd = *c;
-    dnn.engine = HU_ENGINE_ONEDNN;
+    dnn.engine = last_engine();
     winograd.engine = HU_ENGINE_WINOGRAD;
     check_engine(c);
     check_engine(&dnn);

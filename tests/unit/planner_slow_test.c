@@ -11,6 +11,7 @@
 #include "engine/internal.h"
 #include "op/attributes.h"
 #include "planner/planner.h"
+#include "product/onednn.h"
 
 enum { SLOW_FORWARD = 1, SLOW_BACKWARD = 2 };
 
@@ -113,6 +114,7 @@ static void a_product_tells_who_computes_it(void **state) {
     assert_string_equal(hu_run_impl(p.run, 0, HU_FORWARD), "");
     assert_string_equal(hu_run_impl(p.run, 0, HU_BACKWARD), "");
     drop(&p);
+    if (!hu_dnn_is_built()) return;
     plan(&p, 2, HU_ENGINE_ONEDNN);
     assert_true(strlen(hu_run_impl(p.run, 0, HU_FORWARD)) > 0);
     assert_true(strlen(hu_run_impl(p.run, 0, HU_BACKWARD)) > 0);

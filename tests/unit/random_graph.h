@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "op/attributes.h"
+#include "product/onednn.h"
 #include "run_spy.h"
 
 enum { MOST_VALUES = 64, MOST_CHANNELS = 40, CLASSES = 5 };
@@ -633,7 +634,7 @@ static inline world open_world(uint64_t seed) {
     w.counts_products = draw(&w, 2);
     w.switches = draw(&w, 3) == 0;
     if (draw(&w, 6) == 0)
-        w.products = HU_ENGINE_ONEDNN;
+        w.products = hu_dnn_is_built() ? HU_ENGINE_ONEDNN : HU_ENGINE_OWN;
     else if (draw(&w, 3) == 0)
         w.products = HU_ENGINE_WINOGRAD;
     w.seed_gradient = gradients[draw(&w, 3)];

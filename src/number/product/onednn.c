@@ -716,6 +716,10 @@ static hu_status hu_dnn_check_isa(void) {
                    hu_isa_name(hu_cpu_isa()));
 }
 
+bool hu_dnn_is_built(void) {
+    return true;
+}
+
 void hu_dnn_version(char *text, uint32_t capacity) {
     const dnnl_version_t *version = dnnl_version();
     snprintf(text, capacity, "%d.%d.%d", version->major, version->minor, version->patch);

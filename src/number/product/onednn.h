@@ -1,11 +1,16 @@
 /* product/onednn.h - products by oneDNN. */
 #ifndef HU_PRODUCT_ONEDNN_H
 #define HU_PRODUCT_ONEDNN_H
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <halfulp/status.h>
 
 #include "product/call.h"
+
+/* False where halfulp was built without it (HALFULP_ONEDNN=OFF, product/onednn_absent.c). All that
+ * can fail is HU_ERR_UNSUPPORTED then. */
+bool hu_dnn_is_built(void);
 
 typedef struct hu_dnn hu_dnn;
 
@@ -36,7 +41,7 @@ const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role);
 hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
                        int threads);
 
-/* Version of the oneDNN library that is loaded, as "2.6.3". text: at least 32 bytes. */
+/* Version of the oneDNN library that is loaded, as "2.6.3"; "none". text: at least 32 bytes. */
 void hu_dnn_version(char *text, uint32_t capacity);
 
 #endif

@@ -309,12 +309,14 @@ typedef struct kernel {
     hu_status (*run)(hu_bench *bench);
     const char *const *keys;
     double weight, seconds; /* seconds: usual ones, of it alone */
+    bool is_beside_onednn;
 } kernel;
 
 enum { USUAL_SECONDS = 60, ALL_SECONDS = 300 };
 
 static const kernel kernels[] = {
-#define ROW(name, weight) {#name, hu_bench_##name, name##_keys, weight, USUAL_SECONDS},
+#define ROW(name, weight, is_beside)                                                               \
+    {#name, hu_bench_##name, name##_keys, weight, USUAL_SECONDS, is_beside},
     HU_BENCH_LIST(ROW)
 #undef ROW
 };
@@ -401,24 +403,32 @@ done:
     return st;
 }
 
+/* What is measured beside oneDNN needs a build with it. */
+static bool can_measure(const kernel *k) {
+    return !k->is_beside_onednn || hu_dnn_is_built();
+}
+
 /* One after the other; what one leaves of its time is the others'. */
 static hu_status run_all(session *s) {
     hu_status st = HU_OK;
     double weight = 0;
     if (s->form == HU_BENCH_JSON)
         s->part.json = json_pack("{s:s, s:[]}", "kernel", "all", "kernels");
-    for (int i = 0; i < KERNELS; i++) weight += kernels[i].weight;
-    for (int i = 0; i < KERNELS; weight -= kernels[i++].weight) {
+    for (int i = 0; i < KERNELS; i++)
+        if (can_measure(&kernels[i])) weight += kernels[i].weight;
+    for (int i = 0; i < KERNELS; i++) {
+        if (!can_measure(&kernels[i])) continue;
         double now = hu_seconds_now(), left = fmax(0.0, s->start + s->seconds - now);
         double seconds = left * kernels[i].weight / weight;
         HU_TRY(say(s, kernels[i].name, seconds));
         HU_TRY(run_kernel(s, &kernels[i], now + seconds));
+        weight -= kernels[i].weight;
     }
 done:
     return st;
 }
 
-static const kernel all = {"all", NULL, all_keys, 0, ALL_SECONDS};
+static const kernel all = {"all", NULL, all_keys, 0, ALL_SECONDS, false};
 
 /* The kernel by its word; keys that it does not read are refused. */
 static hu_status find_kernel(session *s) {
@@ -441,6 +451,9 @@ static hu_status find_kernel(session *s) {
     char reader[64];
     snprintf(reader, sizeof reader, "bench kernel=%s", name);
     HU_TRY(hu_keys_used(s->config, reader, s->kernel->keys));
+    if (!can_measure(s->kernel))
+        return hu_fail(HU_ERR_UNSUPPORTED,
+                       "bench %s measures beside oneDNN, which is not in this build", name);
 done:
     return st;
 }

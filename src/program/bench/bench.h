@@ -126,11 +126,15 @@ typedef struct hu_bench {
     hu_bench_part part; /* what it finds */
 } hu_bench;
 
-/* X(name, weight): hu_status hu_bench_<name>(hu_bench *bench), which measures and tells its rows;
- * its weight when `bench all` shares out the time that is left. */
-#define HU_BENCH_LIST(X) X(round, 2) X(pack, 2) X(allreduce, 2) X(gemm, 8) X(conv, 4) X(step, 8)
+/* X(name, weight, whether it measures beside oneDNN): hu_status hu_bench_<name>(hu_bench *bench),
+ * which measures and tells its rows; its weight when `bench all` shares out the time that is left.
+ */
+#define HU_BENCH_LIST(X)                                                                           \
+    X(round, 2, false)                                                                             \
+    X(pack, 2, false)                                                                              \
+    X(allreduce, 2, false) X(gemm, 8, true) X(conv, 4, true) X(step, 8, false)
 
-#define HU_BENCH_DECLARE(name, weight) hu_status hu_bench_##name(hu_bench *bench);
+#define HU_BENCH_DECLARE(name, weight, is_beside_onednn) hu_status hu_bench_##name(hu_bench *bench);
 HU_BENCH_LIST(HU_BENCH_DECLARE)
 #undef HU_BENCH_DECLARE
 
