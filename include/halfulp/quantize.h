@@ -68,7 +68,8 @@ HU_API hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t r
                                   void *data, const hu_random_key *random, uint64_t first_index,
                                   hu_array_scale *scale, hu_round_counts *counts);
 
-/* The numbers that hu_quantize gives, bit for bit: y [rows, line]. */
+/* The numbers that hu_quantize gives, bit for bit: y [rows, line]. Of a scale with which the format
+ * has no numbers in float32 y is untouched. */
 HU_API void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const void *data,
                                hu_array_scale scale, float *y);
 

@@ -274,6 +274,22 @@ static void sizes_that_do_not_fit_are_told(void **state) {
     assert_true(hu_packed_bytes(SIZE_MAX / 2, &bf16, 16) == SIZE_MAX - 1);
 }
 
+/* Scales come from files, too. */
+static void scales_that_no_array_has_change_nothing(void **state) {
+    (void)state;
+    static const char *const texts[] = {"e5m2", "fp16", "e4m3fn:scale=current"};
+    static const int32_t exponents[] = {300, -300, INT32_MAX, INT32_MIN};
+    unsigned char codes[2 * 8] = {1, 2, 3, 4};
+    for (size_t i = 0; i < 3 * 4; i++) {
+        hu_quantization *q;
+        float y[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+        assert_int_equal(hu_quantization_open(texts[i / 4], HU_ROUND_NEAREST_EVEN, 8, &q), HU_OK);
+        hu_quantize_unpack(q, 1, codes, (hu_array_scale){exponents[i % 4], 1, 0}, y);
+        for (int k = 0; k < 8; k++) assert_true(y[k] == 7);
+        hu_quantization_close(q);
+    }
+}
+
 static void texts_are_printed_back(void **state) {
     char text[128];
     (void)state;
@@ -294,6 +310,7 @@ int main(void) {
         cmocka_unit_test(a_current_scale_follows_the_maximum),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(sizes_that_do_not_fit_are_told),
+        cmocka_unit_test(scales_that_no_array_has_change_nothing),
         cmocka_unit_test(texts_are_printed_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,6 +263,12 @@ static void unpack_lines(const hu_quantization *q, int64_t rows, const void *dat
     }
 }
 
+/* Beyond it no float32 number is left, and a bias could overflow. */
+static bool is_scale(hu_array_scale scale) {
+    enum { MOST = 1024 };
+    return -MOST <= scale.exponent && scale.exponent <= MOST;
+}
+
 void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const void *data,
                         hu_array_scale scale, float *y) {
     if (!quantization || !data || !y || rows < 0) return;
@@ -272,10 +278,10 @@ void hu_quantize_unpack(const hu_quantization *quantization, int64_t rows, const
     if (!fits(q->line, rows, &n)) return;
     if (q->quantizer.kind == HU_QUANTIZER_NONE)
         memcpy(y, data, n * sizeof *y);
-    else if (q->quantizer.kind == HU_QUANTIZER_FLOAT && prepare_packer(q, scale, &packer) == HU_OK)
-        hu_packer_unpack(&packer, n, data, y);
-    else
+    else if (q->quantizer.kind != HU_QUANTIZER_FLOAT)
         unpack_lines(q, rows, data, scale, y);
+    else if (is_scale(scale) && prepare_packer(q, scale, &packer) == HU_OK)
+        hu_packer_unpack(&packer, n, data, y);
 }
 
 /* ---- shape ---- */
