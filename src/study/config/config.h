@@ -153,6 +153,18 @@ bool hu_is_network_path(const char *text);
  * HU_ERR_MISSING, HU_ERR_CORRUPT, HU_ERR_PARSE, HU_ERR_LIMIT. */
 hu_status hu_network_file_read(const char *path, char **text, hu_keys **file);
 
+/* What a network file is called where a copy of it is kept: in the folder of a run, and of a sweep.
+ */
+#define HU_NETWORK_FILE "network.yaml"
+
+/* Has the network file that model.name names read from a copy in a folder, where both are there.
+ * Holds until model.name is set again. HU_ERR_MEMORY, HU_ERR_IO. */
+hu_status hu_config_network_recall(hu_config *config, const char *directory);
+
+/* What one configuration has read of its network file, for another one of the same model.name.
+ * HU_ERR_MEMORY. */
+hu_status hu_config_network_share(const hu_config *from, hu_config *to);
+
 /* The network file that model.name names, NULL where it names a model; read once. Borrowed: valid
  * until model.name changes or the configuration is freed. HU_ERR_MISSING, HU_ERR_PARSE,
  * HU_ERR_LIMIT. */

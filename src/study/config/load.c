@@ -115,6 +115,22 @@ enum { NEAREST_BYTES = 256 };
 /* Where a value that was typed came from, in messages. */
 static const char typed_origin[] = "command line";
 
+/* Beside what a run or a sweep has kept of its keys lies what it has kept of its network: the same
+ * is trained again, whatever has become of the file that it was begun with. */
+static hu_status recall_network(hu_config *config, const char *path) {
+    static const char *const kept[] = {"config.resolved.yaml", "common.yaml"};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    char *directory = NULL;
+    hu_status st = HU_OK;
+    if (strcmp(name, kept[0]) != 0 && strcmp(name, kept[1]) != 0) return HU_OK;
+    HU_TRY(slash ? hu_strndup(path, (size_t)(name - path), &directory)
+                 : hu_strdup(".", &directory));
+    HU_TRY(hu_config_network_recall(config, directory));
+done:
+    hu_free(directory);
+    return st;
+}
+
 /* config=FILE */
 static hu_status merge_file(hu_config *config, const char *path) {
     hu_keys *tree = NULL, *plan = NULL;
@@ -123,6 +139,7 @@ static hu_status merge_file(hu_config *config, const char *path) {
     bool is_plan = hu_plan_is_resolved(tree);
     if (is_plan) st = hu_plan_resolved_keys(tree, &plan);
     if (st == HU_OK) st = hu_config_merge(config, is_plan ? plan : tree);
+    if (st == HU_OK && hu_keys_find(tree, "model.name")) st = recall_network(config, path);
     hu_keys_free(plan);
     hu_keys_free(tree);
     return st;
@@ -457,6 +474,7 @@ static hu_status store(hu_config *config, const hu_config_key *key, const hu_key
     HU_TRY(hu_keys_copy(hu_keys_find(last, key->name), &copy));
     st = hu_keys_set(config->tree, key->name, copy);
     copy = NULL;
+    if (strcmp(key->name, "model.name") == 0) hu_config_network_forget(config);
 done:
     hu_keys_free(last);
     hu_keys_free(copy);
@@ -585,9 +603,7 @@ void hu_config_free(hu_config *config) {
     hu_free(config->given);
     hu_free(config->recalled);
     hu_free(config->typed);
-    hu_keys_free(config->network);
-    hu_free(config->network_text);
-    hu_free(config->network_path);
+    hu_config_network_forget(config);
     hu_free(config);
 }
 

@@ -16,9 +16,9 @@ struct hu_config {
     int subjects;
     const char *flag[HU_CONFIG_MAX_FLAGS]; /* words after "--" */
     int flags;
-    hu_keys *network;   /* the file that model.name named when it was read last, NULL: none, */
-    char *network_text; /* as it was, */
-    char *network_path; /* and its path */
+    hu_keys *network;   /* the file that model.name names as it was read, NULL: not yet, */
+    char *network_text; /* its text, */
+    char *network_copy; /* and the copy that is read in its place, NULL: none */
 };
 
 /* Place of a key in the arrays above. */
@@ -27,6 +27,9 @@ size_t hu_config_row(const hu_config_key *key);
 /* Puts a text that came from no file at the key's place, checked; origin stands in errors. */
 hu_status hu_config_store(hu_config *config, const hu_config_key *key, const char *text,
                           const char *origin);
+
+/* What was read of a network file, and which copy stands for it: of another model.name. */
+void hu_config_network_forget(hu_config *config);
 
 /* Files first, then plan files, then words in their order: words win over files. HU_ERR_ARGUMENT:
  * a key given twice, or steps beside epochs. */

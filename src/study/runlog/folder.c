@@ -191,12 +191,15 @@ static hu_status write_text(const char *directory, const char *name, const char 
 
 static hu_status write_config(const hu_run_folder *folder, const hu_config *config) {
     char *yaml = NULL;
-    hu_status st = hu_keys_print(hu_config_tree(config), &yaml);
-    if (st == HU_OK) st = write_text(folder->path, "config.resolved.yaml", yaml);
+    hu_status st = HU_OK;
+    /* A network of a file: nothing outside the folder is needed to build it again. It comes first:
+     * the configuration says that a run is there. */
+    if (hu_config_network_text(config))
+        HU_TRY(write_text(folder->path, HU_NETWORK_FILE, hu_config_network_text(config)));
+    HU_TRY(hu_keys_print(hu_config_tree(config), &yaml));
+    HU_TRY(write_text(folder->path, "config.resolved.yaml", yaml));
+done:
     hu_free(yaml);
-    /* A network of a file: nothing outside the folder is needed to build it again. */
-    if (st == HU_OK && hu_config_network_text(config))
-        st = write_text(folder->path, HU_NETWORK_FILE, hu_config_network_text(config));
     return st;
 }
 

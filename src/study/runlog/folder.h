@@ -18,9 +18,6 @@
 #include "store/checkpoint.h"
 #include "train/trainer.h"
 
-/* The network file that a run was begun with, where its model was none of the table. */
-#define HU_NETWORK_FILE "network.yaml"
-
 /* ---- numerics.jsonl and histograms.jsonl, written while a run trains ---- */
 
 typedef struct hu_recorder hu_recorder;

@@ -132,12 +132,12 @@ static hu_status merge(hu_config *config, const char *directory, bool *has_other
     if (hu_keys_find(given, "precision.name"))
         HU_TRY(hu_options_forget_bits(saved, hu_keys_value(hu_keys_find(given, "precision.name"))));
     HU_TRY(recall_vocabulary(directory, saved));
-    HU_TRY(recall_file(directory, HU_NETWORK_FILE, "model.name", saved));
     HU_TRY(hu_config_recall(config, saved));
     /* The folder names steps, which win over epochs. */
     if (hu_keys_find(given, "run.epochs") && !hu_keys_find(given, "run.steps"))
         HU_TRY(hu_keys_set_text(given, "run.steps", "auto", "command line"));
     if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(config, given));
+    HU_TRY(hu_config_network_recall(config, directory));
 done:
     hu_keys_free(saved);
     hu_keys_free(given);
