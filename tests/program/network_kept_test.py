@@ -1,4 +1,4 @@
-"""What a run keeps of a network that is a file: its text, and the name by which people know it."""
+"""What a run and a sweep keep of a network that is a file: its text, and the name by which people know it."""
 import json
 import os
 import pathlib
@@ -89,5 +89,42 @@ def broken(checks, cwd):
     checks.that(code != 0 and "live.yaml (run/network.yaml):7:" in err, f"exit {code}: {err}")
 
 
+def swept(checks, cwd):
+    """All rows of a comparison have one network, also where its file changes between two of them."""
+    sweep = ["compare", "model=live.yaml", *WORDS, "steps=60", "run.dir=cmp"]
+    write(cwd, NARROW)
+    process = program.start(*sweep, "precision=fp32,hfp8", cwd=cwd)
+    while process.poll() is None and not os.path.exists(f"{cwd}/cmp/fp32-s1/network.yaml"):
+        pass
+    write(cwd, WIDE)
+    checks.same(process.wait(), 0, "compare")
+    for folder in ("cmp", "cmp/fp32-s1", "cmp/hfp8-s1"):
+        checks.same(read(cwd, folder, "network.yaml"), NARROW, f"{folder}: its network")
+    checks.same(json.loads(read(cwd, "cmp/hfp8-s1/result.json"))["model"], "live.yaml", "the second row's model")
+    checks.same(json.loads(read(cwd, "cmp/compare.json"))["model"], "live.yaml", "the comparison's model")
+    code, _, err = program.call(*sweep, "precision=fp32,hfp8,fp16", cwd=cwd)
+    checks.that(code == 2 and "cmp/fp32-s1/network.yaml" in err and "live.yaml" in err and "run.dir=NEW begins anew" in err,
+                f"another network: exit {code}: {err}")
+    checks.that(not os.path.exists(f"{cwd}/cmp/fp16-s1"), "no row of another network is begun")
+    write(cwd, NARROW)
+    code, _, err = program.call(*sweep, "precision=fp32,hfp8,fp16", cwd=cwd)
+    checks.same(code, 0, err)
+    rows = json.loads(read(cwd, "cmp/compare.json"))["rows"]
+    checks.same([row["state"] for row in rows], ["done"] * 3, "rows of the first network")
+
+
+def named_by_itself(checks, cwd):
+    """A folder that is named by what it trains has another name for another network, and stays below runs/."""
+    folders = []
+    os.makedirs(f"{cwd}/nets")
+    for text in (NARROW, WIDE, NARROW):
+        write(cwd, text, "nets/live.yaml")
+        code, out, err = program.call("compare", "model=nets/live.yaml", *WORDS, "steps=1", "precision=fp32", "--json", cwd=cwd)
+        if checks.same(code, 0, err):
+            folders.append(json.loads(out)["run"])
+    checks.that(len(folders) == 3 and folders[0] == folders[2] != folders[1], f"folders: {folders}")
+    checks.same(sorted(os.listdir(f"{cwd}/runs")), sorted({os.path.basename(folder) for folder in folders}), "below runs/")
+
+
 if __name__ == "__main__":
-    program.main(gone_on_with, trained_again, broken)
+    program.main(gone_on_with, trained_again, broken, swept, named_by_itself)

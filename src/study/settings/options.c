@@ -703,6 +703,7 @@ hu_status hu_options_copy(const hu_config *config, hu_config **copy) {
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "command line", &given));
     HU_TRY(hu_options_given(config, given));
     if (hu_keys_count(given) > 0) HU_TRY(hu_config_merge(*copy, given));
+    HU_TRY(hu_config_network_share(config, *copy));
 done:
     hu_keys_free(given);
     return st;

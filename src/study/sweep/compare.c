@@ -402,7 +402,7 @@ static hu_status choose_weights(const hu_config *config, hu_keys *common) {
     return hu_keys_set_text(common, "eval.weights", "rounded", "compare");
 }
 
-hu_status hu_compare_read(const hu_config *config, hu_compare *compare) {
+hu_status hu_compare_read(hu_config *config, hu_compare *compare) {
     hu_status st = HU_OK;
     HU_TRY(read_precisions(config, &compare->precisions));
     HU_TRY(check_precisions(compare->precisions));
@@ -433,7 +433,7 @@ done:
 }
 
 /* Finds out what is done, trains the rest. */
-hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *interrupted,
+hu_status hu_compare_run(hu_config *config, const volatile sig_atomic_t *interrupted,
                          hu_compare *compare) {
     hu_status st = HU_OK;
     hu_jobs jobs;

@@ -41,12 +41,12 @@ typedef struct hu_compare_mean {
 /* Reads precisions, seeds, folder and rows of a command into a comparison that is all zero; nothing
  * is trained or written. HU_ERR_ARGUMENT, HU_ERR_UNKNOWN, HU_ERR_LIMIT say what is wrong with the
  * command. Owner frees with hu_compare_free, after a failure too. */
-hu_status hu_compare_read(const hu_config *config, hu_compare *compare);
+hu_status hu_compare_read(hu_config *config, hu_compare *compare);
 void hu_compare_free(hu_compare *compare);
 
 /* Trains the rows that are not finished, as hu_jobs_run, and writes compare.json after each.
  * HU_ERR_IO: another process compares in this folder. */
-hu_status hu_compare_run(const hu_config *config, const volatile sig_atomic_t *interrupted,
+hu_status hu_compare_run(hu_config *config, const volatile sig_atomic_t *interrupted,
                          hu_compare *compare);
 
 /* Splits "fp32,fp(4,3,4),w=e4m3,act=e5m2,demote:0.6" into precisions: at commas outside

@@ -1,5 +1,6 @@
 #include "sweep/jobs.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -156,9 +157,30 @@ static hu_status job_folder_write_seconds(const hu_job *job) {
     return hu_file_replace(path, text, strlen(text));
 }
 
-/* Fills state, result and seconds from the folder. HU_ERR_ARGUMENT naming the key if its
- * configuration is not the job's, HU_ERR_CORRUPT if the result cannot be read. */
-static hu_status job_folder_read(const hu_keys *common, hu_job *job) {
+/* The run in the folder must have been begun with the network of this command. */
+static hu_status check_network(const hu_jobs *jobs, const hu_job *job) {
+    char *path = NULL;
+    uint8_t *text = NULL;
+    uint64_t size;
+    size_t length = jobs->network ? strlen(jobs->network) : 0, bytes = 0;
+    hu_status st = HU_OK;
+    if (!jobs->network) return HU_OK;
+    HU_TRY(hu_path_join(job->directory, HU_NETWORK_FILE, &path));
+    HU_TRY(hu_file_size(path, &size));
+    if (size == length) HU_TRY(hu_file_read_plain(path, length, &text, &bytes));
+    if (size != length || bytes != length || memcmp(text, jobs->network, length) != 0)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "%s: found another text than that of %s; run.dir=NEW begins anew", path,
+                     jobs->model);
+done:
+    hu_free(text);
+    hu_free(path);
+    return st;
+}
+
+/* Fills state, result and seconds from the folder. HU_ERR_ARGUMENT naming the key or the file if
+ * its configuration or network is not the job's, HU_ERR_CORRUPT if the result cannot be read. */
+static hu_status job_folder_read(const hu_jobs *jobs, hu_job *job) {
     hu_status st = HU_OK;
     char *path = NULL;
     bool is_present;
@@ -170,7 +192,8 @@ static hu_status job_folder_read(const hu_keys *common, hu_job *job) {
     HU_TRY(hu_path_join(job->directory, "config.resolved.yaml", &path));
     HU_TRY(hu_file_find(path, &is_present));
     if (!is_present) goto done;
-    HU_TRY(check_config(job, common, path));
+    HU_TRY(check_config(job, jobs->common, path));
+    HU_TRY(check_network(jobs, job));
     HU_TRY(hu_result_read(job->directory, &job->result));
     HU_TRY(add_planned(job->directory, job->result));
     job->state = job->result ? HU_JOB_DONE : HU_JOB_STOPPED;
@@ -225,7 +248,7 @@ enum { MAX_WORDS = HU_JOB_WORDS + 10, POLL_NANOSECONDS = 50000000 };
 
 hu_status hu_jobs_read_states(const hu_jobs *jobs, hu_job *job, int count) {
     hu_status st = HU_OK;
-    for (int i = 0; i < count && st == HU_OK; i++) st = job_folder_read(jobs->common, &job[i]);
+    for (int i = 0; i < count && st == HU_OK; i++) st = job_folder_read(jobs, &job[i]);
     return st;
 }
 
@@ -324,7 +347,7 @@ static hu_status read_exit(const hu_jobs *jobs, hu_job *job, int code) {
     if (WIFEXITED(code) && (WEXITSTATUS(code) == 0 || WEXITSTATUS(code) == 4)) {
         double seconds = job->seconds;
         HU_TRY(kept);
-        HU_TRY(job_folder_read(jobs->common, job));
+        HU_TRY(job_folder_read(jobs, job));
         job->seconds = seconds;
         if (job->state == HU_JOB_DONE) return HU_OK;
     } else if ((WIFEXITED(code) && WEXITSTATUS(code) == 130) ||
@@ -389,16 +412,24 @@ static int count_left(const hu_job *job, int count) {
     return left;
 }
 
-/* The keys that all jobs share, as a file that each process reads. */
+static hu_status write_file(const hu_jobs *jobs, const char *name, const char *text) {
+    char *path;
+    hu_status st = hu_path_join(jobs->directory, name, &path);
+    if (st == HU_OK) st = hu_file_replace(path, text, strlen(text));
+    hu_free(path);
+    return st;
+}
+
+/* The keys that all jobs share, as a file that each process reads, and the network beside it: all
+ * read the same text, whatever becomes of the user's file between two of them. */
 static hu_status write_common(const hu_jobs *jobs) {
-    char *yaml = NULL, *path = NULL;
+    char *yaml = NULL;
     hu_status st;
     HU_TRY(hu_keys_print(jobs->common, &yaml));
-    HU_TRY(hu_path_join(jobs->directory, "common.yaml", &path));
-    HU_TRY(hu_file_replace(path, yaml, strlen(yaml)));
+    if (jobs->network) HU_TRY(write_file(jobs, HU_NETWORK_FILE, jobs->network));
+    HU_TRY(write_file(jobs, "common.yaml", yaml));
 done:
     hu_free(yaml);
-    hu_free(path);
     return st;
 }
 
@@ -475,13 +506,31 @@ done:
     return st;
 }
 
-hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, const char *verb,
+/* A name made of what is trained; characters of a model's path that a file name should not hold
+ * become '_'. */
+static hu_status name_directory(hu_config *config, const char *yaml, const char *verb,
+                                char *directory, size_t capacity) {
+    hu_status st = HU_OK;
+    const char *model, *network;
+    const hu_keys *file;
+    HU_TRY(hu_config_text(config, "model.name", &model));
+    HU_TRY(hu_config_network(config, &file));
+    network = file ? hu_config_network_text(config) : "";
+    uint64_t hash = XXH64(yaml, strlen(yaml), 0);
+    if (file) hash = XXH64(network, strlen(network), hash);
+    snprintf(directory, capacity, "runs/%s-%.60s-%08x", verb, model, (unsigned)(hash >> 32));
+    for (char *c = directory + strlen("runs/"); *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-_.", *c)) *c = '_';
+done:
+    return st;
+}
+
+hu_status hu_jobs_directory(hu_config *config, const hu_keys *common, const char *verb,
                             char *directory, size_t capacity) {
     hu_status st = HU_OK;
-    const char *given, *model, *name;
+    const char *given, *name;
     char *yaml = NULL;
     HU_TRY(hu_config_text(config, "run.dir", &given));
-    HU_TRY(hu_config_text(config, "model.name", &model));
     HU_TRY(hu_config_text(config, "run.name", &name));
     if (strlen(given) >= capacity || !*given)
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "run.dir: found %zu characters, expected 1 to %zu",
@@ -491,19 +540,22 @@ hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, cons
         snprintf(directory, capacity, "runs/%.200s", name);
     } else if (strcmp(given, "auto") == 0) {
         HU_TRY(hu_keys_print(common, &yaml));
-        snprintf(directory, capacity, "runs/%s-%.60s-%08x", verb, model,
-                 (unsigned)(XXH64(yaml, strlen(yaml), 0) >> 32));
+        HU_TRY(name_directory(config, yaml, verb, directory, capacity));
     }
 done:
     hu_free(yaml);
     return st;
 }
 
-hu_status hu_jobs_options(const hu_config *config, const char *directory, const hu_keys *common,
+hu_status hu_jobs_options(hu_config *config, const char *directory, const hu_keys *common,
                           hu_jobs *jobs) {
     hu_status st = HU_OK;
     int64_t parallel, threads;
+    const hu_keys *file;
     *jobs = (hu_jobs){.directory = directory, .common = common};
+    HU_TRY(hu_config_text(config, "model.name", &jobs->model));
+    HU_TRY(hu_config_network(config, &file));
+    if (file) jobs->network = hu_config_network_text(config);
     HU_TRY(hu_config_i64(config, "compare.parallel", &parallel));
     jobs->parallel = (int)parallel;
     /* The processors are shared out evenly, at least one for each process. */

@@ -92,6 +92,8 @@ void hu_job_progress_step(hu_job_progress *progress, const hu_job *job, int coun
 typedef struct hu_jobs {
     const char *directory; /* where common.yaml is kept; exists */
     const hu_keys *common; /* keys of all jobs */
+    const char *network;   /* text of the network file of all jobs, NULL: their model is no file, */
+    const char *model;     /* and model.name, which names it */
     int threads;           /* of each process */
     int parallel;          /* processes at once */
     bool is_quiet;
@@ -103,8 +105,8 @@ typedef struct hu_jobs {
     void *context;
 } hu_jobs;
 
-/* Finds out about every job: new, stopped or done. A folder whose configuration is not the job's:
- * HU_ERR_ARGUMENT that names the key. */
+/* Finds out about every job: new, stopped or done. A folder whose configuration or network file is
+ * not the job's: HU_ERR_ARGUMENT that names the key, or the file. */
 hu_status hu_jobs_read_states(const hu_jobs *jobs, hu_job *job, int count);
 
 /* Runs all that are not done, in order. A job that ends with a usage or data error ends all:
@@ -125,14 +127,14 @@ hu_status hu_jobs_seeds(const hu_config *config, const char *verb, hu_keys **see
  * frees. */
 hu_status hu_jobs_common(const hu_config *config, const char *verb, hu_keys **common);
 
-/* run.dir, or runs/ and run.name, or a name made of the common keys, so that the same command finds
- * its folder again. */
-hu_status hu_jobs_directory(const hu_config *config, const hu_keys *common, const char *verb,
+/* run.dir, or runs/ and run.name, or a name made of the common keys and the network file, so that
+ * the same command finds its folder again. */
+hu_status hu_jobs_directory(hu_config *config, const hu_keys *common, const char *verb,
                             char *directory, size_t capacity);
 
-/* Threads, processes at once and quiet; the caller sets interrupted. directory and common are
- * borrowed. */
-hu_status hu_jobs_options(const hu_config *config, const char *directory, const hu_keys *common,
+/* Threads, processes at once, quiet and the network file; the caller sets interrupted. config,
+ * directory and common are borrowed. */
+hu_status hu_jobs_options(hu_config *config, const char *directory, const hu_keys *common,
                           hu_jobs *jobs);
 
 /* ---- Trainings that run in the command's own process, one after the other ---- */

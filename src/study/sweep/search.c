@@ -492,11 +492,13 @@ hu_status hu_assign_read(hu_assign *assign, const hu_listener *listener) {
     hu_status st = HU_OK;
     int64_t rungs;
     char plans[640];
+    const hu_keys *network;
     hu_config *config = assign->config;
     if (hu_config_given(config, "precision.name") || hu_config_given(config, "precision.epochs"))
         return hu_fail(HU_ERR_ARGUMENT,
                        "assign: found a precision, which is what it looks for; precision.high and "
                        "precision.low say between which formats");
+    HU_TRY(hu_config_network(config, &network)); /* one text for all that it trains */
     HU_TRY(hu_config_i64(config, "assign.rungs", &rungs));
     assign->rungs = (int)rungs;
     HU_TRY(hu_config_i64(config, "assign.random", &assign->random_orders));
