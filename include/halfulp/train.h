@@ -58,12 +58,15 @@ HU_API hu_status hu_net_head(hu_net *net, hu_value value);
 
 /* A network of a file (docs/reference/network-file.md). Nothing is added to it; its shapes, its
  * task and the defaults of its training are those of the setting {"model", PATH}, which trains the
- * same. Owner frees. HU_ERR_MISSING, HU_ERR_PARSE, HU_ERR_VERSION and HU_ERR_UNKNOWN with line and
- * column; what only data decide, hu_training_open checks. */
+ * same: hu_training_open reads the file again. Owner frees. HU_ERR_MISSING, HU_ERR_PARSE,
+ * HU_ERR_VERSION and HU_ERR_UNKNOWN with line and column, of what the top of the file says; blocks
+ * and nodes, whose shapes come from data, hu_training_open checks. */
 HU_API hu_status hu_net_load(const char *path, hu_net **net);
 
-/* Writes a network as such a file, replaced at once. HU_ERR_ARGUMENT without a head or an input;
- * HU_ERR_IO. Proof: tests/unit/session_net_test.c. */
+/* Writes a network as such a file, which must end in .yaml or .yml, replaced at once; weights that
+ * a loaded file names are not copied. HU_ERR_ARGUMENT without a head or an input;
+ * HU_ERR_UNSUPPORTED for a node whose name a file cannot say; HU_ERR_IO. Proof:
+ * tests/unit/session_net_test.c. */
 HU_API hu_status hu_net_save(const hu_net *net, const char *path);
 
 /* ---- What operations there are, for programs that help to write networks ---- */

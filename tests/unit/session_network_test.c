@@ -213,6 +213,51 @@ static void bad_nodes_are_named(void **state) {
             "a.yaml:4:5", "fd.weight");
 }
 
+/* What reads as another network than was meant. */
+static void names_mean_one_thing(void **state) {
+    (void)state;
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - input: relu input\nhead: input\n", "a.yaml:4:5",
+            "'input', which a value");
+    refuses(HU_ERR_ARGUMENT,
+            TOP "nodes:\n  - s: split input first=1\n  - s.out1: relu s\nhead: s\n", "a.yaml:5:5",
+            "'s.out1'");
+    refuses(HU_ERR_ARGUMENT,
+            TOP "nodes:\n  - a.out: {when: \"1 > 0\", node: input}\n  - a: relu input\nhead: a\n",
+            "a.yaml:5:5", "first at a.yaml:4:28");
+    refuses(HU_ERR_ARGUMENT,
+            TOP "blocks: {c: {in: [s], nodes: [{s: tanh s}], out: s}}\n"
+                "nodes:\n  - l: {block: c, in: input}\nhead: l\n",
+            "a.yaml:3:", "an input of the block");
+    refuses(HU_ERR_ARGUMENT, TOP "blocks: {c: {in: [s, s], nodes: [], out: s}}\nnodes: []\n",
+            "a.yaml:3:", "'s' twice");
+    refuses(HU_ERR_PARSE,
+            TOP "blocks: {c: {in: s, parameters: [width], nodes: [], out: s}}\nnodes: []\n",
+            "a.yaml:3:", "no other meaning");
+    refuses(HU_ERR_ARGUMENT,
+            TOP "blocks: {c: {in: s, parameters: [k, k=3], nodes: [], out: s}}\nnodes: []\n",
+            "a.yaml:3:", "'k' twice");
+    refuses(HU_ERR_UNKNOWN, TOP "blocks: {c: {inn: s, nodes: [], out: s}}\nnodes: []\n",
+            "a.yaml:3:", "'in'");
+    refuses(HU_ERR_UNKNOWN,
+            TOP "nodes:\n  - a: linear input out=3\n  - b: linear input out=3 "
+                "share=wieght:a.weight\nhead: b\n",
+            "a.yaml:5:5", "'weight'");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: relu input next=b\nhead: a\n", "a.yaml:4:5",
+            "found next");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes:\n  - a: relu input params=b\nhead: a\n", "a.yaml:4:5",
+            "no parameters");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes: []\nhead: input\ncompare: [input, label]\n", "a.yaml:5:1",
+            "compare beside head");
+    refuses(HU_ERR_PARSE, TOP "nodes: []\nlosses: []\n", "a.yaml:4:1", "found none");
+    refuses(HU_ERR_ARGUMENT, TOP "nodes: []\nlosses: [{phase: a, weight: 2}]\n",
+            "a.yaml:4:", "alone");
+    refuses(HU_ERR_ARGUMENT,
+            TOP
+            "nodes:\n  - z: zeros numbers=24\n  - r: reshape input shape=8x24\n  - l: {loop: r, "
+            "nodes: [{h: state z next=t}, {t: tanh h}]}\n  - f: relu l\nhead: f\n",
+            "a.yaml:7:5", "no `out`");
+}
+
 #define BLOCK "blocks:\n  b:\n    in: x\n    parameters: [n]\n    nodes:\n"
 
 static void bad_blocks_are_named(void **state) {
@@ -321,6 +366,24 @@ static void keys_change_what_a_file_declares(void **state) {
     assert_int_equal(declare_with(text, &options, &graph), HU_ERR_ARGUMENT);
 }
 
+/* Sums with a minus, presets that are sums, a dropout that is left out. */
+static void numbers_are_worked_out(void **state) {
+    (void)state;
+    static const char text[] = TOP
+        "blocks: {b: {in: x, parameters: [n, k=-1, m=2*channels], nodes: "
+        "[{c: conv2d x out=n-2 kernel=3 pad=1 more=k}, {d: conv2d c out=m kernel=1}], out: d}}\n"
+        "nodes:\n  - a: {block: b, in: input, n: 10-2}\n  - f: dropout a probability=0.5\n"
+        "  - r: relu f.out\n  - fc: linear r out=classes\nhead: fc\n";
+    hu_graph *graph = built(text);
+    assert_int_equal(value_of(graph, "a.c.out")->shape.extent[2], 6);
+    assert_int_equal(value_of(graph, "a.c.out")->shape.extent[0], 7);
+    assert_int_equal(value_of(graph, "a.d.out")->shape.extent[2], 6);
+    hu_graph_free(graph);
+    const hu_model_options options = {.name = "a.yaml", .width = 1.0, .dropout = 0.0};
+    if (declare_with(text, &options, &graph) != HU_OK) fail_msg("%s", hu_last_error());
+    hu_graph_free(graph);
+}
+
 /* A recurrence, parameters of another node, losses of the file's own. */
 static void loops_and_losses_are_declared(void **state) {
     (void)state;
@@ -421,10 +484,12 @@ int main(void) {
         cmocka_unit_test(every_model_is_read_as_it_is_written),
         cmocka_unit_test(bad_tops_are_named),
         cmocka_unit_test(bad_nodes_are_named),
+        cmocka_unit_test(names_mean_one_thing),
         cmocka_unit_test(bad_blocks_are_named),
         cmocka_unit_test(blocks_in_blocks_end_at_a_limit),
         cmocka_unit_test(blocks_repeat_with_parameters),
         cmocka_unit_test(keys_change_what_a_file_declares),
+        cmocka_unit_test(numbers_are_worked_out),
         cmocka_unit_test(loops_and_losses_are_declared),
         cmocka_unit_test(states_stand_in_blocks),
         cmocka_unit_test(a_long_file_is_read),

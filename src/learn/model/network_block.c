@@ -1,5 +1,7 @@
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -24,7 +26,7 @@ static hu_status declare_either(hu_network_reader *r, hu_network_scope *scope, c
     if (!is_name) return declare_entry(r, scope, name, node);
     st = hu_network_value(&r->words, scope, hu_keys_value(node), hu_keys_origin(node), &value);
     if (st != HU_OK) return st;
-    return hu_network_names_add(&r->words.names, name, value, hu_keys_origin(node));
+    return hu_network_name_add(&r->words, name, value, hu_keys_origin(node));
 }
 
 /* {when: "stride > 1", node: LINE, else: VALUE} */
@@ -42,7 +44,7 @@ static hu_status declare_when(hu_network_reader *r, hu_network_scope *scope, con
     HU_TRY(hu_network_holds(&r->words, scope, hu_keys_value(when), hu_keys_origin(when), &holds));
     if (holds) return declare_either(r, scope, name, then);
     if (other) return declare_either(r, scope, name, other);
-    st = hu_network_names_add(&r->words.names, name, HU_NONE, hu_keys_origin(node));
+    st = hu_network_name_add(&r->words, name, HU_NONE, hu_keys_origin(node));
 done:
     return st;
 }
@@ -100,6 +102,8 @@ static hu_status declare_loop(hu_network_reader *r, hu_network_scope *scope, con
     int64_t steps;
     HU_TRY(hu_network_check_keys(node, "key", keys, sizeof keys / sizeof *keys));
     HU_TRY(steps_of(r, scope, hu_network_child(node, "loop"), &steps));
+    if (lengths) HU_TRY(hu_network_expect(lengths, HU_KEYS_TEXT, "the name of a value"));
+    if (out) HU_TRY(hu_network_expect(out, HU_KEYS_TEXT, "the name of a value"));
     if (lengths)
         HU_TRY(hu_network_value(&r->words, scope, hu_keys_value(lengths), hu_keys_origin(lengths),
                                 &length));
@@ -114,7 +118,7 @@ static hu_status declare_loop(hu_network_reader *r, hu_network_scope *scope, con
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "%s: ", hu_keys_origin(node)));
     if (!out) goto done;
     HU_TRY(hu_network_value(&r->words, scope, hu_keys_value(out), hu_keys_origin(out), &made));
-    HU_TRY(hu_network_names_add(&r->words.names, name, made, hu_keys_origin(out)));
+    HU_TRY(hu_network_name_add(&r->words, name, made, hu_keys_origin(out)));
 done:
     forget_pending(r);
     r->in_loop = false;
@@ -155,25 +159,44 @@ static hu_status check_use(const hu_network_reader *r, const hu_network_scope *s
     return HU_OK;
 }
 
-/* A number where it is a sum of known names, else a text. */
-static hu_status give_value(const hu_network_reader *r, const hu_network_scope *caller,
-                            const hu_keys *value, hu_network_parameter *p) {
-    const char *text = hu_keys_value(value), *own;
-    hu_status st = hu_network_expect(value, HU_KEYS_TEXT, "a number or a text");
-    if (st != HU_OK) return st;
-    *p = (hu_network_parameter){.name = p->name, .text = text};
-    for (int i = 0; i < caller->parameters; i++) /* a parameter of the block outside, as it is */
-        if (strcmp(caller->parameter[i].name, text) == 0) {
-            own = p->name;
-            *p = caller->parameter[i];
+/* A text that is worked out: of known names, or with signs between; no law as normal:1e-5. */
+static bool is_sum(const hu_network_reader *r, const hu_network_scope *scope, const char *text) {
+    char *end;
+    strtod(text, &end);
+    bool is_real = end != text && !*end;
+    return hu_network_knows(&r->words, scope, text) ||
+           (!is_real && !strchr(text, ':') && strpbrk(text, "*+-"));
+}
+
+static hu_status read_whole(const char *text, const char *origin, int64_t *number) {
+    errno = 0;
+    *number = strtoll(text, NULL, 10);
+    if (errno == 0) return HU_OK;
+    return hu_fail(HU_ERR_LIMIT, "%s: '%.60s' is no integer of 64 bits", origin, text);
+}
+
+/* A number where it is one, or a sum, else a text. */
+static hu_status read_value(const hu_network_reader *r, const hu_network_scope *scope,
+                            const char *text, const char *origin, hu_network_parameter *p) {
+    const char *own = p->name;
+    for (int i = 0; i < scope->parameters; i++) /* a parameter of the block outside, as it is */
+        if (strcmp(scope->parameter[i].name, text) == 0) {
+            *p = scope->parameter[i];
             p->name = own;
             return HU_OK;
         }
-    bool is_sum = hu_network_knows(&r->words, caller, text) || strpbrk(text, "*+");
-    bool is_whole = *text && strspn(text, "0123456789") == strlen(text);
-    if (!is_sum && !is_whole) return HU_OK;
-    p->is_number = true;
-    return hu_network_number(&r->words, caller, text, hu_keys_origin(value), &p->number);
+    *p = (hu_network_parameter){.name = own, .text = text};
+    p->is_number = hu_network_is_whole(text);
+    if (p->is_number) return read_whole(text, origin, &p->number);
+    p->is_number = is_sum(r, scope, text);
+    return p->is_number ? hu_network_number(&r->words, scope, text, origin, &p->number) : HU_OK;
+}
+
+static hu_status give_value(const hu_network_reader *r, const hu_network_scope *caller,
+                            const hu_keys *value, hu_network_parameter *p) {
+    hu_status st = hu_network_expect(value, HU_KEYS_TEXT, "a number or a text");
+    if (st != HU_OK) return st;
+    return read_value(r, caller, hu_keys_value(value), hu_keys_origin(value), p);
 }
 
 /* What a use says of a parameter in its copy k: `last`, `first`, a list by copy, or one value.
@@ -224,10 +247,8 @@ static hu_status give_parameter(const hu_network_reader *r, const hu_network_sco
     if (!preset)
         return hu_fail(HU_ERR_ARGUMENT, "%s: the block '%s' needs %s", hu_keys_origin(u->node),
                        hu_keys_name(u->block), name);
-    p->text = preset;
-    p->is_number = *preset && strspn(preset, "0123456789") == strlen(preset);
-    if (!p->is_number) return HU_OK;
-    return hu_network_number(&r->words, caller, preset, hu_keys_origin(declared), &p->number);
+    const hu_network_scope file = {.prefix = ""};
+    return read_value(r, &file, preset, hu_keys_origin(declared), p);
 }
 
 static hu_status give_parameters(const hu_network_reader *r, const hu_network_scope *caller,
@@ -368,7 +389,7 @@ static hu_status declare_block(hu_network_reader *r, hu_network_scope *scope, co
         HU_TRY(declare_copy(r, scope, &u, k, inputs, &out));
         if (inputs->inputs > 0) inputs->input[0].value = out;
     }
-    HU_TRY(hu_network_names_add(&r->words.names, name, out, hu_keys_origin(node)));
+    HU_TRY(hu_network_name_add(&r->words, name, out, hu_keys_origin(node)));
 done:
     hu_free(inputs);
     return st;
@@ -400,6 +421,57 @@ static hu_status declare_entry(hu_network_reader *r, hu_network_scope *scope, co
                    hu_keys_origin(node), name);
 }
 
+/* ---- Blocks before they are used ---- */
+
+static hu_status check_inputs(const hu_keys *block) {
+    const hu_keys *in = hu_network_child(block, "in");
+    for (size_t i = 0; i < name_count(in); i++) {
+        hu_status st = hu_network_expect(name_at(in, i), HU_KEYS_TEXT, "a name");
+        if (st == HU_OK) st = check_name(name_at(in, i), hu_keys_value(name_at(in, i)));
+        if (st != HU_OK) return st;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(hu_keys_value(name_at(in, k)), hu_keys_value(name_at(in, i))) == 0)
+                return hu_fail(HU_ERR_ARGUMENT, "%s: in: found '%.60s' twice",
+                               hu_keys_origin(name_at(in, i)), hu_keys_value(name_at(in, i)));
+    }
+    return HU_OK;
+}
+
+static hu_status check_parameters(const hu_keys *block) {
+    const hu_keys *list = hu_network_child(block, "parameters");
+    char name[HU_NAME_BYTES], other[HU_NAME_BYTES];
+    if (!list) return HU_OK;
+    hu_status st = hu_network_expect(list, HU_KEYS_LIST, "a list as [out, stride=1]");
+    for (size_t i = 0; st == HU_OK && i < hu_keys_count(list); i++) {
+        const hu_keys *item = hu_keys_at(list, i);
+        st = hu_network_expect(item, HU_KEYS_TEXT, "NAME or NAME=VALUE");
+        if (st != HU_OK) break;
+        split_preset(hu_keys_value(item), name);
+        st = hu_network_parameter_check(name, hu_keys_origin(item));
+        for (size_t k = 0; st == HU_OK && k < i; k++) {
+            split_preset(hu_keys_value(hu_keys_at(list, k)), other);
+            if (strcmp(name, other) == 0)
+                st = hu_fail(HU_ERR_ARGUMENT, "%s: parameters: found '%.60s' twice",
+                             hu_keys_origin(item), name);
+        }
+    }
+    return st;
+}
+
+hu_status hu_network_check_blocks(const hu_keys *blocks) {
+    static const char *const keys[] = {"in", "parameters", "nodes", "out"};
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < hu_keys_count(blocks); i++) {
+        const hu_keys *block = hu_keys_at(blocks, i);
+        HU_TRY(hu_network_expect(block, HU_KEYS_MAP, "a map of in, parameters, nodes and out"));
+        HU_TRY(hu_network_check_keys(block, "key", keys, sizeof keys / sizeof *keys));
+        HU_TRY(check_inputs(block));
+        HU_TRY(check_parameters(block));
+    }
+done:
+    return st;
+}
+
 static hu_status declare_item(hu_network_reader *r, hu_network_scope *scope, const hu_keys *item) {
     char full[2 * HU_NAME_BYTES];
     if (hu_keys_kind_of(item) != HU_KEYS_MAP || hu_keys_count(item) != 1)
@@ -414,7 +486,12 @@ static hu_status declare_item(hu_network_reader *r, hu_network_scope *scope, con
     if (written < 0 || (size_t)written >= HU_NAME_BYTES)
         return hu_fail(HU_ERR_LIMIT, "%s: the name '%.40s...' is longer than %d characters",
                        hu_keys_origin(node), full, HU_NAME_BYTES - 1);
-    st = hu_network_names_check(&r->words.names, full, hu_keys_origin(node));
+    for (int i = 0; i < scope->inputs; i++)
+        if (strcmp(scope->input[i].name, hu_keys_name(node)) == 0)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "%s: found the name '%.100s', which an input of the block has, at %s",
+                           hu_keys_origin(node), hu_keys_name(node), hu_keys_origin(scope->block));
+    st = hu_network_name_check(&r->words, full, hu_keys_origin(node));
     return st == HU_OK ? declare_entry(r, scope, full, node) : st;
 }
 

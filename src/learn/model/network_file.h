@@ -24,6 +24,9 @@ hu_status hu_network_read_heading(const hu_keys *file, hu_network_heading *headi
  * Proof: tests/unit/model_network_test.c, tests/fuzz/network_file_fuzz.c. */
 hu_status hu_network_declare(const hu_model_options *options, const hu_keys *file, hu_graph *graph);
 
+/* Puts the file in front of a failure that names no place of it. Gives st. */
+hu_status hu_network_fail_within(const hu_keys *file, hu_status st);
+
 /* The first node whose outputs nobody reads, NULL: there is none. Of finished graphs. Borrowed. */
 const char *hu_network_unused(const hu_graph *graph);
 

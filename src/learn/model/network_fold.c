@@ -24,6 +24,8 @@ typedef struct copy {
     hu_value_id out; /* the one value that others read */
     char *form;      /* owned: all that it says but for values of attributes; NULL: no block */
     uint32_t shape;  /* index of its shape, HU_NONE: none */
+    char *name;      /* owned: "P.k." */
+    bool is_torn;    /* others of the same "P.k." stand elsewhere */
 } copy;
 
 /* A place whose values differ between copies. */
@@ -52,7 +54,8 @@ typedef struct folder {
     size_t copies, copy_capacity;
     shape *shape; /* [shapes] */
     size_t shapes, shape_capacity;
-    hu_name_table names; /* of the lines */
+    hu_name_table names;    /* of the lines */
+    hu_name_table prefixes; /* "P.k." of the copies; id: index of the copy */
     char **alias; /* [value_count] owned: what a value is called by its use of a block; NULL */
     hu_byte_writer *out;
 } folder;
@@ -222,7 +225,8 @@ static bool is_called_so(const folder *f, const copy *c) {
     const size_t bytes[] = {c->prefix - 1, c->stem};
     for (int i = 0; i < 2; i++) {
         snprintf(name, sizeof name, "%.*s", (int)bytes[i], f->line[c->first].name);
-        if (hu_name_table_find(&f->names, name)) return true;
+        if (hu_name_table_find(&f->names, name) || hu_graph_find(f->graph, name) != HU_NONE)
+            return true;
     }
     return false;
 }
@@ -252,7 +256,7 @@ static bool collect(const folder *f, copy *c) {
 static hu_status find_form(const folder *f, copy *c) {
     hu_status st = HU_OK;
     hu_byte_writer form = {0};
-    if (c->count < 2 || is_called_so(f, c) || !collect(f, c)) return HU_OK;
+    if (c->count < 2 || c->is_torn || is_called_so(f, c) || !collect(f, c)) return HU_OK;
     for (uint32_t n = c->first; n < c->first + c->count; n++)
         HU_TRY(add_line_form(f, c, &f->line[n], &form));
     HU_TRY(hu_write_format(&form, "out%s", called(f, c->out) + c->prefix));
@@ -262,6 +266,20 @@ static hu_status find_form(const folder *f, copy *c) {
 done:
     hu_free(form.data);
     return st;
+}
+
+/* A name can be used once: parts of one "P.k." that stand apart are no block. */
+static hu_status find_torn(folder *f, uint32_t i) {
+    copy *c = &f->copy[i];
+    char name[HU_NAME_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)c->prefix, f->line[c->first].name);
+    const hu_name_entry *other = hu_name_table_find(&f->prefixes, name);
+    if (other) {
+        f->copy[other->id].is_torn = c->is_torn = true;
+        return HU_OK;
+    }
+    hu_status st = hu_strdup(name, &c->name);
+    return st == HU_OK ? hu_name_table_add(&f->prefixes, c->name, i) : st;
 }
 
 static hu_status find_copies(folder *f) {
@@ -279,9 +297,10 @@ static hu_status find_copies(folder *f) {
         HU_TRY(hu_grow(&f->copy, f->copies, &f->copy_capacity, sizeof *f->copy));
         f->copy[f->copies] = c;
         f->copies++;
-        HU_TRY(find_form(f, &f->copy[f->copies - 1]));
         n += c.count;
     }
+    for (uint32_t i = 0; i < f->copies; i++) HU_TRY(find_torn(f, i));
+    for (uint32_t i = 0; i < f->copies; i++) HU_TRY(find_form(f, &f->copy[i]));
 done:
     return st;
 }
@@ -568,11 +587,22 @@ static hu_value_id rows_of(const folder *f, const hu_loop *loop) {
     return HU_NONE;
 }
 
+/* A name that no node and no value has: a loop that gives nothing needs one all the same. */
+static void name_loop(const folder *f, uint32_t loop, char name[HU_NAME_BYTES]) {
+    int length = snprintf(name, HU_NAME_BYTES, "loop%u", loop);
+    while (hu_name_table_find(&f->names, name) || hu_graph_find(f->graph, name) != HU_NONE) {
+        name[length++] = '_';
+        name[length] = '\0';
+    }
+}
+
 static hu_status write_loop(const folder *f, uint32_t loop) {
     hu_status st = HU_OK;
     const hu_loop *l = &f->graph->loop[loop];
     hu_value_id rows = rows_of(f, l);
-    HU_TRY(hu_write_format(f->out, "  - loop%u:\n      loop: ", loop));
+    char name[HU_NAME_BYTES];
+    name_loop(f, loop, name);
+    HU_TRY(hu_write_format(f->out, "  - %s:\n      loop: ", name));
     if (rows != HU_NONE)
         HU_TRY(hu_write_format(f->out, "%s\n", called(f, rows)));
     else
@@ -625,7 +655,11 @@ hu_status hu_network_write_nodes(const hu_graph *graph, const hu_network_line *l
     if (head != HU_NONE) HU_TRY(hu_write_format(out, "head: %s\n", called(&f, head)));
 done:
     for (uint32_t v = 0; f.alias && v < graph->value_count; v++) hu_free(f.alias[v]);
-    for (size_t i = 0; i < f.copies; i++) hu_free(f.copy[i].form);
+    for (size_t i = 0; i < f.copies; i++) {
+        hu_free(f.copy[i].form);
+        hu_free(f.copy[i].name);
+    }
+    hu_name_table_free(&f.prefixes);
     hu_name_table_free(&f.names);
     hu_free(f.alias);
     hu_free(f.copy);

@@ -20,14 +20,6 @@ typedef struct hu_network_names {
 
 void hu_network_names_free(hu_network_names *names);
 
-/* HU_ERR_ARGUMENT with both places if a name is taken. */
-hu_status hu_network_names_check(const hu_network_names *names, const char *name,
-                                 const char *origin);
-
-/* Gives a value a name of the file. Errors as above. */
-hu_status hu_network_names_add(hu_network_names *names, const char *name, hu_value_id value,
-                               const char *origin);
-
 /* One parameter of a block: a number, or a text. */
 typedef struct hu_network_parameter {
     const char *name;
@@ -65,6 +57,26 @@ typedef struct hu_network_words {
     } size[HU_SIZES]; /* [sizes] that the file declares, with what was chosen */
     int sizes;
 } hu_network_words;
+
+/* HU_ERR_ARGUMENT if a name is taken, with both places, or if an input or another value is called
+ * so. */
+hu_status hu_network_name_check(const hu_network_words *words, const char *name,
+                                const char *origin);
+
+/* Gives a value a name of the file. HU_ERR_ARGUMENT with both places if it is taken. */
+hu_status hu_network_name_add(hu_network_words *words, const char *name, hu_value_id value,
+                              const char *origin);
+
+/* HU_ERR_ARGUMENT if a value that a node has made is called as a name of the file. */
+hu_status hu_network_made_check(const hu_network_words *words, hu_value_id value,
+                                const char *origin);
+
+/* HU_ERR_PARSE unless a parameter of a block may be called so: letters, digits and '_', and none of
+ * the words of uses and of facts. */
+hu_status hu_network_parameter_check(const char *name, const char *origin);
+
+/* True for "-3" and "12". */
+bool hu_network_is_whole(const char *text);
 
 /* A sum of products: "4*out", "width*16", "layers + 1". Names are parameters of the block, sizes of
  * the file, `classes` (numbers of the head), `channels`, `height`, `columns`, `rows` and `ids`
@@ -134,6 +146,9 @@ hu_status hu_network_count(hu_network_reader *r, const char *origin);
 /* network_line.c: declares the node of a line "conv2d x out=16"; name: in full. */
 hu_status hu_network_declare_line(hu_network_reader *r, const hu_network_scope *scope,
                                   const char *name, const hu_keys *node, const char *text);
+
+/* What can be told of blocks that nobody uses: their keys, inputs and parameters. */
+hu_status hu_network_check_blocks(const hu_keys *blocks);
 
 /* network_block.c: declares the nodes of a list, with the blocks, loops and conditions in it. */
 hu_status hu_network_declare_nodes(hu_network_reader *r, hu_network_scope *scope,

@@ -61,8 +61,9 @@ static bool is_sum(const hu_network_reader *r, const hu_network_scope *scope,
     bool is_whole = attribute &&
                     (attribute->kind == HU_ATTRIBUTE_WHOLE || attribute->kind == HU_ATTRIBUTE_PAIR);
     bool is_name = isalpha((unsigned char)*value) || *value == '_';
+    bool has_sign = strpbrk(value, "*+") || (strchr(value, '-') && !strchr(value, 'x'));
     if (strchr(value, '{')) return false;
-    return (is_whole && (is_name || strpbrk(value, "*+"))) ||
+    return (is_whole && (is_name || (has_sign && !hu_network_is_whole(value)))) ||
            (is_name && strcmp(value, "width") != 0 && hu_network_knows(&r->words, scope, value));
 }
 
@@ -193,6 +194,25 @@ static hu_shape shape_read(const hu_network_reader *r, const line *l, size_t i) 
     return step;
 }
 
+/* Every word before a colon is a parameter of the operation. */
+static hu_status check_shared(const line *l, const hu_param_decl *list, int count) {
+    const char *names[HU_MAX_PARAMS];
+    char word[HU_NAME_BYTES];
+    for (int j = 0; j < count; j++) names[j] = list[j].suffix;
+    for (const char *at = l->share; at && strchr(at, ':');) {
+        size_t length = strcspn(at, ":");
+        bool is_known = false;
+        for (int j = 0; j < count; j++)
+            is_known |= strlen(names[j]) == length && memcmp(names[j], at, length) == 0;
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : 0), at);
+        if (!is_known)
+            return hu_network_unknown(l->origin, "parameter to share", word, names, (size_t)count);
+        at = strchr(at, ',');
+        if (at) at++;
+    }
+    return HU_OK;
+}
+
 static hu_status apply_shared(hu_network_reader *r, const hu_network_scope *scope, const line *l,
                               const void *attrs, hu_value_id *out) {
     hu_status st = HU_OK;
@@ -206,6 +226,7 @@ static hu_status apply_shared(hu_network_reader *r, const hu_network_scope *scop
         HU_TRY(hu_fail(HU_ERR_ARGUMENT, "node '%s' (%s): found share, and no parameters", l->name,
                        l->op->name));
     HU_TRY(l->op->params(attrs, shapes, list, &count));
+    HU_TRY(check_shared(l, list, count));
     for (int j = 0; j < count; j++) HU_TRY(shared_of(r, scope, l, list[j].suffix, &params[j]));
     HU_TRY(hu_graph_share(r->graph, l->op, l->name, attrs, (int)l->n_in, l->in, params, out));
 done:
@@ -226,16 +247,31 @@ static bool leaves_out(const hu_network_reader *r, const line *l, void *attrs) {
 static hu_status apply(hu_network_reader *r, const hu_network_scope *scope, const line *l,
                        void *attrs, hu_value_id *out) {
     char prefix[2 * HU_NAME_BYTES];
-    if (leaves_out(r, l, attrs) && l->n_in == 1) {
-        out[0] = l->in[0];
-        return HU_OK;
-    }
     if (l->share) return apply_shared(r, scope, l, attrs, out);
     if (l->params) snprintf(prefix, sizeof prefix, "%s%s", scope->prefix, l->params);
     const char *given = l->params ? prefix : NULL;
     if (r->words.options->splits_bias && hu_adds_bias(l->op, attrs) && l->n_in == 1)
         return hu_apply_split(r->graph, l->op, l->name, given, attrs, l->in, out);
     return hu_graph_apply(r->graph, l->op, l->name, given, attrs, (int)l->n_in, l->in, out);
+}
+
+/* "NAME.out" of a node that is left out is its input. */
+static hu_status alias_output(hu_network_reader *r, const line *l) {
+    char name[2 * HU_NAME_BYTES];
+    snprintf(name, sizeof name, "%s.out", l->name);
+    return hu_network_name_add(&r->words, name, l->in[0], l->origin);
+}
+
+/* What a node makes has names of its own, and it has parameters where the line names them. */
+static hu_status check_made(const hu_network_reader *r, const line *l, hu_value_id out) {
+    const hu_node *node = &r->graph->node[r->graph->value[out].producer];
+    for (int i = 0; i < node->n_out; i++) {
+        hu_status st = hu_network_made_check(&r->words, node->out[i], l->origin);
+        if (st != HU_OK) return st;
+    }
+    if (!l->params || node->n_params > 0) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "node '%s' (%s): found params, and no parameters", l->name,
+                   l->op->name);
 }
 
 static hu_status declare_op(hu_network_reader *r, const hu_network_scope *scope, const line *l,
@@ -249,7 +285,13 @@ static hu_status declare_op(hu_network_reader *r, const hu_network_scope *scope,
     st = hu_op_read_attributes(l->op, (const char *)l->attributes.data, l->n_in ? &first : NULL,
                                attrs);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "node '%s' (%s): ", l->name, l->op->name));
+    if (l->n_in == 1 && leaves_out(r, l, attrs)) {
+        HU_TRY(alias_output(r, l));
+        out[0] = l->in[0];
+        goto done;
+    }
     HU_TRY(apply(r, scope, l, attrs, out));
+    HU_TRY(check_made(r, l, out[0]));
     if (l->valid) {
         HU_TRY(hu_network_value(&r->words, scope, l->valid, l->origin, &lengths));
         HU_TRY(hu_graph_end_rows(r->graph, out[0], lengths));
@@ -264,6 +306,8 @@ static hu_status declare_state(hu_network_reader *r, const hu_network_scope *sco
                                hu_value_id *out) {
     hu_status st = HU_OK;
     char *next = NULL, *prefix = NULL;
+    if (l->attributes.size > 1 || l->params || l->share || l->valid)
+        return hu_fail(HU_ERR_ARGUMENT, "node '%s' (state): expected no word but next=", l->name);
     if (l->n_in != 1 || !l->next)
         return hu_fail(HU_ERR_PARSE,
                        "node '%s' (state): found %zu inputs%s, expected state INITIAL "
@@ -305,6 +349,11 @@ static hu_status declare_words(hu_network_reader *r, const hu_network_scope *sco
         return hu_fail(HU_ERR_PARSE,
                        "node '%s': found '%.60s', expected OPERATION INPUTS ATTRIBUTES", l->name,
                        text);
+    if (l->op && l->next)
+        return hu_fail(HU_ERR_ARGUMENT, "node '%s' (%s): found next, which a state alone has",
+                       l->name, l->op->name);
+    if (l->params && l->share)
+        return hu_fail(HU_ERR_ARGUMENT, "node '%s': found params and share, expected one", l->name);
     st = l->op ? declare_op(r, scope, l, out) : declare_state(r, scope, l, out);
     if (st == HU_ERR_SHAPE && l->n_in > 0) st = tell_inputs(r, l, st);
 done:
@@ -319,7 +368,7 @@ hu_status hu_network_declare_line(hu_network_reader *r, const hu_network_scope *
     /* Places that are named already stay alone. */
     if (st != HU_OK && strncmp(hu_last_error(), l.origin, strlen(l.origin)) != 0)
         st = hu_fail_within(st, "%s: ", l.origin);
-    if (st == HU_OK) st = hu_network_names_add(&r->words.names, name, out[0], l.origin);
+    if (st == HU_OK) st = hu_network_name_add(&r->words, name, out[0], l.origin);
     line_free(&l);
     return st;
 }

@@ -20,8 +20,8 @@ const hu_keys *hu_network_child(const hu_keys *map, const char *name) {
 
 hu_status hu_network_expect(const hu_keys *node, hu_keys_kind kind, const char *expected) {
     if (hu_keys_kind_of(node) == kind) return HU_OK;
-    return hu_fail(HU_ERR_PARSE, "%s: %s: found a %s, expected %s", hu_keys_origin(node),
-                   hu_keys_name(node),
+    return hu_fail(HU_ERR_PARSE, "%s: %s%sfound a %s, expected %s", hu_keys_origin(node),
+                   hu_keys_name(node), *hu_keys_name(node) ? ": " : "",
                    hu_keys_kind_of(node) == HU_KEYS_TEXT ? "text" : "list or map", expected);
 }
 
@@ -105,11 +105,14 @@ static hu_status check_extents(const hu_value_info *value, const hu_keys *list) 
     enum { SHAPE_BYTES = 128 };
     char found[SHAPE_BYTES], expected[SHAPE_BYTES];
     hu_shape shape = {.rank = 0};
-    for (size_t i = 0; i < hu_keys_count(list) && i < HU_MAX_RANK; i++, shape.rank++) {
+    if (hu_keys_count(list) > HU_MAX_RANK)
+        return hu_fail(HU_ERR_SHAPE, "%s: input '%s': found %zu extents, expected at most %d",
+                       hu_keys_origin(list), value->name, hu_keys_count(list), HU_MAX_RANK);
+    for (size_t i = 0; i < hu_keys_count(list); i++, shape.rank++) {
         hu_status st = hu_keys_as_i64(hu_keys_at(list, i), &shape.extent[i]);
         if (st != HU_OK) return st;
     }
-    if (hu_keys_count(list) <= HU_MAX_RANK && hu_shape_equal(&shape, &value->shape)) return HU_OK;
+    if (hu_shape_equal(&shape, &value->shape)) return HU_OK;
     hu_shape_print(&shape, found, sizeof found);
     hu_shape_print(&value->shape, expected, sizeof expected);
     return hu_fail(HU_ERR_SHAPE, "%s: input '%s': the network takes %s, the data has %s",
@@ -226,7 +229,12 @@ static hu_status read_loss(hu_network_reader *r, const hu_network_scope *scope,
     size_t normaliser, pass;
     HU_TRY(hu_network_expect(item, HU_KEYS_MAP, "a map as {value: NAME, weight: 1}"));
     HU_TRY(hu_network_check_keys(item, "key", keys, sizeof keys / sizeof *keys));
-    if (phase && !value) {
+    if (phase && hu_keys_count(item) > 1)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "%s: losses: found phase beside other keys, expected it "
+                       "alone, before its losses",
+                       hu_keys_origin(item)));
+    if (phase) {
         HU_TRY(hu_network_expect(phase, HU_KEYS_TEXT, "the name of a phase"));
         st = hu_graph_phase(r->graph, hu_keys_value(phase));
     } else if (value) {
@@ -271,6 +279,10 @@ static hu_status read_learned(hu_network_reader *r, const hu_network_scope *scop
         return hu_fail(HU_ERR_PARSE, "%s: found %s, expected one: head: NAME, or losses: [...]",
                        hu_keys_origin(head ? head : r->file),
                        head ? "head and losses" : "neither head nor losses");
+    if (head && hu_network_child(r->file, "compare"))
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found compare beside head, whose task says what is compared",
+                       hu_keys_origin(hu_network_child(r->file, "compare")));
     if (head) {
         HU_TRY(named(r, scope, head, &value));
         st = hu_task_close(r->words.options->choice, r->graph, r->field, value);
@@ -278,6 +290,8 @@ static hu_status read_learned(hu_network_reader *r, const hu_network_scope *scop
         goto done;
     }
     HU_TRY(hu_network_expect(losses, HU_KEYS_LIST, "a list of losses"));
+    if (hu_keys_count(losses) == 0)
+        HU_TRY(hu_fail(HU_ERR_PARSE, "%s: losses: found none", hu_keys_origin(losses)));
     for (size_t i = 0; i < hu_keys_count(losses); i++)
         HU_TRY(read_loss(r, scope, hu_keys_at(losses, i)));
     HU_TRY(read_compare(r, scope));
@@ -297,6 +311,7 @@ hu_status hu_network_declare(const hu_model_options *options, const hu_keys *fil
     const hu_keys *nodes = hu_network_child(file, "nodes");
     HU_TRY(hu_network_read_heading(file, &heading));
     if (r.blocks) HU_TRY(hu_network_expect(r.blocks, HU_KEYS_MAP, "a map of blocks by name"));
+    if (r.blocks) HU_TRY(hu_network_check_blocks(r.blocks));
     if (!nodes)
         return hu_fail(HU_ERR_PARSE, "%s: found no key nodes, expected a list",
                        hu_keys_origin(file));
@@ -319,12 +334,23 @@ done:
     return st;
 }
 
+hu_status hu_network_fail_within(const hu_keys *file, hu_status st) {
+    const char *origin = hu_keys_origin(file), *end = strrchr(origin, ':');
+    /* "PATH:line:column" of the root */
+    while (end && end > origin && *--end != ':') {
+    }
+    int length = end ? (int)(end - origin) : 0;
+    if (length == 0 || strncmp(hu_last_error(), origin, (size_t)length) == 0) return st;
+    return hu_fail_within(st, "%.*s: ", length, origin);
+}
+
 const char *hu_network_unused(const hu_graph *graph) {
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         bool is_used = node->loss >= 0;
         for (int i = 0; i < node->n_out; i++)
-            is_used |= graph->value[node->out[i]].use_count > 0 || node->out[i] == graph->made ||
+            is_used |= graph->value[node->out[i]].use_count > 0 ||
+                       graph->value[node->out[i]].tells_ends || node->out[i] == graph->made ||
                        node->out[i] == graph->wanted;
         if (!is_used) return node->name;
     }

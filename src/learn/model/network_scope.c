@@ -34,18 +34,34 @@ static const struct hu_network_name *find(const hu_network_names *names, const c
     return entry ? &names->known[entry->id] : NULL;
 }
 
-hu_status hu_network_names_check(const hu_network_names *names, const char *name,
-                                 const char *origin) {
-    const struct hu_network_name *other = find(names, name);
-    if (!other) return HU_OK;
+static hu_status taken(const struct hu_network_name *other, const char *name, const char *origin) {
     return hu_fail(HU_ERR_ARGUMENT, "%s: found the name '%.100s' a second time, first at %s",
                    origin, name, other->origin);
 }
 
-hu_status hu_network_names_add(hu_network_names *names, const char *name, hu_value_id value,
-                               const char *origin) {
-    hu_status st;
-    HU_TRY(hu_network_names_check(names, name, origin));
+hu_status hu_network_name_check(const hu_network_words *words, const char *name,
+                                const char *origin) {
+    const struct hu_network_name *other = find(&words->names, name);
+    if (other) return taken(other, name, origin);
+    if (hu_graph_find(words->graph, name) == HU_NONE) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "%s: found the name '%.100s', which a value of the network or the data has",
+                   origin, name);
+}
+
+hu_status hu_network_made_check(const hu_network_words *words, hu_value_id value,
+                                const char *origin) {
+    const char *name = words->graph->value[value].name;
+    const struct hu_network_name *other = find(&words->names, name);
+    return other ? taken(other, name, origin) : HU_OK;
+}
+
+hu_status hu_network_name_add(hu_network_words *words, const char *name, hu_value_id value,
+                              const char *origin) {
+    hu_network_names *names = &words->names;
+    const struct hu_network_name *other = find(names, name);
+    hu_status st = other ? taken(other, name, origin) : HU_OK;
+    HU_TRY(st);
     HU_TRY(hu_grow(&names->known, names->count, &names->capacity, sizeof *names->known));
     struct hu_network_name *made = &names->known[names->count];
     *made = (struct hu_network_name){.value = value, .origin = origin};
@@ -88,6 +104,9 @@ static hu_status unknown_value(const hu_network_words *words, const hu_network_s
     const hu_graph *graph = words->graph;
     const hu_keys *around = scope->block ? scope->block : words->file;
     const hu_keys *later = find_later(hu_network_child(around, "nodes"), name);
+    if (later && hu_network_child(later, "loop"))
+        return hu_fail(HU_ERR_ARGUMENT, "%s: '%.100s' is the loop at %s, which has no `out`",
+                       origin, name, hu_keys_origin(later));
     if (later)
         return hu_fail(HU_ERR_ARGUMENT,
                        "%s: '%.100s' is read before it is made, at %s: nodes read what stands "
@@ -151,6 +170,20 @@ static const struct {
 } facts[] = {{"classes", 0}, {"channels", 1}, {"height", 2},
              {"rows", 2},    {"ids", 3},      {"columns", 4}};
 
+hu_status hu_network_parameter_check(const char *name, const char *origin) {
+    static const char *const words[] = {"block", "in", "repeat", "first", "last", "width"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    bool is_taken = false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        is_taken |= strcmp(words[i], name) == 0;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        is_taken |= strcmp(facts[i].name, name) == 0;
+    bool is_name = *name && !isdigit((unsigned char)*name) && strspn(name, letters) == strlen(name);
+    if (is_name && !is_taken) return HU_OK;
+    return hu_fail(HU_ERR_PARSE, "%s: parameters: found '%.60s', expected %s", origin, name,
+                   is_taken ? "a name that has no other meaning" : "letters, digits and '_'");
+}
+
 static int64_t fact(const hu_network_words *words, int kind) {
     const hu_task_choice *choice = words->options->choice;
     const hu_shape *first = choice ? &choice->shapes.value[0] : &words->options->image;
@@ -193,6 +226,11 @@ static bool number_of(const hu_network_words *words, const hu_network_scope *sco
         return true;
     }
     return false;
+}
+
+bool hu_network_is_whole(const char *text) {
+    const char *digits = text + (*text == '-');
+    return *digits && strspn(digits, "0123456789") == strlen(digits);
 }
 
 bool hu_network_knows(const hu_network_words *words, const hu_network_scope *scope,

@@ -165,6 +165,20 @@ static hu_value_id valid_of(const hu_graph *graph, const hu_node *node) {
     return lengths;
 }
 
+/* A name that a file can say, and that means the node alone. */
+static hu_status check_name(const hu_graph *graph, const char *name) {
+    static const char characters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
+    bool is_plain = *name && !strchr(".-/", *name) && strspn(name, characters) == strlen(name) &&
+                    name[strlen(name) - 1] != '.';
+    if (is_plain && hu_graph_find(graph, name) == HU_NONE) return HU_OK;
+    return hu_fail(
+        HU_ERR_UNSUPPORTED,
+        "node '%.100s': expected a name of letters, digits, '_', '-', '/' and '.' that no "
+        "value has",
+        name);
+}
+
 static hu_status describe(const hu_graph *graph, const hu_node *node, hu_network_line *line) {
     hu_status st = HU_OK;
     *line = (hu_network_line){.node = node,
@@ -180,6 +194,7 @@ static hu_status describe(const hu_graph *graph, const hu_node *node, hu_network
         line->n_in = 1;
         line->next = node->in[HU_STATE_NEXT];
     }
+    HU_TRY(check_name(graph, node->name));
     HU_TRY(hu_op_write_attributes(node->op, node->attrs, node->n_in ? node->shapes : NULL,
                                   &line->attributes));
     HU_TRY(name_params(graph, node, line));

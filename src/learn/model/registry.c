@@ -453,6 +453,7 @@ done:
     if (st != HU_OK) {
         hu_graph_free(*graph);
         *graph = NULL;
+        if (asked->own && asked->own->file) st = hu_network_fail_within(asked->own->file, st);
     }
     return st;
 }

@@ -165,6 +165,9 @@ static void put_row(hu_page *page, const operation_row *row) {
     hu_page_put(page, "\n");
 }
 
+/* What stands for `previous` in files, which is no operation of its own. */
+#define STATE_HELP "in a loop: what next= was a step before, the input in the first"
+
 void hu_put_operations(hu_page *page) {
     hu_page_put(page,
                 "Operations of networks of one's own, with their attributes and what these are "
@@ -176,6 +179,8 @@ void hu_put_operations(hu_page *page) {
         else
             hu_page_put(page, "\n%s\n", rows[i].name);
     }
+    hu_page_put(page, "\nLoops of a network file\n  %-22s %s\n  %-22s   next=\n", "state",
+                STATE_HELP, "");
 }
 
 /* How many values it reads. */

@@ -220,6 +220,8 @@ hu_status hu_net_save(const hu_net *net, const char *path) {
     HU_GIVEN(path);
     hu_status st = HU_OK;
     hu_byte_writer text = {0};
+    if (!hu_is_network_path(path))
+        return hu_fail(HU_ERR_ARGUMENT, "%s: found another name, expected FILE.yaml", path);
     if (net->path) return hu_file_replace(path, net->text, strlen(net->text));
     HU_TRY(write_declared(net, &text));
     HU_TRY(hu_file_replace(path, (const char *)text.data, text.size));
@@ -276,7 +278,7 @@ hu_status hu_operation_attribute_at(const char *operation, size_t index,
     HU_GIVEN(attribute);
     HU_GIVEN_SIZE(attribute);
     const hu_op *op = hu_op_find(operation);
-    if (!op) return unknown_op(operation);
+    if (!op || is_of_loops(op)) return unknown_op(operation);
     if (index >= attribute_count(op))
         return hu_fail(HU_ERR_ARGUMENT, "%s: found attribute %zu, expected a number below %zu",
                        operation, index, attribute_count(op));
