@@ -1,0 +1,55 @@
+"""Formats as SVG: text alone, no library."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .formats import Format
+
+_WIDTH, _HEIGHT, _MARGIN = 640, 56, 24
+_DRAWN_BITS = 9
+
+
+def _magnitudes(fmt: Format) -> list[float]:
+    """Numbers above zero: all of small formats, of others the powers of two."""
+    if fmt.bits <= _DRAWN_BITS:
+        return sorted({float(v) for v in fmt.values() if v > 0 and math.isfinite(v)})
+    return [math.ldexp(1.0, e) for e in range(fmt.emin, fmt.emax + 1)]
+
+
+def number_line(fmt: Format) -> str:
+    """The numbers of a format on a line, zero in the middle, both halves logarithmic.
+
+    Of formats with more than 9 bits the powers of two alone.
+    """
+    marks = _magnitudes(fmt)
+    low = math.log2(fmt.min_subnormal) - 1
+    high = math.log2(fmt.max)
+    half = _WIDTH / 2 - _MARGIN
+    base = _HEIGHT / 2
+
+    def place(value: float) -> float:
+        return half * (math.log2(value) - low) / (high - low)
+
+    lines = []
+    for value in marks:
+        size = 10 if value >= fmt.min_normal else 6
+        for sign in (-1, 1):
+            x = _WIDTH / 2 + sign * place(value)
+            lines.append(f"M{x:.1f} {base - size:g}V{base + size:g}")
+    labels = [(0.0, "0")]
+    for value in (fmt.min_normal, 1.0, fmt.max):
+        if fmt.min_subnormal <= value <= fmt.max:
+            labels.append((place(value), f"{value:.3g}"))
+    texts = "".join(
+        f'<text x="{_WIDTH / 2 + x:.1f}" y="{_HEIGHT - 4}">{label}</text>' for x, label in labels
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-size="10" text-anchor="middle" '
+        f'fill="currentColor" stroke="none"><path stroke="currentColor" fill="none" '
+        f'd="M{_MARGIN} {base:g}H{_WIDTH - _MARGIN}M{_WIDTH / 2:g} {base - 14:g}V{base + 14:g}'
+        f'{"".join(lines)}"/>{texts}</svg>'
+    )

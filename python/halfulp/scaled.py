@@ -1,0 +1,261 @@
+"""Formats with a scale of the whole array, of blocks along the last axis, and uniform integers.
+
+Source: include/halfulp/quantize.h; docs/reference/numerics/formats.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
+
+from ._ffi import ffi, lib
+from ._inputs import _F32, _apart, _as_bytes, _as_floats, _as_out, _extents, _pointer
+from .errors import DtypeError, char_text, check, text_of
+from .formats import _integer
+from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
+
+if TYPE_CHECKING:
+    from ._inputs import Bytes, Floats
+
+_TEXT_BYTES = 128
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What an array was divided by before it was rounded.
+
+    Attributes
+    ----------
+    exponent : int
+        Formats with a scale: the power of two.
+    factor : float
+        Block formats with a scale of the whole array (nvfp4), and the step of uniform integers.
+    zero : float
+        Uniform integers: the number of code 0.
+    """
+
+    exponent: int = 0
+    factor: float = 1.0
+    zero: float = 0.0
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An array in a format with scales, as bytes.
+
+    Attributes
+    ----------
+    data : ndarray of uint8, 1-D
+        Codes, and what scales the blocks have.
+    scale : Scale
+        The scale of the whole array.
+    shape : tuple of int
+        Of the numbers.
+    text : str
+        The format.
+    """
+
+    data: Bytes
+    scale: Scale
+    shape: tuple[int, ...]
+    text: str
+
+    def unpack(self) -> Floats:
+        """The numbers, bit for bit what `Quantization.round` gives.
+
+        Returns
+        -------
+        ndarray of float32
+
+        Examples
+        --------
+        >>> x = np.arange(32, dtype=np.float32)
+        >>> packed = Quantization("mxfp8").pack(x)
+        >>> packed.data.size, bool((packed.unpack() == Quantization("mxfp8").round(x)).all())
+        (33, True)
+        """
+        quantization = Quantization(self.text)
+        y = np.full(_extents(self.shape), np.nan, _F32)  # stays, of a scale that no array has
+        if y.size == 0:
+            return y
+        handle, rows = quantization._for(self.shape)
+        data = _as_bytes(self.data, "data", lib.hu_quantized_bytes(handle, rows))
+        exponent = _integer(self.scale.exponent, "exponent", -(2**31), 2**31 - 1)
+        c = ffi.new("hu_array_scale *", (exponent, self.scale.factor, self.scale.zero))
+        lib.hu_quantize_unpack(handle, rows, _pointer(data, "char[]"), c[0], _pointer(y))
+        return y
+
+
+@functools.lru_cache(maxsize=256)
+def _opened(text: str, mode: int, line: int) -> Any:
+    made = ffi.new("hu_quantization **")
+    check(lib.hu_quantization_open(char_text(text, "format"), mode, line, made))
+    return ffi.gc(made[0], lib.hu_quantization_close)
+
+
+class Quantization:
+    """A format with a scale of the whole array, of blocks along the last axis, or uniform integers.
+
+    Parameters
+    ----------
+    text : str
+        As in precision.rules: "e4m3fn:scale=current", "mxfp8", "nvfp4", "uniform8"; also any
+        number format. A rounding mode may follow: "mxfp8 rz".
+    rounding : str
+        The mode where the text names none, as in `round`.
+
+    Raises
+    ------
+    UnknownNameError, ParseError, FormatError
+        No such format.
+    UnsupportedError
+        A scale that needs the history of a training.
+
+    Examples
+    --------
+    >>> Quantization("uniform2").round([0.0, 0.75, 3.0]).tolist()
+    [0.0, 1.0, 3.0]
+    """
+
+    def __init__(self, text: str, rounding: str = "rne") -> None:
+        if not isinstance(text, str):
+            raise DtypeError(f"format: found {type(text).__name__}, expected a text")
+        self._mode = _mode(rounding)
+        self._given = text
+        out = ffi.new("char[]", _TEXT_BYTES)
+        lib.hu_quantization_print(_opened(text, self._mode, 1), out, _TEXT_BYTES)
+        self._text = text_of(out)
+
+    def _for(self, shape: tuple[int, ...]) -> tuple[Any, int]:
+        """The library's handle for arrays of this shape, and how many lines they have."""
+        line = shape[-1] if shape else 1
+        return _opened(self._given, self._mode, max(line, 1)), math.prod(shape[:-1])
+
+    @overload
+    def round(
+        self,
+        x: object,
+        key: Key | None = ...,
+        counts: Literal[False] = ...,
+        out: Floats | None = ...,
+        first: int = ...,
+    ) -> Floats: ...
+    @overload
+    def round(
+        self,
+        x: object,
+        key: Key | None = ...,
+        *,
+        counts: Literal[True],
+        out: Floats | None = ...,
+        first: int = ...,
+    ) -> tuple[Floats, Counts]: ...
+    @overload
+    def round(
+        self,
+        x: object,
+        key: Key | None = ...,
+        counts: bool = ...,
+        out: Floats | None = ...,
+        first: int = ...,
+    ) -> Floats | tuple[Floats, Counts]: ...
+    def round(
+        self,
+        x: object,
+        key: Key | None = None,
+        counts: bool = False,
+        out: Floats | None = None,
+        first: int = 0,
+    ) -> Floats | tuple[Floats, Counts]:
+        """Round an array; blocks run along the last axis.
+
+        Parameters
+        ----------
+        x : array, any shape
+            float64 numbers must be such that float32 holds: scales are taken of float32 numbers.
+        key, counts, out, first
+            As in the function `round`.
+
+        Returns
+        -------
+        ndarray of float32, shape of x
+            With counts=True: this and `Counts`.
+
+        Examples
+        --------
+        >>> Quantization("e4m3fn:scale=current").round([1000.0, 1.0]).tolist()
+        [1024.0, 1.0]
+        """
+        source = _as_floats(x, "x", None, f"rounding to {self}")
+        if out is None:
+            target = np.empty(source.shape, _F32)
+        else:
+            target = _as_out(out, source.shape)
+            source = _apart(source, target)
+        made = _counts_struct()
+        start = _integer(first, "first", 0, _MOST_WORD)
+        if source.size:
+            handle, rows = self._for(source.shape)
+            check(
+                lib.hu_quantize(
+                    handle,
+                    rows,
+                    _pointer(source),
+                    _pointer(target),
+                    _key_pointer(key),
+                    start,
+                    ffi.NULL,
+                    made,
+                )
+            )
+        return (target, _counts_of(made)) if counts else target
+
+    def pack(self, x: object, key: Key | None = None, first: int = 0) -> Packed:
+        """Round an array and give it as bytes.
+
+        Parameters
+        ----------
+        x, key, first
+            As `round` takes them.
+
+        Returns
+        -------
+        Packed
+
+        Examples
+        --------
+        >>> Quantization("nvfp4").pack(np.ones(32, np.float32)).data.size
+        18
+        """
+        source = _as_floats(x, "x", None, f"rounding to {self}")
+        scale = ffi.new("hu_array_scale *", (0, 1.0, 0.0))
+        handle, rows = self._for(source.shape)
+        size = lib.hu_quantized_bytes(handle, rows) if source.size else 0
+        data = np.zeros(size, np.uint8)
+        start = _integer(first, "first", 0, _MOST_WORD)
+        if source.size:
+            target = ffi.from_buffer("char[]", data, require_writable=True)
+            check(
+                lib.hu_quantize_pack(
+                    handle,
+                    rows,
+                    _pointer(source),
+                    target,
+                    _key_pointer(key),
+                    start,
+                    scale,
+                    ffi.NULL,
+                )
+            )
+        taken = Scale(int(scale.exponent), float(scale.factor), float(scale.zero))
+        return Packed(data, taken, source.shape, self._given)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Quantization({self._given!r})"
