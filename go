@@ -9,6 +9,7 @@
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # ./go sanitize threads  all tests under ThreadSanitizer (with clang)
 # ./go coverage          lines and branches that the tests reach, by room: an hour on two cores
+# ./go python            the Python package, built by pip and tested in an environment of its own
 # ./go docs              the pages as a site with search, and the public headers: build/site
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -22,6 +23,7 @@ for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
 for_docs=(python3 python3-venv doxygen)
+for_python=(python3 python3-venv python3-dev)
 # What `check` runs: walls, pages, words, and the rooms whose tests take no time.
 quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|render|runlog|precision)_)'
 
@@ -44,6 +46,7 @@ set_up() {
     if $wants_tests; then packages+=("${for_tests[@]}"); fi
     if $wants_comm; then packages+=("${for_comm[@]}"); fi
     if $wants_threads; then packages+=("${for_threads[@]}"); fi
+    if $wants_python; then packages+=("${for_python[@]}"); fi
     if $wants_docs; then
         packages=("${for_docs[@]}") data=()
     else
@@ -145,6 +148,56 @@ make_site() {
     echo "$PWD/build/site/index.html"
 }
 
+# The Python package in an environment of its own: installed by pip as users do, then typed, linted and tested.
+# Its build folder is kept, so that a second time takes seconds. $PYTHON: another Python than python3.
+test_python() {
+    local python=${PYTHON:-python3} venv
+    venv=$PWD/build/python-venv-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    say "installing the Python package into $venv"
+    if ! { [[ -x $venv/bin/pip ]] || "$python" -m venv "$venv"; }; then
+        say "no environment: python3 without venv (Debian: python3-venv)"
+        exit 5
+    fi
+    mkdir -p build
+    if ! "$venv/bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps . ||
+        ! "$venv/bin/pip" install -q --disable-pip-version-check '.[pandas,test]'; then
+        say "pip could not install it: it needs a package index that it can reach, and what ./go build installs"
+        exit 5
+    fi
+    say "installed in $SECONDS s"
+    "$venv/bin/ruff" check && "$venv/bin/ruff" format --check && "$venv/bin/mypy"
+    "$venv/bin/python" -m pytest -q --doctest-modules --pyargs halfulp python/tests
+}
+
+# The same tests beside a build that is there, with its shared library: what `./go test` has time for. Without Python's
+# headers, venv or a package index there are none, and that is said.
+test_python_quickly() {
+    local venv=$PWD/build/python-test-venv stage=$PWD/build/python-stage headers
+    if ! { [[ -x $venv/bin/pip ]] || python3 -m venv "$venv"; } >/dev/null 2>&1; then
+        say "NO TESTS of the Python package: python3 has no venv here (Debian: python3-venv)"
+        return
+    fi
+    headers=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+    if [[ ! -e $headers/Python.h ]]; then
+        say "NO TESTS of the Python package: no $headers/Python.h (Debian: python3-dev)"
+        return
+    fi
+    if ! "$venv/bin/python" -c 'import cffi, hypothesis, ml_dtypes, pandas, pytest' 2>/dev/null &&
+        ! "$venv/bin/pip" install -q --disable-pip-version-check cffi hypothesis ml_dtypes pandas pytest; then
+        say "NO TESTS of the Python package: pip reaches no package index"
+        return
+    fi
+    rm -rf "$stage"
+    mkdir -p "$stage"
+    cp -r python/halfulp "$stage"
+    mkdir -p "$stage/halfulp/bin"
+    ln -sf "$PWD/build/halfulp" "$stage/halfulp/bin/halfulp"
+    "$venv/bin/python" python/ffi_build.py include "$stage/ffi.c" >/dev/null
+    "${CC:-cc}" -shared -fPIC -O1 -DPy_LIMITED_API=0x03090000 -I"$headers" -Iinclude "$stage/ffi.c" \
+        -o "$stage/halfulp/_ffi.abi3.so" -Lbuild -lhalfulp -Wl,-rpath,"$PWD/build"
+    PYTHONPATH=$stage "$venv/bin/python" -m pytest -q python/tests
+}
+
 # sanitized PRESET: runs its tests. A report must show although a test may take it for a failure that it expects: those
 # of AddressSanitizer and ThreadSanitizer go to files, UndefinedBehaviorSanitizer's beside another ends with a code that
 # halfulp has not.
@@ -188,16 +241,17 @@ finish() {
 }
 
 usage() {
-    echo "usage: ./go [quick | build | check | test [exhaustive | comm] | sanitize [threads] | coverage | docs | demo]" >&2
+    echo "usage: ./go [quick | build | check | test [exhaustive | comm] | sanitize [threads] | coverage | python | docs | demo]" >&2
     exit 2
 }
 
 what=${1:-demo}
-wants_tests=false wants_comm=false wants_threads=false wants_docs=false
+wants_tests=false wants_comm=false wants_threads=false wants_docs=false wants_python=false
 case "$what $#" in
 "demo "[01] | "quick 1" | "build 1") ;;
 "test 1" | "check 1" | "sanitize 1" | "coverage 1") wants_tests=true ;;
 "docs 1") wants_docs=true ;;
+"python 1") wants_python=true ;;
 "test 2")
     [[ $2 == exhaustive || $2 == comm ]] || usage
     wants_tests=true
@@ -236,7 +290,10 @@ test)
     if (($# == 2)); then
         exec ctest --test-dir build --no-tests=error --output-on-failure -C "$2" -L "$2"
     fi
-    exec ctest --test-dir build --no-tests=error --output-on-failure -j2
+    status=0
+    ctest --test-dir build --no-tests=error --output-on-failure -j2 || status=$?
+    test_python_quickly || status=$?
+    exit $status
     ;;
 check)
     build release build -DHALFULP_TESTS=ON
@@ -257,6 +314,7 @@ sanitize)
     fi
     ;;
 docs) make_site ;;
+python) test_python ;;
 coverage)
     build coverage build/coverage -DHALFULP_TESTS=ON
     find build/coverage -name '*.gcda' -delete # what ran before
