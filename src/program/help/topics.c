@@ -522,13 +522,16 @@ static void put_pytorch(hu_page *page) {
 
 static void put_python(hu_page *page) {
     hu_page_put(page,
-                "There is no package for Python yet. Every verb prints one JSON object with "
-                "--json:\n\n"
-                "  json.loads(subprocess.run([\"halfulp\", \"train\", ..., \"--json\"],\n"
-                "                            capture_output=True).stdout)\n\n"
-                "and metrics.csv, metrics.jsonl and weights.safetensors of a run are read by "
-                "pandas and\nsafetensors (`halfulp help runs`). libhalfulp is a C library that "
-                "ctypes opens.\n");
+                "`pip install .` in the folder of the source builds a package for NumPy:\n\n"
+                "  import halfulp as hu\n"
+                "  hu.round(x, \"e4m3fn\", counts=True)           numbers through any format\n"
+                "  hu.gemm(a, b, \"fmac8:1/6/9\")                products with any accumulator\n"
+                "  run = hu.train(model=\"cnn-s\", data=\"glyphs\", precision=\"hfp8\")\n"
+                "  run.metrics, run.why()                       the program's results as objects\n"
+                "  hu.Net(input=(32, 32, 3))                    networks of one's own\n\n"
+                "docs/how-to/python.md takes ten minutes. Without it: every verb prints one JSON "
+                "object with\n--json, and metrics.csv, metrics.jsonl and weights.safetensors of a "
+                "run are read by pandas\nand safetensors (`halfulp help runs`).\n");
 }
 
 static void put_onnx(hu_page *page) {
