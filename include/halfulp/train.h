@@ -86,6 +86,7 @@ typedef struct hu_operation_attribute {
     const char *name, *form; /* form: what a value looks like, "a whole number, or two as 3x5" */
     int is_needed;           /* 1: a text must give it */
     double preset;           /* else what it is; flags 0 or 1, texts that are no number 0 */
+    double least, most; /* of numbers, both included; equal: any. Shapes of inputs may allow less */
 } hu_operation_attribute;
 
 enum { HU_OPERATION_PARAMETERS = 8 }; /* most parameters of an operation */

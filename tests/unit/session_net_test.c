@@ -278,6 +278,31 @@ static void files_that_are_none_are_refused(void **state) {
 
 /* ---- Operations ---- */
 
+/* A number outside of what an attribute takes is refused, whatever the rest. */
+static void ranges_are_held(void **state) {
+    (void)state;
+    int ranges = 0;
+    for (size_t i = 0; i < hu_operation_count(); i++) {
+        hu_operation op = {.size = sizeof op};
+        assert_int_equal(hu_operation_at(i, &op), HU_OK);
+        for (size_t a = 0; a < op.attributes; a++) {
+            hu_operation_attribute of = {.size = sizeof of};
+            hu_operation_shapes shapes = {.size = sizeof shapes};
+            char text[64];
+            assert_int_equal(hu_operation_attribute_at(op.name, a, &of), HU_OK);
+            if (of.least == of.most) continue;
+            ranges++;
+            snprintf(text, sizeof text, "%s=%g", of.name, of.least - 1.0);
+            assert_int_equal(hu_operation_infer(op.name, text, 0, NULL, &shapes), HU_ERR_ARGUMENT);
+            assert_non_null(strstr(hu_last_error(), of.name));
+            if (of.most > 1e300) continue;
+            snprintf(text, sizeof text, "%s=%g", of.name, of.most + 1.0);
+            assert_int_equal(hu_operation_infer(op.name, text, 0, NULL, &shapes), HU_ERR_ARGUMENT);
+        }
+    }
+    assert_true(ranges > 60);
+}
+
 static void operations_tell_of_themselves(void **state) {
     (void)state;
     bool has_conv = false, has_loss = false;
@@ -299,6 +324,7 @@ static void operations_tell_of_themselves(void **state) {
     assert_int_equal(hu_operation_attribute_at("conv2d", 0, &attribute), HU_OK);
     assert_true(strcmp(attribute.name, "out") == 0 && attribute.is_needed);
     assert_int_equal(hu_operation_attribute_at("conv3d", 0, &attribute), HU_ERR_UNKNOWN);
+    assert_true(attribute.least == 1.0 && attribute.most > 1e300);
     const hu_shape image = {3, {8, 6, 3}};
     hu_operation_shapes shapes = {.size = sizeof shapes};
     assert_int_equal(hu_operation_infer("conv2d", "out=4 kernel=3", 1, &image, &shapes), HU_OK);
@@ -324,6 +350,7 @@ int main(void) {
         cmocka_unit_test(a_network_and_a_model_are_one_too_many),
         cmocka_unit_test(a_saved_network_trains_alike),
         cmocka_unit_test(files_that_are_none_are_refused),
+        cmocka_unit_test(ranges_are_held),
         cmocka_unit_test(operations_tell_of_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,8 +128,8 @@ static void leaky_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute leaky_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "slope", offsetof(hu_leaky_relu_attrs, slope), 0.01},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "slope", offsetof(hu_leaky_relu_attrs, slope), 0.01, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_leaky_relu = {.name = "leaky_relu",
@@ -177,8 +177,8 @@ static void clipped_forward(const hu_op_call *call) {
 }
 
 static const hu_attribute clipped_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "limit", offsetof(hu_clipped_relu_attrs, limit), 20},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "limit", offsetof(hu_clipped_relu_attrs, limit), 20, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_clipped_relu = {.name = "clipped_relu",
@@ -272,8 +272,8 @@ static void gelu_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute gelu_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "tanh", offsetof(hu_gelu_attrs, by_tanh), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "tanh", offsetof(hu_gelu_attrs, by_tanh), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_gelu = {.name = "gelu",
@@ -319,8 +319,8 @@ static void scale_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute scale_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_scale_attrs, factor), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_scale_attrs, factor), NAN, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_scale = {.name = "scale",

@@ -103,10 +103,10 @@ static void term_usual(void *attrs, const hu_shape *in) {
 }
 
 static const hu_attribute arithmetic_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "value", offsetof(hu_arithmetic_attrs, value), 0},
-    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_arithmetic_attrs, shape), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_arithmetic_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "value", offsetof(hu_arithmetic_attrs, value), 0, 0, 0},
+    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_arithmetic_attrs, shape), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_arithmetic_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* ---- arrays that are walked through side by side ---- */

@@ -21,9 +21,9 @@ typedef struct hu_attention_mask_lengths {
 } hu_attention_mask_lengths;
 
 const hu_attribute hu_attention_mask_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_attention_mask_attrs, is_causal), 0},
-    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_attention_mask_attrs, lengths_too), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_attention_mask_attrs, is_causal), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_attention_mask_attrs, lengths_too), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* The inputs from number `first` on, of which there may be two, one or none. in: arrays. */
@@ -339,11 +339,11 @@ static void context_backward(const hu_op_call *call) {
 /* ---- the records ---- */
 
 static const hu_attribute scores_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "heads", offsetof(hu_scores_attrs, heads), 1},
-    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_scores_attrs, factor), 1},
-    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_scores_attrs, sight.is_causal), 0},
-    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_scores_attrs, sight.lengths_too), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "heads", offsetof(hu_scores_attrs, heads), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_scores_attrs, factor), 1, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "causal", offsetof(hu_scores_attrs, sight.is_causal), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "lengths_too", offsetof(hu_scores_attrs, sight.lengths_too), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 #define ATTENTION_RECORD                                                                           \

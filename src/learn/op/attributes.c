@@ -196,6 +196,27 @@ static hu_status read_wholes(const hu_attribute *attribute, const char *value, v
     return HU_OK;
 }
 
+/* Every number of the value lies between the bounds. */
+static hu_status check_range(const hu_attribute *attribute, const char *value, const void *attrs) {
+    const int64_t *whole = member_of(attribute, attrs);
+    double low, high;
+    if (attribute->least == attribute->most) return HU_OK;
+    if (attribute->kind == HU_ATTRIBUTE_REAL)
+        low = high = (double)*(const float *)member_of(attribute, attrs);
+    else if (attribute->kind == HU_ATTRIBUTE_DOUBLE)
+        low = high = *(const double *)member_of(attribute, attrs);
+    else
+        low = high = (double)whole[0];
+    if (attribute->kind == HU_ATTRIBUTE_PAIR && (double)whole[1] < low) low = (double)whole[1];
+    if (attribute->kind == HU_ATTRIBUTE_PAIR && (double)whole[1] > high) high = (double)whole[1];
+    if (low >= attribute->least && high <= attribute->most) return HU_OK;
+    if (isinf(attribute->most))
+        return hu_fail(HU_ERR_ARGUMENT, "%s: found '%.60s', expected at least %g", attribute->name,
+                       value, attribute->least);
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found '%.60s', expected %g to %g", attribute->name, value,
+                   attribute->least, attribute->most);
+}
+
 static hu_status read_value(const hu_attribute *attribute, const char *value, void *attrs) {
     static hu_status (*const readers[])(const hu_attribute *, const char *, void *) = {
         [HU_ATTRIBUTE_WHOLE] = read_wholes,    [HU_ATTRIBUTE_PAIR] = read_wholes,
@@ -204,7 +225,8 @@ static hu_status read_value(const hu_attribute *attribute, const char *value, vo
         [HU_ATTRIBUTE_AXES] = read_axes,       [HU_ATTRIBUTE_INIT] = read_init,
         [HU_ATTRIBUTE_ANCHORS] = read_anchors,
     };
-    return readers[attribute->kind](attribute, value, attrs);
+    hu_status st = readers[attribute->kind](attribute, value, attrs);
+    return st == HU_OK ? check_range(attribute, value, attrs) : st;
 }
 
 /* The nearest names; an op without attributes says so. */

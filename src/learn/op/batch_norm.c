@@ -359,9 +359,9 @@ static void norm_commit(const hu_op_call *call, float **buffers) {
 }
 
 static const hu_attribute norm_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_batch_norm_attrs, epsilon), 1e-5},
-    {HU_ATTRIBUTE_REAL, "momentum", offsetof(hu_batch_norm_attrs, momentum), 0.1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_batch_norm_attrs, epsilon), 1e-5, 0, INFINITY},
+    {HU_ATTRIBUTE_REAL, "momentum", offsetof(hu_batch_norm_attrs, momentum), 0.1, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_batch_norm = {.name = "batch_norm",

@@ -125,9 +125,9 @@ static void concat_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute concat_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_concat_attrs, rows), 0},
-    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_concat_attrs, axis), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_concat_attrs, rows), 0, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_concat_attrs, axis), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_concat = {.name = "concat",
@@ -243,12 +243,12 @@ static void split_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute split_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), 0},
-    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_split_attrs, rows), 0},
-    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_split_attrs, axis), 0},
-    {HU_ATTRIBUTE_WHOLE, "parts", offsetof(hu_split_attrs, parts), 0},
-    {HU_ATTRIBUTE_AXES, "sizes", offsetof(hu_split_attrs, sizes), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_split_attrs, first), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_split_attrs, rows), 0, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_split_attrs, axis), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "parts", offsetof(hu_split_attrs, parts), 0, 0, 0},
+    {HU_ATTRIBUTE_AXES, "sizes", offsetof(hu_split_attrs, sizes), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_split = {.name = "split",
@@ -308,8 +308,8 @@ static void bias_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute bias_attributes[] = {
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_bias_attrs, bias_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_bias_attrs, bias_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_bias = {.name = "bias",

@@ -374,19 +374,19 @@ static hu_status conv_params(const void *attrs, const hu_shape *in, hu_param_dec
 }
 
 static const hu_attribute conv_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv_attrs, out_channels), NAN},
-    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_conv_attrs, kernel_h), NAN},
-    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_conv_attrs, stride_h), 1},
-    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_conv_attrs, pad_h), 0},
-    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_conv_attrs, more_h), 0},
-    {HU_ATTRIBUTE_PAIR, "dilation", offsetof(hu_conv_attrs, dilation_h), 1},
-    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv_attrs, groups), 1},
-    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1},
-    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv_attrs, transposed), 0},
-    {HU_ATTRIBUTE_PAIR, "extra", offsetof(hu_conv_attrs, extra_h), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv_attrs, bias_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv_attrs, out_channels), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_conv_attrs, kernel_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_conv_attrs, stride_h), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_conv_attrs, pad_h), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_conv_attrs, more_h), 0, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "dilation", offsetof(hu_conv_attrs, dilation_h), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv_attrs, groups), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv_attrs, has_bias), 1, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv_attrs, transposed), 0, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "extra", offsetof(hu_conv_attrs, extra_h), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv_attrs, bias_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* He et al.: normal, variance 2 / (kernel x output channels); biases 0. */
@@ -458,19 +458,19 @@ static hu_status conv1d_params(const void *attrs, const hu_shape *in, hu_param_d
 }
 
 static const hu_attribute conv1d_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv1d_attrs, out_channels), NAN},
-    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_conv1d_attrs, kernel), NAN},
-    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_conv1d_attrs, stride), 1},
-    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_conv1d_attrs, pad), 0},
-    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_conv1d_attrs, more), 0},
-    {HU_ATTRIBUTE_WHOLE, "dilation", offsetof(hu_conv1d_attrs, dilation), 1},
-    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv1d_attrs, groups), 1},
-    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv1d_attrs, has_bias), 1},
-    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv1d_attrs, transposed), 0},
-    {HU_ATTRIBUTE_WHOLE, "extra", offsetof(hu_conv1d_attrs, extra), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv1d_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv1d_attrs, bias_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_conv1d_attrs, out_channels), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_conv1d_attrs, kernel), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_conv1d_attrs, stride), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_conv1d_attrs, pad), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_conv1d_attrs, more), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "dilation", offsetof(hu_conv1d_attrs, dilation), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_conv1d_attrs, groups), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_conv1d_attrs, has_bias), 1, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_conv1d_attrs, transposed), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "extra", offsetof(hu_conv1d_attrs, extra), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_conv1d_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_conv1d_attrs, bias_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static void conv1d_usual(void *attrs, const hu_shape *in) {
@@ -534,13 +534,13 @@ static hu_status linear_params(const void *attrs, const hu_shape *in, hu_param_d
 }
 
 static const hu_attribute linear_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_linear_attrs, out_features), NAN},
-    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1},
-    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_linear_attrs, transposed), 0},
-    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_linear_attrs, rows), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_linear_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_linear_attrs, bias_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_linear_attrs, out_features), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "bias", offsetof(hu_linear_attrs, has_bias), 1, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_linear_attrs, transposed), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_linear_attrs, rows), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_linear_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_linear_attrs, bias_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* Weights and biases uniform within 1 / sqrt(inputs), as torch has them. */
@@ -684,14 +684,16 @@ static void band_accumulate(const hu_op_call *call) {
 }
 
 static const hu_attribute band_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_band_linear_attrs, linear.out_features), NAN},
-    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_band_linear_attrs, linear.transposed), 0},
-    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_band_linear_attrs, linear.rows), 1},
-    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_band_linear_attrs, first), NAN},
-    {HU_ATTRIBUTE_WHOLE, "last", offsetof(hu_band_linear_attrs, last), NAN},
-    {HU_ATTRIBUTE_FLAG, "all_in_evaluation", offsetof(hu_band_linear_attrs, all_in_evaluation), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_band_linear_attrs, linear.weight_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "out", offsetof(hu_band_linear_attrs, linear.out_features), NAN, 1,
+     INFINITY},
+    {HU_ATTRIBUTE_FLAG, "transposed", offsetof(hu_band_linear_attrs, linear.transposed), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "rows", offsetof(hu_band_linear_attrs, linear.rows), 1, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_band_linear_attrs, first), NAN, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "last", offsetof(hu_band_linear_attrs, last), NAN, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "all_in_evaluation", offsetof(hu_band_linear_attrs, all_in_evaluation), 0,
+     0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_band_linear_attrs, linear.weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* As linear: the attributes begin with its own. */

@@ -28,8 +28,8 @@ void hu_loss_finish(const hu_op_call *call, hu_pass pass) {
 /* ---- Attributes of log_softmax ---- */
 
 static const hu_attribute log_softmax_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "kept", offsetof(hu_log_softmax_attrs, kept), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "kept", offsetof(hu_log_softmax_attrs, kept), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static int64_t kept_of(const void *attrs) {
@@ -114,10 +114,10 @@ enum { NO_CLASS = -1 /* as hu_whole_below has it */, IGNORED = -2, TARGETS = 1, 
 enum { ROWS = 64 };
 
 static const hu_attribute row_loss_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0},
-    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_row_loss_attrs, ignored), 0},
-    {HU_ATTRIBUTE_REAL, "smoothing", offsetof(hu_row_loss_attrs, smoothing), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_row_loss_attrs, ignored), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "smoothing", offsetof(hu_row_loss_attrs, smoothing), 0, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* ---- targets ---- */

@@ -8,8 +8,8 @@
 #include "op/internal.h"
 
 static const hu_attribute ctc_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_ctc_attrs, takes_logs), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_ctc_attrs, takes_logs), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* ---- shapes and targets ---- */

@@ -358,12 +358,12 @@ static void boxes_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute box_loss_attributes[] = {
-    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_box_loss_attrs, anchors), NAN},
-    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_box_loss_attrs, anchors.is_clipped), 0},
-    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_box_loss_attrs, anchors.most), 0},
-    {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_box_loss_attrs, takes_logs), 0},
-    {HU_ATTRIBUTE_WHOLE, "samples", offsetof(hu_box_loss_attrs, samples), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_box_loss_attrs, anchors), NAN, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_box_loss_attrs, anchors.is_clipped), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_box_loss_attrs, anchors.most), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "takes_logs", offsetof(hu_box_loss_attrs, takes_logs), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "samples", offsetof(hu_box_loss_attrs, samples), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 #define BOX_LOSS                                                                                   \
@@ -508,8 +508,8 @@ static void roi_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute region_loss_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_region_loss_attrs, picture), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_region_loss_attrs, picture), NAN, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_roi_loss = {.name = "roi_loss",

@@ -99,8 +99,8 @@ static void dropout_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute dropout_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "probability", offsetof(hu_dropout_attrs, probability), 0.5},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "probability", offsetof(hu_dropout_attrs, probability), 0.5, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_dropout = {.name = "dropout",
@@ -191,8 +191,8 @@ static void normal_forward(const hu_op_call *call) {
 }
 
 static const hu_attribute normal_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_normal_attrs, numbers), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_normal_attrs, numbers), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_normal = {.name = "normal",
@@ -256,8 +256,8 @@ static void drop_path_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute drop_path_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "probability", offsetof(hu_dropout_attrs, probability), 0.1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "probability", offsetof(hu_dropout_attrs, probability), 0.1, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_drop_path = {.name = "drop_path",

@@ -107,15 +107,15 @@ static void accumulate(const hu_op_call *call) {
 }
 
 static const hu_attribute attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "words", offsetof(hu_embedding_attrs, words), NAN},
-    {HU_ATTRIBUTE_WHOLE, "width", offsetof(hu_embedding_attrs, width), NAN},
-    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_embedding_attrs, factor), 1},
-    {HU_ATTRIBUTE_FLAG, "band", offsetof(hu_embedding_attrs, is_band), 0},
-    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_embedding_attrs, first), 0},
-    {HU_ATTRIBUTE_FLAG, "pads", offsetof(hu_embedding_attrs, has_padding), 0},
-    {HU_ATTRIBUTE_WHOLE, "padding", offsetof(hu_embedding_attrs, padding), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_embedding_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "words", offsetof(hu_embedding_attrs, words), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "width", offsetof(hu_embedding_attrs, width), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "factor", offsetof(hu_embedding_attrs, factor), 1, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "band", offsetof(hu_embedding_attrs, is_band), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "first", offsetof(hu_embedding_attrs, first), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "pads", offsetof(hu_embedding_attrs, has_padding), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "padding", offsetof(hu_embedding_attrs, padding), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_embedding_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* Standard normal, as torch has them. */

@@ -183,10 +183,10 @@ static void norm_backward(const hu_op_call *call, const layout *l) {
 /* ---- group_norm ---- */
 
 static const hu_attribute group_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_group_norm_attrs, groups), NAN},
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_group_norm_attrs, epsilon), 1e-5},
-    {HU_ATTRIBUTE_FLAG, "affine", offsetof(hu_group_norm_attrs, affine), 1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "groups", offsetof(hu_group_norm_attrs, groups), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_group_norm_attrs, epsilon), 1e-5, 0, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "affine", offsetof(hu_group_norm_attrs, affine), 1, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* x [.., C] -> y, the same shape */
@@ -243,9 +243,9 @@ const hu_op hu_op_group_norm = {.name = "group_norm",
 /* ---- instance_norm: as many groups as channels ---- */
 
 static const hu_attribute instance_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_instance_norm_attrs, epsilon), 1e-5},
-    {HU_ATTRIBUTE_FLAG, "affine", offsetof(hu_instance_norm_attrs, affine), 1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_instance_norm_attrs, epsilon), 1e-5, 0, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "affine", offsetof(hu_instance_norm_attrs, affine), 1, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* x [.., C] -> y, the same shape; a channel of one place would be 0. */
@@ -301,8 +301,8 @@ const hu_op hu_op_instance_norm = {.name = "instance_norm",
 enum { ROWS = 4 };
 
 static const hu_attribute rms_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_rms_norm_attrs, epsilon), 1e-6},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_rms_norm_attrs, epsilon), 1e-6, 0, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* x [.., C] -> y, the same shape */

@@ -8,8 +8,8 @@
 enum { WEIGHT, BIAS, PARAMS };
 
 static const hu_attribute layer_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_layer_norm_attrs, epsilon), 1e-5},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_layer_norm_attrs, epsilon), 1e-5, 0, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* x [.., C] -> y, the same shape */
@@ -96,9 +96,9 @@ const hu_op hu_op_layer_norm = {.name = "layer_norm",
 /* ---- Attributes of l2_norm ---- */
 
 static const hu_attribute l2_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "scale", offsetof(hu_l2_norm_attrs, scale), 20},
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_l2_norm_attrs, epsilon), 1e-10},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "scale", offsetof(hu_l2_norm_attrs, scale), 20, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_l2_norm_attrs, epsilon), 1e-10, 0, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static hu_status l2_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -200,11 +200,11 @@ const hu_op hu_op_l2_norm = {.name = "l2_norm",
 /* ---- Attributes of local_norm ---- */
 
 static const hu_attribute local_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "size", offsetof(hu_local_norm_attrs, size), 5},
-    {HU_ATTRIBUTE_REAL, "alpha", offsetof(hu_local_norm_attrs, alpha), 1e-4},
-    {HU_ATTRIBUTE_REAL, "beta", offsetof(hu_local_norm_attrs, beta), 0.75},
-    {HU_ATTRIBUTE_REAL, "k", offsetof(hu_local_norm_attrs, k), 1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "size", offsetof(hu_local_norm_attrs, size), 5, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "alpha", offsetof(hu_local_norm_attrs, alpha), 1e-4, 0, 0},
+    {HU_ATTRIBUTE_REAL, "beta", offsetof(hu_local_norm_attrs, beta), 0.75, 0, 0},
+    {HU_ATTRIBUTE_REAL, "k", offsetof(hu_local_norm_attrs, k), 1, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* s stays above 0 where k does and alpha is not negative. */

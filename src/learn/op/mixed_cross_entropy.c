@@ -17,10 +17,10 @@
 enum { CLASS = 1, MIX = 2, OTHER = 0, WEIGHT = 1, NUMBERS = 2 };
 
 static const hu_attribute mixed_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0},
-    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_row_loss_attrs, ignored), 0},
-    {HU_ATTRIBUTE_REAL, "smoothing", offsetof(hu_row_loss_attrs, smoothing), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_row_loss_attrs, ignored), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "smoothing", offsetof(hu_row_loss_attrs, smoothing), 0, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static hu_status mixed_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,

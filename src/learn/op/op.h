@@ -46,8 +46,9 @@ typedef struct hu_axes {
 typedef struct hu_attribute {
     hu_attribute_kind kind;
     const char *name;
-    size_t offset; /* in the op's attribute struct */
-    double preset; /* NaN: must be given. Of texts that are no number 0: it may be left out */
+    size_t offset;      /* in the op's attribute struct */
+    double preset;      /* NaN: must be given. Of texts that are no number 0: it may be left out */
+    double least, most; /* of numbers, both included; equal: any. What shapes allow is less */
 } hu_attribute;
 
 /* What a value of a kind looks like, for messages and help: "a whole number, or two as 3x5".

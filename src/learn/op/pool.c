@@ -10,12 +10,12 @@
 /* ---- windows ---- */
 
 static const hu_attribute pool_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN},
-    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0},
-    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0},
-    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0},
-    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* Windows lie side by side unless a stride is given. */
@@ -242,13 +242,13 @@ const hu_op hu_op_max_pool = {.name = "max_pool",
 /* ---- avg_pool: mean over the taps inside the image, or inside the padded one ---- */
 
 static const hu_attribute avg_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN},
-    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0},
-    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0},
-    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0},
-    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0},
-    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool_attrs, counts_padding), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "kernel", offsetof(hu_pool_attrs, kernel_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "stride", offsetof(hu_pool_attrs, stride_h), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "pad", offsetof(hu_pool_attrs, pad_h), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "more", offsetof(hu_pool_attrs, more_h), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool_attrs, ceil), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool_attrs, counts_padding), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static hu_status avg_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -325,22 +325,22 @@ const hu_op hu_op_avg_pool = {.name = "avg_pool",
 /* ---- max_pool1d and avg_pool1d: rows [T, C] as an image of one column ---- */
 
 static const hu_attribute rows_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN},
-    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0},
-    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0},
-    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0},
-    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static const hu_attribute avg_rows_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN},
-    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0},
-    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0},
-    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0},
-    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0},
-    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool1d_attrs, counts_padding), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "kernel", offsetof(hu_pool1d_attrs, kernel), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_pool1d_attrs, stride), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "pad", offsetof(hu_pool1d_attrs, pad), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "more", offsetof(hu_pool1d_attrs, more), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "ceil", offsetof(hu_pool1d_attrs, ceil), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "count_padding", offsetof(hu_pool1d_attrs, counts_padding), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static void rows_usual(void *attrs, const hu_shape *in) {
@@ -566,8 +566,8 @@ const hu_op hu_op_global_avg_pool = {.name = "global_avg_pool",
 enum { MAX_OUT = 1 << 20 };
 
 static const hu_attribute adaptive_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "out", offsetof(hu_adaptive_pool_attrs, out_h), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "out", offsetof(hu_adaptive_pool_attrs, out_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* Windows along one side of the image: more of them than places are right, they share places. */

@@ -389,9 +389,9 @@ static void range_commit(const hu_op_call *call, float **buffers) {
 }
 
 static const hu_attribute range_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_range_norm_attrs, epsilon), 1e-5},
-    {HU_ATTRIBUTE_REAL, "momentum", offsetof(hu_range_norm_attrs, momentum), 0.9},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "epsilon", offsetof(hu_range_norm_attrs, epsilon), 1e-5, 0, INFINITY},
+    {HU_ATTRIBUTE_REAL, "momentum", offsetof(hu_range_norm_attrs, momentum), 0.9, 0, 1},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_range_norm = {.name = "range_norm",

@@ -8,9 +8,9 @@
 /* reduce_mean, reduce_sum and reduce_max: all numbers of the reduced axes become one. */
 
 static const hu_attribute reduce_attributes[] = {
-    {HU_ATTRIBUTE_AXES, "axes", offsetof(hu_reduce_attrs, axes), 0},
-    {HU_ATTRIBUTE_FLAG, "keep", offsetof(hu_reduce_attrs, keeps), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axes", offsetof(hu_reduce_attrs, axes), 0, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "keep", offsetof(hu_reduce_attrs, keeps), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* The reduced axes as bits. */

@@ -184,15 +184,15 @@ static void proposals_forward(const hu_op_call *call) {
 }
 
 static const hu_attribute proposal_attributes[] = {
-    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_proposal_attrs, anchors), NAN},
-    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_proposal_attrs, anchors.is_clipped), 0},
-    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_proposal_attrs, anchors.most), 0},
-    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_proposal_attrs, picture), NAN},
-    {HU_ATTRIBUTE_WHOLE, "before", offsetof(hu_proposal_attrs, before), NAN},
-    {HU_ATTRIBUTE_WHOLE, "after", offsetof(hu_proposal_attrs, after), NAN},
-    {HU_ATTRIBUTE_WHOLE, "regions", offsetof(hu_proposal_attrs, regions), NAN},
-    {HU_ATTRIBUTE_DOUBLE, "least", offsetof(hu_proposal_attrs, least), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_ANCHORS, "anchors", offsetof(hu_proposal_attrs, anchors), NAN, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "clipped", offsetof(hu_proposal_attrs, anchors.is_clipped), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "most", offsetof(hu_proposal_attrs, anchors.most), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_PAIR, "picture", offsetof(hu_proposal_attrs, picture), NAN, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "before", offsetof(hu_proposal_attrs, before), NAN, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "after", offsetof(hu_proposal_attrs, after), NAN, 0, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "regions", offsetof(hu_proposal_attrs, regions), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_DOUBLE, "least", offsetof(hu_proposal_attrs, least), NAN, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_proposals = {.name = "proposals",
@@ -211,9 +211,9 @@ const hu_op hu_op_proposals = {.name = "proposals",
 enum { ROI_POOL_ROW, COLUMN, AXES, CORNERS = 4, BINS_MOST = 1 << 10 };
 
 static const hu_attribute roi_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "out", offsetof(hu_roi_pool_attrs, height), 7},
-    {HU_ATTRIBUTE_REAL, "scale", offsetof(hu_roi_pool_attrs, scale), 0.0625},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "out", offsetof(hu_roi_pool_attrs, height), 7, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "scale", offsetof(hu_roi_pool_attrs, scale), 0.0625, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static hu_status roi_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,

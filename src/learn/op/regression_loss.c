@@ -125,8 +125,8 @@ static void backward(const hu_op_call *call, const element_loss *loss) {
 }
 
 static const hu_attribute attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "sum", offsetof(hu_element_loss_attrs, sums), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "sum", offsetof(hu_element_loss_attrs, sums), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static hu_status scalar_shape(const char *name, int n_in, const hu_shape *in, int *n_out,
@@ -349,8 +349,8 @@ static void toward_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute toward_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "target", offsetof(hu_toward_attrs, target), 1.0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "target", offsetof(hu_toward_attrs, target), 1.0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_bce_toward = {.name = "bce_toward",

@@ -76,8 +76,8 @@ static hu_status reshape_shape(const void *attrs, int n_in, const hu_shape *in, 
 }
 
 static const hu_attribute reshape_attributes[] = {
-    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_reshape_attrs, shape), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_reshape_attrs, shape), NAN, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_reshape = {.name = "reshape",
@@ -129,8 +129,8 @@ static void zeros_forward(const hu_op_call *call) {
 }
 
 static const hu_attribute zeros_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_zeros_attrs, numbers), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_zeros_attrs, numbers), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_zeros = {.name = "zeros",

@@ -70,8 +70,8 @@ static void nearest_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute enlarge_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "factor", offsetof(hu_enlarge_attrs, factor_h), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "factor", offsetof(hu_enlarge_attrs, factor_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_nearest = {.name = "nearest",
@@ -327,9 +327,9 @@ static void bilinear_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute bilinear_attributes[] = {
-    {HU_ATTRIBUTE_PAIR, "size", offsetof(hu_bilinear_attrs, out_h), NAN},
-    {HU_ATTRIBUTE_FLAG, "align", offsetof(hu_bilinear_attrs, aligns), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_PAIR, "size", offsetof(hu_bilinear_attrs, out_h), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "align", offsetof(hu_bilinear_attrs, aligns), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_bilinear = {.name = "bilinear",

@@ -11,10 +11,10 @@
  * are made once, in double. The gradient turns back. */
 
 static const hu_attribute rotary_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "heads", offsetof(hu_rotary_attrs, heads), 1},
-    {HU_ATTRIBUTE_REAL, "base", offsetof(hu_rotary_attrs, base), 10000},
-    {HU_ATTRIBUTE_FLAG, "pairs", offsetof(hu_rotary_attrs, pairs), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "heads", offsetof(hu_rotary_attrs, heads), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_REAL, "base", offsetof(hu_rotary_attrs, base), 10000, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "pairs", offsetof(hu_rotary_attrs, pairs), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* x [T, heads d] -> y, the same shape */

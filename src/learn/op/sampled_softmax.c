@@ -20,13 +20,13 @@ static hu_status check_attrs(const hu_sampled_attrs *a) {
 }
 
 static const hu_attribute attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "classes", offsetof(hu_sampled_attrs, classes), NAN},
-    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_sampled_attrs, numbers), NAN},
-    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_sampled_attrs, ignores), 0},
-    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_sampled_attrs, ignored), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_sampled_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_sampled_attrs, bias_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "classes", offsetof(hu_sampled_attrs, classes), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_WHOLE, "numbers", offsetof(hu_sampled_attrs, numbers), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_sampled_attrs, ignores), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "ignored", offsetof(hu_sampled_attrs, ignored), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_sampled_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "bias_init", offsetof(hu_sampled_attrs, bias_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* ---- log_uniform ---- */

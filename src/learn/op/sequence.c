@@ -59,9 +59,9 @@ static void length_forward(const hu_op_call *call) {
 }
 
 static const hu_attribute length_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_length_attrs, stride), 1},
-    {HU_ATTRIBUTE_FLAG, "leading", offsetof(hu_length_attrs, leading), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "stride", offsetof(hu_length_attrs, stride), 1, 1, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "leading", offsetof(hu_length_attrs, leading), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_length = {.name = "length",
@@ -317,9 +317,9 @@ static void row_conv_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute row_conv_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "context", offsetof(hu_row_conv_attrs, context), NAN},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_row_conv_attrs, weight_init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "context", offsetof(hu_row_conv_attrs, context), NAN, 1, INFINITY},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_row_conv_attrs, weight_init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_row_conv = {.name = "row_conv",

@@ -59,11 +59,11 @@ static void move_backward(const hu_op_call *call, const move *m) {
 /* ---- slice: every step-th place of one axis, from start to before end ---- */
 
 static const hu_attribute slice_attributes[] = {
-    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_slice_attrs, axis), 0},
-    {HU_ATTRIBUTE_WHOLE, "start", offsetof(hu_slice_attrs, start), 0},
-    {HU_ATTRIBUTE_WHOLE, "end", offsetof(hu_slice_attrs, end), 0},
-    {HU_ATTRIBUTE_WHOLE, "step", offsetof(hu_slice_attrs, step), 1},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_slice_attrs, axis), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "start", offsetof(hu_slice_attrs, start), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "end", offsetof(hu_slice_attrs, end), 0, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "step", offsetof(hu_slice_attrs, step), 1, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static int slice_axis(const hu_slice_attrs *a, int rank) {
@@ -140,10 +140,10 @@ const hu_op hu_op_slice = {.name = "slice",
 /* ---- pad: places of one number before and after those of the input ---- */
 
 static const hu_attribute pad_attributes[] = {
-    {HU_ATTRIBUTE_AXES, "before", offsetof(hu_pad_attrs, before), 0},
-    {HU_ATTRIBUTE_AXES, "after", offsetof(hu_pad_attrs, after), 0},
-    {HU_ATTRIBUTE_REAL, "value", offsetof(hu_pad_attrs, value), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_AXES, "before", offsetof(hu_pad_attrs, before), 0, 0, 0},
+    {HU_ATTRIBUTE_AXES, "after", offsetof(hu_pad_attrs, after), 0, 0, 0},
+    {HU_ATTRIBUTE_REAL, "value", offsetof(hu_pad_attrs, value), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static int64_t places(const hu_axes *list, int axis) {
@@ -224,8 +224,8 @@ const hu_op hu_op_pad = {.name = "pad",
 /* ---- transpose: axes in another order ---- */
 
 static const hu_attribute transpose_attributes[] = {
-    {HU_ATTRIBUTE_AXES, "axes", offsetof(hu_transpose_attrs, axes), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axes", offsetof(hu_transpose_attrs, axes), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 /* Which axis of the input is axis i of the output. */

@@ -10,8 +10,8 @@
 enum { TOGETHER = 64, ALIGNMENT = 64 };
 
 static const hu_attribute softmax_attributes[] = {
-    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_softmax_attrs, axis), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_AXES, "axis", offsetof(hu_softmax_attrs, axis), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 static int axis_of(const void *attrs, int rank) {

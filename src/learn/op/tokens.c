@@ -1,5 +1,6 @@
 /* What is done with rows as tokens: position, class_token, pick and pick_rows. */
 
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -81,15 +82,15 @@ static void position_usual(void *attrs, const hu_shape *in) {
 }
 
 static const hu_attribute position_attributes[] = {
-    {HU_ATTRIBUTE_WHOLE, "rows", offsetof(hu_position_attrs, rows), 0},
-    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_position_attrs, for_batches), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_position_attrs, init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_WHOLE, "rows", offsetof(hu_position_attrs, rows), 0, 0, INFINITY},
+    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_position_attrs, for_batches), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_position_attrs, init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 static const hu_attribute class_token_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_class_token_attrs, for_batches), 0},
-    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_class_token_attrs, init), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "batches", offsetof(hu_class_token_attrs, for_batches), 0, 0, 0},
+    {HU_ATTRIBUTE_INIT, "init", offsetof(hu_class_token_attrs, init), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_position = {.name = "position",
@@ -228,8 +229,8 @@ static void pick_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute pick_attributes[] = {
-    {HU_ATTRIBUTE_FLAG, "last", offsetof(hu_pick_attrs, last), 0},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_FLAG, "last", offsetof(hu_pick_attrs, last), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_pick = {.name = "pick",

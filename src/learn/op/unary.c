@@ -156,8 +156,8 @@ static void pow_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute pow_attributes[] = {
-    {HU_ATTRIBUTE_DOUBLE, "exponent", offsetof(hu_pow_attrs, exponent), NAN},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_DOUBLE, "exponent", offsetof(hu_pow_attrs, exponent), NAN, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_pow = {.name = "pow",
@@ -270,9 +270,9 @@ static void clip_backward(const hu_op_call *call) {
 }
 
 static const hu_attribute clip_attributes[] = {
-    {HU_ATTRIBUTE_REAL, "low", offsetof(hu_clip_attrs, low), -INFINITY},
-    {HU_ATTRIBUTE_REAL, "high", offsetof(hu_clip_attrs, high), INFINITY},
-    {HU_ATTRIBUTE_END, NULL, 0, 0},
+    {HU_ATTRIBUTE_REAL, "low", offsetof(hu_clip_attrs, low), -INFINITY, 0, 0},
+    {HU_ATTRIBUTE_REAL, "high", offsetof(hu_clip_attrs, high), INFINITY, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
 };
 
 const hu_op hu_op_clip = {.name = "clip",

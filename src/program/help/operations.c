@@ -208,6 +208,10 @@ bool hu_put_operation(hu_page *page, const char *name) {
                 hu_page_put(page, "; must be given");
             else if (a->preset != 0.0)
                 hu_page_put(page, "; %g if left out", a->preset);
+            if (a->least != a->most && isinf(a->most))
+                hu_page_put(page, "; at least %g", a->least);
+            else if (a->least != a->most)
+                hu_page_put(page, "; %g to %g", a->least, a->most);
             hu_page_put(page, "\n");
         }
         return true;

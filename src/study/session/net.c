@@ -286,7 +286,9 @@ hu_status hu_operation_attribute_at(const char *operation, size_t index,
     const hu_operation_attribute made = {.name = found->name,
                                          .form = hu_attribute_form(found->kind),
                                          .is_needed = isnan(found->preset),
-                                         .preset = isnan(found->preset) ? 0.0 : found->preset};
+                                         .preset = isnan(found->preset) ? 0.0 : found->preset,
+                                         .least = found->least,
+                                         .most = found->most};
     hu_give_struct(&made, sizeof made, attribute, attribute->size);
     return HU_OK;
 }
