@@ -63,7 +63,8 @@ HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, 
  * line. SIZE_MAX: more than can be addressed. */
 HU_API size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows);
 
-/* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs. */
+/* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs.
+ * Infinities and NaNs that a number format has no code for are packed as hu_pack does. */
 HU_API hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, const float *x,
                                   void *data, const hu_random_key *random, uint64_t first_index,
                                   hu_array_scale *scale, hu_round_counts *counts);

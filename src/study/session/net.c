@@ -299,8 +299,10 @@ static hu_status infer(const hu_op *op, const void *attrs, int n_in, const hu_sh
     hu_status st = HU_OK;
     int outputs = 0, parameters = 0;
     hu_param_decl list[HU_MAX_PARAMS];
-    if (n_in < op->min_in || (op->max_in >= 0 && n_in > op->max_in))
-        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected %d to %d", n_in, op->min_in, op->max_in);
+    if (n_in < op->min_in)
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at least %d", n_in, op->min_in);
+    if (op->max_in >= 0 && n_in > op->max_in)
+        return hu_fail(HU_ERR_SHAPE, "%d inputs, expected at most %d", n_in, op->max_in);
     HU_TRY(op->shape(attrs, n_in, in, &outputs, shapes->output));
     if (op->params) HU_TRY(op->params(attrs, in, list, &parameters));
     for (int j = 0; j < parameters; j++) {
