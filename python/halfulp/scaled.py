@@ -14,7 +14,7 @@ import numpy as np
 
 from ._ffi import ffi, lib
 from ._inputs import _F32, _apart, _as_bytes, _as_floats, _as_out, _extents, _pointer
-from .errors import DtypeError, char_text, check, text_of
+from .errors import DtypeError, FormatError, char_text, check, text_of
 from .formats import _integer
 from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
 
@@ -226,6 +226,11 @@ class Quantization:
         -------
         Packed
 
+        Raises
+        ------
+        FormatError
+            An infinity or NaN that the format has no code for, with its index.
+
         Examples
         --------
         >>> Quantization("nvfp4").pack(np.ones(32, np.float32)).data.size
@@ -233,26 +238,34 @@ class Quantization:
         """
         source = _as_floats(x, "x", None, f"rounding to {self}")
         scale = ffi.new("hu_array_scale *", (0, 1.0, 0.0))
+        made = _counts_struct()
         handle, rows = self._for(source.shape)
         size = lib.hu_quantized_bytes(handle, rows) if source.size else 0
         data = np.zeros(size, np.uint8)
         start = _integer(first, "first", 0, _MOST_WORD)
         if source.size:
             target = ffi.from_buffer("char[]", data, require_writable=True)
+            key_pointer = _key_pointer(key)
             check(
                 lib.hu_quantize_pack(
-                    handle,
-                    rows,
-                    _pointer(source),
-                    target,
-                    _key_pointer(key),
-                    start,
-                    scale,
-                    ffi.NULL,
+                    handle, rows, _pointer(source), target, key_pointer, start, scale, made
                 )
             )
         taken = Scale(int(scale.exponent), float(scale.factor), float(scale.zero))
-        return Packed(data, taken, source.shape, self._given)
+        packed = Packed(data, taken, source.shape, self._given)
+        if made.nan or made.overflow:
+            self._check_codes(packed, self.round(source, key, first=first))
+        return packed
+
+    def _check_codes(self, packed: Packed, rounded: Floats) -> None:
+        """Infinities and NaNs that the format has no code for are not packed as something else."""
+        found = packed.unpack()
+        lost = (found != rounded) & ~(np.isnan(found) & np.isnan(rounded))
+        if lost.any():
+            at = tuple(int(i) for i in np.argwhere(lost)[0])
+            raise FormatError(
+                f"pack: element {list(at)} is {float(rounded[at])!r}, which {self} has no code for"
+            )
 
     def __str__(self) -> str:
         return self._text

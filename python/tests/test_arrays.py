@@ -357,6 +357,15 @@ def test_scaled_packs_give_the_rounded_numbers(text, shape):
     same(pickle.loads(pickle.dumps(packed)).unpack(), y)
 
 
+def test_what_has_no_code_is_not_packed_as_something_else():
+    with pytest.raises(hu.FormatError, match=r"pack: element \[0, 1\] is nan, which e3m2"):
+        hu.Quantization("e3m2").pack([[1.0, np.nan]])
+    with pytest.raises(hu.FormatError, match=r"element \[0\] is inf"):
+        hu.Quantization("e4m3:specials=fin:ovf=inf").pack([1e9])
+    found = hu.Quantization("e5m2").pack([1e9, np.nan, -np.inf]).unpack()
+    assert found[0] == np.inf and np.isnan(found[1]) and found[2] == -np.inf
+
+
 def test_blocks_are_those_of_the_specification():
     """OCP MX 1.0, section 6.3: a power of two from the block's largest magnitude, then elements."""
     x = np.random.default_rng(6).standard_normal((5, 64)).astype(np.float32)
