@@ -92,12 +92,14 @@ static bool can_be_lazy(const hu_run *run, uint32_t n) {
            !a_reader_waits(run, out) && is_read_in_phase(run, n);
 }
 
-static int making_cost(const hu_run *run, hu_value_id v) {
+/* What making a value takes; where that is above a limit, something above it: no more than that is
+ * looked at of a long chain. */
+static int making_cost(const hu_run *run, hu_value_id v, int limit) {
     uint32_t p = run->graph->value[v].producer;
     if (p == HU_NONE || !run->exec[p].is_lazy || !run->is_virtual[v]) return 1;
     int cost = 1;
-    for (int i = 0; i < run->graph->node[p].n_in; i++)
-        cost += making_cost(run, run->graph->node[p].in[i]);
+    for (int i = 0; i < run->graph->node[p].n_in && cost <= limit; i++)
+        cost += making_cost(run, run->graph->node[p].in[i], limit - cost);
     return cost;
 }
 
@@ -157,7 +159,7 @@ static bool stays_virtual(hu_run *run, uint32_t n) {
         return run->graph->value[out].use_count == 1 && !is_saved(run, out);
     if (is_smaller_than_its_root(run, out)) return false;
     run->is_virtual[out] = true;
-    if (making_cost(run, out) <= most_cost(run)) return true;
+    if (making_cost(run, out, most_cost(run)) <= most_cost(run)) return true;
     return run->graph->value[out].use_count == 1 && !is_saved(run, out);
 }
 
@@ -192,14 +194,15 @@ static bool can_be_made_again(const hu_run *run, uint32_t n) {
 static bool is_remade(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     hu_value_id out = node->out[0];
-    int cost = 1;
+    int cost = 1, most = most_cost(run);
     if (!run->options.recompute || !node->op->is_cheap || node->n_out != 1 ||
         run->exec[n].is_lazy || hu_saves_output(node->op, 0))
         return false;
     if (waits(&run->value[out]) || an_input_waits(run, n) || !is_saved(run, out)) return false;
     if (hu_loop_at(run, n) || hu_is_read_by_step(run->graph, out)) return false;
-    for (int i = 0; i < node->n_in; i++) cost += making_cost(run, node->in[i]);
-    return cost <= most_cost(run) && can_be_made_again(run, n);
+    for (int i = 0; i < node->n_in && cost <= most; i++)
+        cost += making_cost(run, node->in[i], most - cost);
+    return cost <= most && can_be_made_again(run, n);
 }
 
 /* True if only the step of a loop that makes a value reads it. */
@@ -344,26 +347,25 @@ static void place_backward(hu_run *run, uint32_t n) {
         exec->reduce_in[HU_BACKWARD] = last;
 }
 
-/* Appends node n to a list of the fused nodes of a region. */
-static void append(hu_exec *exec, uint32_t region, hu_fused_list list, uint32_t n) {
-    uint32_t *place = &exec[region].first[list];
-    while (*place != HU_NONE) place = &exec[*place].next[list];
-    *place = n;
+/* Puts node n in front of a list of the fused nodes of a region. */
+static void prepend(hu_exec *exec, uint32_t region, hu_fused_list list, uint32_t n) {
+    exec[n].next[list] = exec[region].first[list];
+    exec[region].first[list] = n;
 }
 
-/* The lists of every region, in the order in which their nodes run. */
+/* The lists of every region, in the order in which their nodes run: the last one comes first. */
 static void list_guests(hu_run *run) {
     hu_exec *exec = run->exec;
     uint32_t count = run->graph->node_count;
-    for (uint32_t n = 0; n < count; n++)
+    for (uint32_t n = count; n-- > 0;)
         if (exec[n].reduce_in[HU_FORWARD] != HU_NONE)
-            append(exec, exec[n].reduce_in[HU_FORWARD], HU_GUESTS_REDUCED_FORWARD, n);
-    for (uint32_t n = count; n-- > 0;) {
+            prepend(exec, exec[n].reduce_in[HU_FORWARD], HU_GUESTS_REDUCED_FORWARD, n);
+    for (uint32_t n = 0; n < count; n++) {
         uint32_t in = exec[n].backward_in;
         bool is_fused_node = in != HU_NONE && in != n && !exec[n].is_pulled && !hu_loop_at(run, n);
-        if (is_fused_node) append(exec, in, HU_GUESTS_PUSHED, n);
+        if (is_fused_node) prepend(exec, in, HU_GUESTS_PUSHED, n);
         if (exec[n].reduce_in[HU_BACKWARD] != HU_NONE)
-            append(exec, exec[n].reduce_in[HU_BACKWARD], HU_GUESTS_REDUCED_BACKWARD, n);
+            prepend(exec, exec[n].reduce_in[HU_BACKWARD], HU_GUESTS_REDUCED_BACKWARD, n);
     }
 }
 
