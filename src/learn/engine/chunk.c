@@ -27,6 +27,7 @@ static void hu_rehearse_member(hu_run *run, uint32_t n, hu_pass pass) {
     hu_rehearse_buffer(run, exec->stats);
     hu_rehearse_buffer(run, exec->params[pass]);
     hu_rehearse_buffer(run, exec->workspace[pass]);
+    if (!run->rehearsal.has_met[n]) run->rehearsal.met[run->rehearsal.met_count++] = n;
     run->rehearsal.has_met[n] = true;
 }
 

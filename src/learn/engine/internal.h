@@ -274,7 +274,9 @@ typedef struct hu_rehearsal {
     bool is_on;
     int course; /* 0: of a step without turns, or of an evaluation; else number of the turn */
     int32_t time;
-    bool *has_met; /* [node_count] nodes that ran in the present region */
+    bool *has_met; /* [node_count] nodes that ran in the present region, */
+    uint32_t *met; /* [node_count] and the same in the order in which they did */
+    uint32_t met_count;
 } hu_rehearsal;
 
 /* A number that is no id of its value, the first of a pass. */

@@ -1,25 +1,33 @@
 #include "planner/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "engine/chunk.h"
 
+static int ascending(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
 /* Adds the nodes that a region's visits have met to its members, in ascending order. */
 static hu_status keep_members(hu_run *run, uint32_t region, hu_pass pass) {
     hu_members *members = &run->exec[region].members[pass];
-    uint32_t nodes = run->graph->node_count, count = 0;
+    hu_rehearsal *seen = &run->rehearsal;
     void *array;
     hu_free(members->node); /* every course meets the same */
     *members = (hu_members){0};
-    for (uint32_t n = 0; n < nodes; n++) count += run->rehearsal.has_met[n];
-    hu_status st = hu_alloc_array(count, sizeof *members->node, &array);
+    hu_status st = hu_alloc_array(seen->met_count, sizeof *members->node, &array);
     if (st != HU_OK) return st;
-    members->node = array;
-    for (uint32_t n = 0; n < nodes; n++)
-        if (run->rehearsal.has_met[n]) members->node[members->count++] = n;
-    memset(run->rehearsal.has_met, 0, nodes * sizeof *run->rehearsal.has_met);
+    *members = (hu_members){.node = array, .count = seen->met_count};
+    for (uint32_t i = 0; i < seen->met_count; i++) {
+        members->node[i] = seen->met[i];
+        seen->has_met[seen->met[i]] = false;
+    }
+    if (members->count > 1) qsort(members->node, members->count, sizeof *members->node, ascending);
+    seen->met_count = 0;
     return HU_OK;
 }
 
@@ -50,9 +58,21 @@ static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
     }
 }
 
+/* What a region pulls reads an output of its node, as its first input. */
+static void rehearse_pulled(hu_run *run, uint32_t n) {
+    const hu_graph *graph = run->graph;
+    for (int i = 0; i < graph->node[n].n_out; i++) {
+        const hu_value_info *value = &graph->value[graph->node[n].out[i]];
+        for (uint32_t k = value->use_count; k-- > 0;) {
+            const hu_use *use = &graph->use[value->uses[k]];
+            if (use->index == 0 && hu_sums_pulled(run, use->node, n))
+                rehearse_finish(run, use->node, HU_BACKWARD);
+        }
+    }
+}
+
 static void rehearse_region(hu_run *run, uint32_t n, hu_pass pass) {
-    for (uint32_t m = run->graph->node_count; m-- > n && pass == HU_BACKWARD;)
-        if (hu_sums_pulled(run, m, n)) rehearse_finish(run, m, pass);
+    if (pass == HU_BACKWARD) rehearse_pulled(run, n);
     for (uint32_t m = hu_region_last(run, n) + 1; m-- > hu_region_first(run, n);)
         rehearse_finish(run, m, pass);
 }
@@ -201,9 +221,11 @@ static void drop_unused(hu_run *run) {
 
 hu_status hu_rehearse(hu_run *run) {
     hu_status st = HU_OK;
-    void *has_met;
+    void *has_met, *met = NULL;
     HU_TRY(hu_alloc_array(run->graph->node_count, sizeof(bool), &has_met));
     run->rehearsal = (hu_rehearsal){.is_on = true, .has_met = has_met};
+    HU_TRY(hu_alloc_array(run->graph->node_count, sizeof(uint32_t), &met));
+    run->rehearsal.met = met;
     run->pass = (hu_pass_options){.training = true, .samples = run->options.chunk};
     run->chunks = 1;
     do {
@@ -214,6 +236,7 @@ hu_status hu_rehearse(hu_run *run) {
     drop_unused(run);
 done:
     hu_free(run->rehearsal.has_met);
+    hu_free(run->rehearsal.met);
     run->rehearsal = (hu_rehearsal){0};
     return st;
 }
