@@ -309,8 +309,9 @@ typedef struct hu_run {
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;
     size_t arena_bytes, scratch_bytes;
-    hu_thread *thread;     /* [options.threads] */
-    void **pointers;       /* argument arrays of all calls */
+    uint64_t role_bytes[HU_BUFFER_ROLE_COUNT]; /* of the arena when most bytes are alive */
+    hu_thread *thread;                         /* [options.threads] */
+    void **pointers;                           /* argument arrays of all calls */
     bool *has_contributed; /* [use_count] of parameters: in the present backward pass */
     hu_carried *carried;   /* [carried_count] */
     uint32_t carried_count;

@@ -47,6 +47,11 @@ hu_status hu_saved_input_declare(hu_run *run);
  */
 bool hu_saved_input_drop(hu_run *run);
 
+/* ---- ledger.c ---- */
+
+/* Finds run->role_bytes, once all buffers have their lifetimes. HU_ERR_MEMORY. */
+hu_status hu_ledger_plan(hu_run *run);
+
 /* ---- planner.c ---- */
 
 /* Bytes of rows of the slot, whatever it holds within its capacity. */

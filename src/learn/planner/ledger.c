@@ -31,35 +31,42 @@ typedef struct moment {
     int32_t time;
 } moment;
 
-static uint64_t bytes_alive(const hu_run *run, moment at) {
-    uint64_t bytes = 0;
-    for (uint32_t b = 0; b < run->buffer_count; b++)
-        if (hu_buffer_is_alive(&run->buffers[b], at.course, at.time))
-            bytes += run->buffers[b].bytes;
-    return bytes;
-}
-
-/* The moment at which most bytes are alive. */
-static moment fullest_moment(const hu_run *run) {
+/* The moment at which most bytes are alive, the first of equal ones; change: room for a number for
+ * each time, and one more. */
+static moment fullest_moment(const hu_run *run, uint64_t *change) {
     moment best = {0, 0};
+    int32_t end = hu_time_update(run->graph);
     uint64_t most = 0;
-    for (int course = 0; course <= hu_graph_courses(run->graph); course++)
-        for (int32_t time = 0; time <= hu_time_update(run->graph); time++) {
-            moment at = {course, time};
-            uint64_t bytes = bytes_alive(run, at);
-            if (bytes > most) best = at;
+    for (int course = 0; course <= hu_graph_courses(run->graph); course++) {
+        uint64_t bytes = 0;
+        memset(change, 0, ((size_t)end + 2) * sizeof *change);
+        for (uint32_t b = 0; b < run->buffer_count; b++) {
+            const hu_life *life = &run->buffers[b].life[course];
+            if (life->first > life->last) continue;
+            change[life->first] += run->buffers[b].bytes;
+            change[life->last + 1] -= run->buffers[b].bytes; /* modulo 2^64, as the sum is */
+        }
+        for (int32_t time = 0; time <= end; time++) {
+            bytes += change[time];
+            if (bytes > most) best = (moment){course, time};
             if (bytes > most) most = bytes;
         }
+    }
     return best;
 }
 
-/* Bytes of the arena by role, when most bytes are alive. */
-static void role_bytes(const hu_run *run, uint64_t bytes[HU_BUFFER_ROLE_COUNT]) {
-    moment at = fullest_moment(run);
-    for (int r = 0; r < HU_BUFFER_ROLE_COUNT; r++) bytes[r] = 0;
+hu_status hu_ledger_plan(hu_run *run) {
+    void *change;
+    hu_status st =
+        hu_alloc_array((size_t)hu_time_update(run->graph) + 2, sizeof(uint64_t), &change);
+    if (st != HU_OK) return st;
+    moment at = fullest_moment(run, change);
+    memset(run->role_bytes, 0, sizeof run->role_bytes);
     for (uint32_t b = 0; b < run->buffer_count; b++)
         if (hu_buffer_is_alive(&run->buffers[b], at.course, at.time))
-            bytes[run->buffers[b].role] += run->buffers[b].bytes;
+            run->role_bytes[run->buffers[b].role] += run->buffers[b].bytes;
+    hu_free(change);
+    return HU_OK;
 }
 
 hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes, uint64_t worker_bytes) {
@@ -68,7 +75,7 @@ hu_ledger hu_ledger_of(const hu_run *run, uint64_t optimizer_bytes, uint64_t wor
                         .optimizer = optimizer_bytes,
                         .workers = worker_bytes,
                         .saved = saved_bytes(run)};
-    role_bytes(run, ledger.arena);
+    memcpy(ledger.arena, run->role_bytes, sizeof ledger.arena);
     ledger.total = ledger.arena_bytes + ledger.parameters + ledger.optimizer + ledger.workers;
     return ledger;
 }

@@ -330,6 +330,7 @@ hu_status hu_buffers_place(hu_run *run) {
         hu_buffer_use(&run->buffers[scratch], course, hu_time_update(run->graph));
     }
     HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));
+    HU_TRY(hu_ledger_plan(run));
     HU_TRY(allocate_arena(run));
     point_slots(run, run->buffers[scratch].offset);
 done:
