@@ -84,6 +84,68 @@ static void test_random_instances(void **state) {
     }
 }
 
+/* Where the definition puts a buffer: larger ones, and of equal ones earlier ones, have their
+ * places; of the ends of those that it meets, and the beginning, the lowest at which it fits. */
+static size_t defined_offset(const hu_buffer *buffers, uint32_t count, uint32_t i) {
+    const hu_buffer *b = &buffers[i];
+    size_t best = SIZE_MAX;
+    for (uint32_t from = 0; from <= count; from++) {
+        size_t at = from == count ? 0 : aligned(buffers[from].offset + buffers[from].bytes);
+        bool fits = at < best;
+        for (uint32_t k = 0; k < count && fits; k++) {
+            const hu_buffer *a = &buffers[k];
+            bool is_before = a->bytes > b->bytes || (a->bytes == b->bytes && k < i);
+            if (!is_before || !hu_buffers_meet(a, b)) continue;
+            fits = at + b->bytes <= a->offset || a->offset + a->bytes <= at;
+        }
+        if (fits) best = at;
+    }
+    return best;
+}
+
+/* Hundreds that wait for each other like a long chain's, and others between them; some in two
+ * courses, some of no bytes. */
+static void test_as_defined(void **state) {
+    (void)state;
+    enum { MANY = 700, MOMENTS = 1400 };
+    static hu_buffer buffers[MANY];
+    size_t total;
+    for (uint64_t instance = 0; instance < 12; instance++) {
+        hu_random_key key = {.seed = 5, .stream = 6, .step = instance};
+        for (uint32_t i = 0; i < MANY; i++) {
+            uint64_t draw = hu_random_below(&key, 4 * i, 10);
+            int32_t first = (int32_t)hu_random_below(&key, 4 * i + 1, MOMENTS - 30);
+            int32_t last = first + (int32_t)hu_random_below(&key, 4 * i + 2, 30);
+            size_t bytes = (size_t)hu_random_below(&key, 4 * i + 3, instance % 2 ? 9 : 3000);
+            bool waits = draw < instance % 8;
+            buffers[i] = waits ? buffer_of(256, 0, (int32_t)i, MOMENTS - (int32_t)i, HU_BUFFER_MASK)
+                               : buffer_of(bytes * (instance % 3 ? 64 : 1), draw == 9, first, last,
+                                           HU_BUFFER_SCRATCH);
+            if (draw == 8) hu_buffer_use(&buffers[i], 2, last - first);
+        }
+        assert_int_equal(hu_arena_place(buffers, MANY, &total), HU_OK);
+        for (uint32_t i = 0; i < MANY; i++)
+            assert_int_equal(buffers[i].offset, defined_offset(buffers, MANY, i));
+    }
+}
+
+/* What had its place between many that all meet the last one does not meet it itself. */
+static void test_gap_among_many(void **state) {
+    (void)state;
+    enum { LOW = 200, HIGH = 5, LINE = 64, ALL = 1 + LOW + HIGH + 1 };
+    hu_buffer buffers[ALL];
+    size_t total;
+    buffers[0] = buffer_of(2 * (size_t)LOW * LINE, 0, 0, 0, HU_BUFFER_SCRATCH);
+    for (uint32_t i = 1; i < ALL; i++)
+        buffers[i] = buffer_of(LINE, 0, i > LOW ? 0 : 5, 9, HU_BUFFER_MASK);
+    buffers[ALL - 1] = buffer_of(LINE - 1, 0, 5, 9, HU_BUFFER_MASK);
+    assert_int_equal(hu_arena_place(buffers, ALL, &total), HU_OK);
+    assert_int_equal(buffers[LOW].offset, (LOW - 1) * LINE);
+    assert_int_equal(buffers[LOW + 1].offset, 2 * LOW * LINE);
+    assert_int_equal(buffers[ALL - 1].offset, LOW * LINE);
+    assert_int_equal(total, (2 * LOW + HIGH) * LINE);
+}
+
 static void test_room_is_used_again(void **state) {
     (void)state;
     hu_buffer buffers[4] = {
@@ -121,10 +183,9 @@ static void test_roles(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_instances),
-        cmocka_unit_test(test_room_is_used_again),
-        cmocka_unit_test(test_nothing_and_no_memory),
-        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_random_instances),      cmocka_unit_test(test_as_defined),
+        cmocka_unit_test(test_gap_among_many),        cmocka_unit_test(test_room_is_used_again),
+        cmocka_unit_test(test_nothing_and_no_memory), cmocka_unit_test(test_roles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,13 @@
 
 #include "engine/internal.h"
 
-/* ---- memory.c: buffers with lifetimes get offsets in one arena, largest first ---- */
+/* ---- arena.c: buffers with lifetimes get offsets in one arena, largest first ---- */
 
 /* Gives every buffer an offset such that no two that live at the same time overlap; *total is the
  * arena's size. Greedy by size, lowest free offset. */
 hu_status hu_arena_place(hu_buffer *buffers, uint32_t count, size_t *total);
+
+/* ---- memory.c: who needs how many bytes from when to when ---- */
 
 /* Times of the plan: inputs are loaded at 0, node n runs forward at n + 1 and backward at 2 N - n;
  * the update is last. */
