@@ -222,6 +222,7 @@ typedef struct hu_exec {
 
     int kind;              /* index of its op in hu_op_table */
     bool is_lazy;          /* forward: runs in the visits of who reads its output */
+    uint32_t lazy_depth;   /* lazy nodes that its reader runs one within the other, up to it */
     bool is_pulled;        /* backward: runs in the visits of who made its input, which store its
                               parameter gradients too, if chunks leave any */
     uint32_t backward_in;  /* region of its backward part, itself if its own; HU_NONE: none */

@@ -218,6 +218,20 @@ static bool stays_in_step(const hu_run *run, uint32_t n, int i) {
     return true;
 }
 
+/* Lazy nodes run one within the other, each on the stack of its reader: where so many do, one has a
+ * loop of its own, and no length of a chain exhausts a stack. */
+enum { DEPTH_MOST = 1024 };
+
+static uint32_t lazy_depth(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
+    uint32_t most = 0;
+    for (int i = 0; i < node->n_in; i++) {
+        uint32_t p = run->graph->value[node->in[i]].producer;
+        if (p != HU_NONE && run->exec[p].lazy_depth > most) most = run->exec[p].lazy_depth;
+    }
+    return most + 1;
+}
+
 static void plan_forward(hu_run *run) {
     for (uint32_t n = 0; n < run->graph->node_count; n++) {
         const hu_node *node = &run->graph->node[n];
@@ -228,7 +242,9 @@ static void plan_forward(hu_run *run) {
             run->exec[n].is_lazy = run->is_virtual[node->out[0]] = true;
             continue;
         }
-        run->exec[n].is_lazy = run->options.fuse && can_be_lazy(run, n);
+        uint32_t depth = lazy_depth(run, n);
+        run->exec[n].is_lazy = run->options.fuse && depth <= DEPTH_MOST && can_be_lazy(run, n);
+        run->exec[n].lazy_depth = run->exec[n].is_lazy ? depth : 0;
         hu_value_id out = run->graph->node[n].out[0];
         bool takes = run->exec[n].is_lazy && takes_over(run, n);
         if (takes) run->is_virtual[run->graph->node[n].in[0]] = true;
