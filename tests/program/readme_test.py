@@ -40,6 +40,7 @@ def every_command_runs(checks, cwd):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 program.write_png(path, 80, 76, 3, lambda x, y, c, n=number: (x * n + y + c) % 256)
     program.train(*program.TINY, "steps=2", cwd=cwd)
+    os.symlink(os.path.join(ROOT, "examples"), os.path.join(cwd, "examples"))
     found = list(commands())
     checks.that(len(found) > 20, f"{len(found)} commands in the README")
     for place, (words, line) in enumerate(found):
