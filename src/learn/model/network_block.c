@@ -102,11 +102,8 @@ static hu_status declare_loop(hu_network_reader *r, hu_network_scope *scope, con
     int64_t steps;
     HU_TRY(hu_network_check_keys(node, "key", keys, sizeof keys / sizeof *keys));
     HU_TRY(steps_of(r, scope, hu_network_child(node, "loop"), &steps));
-    if (lengths) HU_TRY(hu_network_expect(lengths, HU_KEYS_TEXT, "the name of a value"));
     if (out) HU_TRY(hu_network_expect(out, HU_KEYS_TEXT, "the name of a value"));
-    if (lengths)
-        HU_TRY(hu_network_value(&r->words, scope, hu_keys_value(lengths), hu_keys_origin(lengths),
-                                &length));
+    if (lengths) HU_TRY(hu_network_named(r, scope, lengths, &length));
     if (!nodes)
         return hu_fail(HU_ERR_PARSE, "%s: found a loop without nodes", hu_keys_origin(node));
     st = hu_graph_loop(r->graph, steps, length);
@@ -117,7 +114,7 @@ static hu_status declare_loop(hu_network_reader *r, hu_network_scope *scope, con
     st = hu_graph_end_loop(r->graph);
     if (st != HU_OK) HU_TRY(hu_fail_within(st, "%s: ", hu_keys_origin(node)));
     if (!out) goto done;
-    HU_TRY(hu_network_value(&r->words, scope, hu_keys_value(out), hu_keys_origin(out), &made));
+    HU_TRY(hu_network_named(r, scope, out, &made));
     HU_TRY(hu_network_name_add(&r->words, name, made, hu_keys_origin(out)));
 done:
     forget_pending(r);
@@ -304,11 +301,8 @@ static hu_status give_inputs(const hu_network_reader *r, const hu_network_scope 
                        hu_keys_origin(u->node), name_count(given), hu_keys_name(u->block), count);
     for (size_t i = 0; i < count; i++) {
         const hu_keys *value = name_at(given, i), *name = name_at(wanted, i);
-        HU_TRY(hu_network_expect(value, HU_KEYS_TEXT, "the name of a value"));
-        HU_TRY(hu_network_expect(name, HU_KEYS_TEXT, "a name"));
-        scope->input[i].name = hu_keys_value(name);
-        HU_TRY(hu_network_value(&r->words, caller, hu_keys_value(value), hu_keys_origin(value),
-                                &scope->input[i].value));
+        scope->input[i].name = hu_keys_value(name); /* a text: hu_network_check_blocks */
+        HU_TRY(hu_network_named(r, caller, value, &scope->input[i].value));
     }
     scope->inputs = (int)count;
 done:
@@ -342,7 +336,7 @@ static hu_status declare_copy(hu_network_reader *r, const hu_network_scope *call
                        hu_keys_name(u->block), nodes ? "out" : "nodes"));
     HU_TRY(hu_network_expect(given, HU_KEYS_TEXT, "the name of a value"));
     HU_TRY(hu_network_declare_nodes(r, scope, nodes));
-    HU_TRY(hu_network_value(&r->words, scope, hu_keys_value(given), hu_keys_origin(given), out));
+    HU_TRY(hu_network_named(r, scope, given, out));
 done:
     hu_free(names);
     hu_free(scope);
@@ -398,11 +392,7 @@ done:
 /* ---- Entries ---- */
 
 static hu_status check_name(const hu_keys *node, const char *name) {
-    static const char more[] = "_.-/";
-    bool is_good = isalnum((unsigned char)*name) || *name == '_';
-    for (const char *at = name; *at && is_good; at++)
-        is_good = isalnum((unsigned char)*at) || strchr(more, *at);
-    if (is_good && name[strlen(name) - 1] != '.') return HU_OK;
+    if (hu_network_is_name(name)) return HU_OK;
     return hu_fail(HU_ERR_PARSE,
                    "%s: found the name '%.60s', expected letters, digits, '_', '-', '/' and '.'",
                    hu_keys_origin(node), name);

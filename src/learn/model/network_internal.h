@@ -58,6 +58,12 @@ typedef struct hu_network_words {
     int sizes;
 } hu_network_words;
 
+/* Characters of names; and whether a text is one: it begins with a letter, a digit or '_', and does
+ * not end with a dot. */
+#define HU_NETWORK_NAME_CHARACTERS                                                                 \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/"
+bool hu_network_is_name(const char *text);
+
 /* HU_ERR_ARGUMENT if a name is taken, with both places, or if an input or another value is called
  * so. */
 hu_status hu_network_name_check(const hu_network_words *words, const char *name,
@@ -138,6 +144,10 @@ hu_status hu_network_expect(const hu_keys *node, hu_keys_kind kind, const char *
 /* HU_ERR_UNKNOWN unless every key of a map is one of these. what: for the message. */
 hu_status hu_network_check_keys(const hu_keys *map, const char *what, const char *const *names,
                                 size_t count);
+
+/* The value that a key names. HU_ERR_PARSE for another kind of key; errors as hu_network_value. */
+hu_status hu_network_named(const hu_network_reader *r, const hu_network_scope *scope,
+                           const hu_keys *node, hu_value_id *value);
 
 /* Counts one more node or copy of a block. HU_ERR_LIMIT: a file of a few lines can ask for
  * billions. */

@@ -9,8 +9,6 @@
 
 enum { WORDS_MOST = 1 << 16 };
 
-#define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/"
-
 /* ---- A line of a node ---- */
 
 /* The words of one line, taken apart. Texts point into `text`. */
@@ -107,8 +105,9 @@ static hu_status take_own_word(line *l, const char *name, const char *value, boo
     if (*own) return hu_fail(HU_ERR_ARGUMENT, "%s: %s is given twice", l->origin, name);
     *own = value;
     size_t star = strcspn(value, "*");
-    if (own == &l->params && (!*value || strspn(value, NAME_CHARACTERS "*") != strlen(value) ||
-                              (value[star] && strchr(value + star + 1, '*'))))
+    if (own == &l->params &&
+        (!*value || strspn(value, HU_NETWORK_NAME_CHARACTERS "*") != strlen(value) ||
+         (value[star] && strchr(value + star + 1, '*'))))
         return hu_fail(
             HU_ERR_PARSE,
             "%s: params: found '%.60s', expected letters, digits, '_', '-', '/' and '.', "

@@ -196,8 +196,8 @@ done:
 
 /* ---- What is learned ---- */
 
-static hu_status named(const hu_network_reader *r, const hu_network_scope *scope,
-                       const hu_keys *node, hu_value_id *value) {
+hu_status hu_network_named(const hu_network_reader *r, const hu_network_scope *scope,
+                           const hu_keys *node, hu_value_id *value) {
     hu_status st = hu_network_expect(node, HU_KEYS_TEXT, "the name of a value");
     if (st != HU_OK) return st;
     return hu_network_value(&r->words, scope, hu_keys_value(node), hu_keys_origin(node), value);
@@ -238,7 +238,7 @@ static hu_status read_loss(hu_network_reader *r, const hu_network_scope *scope,
         HU_TRY(hu_network_expect(phase, HU_KEYS_TEXT, "the name of a phase"));
         st = hu_graph_phase(r->graph, hu_keys_value(phase));
     } else if (value) {
-        HU_TRY(named(r, scope, value, &loss));
+        HU_TRY(hu_network_named(r, scope, value, &loss));
         if (hu_network_child(item, "weight"))
             HU_TRY(hu_keys_as_f64(hu_network_child(item, "weight"), &weight));
         HU_TRY(choose(item, "per", per, 2, &normaliser));
@@ -262,7 +262,7 @@ static hu_status read_compare(hu_network_reader *r, const hu_network_scope *scop
         return hu_fail(HU_ERR_PARSE, "%s: compare: expected two values as [made, wanted]",
                        hu_keys_origin(compare));
     for (size_t i = 0; i < 2; i++) {
-        hu_status st = named(r, scope, hu_keys_at(compare, i), &value[i]);
+        hu_status st = hu_network_named(r, scope, hu_keys_at(compare, i), &value[i]);
         if (st != HU_OK) return st;
     }
     hu_graph_answer(r->graph, value[0], value[1]);
@@ -284,7 +284,7 @@ static hu_status read_learned(hu_network_reader *r, const hu_network_scope *scop
                        "%s: found compare beside head, whose task says what is compared",
                        hu_keys_origin(hu_network_child(r->file, "compare")));
     if (head) {
-        HU_TRY(named(r, scope, head, &value));
+        HU_TRY(hu_network_named(r, scope, head, &value));
         st = hu_task_close(r->words.options->choice, r->graph, r->field, value);
         if (st != HU_OK) st = hu_fail_within(st, "%s: head: ", hu_keys_origin(head));
         goto done;

@@ -34,6 +34,12 @@ static const struct hu_network_name *find(const hu_network_names *names, const c
     return entry ? &names->known[entry->id] : NULL;
 }
 
+bool hu_network_is_name(const char *text) {
+    return *text && !strchr(".-/", *text) &&
+           strspn(text, HU_NETWORK_NAME_CHARACTERS) == strlen(text) &&
+           text[strlen(text) - 1] != '.';
+}
+
 static hu_status taken(const struct hu_network_name *other, const char *name, const char *origin) {
     return hu_fail(HU_ERR_ARGUMENT, "%s: found the name '%.100s' a second time, first at %s",
                    origin, name, other->origin);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "model/internal.h"
 #include "model/network_fold.h"
+#include "model/network_internal.h"
 
 /* A finished graph as a file: a line for each node, what repeats as blocks (network_fold.c). */
 
@@ -167,11 +168,7 @@ static hu_value_id valid_of(const hu_graph *graph, const hu_node *node) {
 
 /* A name that a file can say, and that means the node alone. */
 static hu_status check_name(const hu_graph *graph, const char *name) {
-    static const char characters[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
-    bool is_plain = *name && !strchr(".-/", *name) && strspn(name, characters) == strlen(name) &&
-                    name[strlen(name) - 1] != '.';
-    if (is_plain && hu_graph_find(graph, name) == HU_NONE) return HU_OK;
+    if (hu_network_is_name(name) && hu_graph_find(graph, name) == HU_NONE) return HU_OK;
     return hu_fail(
         HU_ERR_UNSUPPORTED,
         "node '%.100s': expected a name of letters, digits, '_', '-', '/' and '.' that no "
@@ -206,10 +203,9 @@ done:
 
 /* A text as YAML writes it: quoted where it is no simple word. */
 static hu_status write_word(hu_byte_writer *out, const char *text) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/";
     hu_status st = HU_OK;
-    if (*text && strspn(text, plain) == strlen(text) && *text != '-' && *text != '.')
+    if (*text && strspn(text, HU_NETWORK_NAME_CHARACTERS) == strlen(text) && *text != '-' &&
+        *text != '.')
         return hu_write_format(out, "%s", text);
     HU_TRY(hu_write_format(out, "\""));
     for (; *text; text++)

@@ -50,6 +50,11 @@ static void put_number(const hu_attribute *attribute, double value, void *attrs)
     if (attribute->kind == HU_ATTRIBUTE_PAIR) whole[1] = (int64_t)value;
 }
 
+static void put_presets(const hu_attribute *list, void *attrs) {
+    for (const hu_attribute *a = list; a && !is_end(a); a++)
+        if (is_number(a) && !isnan(a->preset)) put_number(a, a->preset, attrs);
+}
+
 /* What a value of this kind looks like. */
 static const char *const forms[] = {
     [HU_ATTRIBUTE_WHOLE] = "a whole number",
@@ -272,9 +277,7 @@ static hu_status read_all(const hu_attribute *list, const char *text, void *attr
     hu_status st = HU_OK;
     char *words = NULL;
     *given = 0;
-    for (int i = 0; list && !is_end(&list[i]); i++)
-        if (is_number(&list[i]) && !isnan(list[i].preset))
-            put_number(&list[i], list[i].preset, attrs);
+    put_presets(list, attrs);
     HU_TRY(hu_strdup(text, &words));
     HU_TRY(read_words(list, words, attrs, given));
     for (int i = 0; list && !is_end(&list[i]); i++)
@@ -440,15 +443,13 @@ hu_status hu_op_write_attributes(const hu_op *op, const void *attrs, const hu_sh
     HU_TRY(hu_alloc(op->attrs_bytes + 1, &presets));
     HU_TRY(hu_alloc(op->attrs_bytes + 1, &usual));
     if (!attrs) attrs = presets; /* all zero, as operations read attributes that are not given */
-    for (const hu_attribute *a = op->attributes; a && !is_end(a); a++)
-        if (is_number(a) && !isnan(a->preset)) put_number(a, a->preset, usual);
+    put_presets(op->attributes, usual);
     HU_TRY(write_some(op, attrs, usual, false, &geometry));
     /* What laws are usual follows from the rest. */
     memset(usual, 0, op->attrs_bytes);
     HU_TRY(hu_write_u8(&geometry, 0));
     HU_TRY(hu_op_read_attributes(op, (const char *)geometry.data, in, usual));
-    for (const hu_attribute *a = op->attributes; a && !is_end(a); a++)
-        if (is_number(a) && !isnan(a->preset)) put_number(a, a->preset, usual);
+    put_presets(op->attributes, usual);
     HU_TRY(write_some(op, attrs, usual, true, &all));
     HU_TRY(hu_write_u8(&all, 0));
     *text = (char *)all.data;
