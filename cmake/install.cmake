@@ -11,7 +11,7 @@ install(TARGETS halfulp-shared halfulp-static EXPORT halfulp
 install(TARGETS halfulp-number-shared halfulp-number-static EXPORT halfulp
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT number
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT number)
-foreach(header api status random format round gemm tensor quantize)
+foreach(header api status random format round histogram gemm tensor quantize)
   install(FILES include/halfulp/${header}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/halfulp COMPONENT number)
 endforeach()
 foreach(mpi ${HALFULP_MPIS}) # where base/module.c looks for them

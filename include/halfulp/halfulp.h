@@ -5,6 +5,7 @@
  *   random.h    names of random sequences
  *   format.h    number formats: parsing, printing, limits, the reference rounding, codes
  *   round.h     arrays: rounding with counters, packing, unpacking
+ *   histogram.h arrays: their exponents, and what formats would lose of them
  *   quantize.h  arrays: formats with scales, block formats, uniform integers
  *   gemm.h      matrix products with a chosen accumulator
  *   tensor.h    shapes
@@ -24,6 +25,7 @@
 #include <halfulp/data.h>
 #include <halfulp/format.h>
 #include <halfulp/gemm.h>
+#include <halfulp/histogram.h>
 #include <halfulp/quantize.h>
 #include <halfulp/random.h>
 #include <halfulp/round.h>

@@ -106,8 +106,9 @@ static void float32_trainings_are_recorded(void **state) {
     f.options.histogram_every = 1;
     begin(&f);
     hu_value_id v = hu_graph_find(f.trainer->graph, "conv1.weight");
-    hu_histogram_add((size_t)f.trainer->graph->value[v].elements, master(&f, "conv1.weight"),
-                     &wanted);
+    assert_int_equal(hu_histogram_add((size_t)f.trainer->graph->value[v].elements,
+                                      master(&f, "conv1.weight"), 1, &wanted),
+                     HU_OK);
     (void)step(&f);
     for (uint32_t i = 0; i < f.trainer->walk.count; i++) {
         hu_tensor tensor = f.trainer->walk.tensor[i];

@@ -179,7 +179,7 @@ FUNCTION(hu_format_decode) {
     FAILS(HU_ERR_ARGUMENT, hu_format_decode(&fp8, UINT32_MAX, &x));
 }
 
-/* ---- round.h, quantize.h, gemm.h ---- */
+/* ---- round.h, histogram.h, quantize.h, gemm.h ---- */
 
 FUNCTION(hu_round_counts_clear) {
     hu_round_counts_clear(NULL);
@@ -218,6 +218,33 @@ FUNCTION(hu_unpack) {
 }
 FUNCTION(hu_packed_bytes) {
     assert_int_equal(hu_packed_bytes(4, NULL, 8), 0);
+}
+FUNCTION(hu_histogram_add) {
+    hu_histogram seen = {0};
+    REFUSED("x", hu_histogram_add(1, NULL, 1, &seen));
+    REFUSED("histogram", hu_histogram_add(1, floats, 1, NULL));
+    FAILS(HU_OK, hu_histogram_add(0, NULL, 1, &seen));
+    FAILS(HU_ERR_ARGUMENT, hu_histogram_add(1, floats, 0, &seen));
+    FAILS(HU_ERR_ARGUMENT, hu_histogram_add(1, floats, INT32_MAX, &seen));
+    assert_true(seen.elements == 0);
+}
+FUNCTION(hu_histogram_merge) {
+    hu_histogram seen = {0};
+    hu_histogram_merge(NULL, &seen);
+    hu_histogram_merge(&seen, NULL);
+}
+FUNCTION(hu_histogram_lost) {
+    const hu_histogram seen = {0};
+    hu_format wrong = fp8;
+    hu_lost lost;
+    memset(&wrong, 0xff, sizeof wrong);
+    REFUSED("histogram", hu_histogram_lost(NULL, &fp8, 0, &lost));
+    REFUSED("format", hu_histogram_lost(&seen, NULL, 0, &lost));
+    REFUSED("lost", hu_histogram_lost(&seen, &fp8, 0, NULL));
+    FAILS(HU_ERR_FORMAT, hu_histogram_lost(&seen, &wrong, 0, &lost));
+    FAILS(HU_ERR_ARGUMENT, hu_histogram_lost(&seen, &fp8, INT32_MIN, &lost));
+    FAILS(HU_OK, hu_histogram_lost(&seen, &fp8, 0, &lost));
+    assert_true(lost.overflow.most == 0.0 && lost.underflow.most == 0.0);
 }
 FUNCTION(hu_quantization_open) {
     hu_quantization *made;
@@ -672,6 +699,9 @@ static const struct {
     ROW(hu_pack),
     ROW(hu_unpack),
     ROW(hu_packed_bytes),
+    ROW(hu_histogram_add),
+    ROW(hu_histogram_merge),
+    ROW(hu_histogram_lost),
     ROW(hu_quantization_open),
     ROW(hu_quantization_close),
     ROW(hu_quantization_print),

@@ -1,6 +1,7 @@
 /* What a format would lose, told from exponents: against the numbers themselves. */
 #include "tensor/exponent_histogram.h"
 
+#include <halfulp/histogram.h>
 #include <halfulp/round.h>
 #include <math.h>
 #include <setjmp.h>
@@ -76,6 +77,31 @@ static void lost_shares_hold_the_counts(void **state) {
             assert_between(lost.underflow, counts.underflow, names[f]);
             assert_between(lost.subnormal, counts.subnormal, names[f]);
         }
+}
+
+/* The public function, of every named format. Infinities and NaNs are elements, and not lost. */
+static void histograms_tell_what_named_formats_lose(void **state) {
+    enum { INFINITE = 300, NANS = 200 };
+    static float x[NUMBERS], y[NUMBERS];
+    (void)state;
+    for (uint32_t f = 0; f < hu_format_named_count(); f++) {
+        hu_format format;
+        hu_histogram seen = {0};
+        hu_round_counts counts;
+        hu_lost lost;
+        const char *name = hu_format_named(f, &format, NULL);
+        draw(x, 20.0, 100 + f);
+        for (int i = 0; i < INFINITE; i++) x[i] = i % 2 ? INFINITY : -INFINITY;
+        for (int i = INFINITE; i < INFINITE + NANS; i++) x[i] = NAN;
+        hu_round_counts_clear(&counts);
+        assert_int_equal(
+            hu_round_f32(NUMBERS, x, y, &format, HU_ROUND_NEAREST_EVEN, NULL, 0, &counts), HU_OK);
+        assert_int_equal(hu_histogram_add(NUMBERS, x, 1, &seen), HU_OK);
+        assert_int_equal(hu_histogram_lost(&seen, &format, 0, &lost), HU_OK);
+        assert_between(lost.overflow, counts.overflow - INFINITE, name);
+        assert_between(lost.underflow, counts.underflow, name);
+        assert_between(lost.subnormal, counts.subnormal, name);
+    }
 }
 
 /* Numbers on the ends of bins: ties to zero, and the largest finite number. */
@@ -163,6 +189,7 @@ static void ends_and_scale(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lost_shares_hold_the_counts),
+        cmocka_unit_test(histograms_tell_what_named_formats_lose),
         cmocka_unit_test(bounds_hold_for_powers_of_two),
         cmocka_unit_test(wide_formats_lose_nothing),
         cmocka_unit_test(lost_squares_are_those_of_the_numbers),

@@ -28,7 +28,7 @@ void hu_exponent_record_go_on(hu_run *run, uint64_t step) {
 void hu_exponent_record_rows(hu_run *run, uint32_t tally, int64_t n, const float *x) {
     if (!run->records || run->repeats) return;
     hu_histogram rows = {0};
-    hu_histogram_add((size_t)n, x, &rows);
+    (void)hu_histogram_add((size_t)n, x, 1, &rows);
     hu_histogram_merge(&run->histogram[tally], &rows);
 }
 

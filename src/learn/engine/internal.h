@@ -10,12 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <halfulp/histogram.h>
+
 #include "base/checked.h"
 #include "engine/run.h"
 #include "graph/edge.h"
 #include "graph/graph.h"
 #include "graph/tensor_order.h"
-#include "kernel/histogram/histogram.h"
 #include "kernel/round/round.h"
 #include "kernel/uniform/uniform.h"
 #include "tensor/storage.h"

@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <halfulp/histogram.h>
+
 #include "graph/edge.h"
 #include "graph/graph.h"
 #include "graph/tensor_order.h"
-#include "kernel/histogram/histogram.h"
 #include "product/geometry.h"
 #include "tensor/storage.h"
 

@@ -144,7 +144,7 @@ static float *hu_moment_open(const hu_moment *moment, int64_t offset, int64_t n,
 
 static void record(hu_moment_part *part, int64_t n, const float *x) {
     hu_histogram exponents = {0};
-    hu_histogram_add((size_t)n, x, &exponents);
+    (void)hu_histogram_add((size_t)n, x, 1, &exponents);
     hu_histogram_merge(part->exponents, &exponents);
 }
 

@@ -5,11 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <halfulp/histogram.h>
 #include <halfulp/status.h>
 
 #include "base/text.h"
 #include "graph/edge.h"
-#include "kernel/histogram/histogram.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 

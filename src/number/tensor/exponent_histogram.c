@@ -4,6 +4,7 @@
 
 #include <halfulp/round.h>
 
+#include "base/error.h"
 #include "format/value.h"
 
 /* ---- exponents ---- */
@@ -74,6 +75,28 @@ double hu_exponents_overflowed(const hu_exponents *exponents, const hu_lost *los
     hu_lost_share none = {0};
     add_nonfinite(exponents, &none);
     return fmax(lost->overflow.share - none.share, 0.0);
+}
+
+hu_status hu_histogram_lost(const hu_histogram *histogram, const hu_format *format, int32_t shift,
+                            hu_lost *lost) {
+    const int32_t most = 1000;
+    HU_GIVEN(lost);
+    *lost = (hu_lost){0};
+    HU_GIVEN(histogram);
+    HU_GIVEN(format);
+    hu_status st = hu_format_check(format);
+    if (st != HU_OK) return st;
+    if (shift < -most || shift > most)
+        return hu_fail(HU_ERR_ARGUMENT, "shift: found %d, expected %d to %d", shift, -most, most);
+    hu_histogram own = *histogram; /* hu_exponents may write into its bins */
+    const hu_exponents finite = {.elements = own.elements,
+                                 .zero = own.zero,
+                                 .largest = (double)own.largest,
+                                 .first = HU_HISTOGRAM_LEAST,
+                                 .count = HU_HISTOGRAM_BINS,
+                                 .bin = own.bin};
+    *lost = hu_exponents_lost(&finite, format, shift);
+    return HU_OK;
 }
 
 /* Mean over a binade 2^e .. 2^(e+1) of (x - from)^2 for x beyond `from`, else 0. */

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <halfulp/format.h>
+#include <halfulp/histogram.h>
 
 #include "tensor/quantizer.h"
 
@@ -22,21 +23,8 @@ typedef struct hu_exponents {
     uint64_t *bin; /* [count] */
 } hu_exponents;
 
-/* Shares of all elements that rounding to nearest-even to a format would lose. A bin that a
- * threshold cuts is taken to be spread evenly over its binade for `share`; least and most count
- * none and all of it. */
-typedef struct hu_lost_share {
-    double share, least, most;
-} hu_lost_share;
-
-typedef struct hu_lost {
-    hu_lost_share overflow;  /* beyond the largest finite number; infinities included */
-    hu_lost_share underflow; /* not zero before, zero after */
-    hu_lost_share subnormal; /* below the smallest normal number but not zero; of formats without
-                                subnormals: flushed, and in underflow too */
-} hu_lost;
-
-/* What rounding these numbers, times 2^shift, to the format would lose. elements = 0: all zero. */
+/* What rounding these numbers, times 2^shift, to the format would lose; infinities and NaN are in
+ * overflow. elements = 0: all zero. */
 hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift);
 
 /* Share of all elements that are finite and beyond the format's largest number: of infinities and

@@ -358,7 +358,7 @@ static hu_status write_histogram(hu_recorder *r, uint32_t i, int64_t step, const
                      first < end ? HU_HISTOGRAM_LEAST + first : 0);
     for (int32_t b = first; b < end; b++)
         hu_append_format(r->histograms, b > first ? ",%" PRIu64 : "%" PRIu64, x->bin[b]);
-    hu_append_format(r->histograms, "], %.17g]", (double)hu_f32_of_bits(x->top));
+    hu_append_format(r->histograms, "], %.17g]", (double)x->largest);
     if (!r->seen) return HU_OK;
     return r->seen(r->seen_context, step, name, HU_HISTOGRAM_LEAST + first, x->bin + first,
                    (size_t)(end - first));
