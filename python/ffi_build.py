@@ -10,7 +10,8 @@ from pathlib import Path
 
 import cffi
 
-HEADERS = ("api", "status", "random", "format", "round", "quantize", "gemm", "tensor", "train")
+HEADERS = ("api", "status", "random", "format", "round", "histogram", "quantize", "gemm", "tensor")
+HEADERS += ("train",)
 BEFORE = {"train": "typedef struct hu_dataset hu_dataset;\n"}
 
 

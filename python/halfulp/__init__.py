@@ -32,6 +32,7 @@ from .errors import (
     VersionError,
 )
 from .formats import Format, named_formats
+from .histograms import Exponents, exponents
 from .networks import Net, Value, operations
 from .products import ProductCounts, gemm
 from .rounding import Counts, Key
@@ -47,6 +48,7 @@ __all__ = [
     "Counts",
     "DtypeError",
     "Error",
+    "Exponents",
     "Format",
     "FormatError",
     "InternalError",
@@ -74,6 +76,7 @@ __all__ = [
     "compare",
     "decode",
     "encode",
+    "exponents",
     "gemm",
     "named_formats",
     "operations",

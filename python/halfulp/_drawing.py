@@ -1,4 +1,4 @@
-"""Formats as SVG: text alone, no library."""
+"""Formats and histograms as SVG: text alone, no library."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT, _MARGIN = 640, 56, 24
 _DRAWN_BITS = 9
+_BARS_HEIGHT, _FEWEST_BARS, _LABELS = 120, 24, 16
 
 
 def _magnitudes(fmt: Format) -> list[float]:
@@ -52,4 +53,28 @@ def number_line(fmt: Format) -> str:
         f'fill="currentColor" stroke="none"><path stroke="currentColor" fill="none" '
         f'd="M{_MARGIN} {base:g}H{_WIDTH - _MARGIN}M{_WIDTH / 2:g} {base - 14:g}V{base + 14:g}'
         f'{"".join(lines)}"/>{texts}</svg>'
+    )
+
+
+def bars(counts: dict[int, int]) -> str:
+    """A bar for each exponent, as high as its share of the fullest one."""
+    if not any(counts.values()):
+        return ""
+    low, high, most = min(counts), max(counts), max(counts.values())
+    width = (_WIDTH - 2 * _MARGIN) / max(high - low + 1, _FEWEST_BARS)
+    base = _BARS_HEIGHT - 16
+    path, texts = [], []
+    every = -(-(high - low + 1) // _LABELS)
+    for exponent in range(low, high + 1):
+        left = _MARGIN + (exponent - low) * width
+        height = (base - 4) * counts.get(exponent, 0) / most
+        if height:
+            path.append(f"M{left:.1f} {base}h{0.9 * width:.1f}v{-max(height, 0.5):.1f}H{left:.1f}z")
+        if exponent % every == 0:
+            x = left + 0.45 * width
+            texts.append(f'<text x="{x:.1f}" y="{_BARS_HEIGHT - 4}">{exponent}</text>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_BARS_HEIGHT}" '
+        f'viewBox="0 0 {_WIDTH} {_BARS_HEIGHT}" font-size="10" text-anchor="middle" '
+        f'fill="currentColor" stroke="none"><path d="{"".join(path)}"/>{"".join(texts)}</svg>'
     )
