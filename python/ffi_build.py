@@ -11,7 +11,7 @@ from pathlib import Path
 import cffi
 
 HEADERS = ("api", "status", "random", "format", "round", "histogram", "quantize", "gemm", "tensor")
-HEADERS += ("train",)
+HEADERS += ("plan", "train")
 BEFORE = {"train": "typedef struct hu_dataset hu_dataset;\n"}
 
 

@@ -8,6 +8,7 @@
  *   histogram.h arrays: their exponents, and what formats would lose of them
  *   quantize.h  arrays: formats with scales, block formats, uniform integers
  *   gemm.h      matrix products with a chosen accumulator
+ *   plan.h      resolved plans: how every tensor of a training is rounded
  *   tensor.h    shapes
  *   data.h      data sets and loaders
  *   train.h     training a model
@@ -26,6 +27,7 @@
 #include <halfulp/format.h>
 #include <halfulp/gemm.h>
 #include <halfulp/histogram.h>
+#include <halfulp/plan.h>
 #include <halfulp/quantize.h>
 #include <halfulp/random.h>
 #include <halfulp/round.h>

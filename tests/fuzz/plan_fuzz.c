@@ -1,9 +1,11 @@
 /* Plan files: of group numbers, and resolved ones with the format of every tensor. What is read is
- * printed and read again as the same keys. */
+ * printed and read again as the same keys, and by the public functions as the same texts. */
 #include "fuzz.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include <halfulp/plan.h>
 
 #include "base/keys.h"
 #include "base/memory.h"
@@ -14,11 +16,39 @@ static void put_plan(const void *data, size_t bytes, char *path, size_t capacity
     snprintf(path, capacity, "%s/plan.yaml", fuzz_folder());
 }
 
+/* Every text of a tensor is one of its own that reads again. */
+static void check_tensors(const hu_plan *plan) {
+    char text[HU_PLAN_TEXT_BYTES];
+    for (size_t i = 0; i < hu_plan_tensor_count(plan); i++) {
+        FUZZ_CHECK(hu_plan_tensor(plan, i) != NULL);
+        for (int p = 0; p < HU_PLAN_PARTS; p++)
+            for (size_t k = 0; k < hu_plan_formats(plan, i, (hu_plan_part)p); k++)
+                FUZZ_CHECK(hu_plan_format(plan, i, (hu_plan_part)p, k, text, sizeof text) == HU_OK);
+    }
+}
+
+static void check_public(const char *path) {
+    hu_plan *plan, *again;
+    hu_status st = hu_plan_load(path, &plan);
+    if (st != HU_OK) {
+        FUZZ_CHECK(!plan && hu_last_error()[0] != '\0');
+        return;
+    }
+    check_tensors(plan);
+    if (FUZZ_DONE(hu_plan_parse(hu_plan_text(plan), "again", &again))) {
+        FUZZ_CHECK(strcmp(hu_plan_text(again), hu_plan_text(plan)) == 0);
+        FUZZ_CHECK(hu_plan_tensor_count(again) == hu_plan_tensor_count(plan));
+        hu_plan_close(again);
+    }
+    hu_plan_close(plan);
+}
+
 void fuzz_one(const uint8_t *data, size_t size) {
     char path[512], *printed = NULL, *again = NULL;
     hu_keys *plan = NULL, *read = NULL;
     put_plan(data, size, path, sizeof path);
     FUZZ_CHECK(hu_is_plan_path(path) && !hu_is_plan_path("e4m3") && hu_is_plan_path("a.b.yml"));
+    check_public(path);
     hu_status st = hu_plan_read(path, &plan);
     if (st != HU_OK) {
         FUZZ_CHECK(!plan);

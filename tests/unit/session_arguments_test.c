@@ -37,6 +37,7 @@ static hu_loader *loader;
 static hu_net *net;
 static hu_training *training;
 static hu_quantization *quantization;
+static hu_plan *plan;
 static const hu_loader_settings in_order = {.seed = 1};
 static float floats[4096];
 
@@ -49,6 +50,10 @@ static const hu_sample_source source = {.size = sizeof source, .samples = 8, .fi
 static const hu_field fields[] = {{.name = "image", .rank = 3, .extent = {1, 1, 1}},
                                   {.name = "label", .classes = 2}};
 
+static const char plan_text[] = "halfulp_plan: 1\n"
+                                "tensors: {conv1.out: {value: e4m3, grad: [e5m2, fp16]}}\n"
+                                "products: {conv1: {forward: 'fmac:fp16'}}\n";
+
 static int open_all(void **unused) {
     (void)unused;
     static const hu_setting settings[] = {
@@ -59,6 +64,7 @@ static int open_all(void **unused) {
     if (hu_loader_create(data, HU_SPLIT_TRAIN, &in_order, &loader) != HU_OK) return 1;
     if (hu_net_create(&net) != HU_OK) return 1;
     if (hu_quantization_open("mxfp8", HU_ROUND_NEAREST_EVEN, 32, &quantization) != HU_OK) return 1;
+    if (hu_plan_parse(plan_text, "plan", &plan) != HU_OK) return 1;
     return hu_training_open(NULL, settings, sizeof settings / sizeof *settings, NULL, &training) !=
            HU_OK;
 }
@@ -67,6 +73,7 @@ static int close_all(void **unused) {
     (void)unused;
     hu_training_close(training);
     hu_quantization_close(quantization);
+    hu_plan_close(plan);
     hu_net_free(net);
     hu_loader_close(loader);
     hu_dataset_close(data);
@@ -293,6 +300,79 @@ FUNCTION(hu_quantize_unpack) {
     hu_quantize_unpack(quantization, 1, NULL, one, floats);
     hu_quantize_unpack(quantization, 1, packed, one, NULL);
     assert_true(floats[0] == 7);
+}
+FUNCTION(hu_plan_load) {
+    hu_plan *made;
+    REFUSED("plan", hu_plan_load("plan.yaml", NULL));
+    REFUSED("path", hu_plan_load(NULL, &made));
+    FAILS(HU_ERR_MISSING, hu_plan_load("/no/such/plan.yaml", &made));
+    assert_null(made);
+}
+FUNCTION(hu_plan_parse) {
+    hu_plan *made;
+    REFUSED("plan", hu_plan_parse("", "name", NULL));
+    REFUSED("text", hu_plan_parse(NULL, "name", &made));
+    REFUSED("name", hu_plan_parse("", NULL, &made));
+    FAILS(HU_ERR_PARSE, hu_plan_parse("", "name", &made));
+    assert_null(made);
+}
+FUNCTION(hu_plan_close) {
+    hu_plan_close(NULL);
+}
+FUNCTION(hu_plan_text) {
+    assert_null(hu_plan_text(NULL));
+}
+FUNCTION(hu_plan_fact) {
+    assert_null(hu_plan_fact(NULL, "scheme"));
+    assert_null(hu_plan_fact(plan, NULL));
+    assert_null(hu_plan_fact(plan, ""));
+}
+FUNCTION(hu_plan_tensor_count) {
+    assert_int_equal(hu_plan_tensor_count(NULL), 0);
+}
+FUNCTION(hu_plan_tensor) {
+    assert_null(hu_plan_tensor(NULL, 0));
+    assert_null(hu_plan_tensor(plan, SIZE_MAX));
+}
+FUNCTION(hu_plan_find) {
+    size_t index = 1;
+    REFUSED("index", hu_plan_find(plan, "conv1.out", NULL));
+    REFUSED("plan", hu_plan_find(NULL, "conv1.out", &index));
+    assert_int_equal(index, 0);
+    REFUSED("name", hu_plan_find(plan, NULL, &index));
+}
+FUNCTION(hu_plan_formats) {
+    assert_int_equal(hu_plan_formats(NULL, 0, HU_PLAN_VALUE), 0);
+    assert_int_equal(hu_plan_formats(plan, SIZE_MAX, HU_PLAN_VALUE), 0);
+    assert_int_equal(hu_plan_formats(plan, 0, (hu_plan_part)-1), 0);
+    assert_int_equal(hu_plan_formats(plan, 0, HU_PLAN_PARTS), 0);
+}
+FUNCTION(hu_plan_format) {
+    char text[HU_PLAN_TEXT_BYTES] = "x";
+    REFUSED("text", hu_plan_format(plan, 0, HU_PLAN_VALUE, 0, NULL, 9));
+    REFUSED("plan", hu_plan_format(NULL, 0, HU_PLAN_VALUE, 0, text, sizeof text));
+    assert_string_equal(text, "");
+    FAILS(HU_ERR_ARGUMENT, hu_plan_format(plan, SIZE_MAX, HU_PLAN_VALUE, 0, text, sizeof text));
+    FAILS(HU_ERR_ARGUMENT, hu_plan_format(plan, 0, HU_PLAN_PARTS, 0, text, sizeof text));
+    FAILS(HU_ERR_ARGUMENT, hu_plan_format(plan, 0, HU_PLAN_GRAD, SIZE_MAX, text, sizeof text));
+    FAILS(HU_ERR_LIMIT, hu_plan_format(plan, 0, HU_PLAN_VALUE, 0, text, 0));
+    FAILS(HU_ERR_LIMIT, hu_plan_format(plan, 0, HU_PLAN_VALUE, 0, text, 4));
+}
+FUNCTION(hu_plan_layer_count) {
+    assert_int_equal(hu_plan_layer_count(NULL), 0);
+}
+FUNCTION(hu_plan_layer) {
+    assert_null(hu_plan_layer(NULL, 0));
+    assert_null(hu_plan_layer(plan, SIZE_MAX));
+}
+FUNCTION(hu_plan_accumulator) {
+    hu_accumulator made;
+    int is_chosen;
+    REFUSED("accumulator", hu_plan_accumulator(plan, 0, HU_PLAN_FORWARD, NULL, &is_chosen));
+    REFUSED("is_chosen", hu_plan_accumulator(plan, 0, HU_PLAN_FORWARD, &made, NULL));
+    REFUSED("plan", hu_plan_accumulator(NULL, 0, HU_PLAN_FORWARD, &made, &is_chosen));
+    FAILS(HU_ERR_ARGUMENT, hu_plan_accumulator(plan, SIZE_MAX, HU_PLAN_FORWARD, &made, &is_chosen));
+    FAILS(HU_ERR_ARGUMENT, hu_plan_accumulator(plan, 0, HU_PLAN_PRODUCTS, &made, &is_chosen));
 }
 FUNCTION(hu_accumulator_parse) {
     hu_accumulator made;
@@ -709,6 +789,19 @@ static const struct {
     ROW(hu_quantized_bytes),
     ROW(hu_quantize_pack),
     ROW(hu_quantize_unpack),
+    ROW(hu_plan_load),
+    ROW(hu_plan_parse),
+    ROW(hu_plan_close),
+    ROW(hu_plan_text),
+    ROW(hu_plan_fact),
+    ROW(hu_plan_tensor_count),
+    ROW(hu_plan_tensor),
+    ROW(hu_plan_find),
+    ROW(hu_plan_formats),
+    ROW(hu_plan_format),
+    ROW(hu_plan_layer_count),
+    ROW(hu_plan_layer),
+    ROW(hu_plan_accumulator),
     ROW(hu_accumulator_parse),
     ROW(hu_accumulator_print),
     ROW(hu_accumulator_check),

@@ -296,6 +296,10 @@ enum { HU_RESOLVED_VERSION = 1 };
  * were; HU_ERR_PARSE, and the errors of hu_quantizer_parse, name the tensor. */
 hu_status hu_precision_add_tensor(hu_precision *precision, const char *text, const char *origin);
 
+/* FORMAT, and the rounding mode unless it is to nearest even: what hu_quantizer_parse reads again.
+ * capacity: HU_QUANTIZER_BYTES + 8 are enough. */
+void hu_resolved_text(const hu_quantizer *quantizer, char *text, size_t capacity);
+
 /* "8", or "8, 8, 16, 8" by role: the bits up to which a tensor counts as low precision.
  * HU_ERR_PARSE.
  */

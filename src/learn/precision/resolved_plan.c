@@ -253,18 +253,17 @@ static hu_status put(hu_keys *map, const char *name, const char *format, ...) {
     return st == HU_OK ? hu_keys_put(map, name, node) : st;
 }
 
-/* FORMAT, and the rounding mode unless it is the usual one. */
-static void print_quantizer(const hu_quantizer *quantizer, char text[TEXT_BYTES]) {
-    hu_quantizer_print(quantizer, text, HU_QUANTIZER_BYTES);
+void hu_resolved_text(const hu_quantizer *quantizer, char *text, size_t capacity) {
+    hu_quantizer_print(quantizer, text, (uint32_t)capacity);
     if (quantizer->rounding == HU_ROUND_NEAREST_EVEN) return;
     size_t used = strlen(text);
-    snprintf(text + used, TEXT_BYTES - used, " %s", hu_rounding_name(quantizer->rounding));
+    snprintf(text + used, capacity - used, " %s", hu_rounding_name(quantizer->rounding));
 }
 
 static hu_status put_quantizer(hu_keys *map, const char *name, const hu_quantizer *quantizer) {
     char text[TEXT_BYTES];
     if (!hu_quantizer_rounds(quantizer)) return HU_OK;
-    print_quantizer(quantizer, text);
+    hu_resolved_text(quantizer, text, sizeof text);
     return put(map, name, "%s", text);
 }
 
@@ -272,8 +271,8 @@ static hu_status put_quantizer(hu_keys *map, const char *name, const hu_quantize
 
 static bool same_text(const hu_quantizer *a, const hu_quantizer *b) {
     char one[TEXT_BYTES], other[TEXT_BYTES];
-    print_quantizer(a, one);
-    print_quantizer(b, other);
+    hu_resolved_text(a, one, sizeof one);
+    hu_resolved_text(b, other, sizeof other);
     return strcmp(one, other) == 0;
 }
 
@@ -296,7 +295,7 @@ static hu_status put_part(hu_keys *map, const hu_graph *graph, const hu_edge_tab
     HU_TRY(hu_keys_create(HU_KEYS_LIST, NULL, origin, &list));
     for (uint32_t k = 0; k < uses; k++) {
         const hu_quantizer *quantizer = &hu_part_edge(graph, edges, v, part, k)->quantizer;
-        print_quantizer(quantizer, text);
+        hu_resolved_text(quantizer, text, sizeof text);
         HU_TRY(hu_keys_create(HU_KEYS_TEXT, hu_quantizer_rounds(quantizer) ? text : "fp32", origin,
                               &item));
         HU_TRY(hu_keys_append(list, item));
