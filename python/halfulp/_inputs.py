@@ -10,6 +10,7 @@ float32 holds, and refuse the rest.
 from __future__ import annotations
 
 import math
+from array import array as array_of_numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -38,21 +39,34 @@ def _is_held(dtype: np.dtype[Any]) -> bool:
     )
 
 
+def _of_others(x: object) -> NDArray[Any]:
+    """What is no array of NumPy's as one, without a copy where it is memory; or their exception."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError("a mask would be lost")
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
+    if hasattr(x, "__dlpack__"):
+        return np.from_dlpack(x)
+    if isinstance(x, (str, bytes, bytearray)):
+        raise TypeError("a text is none")
+    if isinstance(x, (memoryview, array_of_numbers)):
+        return np.asarray(x)
+    if isinstance(x, (int, float, Sequence)):
+        return np.asarray(x, dtype=np.float64)
+    raise TypeError("it has neither __array__ nor __dlpack__")
+
+
 def _as_array(x: object, what: str) -> NDArray[Any]:
     """An array of floating-point numbers, in their own type."""
     if type(x) is np.ndarray:
         array: NDArray[Any] = x
-    elif hasattr(x, "__array__"):
-        array = np.asarray(x)
-    elif hasattr(x, "__dlpack__"):
-        array = np.from_dlpack(x)
-    elif isinstance(x, (int, float, Sequence)) and not isinstance(x, (str, bytes, bytearray)):
-        try:
-            array = np.asarray(x, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise DtypeError(f"{what}: {error}") from None
     else:
-        raise DtypeError(f"{what}: found {type(x).__name__}, expected an array of numbers")
+        try:
+            array = _of_others(x)
+        except Exception as error:  # theirs: a tensor on a device, one that wants a gradient
+            raise DtypeError(
+                f"{what}: found {type(x).__name__}, expected an array of numbers: {error}"
+            ) from None
     if array.dtype == _F32:
         return array
     if array.dtype.kind == "f" and array.dtype.itemsize == 8:

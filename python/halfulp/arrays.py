@@ -157,8 +157,8 @@ def round(  # noqa: A001
 
 def _plain_format(fmt: FormatLike) -> Format | None:
     """None: the text is none of a number format, and perhaps one of a scaled one."""
-    if isinstance(fmt, Format):
-        return fmt
+    if not isinstance(fmt, str):
+        return as_format(fmt)
     try:
         return as_format(fmt)
     except (UnknownNameError, ParseError, FormatError):

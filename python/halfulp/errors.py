@@ -156,4 +156,7 @@ def char_text(text: str, what: str) -> bytes:
         raise DtypeError(f"{what}: found {type(text).__name__}, expected a text")
     if "\0" in text:
         raise ArgumentError(f"{what}: found a zero character within a text")
-    return text.encode("utf-8", "surrogateescape")
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"{what}: found {text!r}: {error.reason}") from None

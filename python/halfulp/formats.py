@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _drawing
 from ._ffi import ffi, lib
-from .errors import ArgumentError, DtypeError, LimitError, char_text, check, text_of
+from .errors import (
+    ArgumentError,
+    DtypeError,
+    LimitError,
+    UnsupportedError,
+    char_text,
+    check,
+    text_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,6 +29,24 @@ if TYPE_CHECKING:
 
 _SPECIALS = ("ieee", "fin", "fn", "fnuz")
 _OVERFLOW = ("inf", "sat", "nan")
+_UNDERFLOW = ("flush", "nearest")
+_NAN = ("stays", "overflows")
+# The types of NumPy and of ml_dtypes whose codes are those of a named format.
+_DTYPES = {
+    "fp32": "float32",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "e5m2": "float8_e5m2",
+    "e4m3fn": "float8_e4m3fn",
+    "e4m3": "float8_e4m3",
+    "e3m4": "float8_e3m4",
+    "e5m2fnuz": "float8_e5m2fnuz",
+    "e4m3fnuz": "float8_e4m3fnuz",
+    "e4m3b11fnuz": "float8_e4m3b11fnuz",
+    "e3m2": "float6_e3m2fn",
+    "e2m3": "float6_e2m3fn",
+    "e2m1": "float4_e2m1fn",
+}
 _TEXT_BYTES = 128
 _LISTED_BITS = 16
 
@@ -36,9 +62,41 @@ def _integer(value: object, what: str, least: int, most: int) -> int:
 
 
 def _one_of(value: object, what: str, names: tuple[str, ...]) -> int:
-    if value not in names:
+    if not isinstance(value, str) or value not in names:
         raise ArgumentError(f"{what}: found {value!r}, expected one of: {' '.join(names)}")
-    return names.index(str(value))
+    return names.index(value)
+
+
+def _is_same(value: object, usual: object) -> bool:
+    """Without asking what may not tell: arrays do not."""
+    return value is usual or (isinstance(value, str) and value == usual)
+
+
+def _flag(value: object, what: str) -> bool:
+    try:
+        return bool(value)
+    except Exception as error:
+        raise DtypeError(f"{what}: {error}") from None
+
+
+def _text_of_dtype(given: object) -> str:
+    """The name of the format of a NumPy type: np.float16, ml_dtypes.float8_e5m2, np.dtype("f4")."""
+    import numpy as np
+
+    if not isinstance(given, np.dtype) and not (
+        isinstance(given, type) and issubclass(given, np.generic)
+    ):
+        raise DtypeError(f"format: found {type(given).__name__}, expected a Format or its text")
+    try:
+        name = np.dtype(given).name
+    except Exception as error:  # abstract types, as np.floating
+        raise DtypeError(f"format: {error}") from None
+    found = next((ours for ours, theirs in _DTYPES.items() if theirs == name), None)
+    if found is None:
+        raise UnsupportedError(
+            f"format: found {name}, expected one of: {' '.join(_DTYPES.values())}"
+        )
+    return found
 
 
 class Format:
@@ -49,6 +107,7 @@ class Format:
     text : str, optional
         A name ("fp16", "e4m3fn"), or exponent and fraction bits with options
         ("e5m2:bias=16:ovf=sat", "1/6/9/d", "fp(4,3,4)"); `halfulp help formats` has them all.
+        Or a type of NumPy or ml_dtypes: np.float16, ml_dtypes.float8_e4m3fn.
     exp, man : int, optional
         In place of a text: bits of the exponent (1 to 8) and of the stored fraction (0 to 23).
     bias : int, optional
@@ -59,6 +118,11 @@ class Format:
         What a number that is too large becomes; "sat" is the largest finite one.
     specials : {"ieee", "fin", "fn", "fnuz"}
         Which codes are no finite numbers; "fin": none.
+    underflow : {"flush", "nearest"}
+        Without subnormals: rounded as if there were some, what is then below the smallest normal
+        number becomes zero; or rounded to zero or that number, whichever is nearer.
+    nan : {"stays", "overflows"}
+        What a NaN becomes; "overflows", of "fin" alone: what an infinity does.
 
     Attributes
     ----------
@@ -66,6 +130,8 @@ class Format:
         The fields above, and bits of a code: 1 + exp + man.
     emin, emax : int
         Exponents of the smallest normal and of the largest finite number.
+    dtype : numpy.dtype
+        The type of NumPy or ml_dtypes with the same codes, where there is one.
     max, min_normal, min_subnormal, epsilon : float
         Limits, exact; without subnormals min_subnormal is min_normal. epsilon is the distance from
         1 to the next number, 2**-man.
@@ -90,7 +156,7 @@ class Format:
 
     def __init__(
         self,
-        text: str | None = None,
+        text: str | np.dtype[Any] | type | None = None,
         *,
         exp: int | None = None,
         man: int | None = None,
@@ -98,19 +164,16 @@ class Format:
         subnormals: bool = True,
         overflow: str = "inf",
         specials: str = "ieee",
+        underflow: str = "flush",
+        nan: str = "stays",
     ) -> None:
         self._c = ffi.new("hu_format *")
         if text is not None:
-            if (exp, man, bias, subnormals, overflow, specials) != (
-                None,
-                None,
-                None,
-                True,
-                "inf",
-                "ieee",
-            ):
+            fields = (exp, man, bias, subnormals, overflow, specials, underflow, nan)
+            if not all(map(_is_same, fields, _USUAL)):
                 raise ArgumentError("Format: found a text and fields, expected one of them")
-            check(lib.hu_format_parse(char_text(text, "Format"), self._c))
+            name = text if isinstance(text, str) else _text_of_dtype(text)
+            check(lib.hu_format_parse(char_text(name, "Format"), self._c))
         else:
             if exp is None or man is None:
                 raise ArgumentError("Format: found neither a text nor exp= and man=")
@@ -118,9 +181,11 @@ class Format:
             self._c.man_bits = _integer(man, "man", 0, 23)
             usual = 2 ** (self._c.exp_bits - 1) - 1
             self._c.bias = usual if bias is None else _integer(bias, "bias", -(2**20), 2**20)
-            self._c.subnormals = 1 if subnormals else 0
+            self._c.subnormals = _flag(subnormals, "subnormals")
             self._c.overflow = _one_of(overflow, "overflow", _OVERFLOW)
             self._c.specials = _one_of(specials, "specials", _SPECIALS)
+            self._c.underflow = _one_of(underflow, "underflow", _UNDERFLOW)
+            self._c.nan = _one_of(nan, "nan", _NAN)
         check(lib.hu_format_check(self._c))
         self._limits = lib.hu_format_limits_of(self._c)
         out = ffi.new("char[]", _TEXT_BYTES)
@@ -161,6 +226,54 @@ class Format:
     def specials(self) -> str:
         """Which codes are no finite numbers: "ieee", "fin", "fn" or "fnuz"."""
         return _SPECIALS[self._c.specials]
+
+    @property
+    def underflow(self) -> str:
+        """What too small a number becomes without subnormals: "flush" or "nearest"."""
+        return _UNDERFLOW[self._c.underflow]
+
+    @property
+    def nan(self) -> str:
+        """What becomes of a NaN: it "stays" or "overflows"."""
+        return _NAN[self._c.nan]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of NumPy or ml_dtypes with the same codes: `encode(x, f).view(f.dtype)`.
+
+        Raises
+        ------
+        UnsupportedError
+            There is none, or ml_dtypes, or its version that has it, is not installed.
+
+        Examples
+        --------
+        >>> import halfulp as hu
+        >>> f = Format("fp16:ovf=sat")
+        >>> hu.encode(hu.round([0.5, 1e9], f), f).view(f.dtype)
+        array([5.00e-01, 6.55e+04], dtype=float16)
+        """
+        import numpy as np
+
+        name = _DTYPES.get(_name_of_codes(self._codes()))
+        if name is None:
+            raise UnsupportedError(f"{self}: found no type of NumPy or ml_dtypes with these codes")
+        if hasattr(np, name):
+            return np.dtype(name)
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise UnsupportedError(
+                f"{self}: {name} is a type of ml_dtypes, not installed"
+            ) from None
+        kind: type = getattr(ml_dtypes, name, type(None))
+        if kind is type(None):
+            raise UnsupportedError(f"{self}: ml_dtypes {ml_dtypes.__version__} has no {name}")
+        return np.dtype(kind)
+
+    def _codes(self) -> tuple[object, ...]:
+        """What says which number each code is."""
+        return (self.exp, self.man, self.bias, self.specials, self.subnormals)
 
     @property
     def emin(self) -> int:
@@ -260,7 +373,8 @@ class Format:
         return f"<table><caption>{title}</caption>{cells}</table>{_drawing.number_line(self)}"
 
 
-FormatLike = Union[str, Format]
+_USUAL = (None, None, None, True, "inf", "ieee", "flush", "stays")
+FormatLike = Union[str, Format, "np.dtype[Any]", type]
 
 
 @functools.lru_cache(maxsize=512)
@@ -272,9 +386,12 @@ def as_format(fmt: FormatLike) -> Format:
     """The format that a text names; formats stay."""
     if isinstance(fmt, Format):
         return fmt
-    if not isinstance(fmt, str):
-        raise DtypeError(f"format: found {type(fmt).__name__}, expected a Format or its text")
-    return _of_text(fmt)
+    return _of_text(fmt if isinstance(fmt, str) else _text_of_dtype(fmt))
+
+
+@functools.lru_cache(maxsize=64)
+def _name_of_codes(codes: tuple[object, ...]) -> str:
+    return next((name for name in _DTYPES if _of_text(name)._codes() == codes), "")
 
 
 def named_formats() -> dict[str, str]:

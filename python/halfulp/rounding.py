@@ -106,6 +106,14 @@ class Key:
         else:
             self._c.stream = _integer(stream, "stream", 0, _MOST_WORD)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Key):
+            return NotImplemented
+        return bytes(ffi.buffer(self._c)) == bytes(ffi.buffer(other._c))
+
+    def __hash__(self) -> int:
+        return hash(bytes(ffi.buffer(self._c)))
+
     def __repr__(self) -> str:
         return "Key(seed={!r}, stream={!r}, step={!r})".format(*self._words)
 

@@ -64,6 +64,14 @@ class Packed:
     shape: tuple[int, ...]
     text: str
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Packed):
+            return NotImplemented
+        mine, theirs = (self.scale, self.shape, self.text), (other.scale, other.shape, other.text)
+        return mine == theirs and np.array_equal(self.data, other.data)
+
+    __hash__ = None  # type: ignore[assignment]
+
     def unpack(self) -> Floats:
         """The numbers, bit for bit what `Quantization.round` gives.
 
@@ -125,7 +133,7 @@ class Quantization:
         if not isinstance(text, str):
             raise DtypeError(f"format: found {type(text).__name__}, expected a text")
         self._mode = _mode(rounding)
-        self._given = text
+        self._given, self._rounding = text, rounding
         out = ffi.new("char[]", _TEXT_BYTES)
         lib.hu_quantization_print(_opened(text, self._mode, 1), out, _TEXT_BYTES)
         self._text = text_of(out)
@@ -266,6 +274,17 @@ class Quantization:
             raise FormatError(
                 f"pack: element {list(at)} is {float(rounded[at])!r}, which {self} has no code for"
             )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Quantization):
+            return NotImplemented
+        return (self._given, self._mode) == (other._given, other._mode)
+
+    def __hash__(self) -> int:
+        return hash((self._given, self._mode))
+
+    def __reduce__(self) -> tuple[type[Quantization], tuple[str, str]]:
+        return (Quantization, (self._given, self._rounding))
 
     def __str__(self) -> str:
         return self._text

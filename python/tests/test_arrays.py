@@ -1,7 +1,5 @@
-import multiprocessing
 import pickle
 import subprocess
-import threading
 
 import ml_dtypes
 import numpy as np
@@ -386,59 +384,3 @@ def test_uniform_integers_are_evenly_spaced():
     y = hu.round(x, "uniform4")
     step = (float(x.max()) - float(x.min())) / 15
     assert len(np.unique(y)) == 16 and np.abs(y - x).max() <= step / 2 * (1 + 1e-5)
-
-
-# ---- threads, processes, memory ----
-
-
-def test_threads_work_side_by_side():
-    x = np.random.default_rng(9).standard_normal(200_000).astype(np.float32)
-    expected = hu.round(x, "e4m3fn")
-    found = [None] * 4
-
-    def work(i):
-        for _ in range(10):
-            found[i] = hu.round(x, "e4m3fn")
-            try:
-                hu.Format(f"e5m2:bias={10**i}x")
-            except hu.ParseError as error:  # messages are of the thread
-                assert str(error)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for result in found:
-        same(result, expected)
-
-
-def _product(seed):
-    a = np.random.default_rng(seed).standard_normal((40, 50)).astype(np.float32)
-    return hu.gemm(a, a.T, "fmac8:1/6/9", threads=2).tobytes()
-
-
-@pytest.mark.parametrize("how", ["fork", "spawn"])
-def test_processes(how):
-    expected = [_product(seed) for seed in range(3)]
-    with multiprocessing.get_context(how).Pool(2) as pool:
-        assert pool.map_async(_product, range(3)).get(timeout=120) == expected
-
-
-def test_nothing_is_left_behind():
-    import resource
-
-    x = np.ones(1000, np.float32)
-
-    def calls(count):
-        for _ in range(count):
-            hu.round(x, "e4m3fn", counts=True)
-            hu.Quantization("mxfp8").pack(x).unpack()
-            hu.decode(hu.encode(x, "e5m2"), "e5m2")
-            with pytest.raises(hu.UnknownNameError):
-                hu.Format("fp61")
-
-    calls(500)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(3000)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048  # KiB
