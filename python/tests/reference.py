@@ -55,6 +55,29 @@ def rounded(x, fmt, mode):
     return np.where(np.isnan(x), np.nan, y).astype(np.float32)
 
 
+def random_words(key, first, count):
+    """The random words of a key: Threefry4x32 of 12 rounds (Salmon et al., SC 2011, table 2)."""
+    rotations = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+    low = 2**32 - 1
+    k = [key.seed & low, key.seed >> 32, key.stream & low, key.stream >> 32]
+    k.append(0x1BD11BDA ^ k[0] ^ k[1] ^ k[2] ^ k[3])
+    k = np.array(k, np.uint32)
+    block = np.arange(first // 4, (first + count + 3) // 4, dtype=np.uint64)
+    step = np.full(block.size, key.step, np.uint64)
+    counter = (block, block >> np.uint64(32), step, step >> np.uint64(32))
+    x = [(c & np.uint64(low)).astype(np.uint32) + k[i] for i, c in enumerate(counter)]
+    for r in range(12):
+        for (to, other), by in zip(
+            ((0, 1), (2, 3)) if r % 2 == 0 else ((0, 3), (2, 1)), rotations[r % 8]
+        ):
+            x[to] = x[to] + x[other]
+            x[other] = (x[other] << np.uint32(by) | x[other] >> np.uint32(32 - by)) ^ x[to]
+        if r % 4 == 3:
+            x = [v + k[(r // 4 + 1 + i) % 5] for i, v in enumerate(x)]
+            x[3] = x[3] + np.uint32(r // 4 + 1)
+    return np.stack(x, axis=1).reshape(-1)[first % 4 :][:count]
+
+
 def bits(x):
     """Bit patterns, all NaNs alike."""
     x = np.asarray(x, np.float32)
