@@ -54,6 +54,10 @@ if TYPE_CHECKING:
 
 # ---- rounding ----
 
+# New memory is cleared by the system page by page, and is then in a cache: large arrays that are
+# new are rounded in parts, before it leaves it. Others go past the caches, which is quicker there.
+_LARGE, _PART = 1 << 23, 1 << 20
+
 
 @overload
 def round(  # noqa: A001
@@ -140,19 +144,36 @@ def round(  # noqa: A001
         source = _apart(source, target)
     made = _counts_struct() if counts else _NULL
     size = source.size
-    status = lib.hu_round_f32(
-        size,
-        _from_buffer(_FLOATS, source) if size else _NULL,
-        _from_buffer(_FLOATS, target) if size else _NULL,
-        number._c,
-        _mode(rounding),
-        _NULL if key is None else _key_pointer(key),
-        _integer(first, "first", 0, _MOST_WORD) if first else 0,
-        made,
-    )
+    start = _integer(first, "first", 0, _MOST_WORD) if first else 0
+    words = _NULL if key is None else _key_pointer(key)
+    if size >= _LARGE and out is None:
+        status = _round_parts(source, target, number, _mode(rounding), words, start, made)
+    else:
+        status = lib.hu_round_f32(
+            size,
+            _from_buffer(_FLOATS, source) if size else _NULL,
+            _from_buffer(_FLOATS, target) if size else _NULL,
+            number._c,
+            _mode(rounding),
+            words,
+            start,
+            made,
+        )
     if status:
         check(status)
     return (target, _counts_of(made)) if counts else target
+
+
+def _round_parts(
+    x: Floats, y: Floats, fmt: Format, mode: int, key: Any, first: int, counts: Any
+) -> int:
+    source, target = _from_buffer(_FLOATS, x), _from_buffer(_FLOATS, y)
+    for at in range(0, x.size, _PART):
+        n, here = min(_PART, x.size - at), (first + at) & _MOST_WORD
+        status: int = lib.hu_round_f32(n, source + at, target + at, fmt._c, mode, key, here, counts)
+        if status:
+            break
+    return status
 
 
 def _plain_format(fmt: FormatLike) -> Format | None:

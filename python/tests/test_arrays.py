@@ -105,6 +105,19 @@ def test_outputs(fmt):
     same(room[64:].reshape(4, 64), expected)
 
 
+@pytest.mark.parametrize("mode", ["rne", "sr"])
+def test_large_arrays_are_rounded_like_small_ones(mode):
+    x = np.random.default_rng(13).standard_normal(2**23 + 2**20 + 5).astype(np.float32)
+    key, first = hu.Key(1, "w"), 2**64 - 2**21  # the index goes round
+    y, counts = hu.round(x, "e4m3fn", mode, key, counts=True, first=first)
+    out = np.empty_like(x)
+    _, expected = hu.round(x, "e4m3fn", mode, key, counts=True, first=first, out=out)
+    same(y, out)
+    assert counts == expected and counts.elements == x.size
+    with pytest.raises(hu.ArgumentError):
+        hu.round(x, "e4m3fn", "sr")
+
+
 @pytest.mark.parametrize("fmt", ["e4m3fn", "mxfp8"])
 def test_outputs_that_are_refused(fmt):
     x = np.ones((4, 64), np.float32)
