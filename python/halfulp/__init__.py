@@ -9,6 +9,7 @@ Examples
 
 from ._ffi import ffi as _ffi
 from ._ffi import lib as _lib
+from .answers import Answer, Stats, Why, stats, why
 from .arrays import decode, encode, pack, round, unpack  # noqa: A004
 from .errors import (
     ArgumentError,
@@ -34,15 +35,20 @@ from .errors import (
 from .formats import Format, named_formats
 from .histograms import Exponents, exponents
 from .networks import Net, Value, operations
+from .plans import Plan, ProductPlan, Summary, TensorPlan, summary
 from .products import ProductCounts, gemm
+from .program import program_path
 from .rounding import Counts, Key
-from .runs import Comparison, Run, compare, program_path, resume, stats, train, why
+from .runs import Run, list_runs, report, resume, train
 from .scaled import Packed, Quantization, Scale
+from .studies import Assignment, Comparison, assign, compare
 
 __version__: str = _ffi.string(_lib.hu_version()).decode()
 
 __all__ = [
+    "Answer",
     "ArgumentError",
+    "Assignment",
     "Comparison",
     "CorruptError",
     "Counts",
@@ -63,28 +69,38 @@ __all__ = [
     "Packed",
     "ParseError",
     "PeerError",
+    "Plan",
     "ProductCounts",
+    "ProductPlan",
     "Quantization",
     "Run",
     "Scale",
     "ShapeError",
+    "Stats",
     "StorageError",
+    "Summary",
+    "TensorPlan",
     "UnknownNameError",
     "UnsupportedError",
     "Value",
     "VersionError",
+    "Why",
+    "assign",
     "compare",
     "decode",
     "encode",
     "exponents",
     "gemm",
+    "list_runs",
     "named_formats",
     "operations",
     "pack",
     "program_path",
+    "report",
     "resume",
     "round",
     "stats",
+    "summary",
     "train",
     "unpack",
     "why",

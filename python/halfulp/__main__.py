@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .runs import program_path
+from .program import program_path
 
 
 def main() -> None:

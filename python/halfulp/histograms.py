@@ -17,7 +17,7 @@ from ._inputs import _F32, _as_array, _pointer, _to_odd
 from .errors import ArgumentError, DtypeError, check
 from .formats import Format, FormatLike, _integer, as_format
 from .products import _threads
-from .runs import _table
+from .tables import table as _table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

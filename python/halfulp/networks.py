@@ -229,6 +229,22 @@ class Net:
         """
         check(lib.hu_net_save(self._c, char_text(os.fspath(path), "path")))
 
+    def file_of_run(self, run: object) -> str:
+        """The network beside the folder of its run, or in runs/ by what it holds, for `resume`."""
+        import tempfile
+
+        from .program import content_file, write_whole
+
+        with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
+            made = os.path.join(place, "network.yaml")
+            self.save(made)
+            with open(made, "rb") as file:
+                data = file.read()
+        if run is None:
+            return content_file(data, "network", None)
+        write_whole(f"{run}.network.yaml", data)
+        return f"{run}.network.yaml"
+
     def head(self, value: Value) -> None:
         """Say which value predicts: for the task classify a score for each class.
 
@@ -248,11 +264,11 @@ class Net:
             )
         check(lib.hu_net_head(self._c, value._number))
 
-    def train(self, **keys: object) -> Run:
+    def train(self, *, progress: bool | None = None, **keys: object) -> Run:
         """Train the network by the program: `halfulp.train(model=net, ...)`."""
         from .runs import train
 
-        return train(model=self, **keys)
+        return train(progress=progress, model=self, **keys)
 
     def _check_own(self, value: object) -> Value:
         if not isinstance(value, Value):

@@ -1,167 +1,35 @@
-"""Trainings by the program: `train`, `resume`, `compare`, `why`, and what a run's folder holds.
+"""Trainings by the program: `train`, `resume`, `report`, and what a run's folder holds.
 
-Each starts the program of this package with --json; keys are its keys, whose first underscore
-stands for the point that Python's names cannot have: `lr_schedule="cosine"` is lr.schedule=cosine.
 The bits are those of the program. Ctrl-C asks it to save its state and to end; `resume` goes on.
+
+Source: docs/reference/run-folder.md, run-histories.md.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from .errors import ArgumentError, DtypeError, MissingError, of_program
-from .networks import Net
+from .answers import Answer, RunLike, Stats, Why, stats, why
+from .errors import CorruptError, MissingError, UnknownNameError, VersionError
+from .program import PathLike, ask, folder_of, words
+from .tables import as_html, table
 
 if TYPE_CHECKING:
-    import subprocess
+    from .histograms import Exponents
+    from .plans import Plan
+    from .studies import Comparison
 
-PathLike = Union[str, "os.PathLike[str]"]
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "halfulp")
 _EXIT_DIVERGED = 4
-_WITH_UNDERSCORE = ("error_feedback",)
-_SECONDS_TO_SAVE = 600
-
-
-def program_path() -> str:
-    """Where the program of this package lies.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    MissingError
-        It is not there.
-
-    Examples
-    --------
-    >>> os.path.basename(program_path())
-    'halfulp'
-    """
-    if not os.access(_PROGRAM, os.X_OK):
-        raise MissingError(f"{_PROGRAM}: the program of this package is not there")
-    return _PROGRAM
-
-
-# ---- keys ----
-
-
-def _key(name: str) -> str:
-    return name if "." in name or name in _WITH_UNDERSCORE else name.replace("_", ".", 1)
-
-
-def _text(value: object, between: str) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, (list, tuple)):
-        parts = [_text(v, between) for v in value]
-        return between.join(parts) if between else json.dumps(parts)
-    if hasattr(value, "__index__"):
-        return str(int(value))
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
-
-
-def _network_file(net: Net, run: object) -> str:
-    """The network beside the folder of its run, or in runs/ by what it holds: `resume` reads it."""
-    import hashlib
-    import tempfile
-
-    folder = os.path.dirname(str(run)) if run is not None else "runs"
-    os.makedirs(folder or ".", exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder or ".") as place:
-        made = os.path.join(place, "network.yaml")
-        net.save(made)
-        with open(made, "rb") as file:
-            name = hashlib.sha256(file.read()).hexdigest()[:16]
-        path = f"{run}.network.yaml" if run is not None else f"runs/network-{name}.yaml"
-        os.replace(made, path)
-    return path
-
-
-def _words(keys: Mapping[str, object], lists: Mapping[str, str] | None = None) -> list[str]:
-    """`key=value` words; lists: what stands between the parts of a key's list."""
-    lists = lists or {}
-    named = {_key(name): value for name, value in keys.items() if value is not None}
-    model = named.get("model")
-    if isinstance(model, Net):
-        named["model"] = _network_file(model, named.get("run.dir"))
-    words = []
-    for name, value in named.items():
-        text = _text(value, lists.get(name, ""))
-        if "\0" in name + text or not name or "=" in name:
-            raise ArgumentError(f"key {name!r}: found a character that no key has")
-        words.append(f"{name}={text}")
-    return words
-
-
-# ---- the program ----
-
-
-def _interrupt(process: subprocess.Popen[str]) -> None:
-    """Let it save what it has; a second Ctrl-C ends it at once."""
-    import signal
-    import subprocess
-
-    process.send_signal(signal.SIGINT)
-    try:
-        process.communicate(timeout=_SECONDS_TO_SAVE)
-    except (KeyboardInterrupt, subprocess.TimeoutExpired):
-        process.kill()
-        process.communicate()
-
-
-def _call(words: Sequence[str], cwd: PathLike | None = None) -> tuple[int, dict[str, Any], str]:
-    """Exit code, the JSON object, and the messages.
-
-    The program gets a session of its own, so that Ctrl-C reaches it once, from here.
-    """
-    import subprocess  # not before it is needed: `import halfulp` is to be quick
-
-    with subprocess.Popen(
-        [program_path(), *words, "--json"],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate()
-        except KeyboardInterrupt:
-            _interrupt(process)
-            raise
-    code = process.returncode
-    if not out.strip():
-        raise of_program(err)
-    try:
-        found = json.loads(out)
-    except ValueError:
-        raise of_program(err or out) from None
-    return code, found, err
-
-
-def _checked(words: Sequence[str], allowed: Sequence[int] = (0,)) -> dict[str, Any]:
-    code, found, err = _call(words)
-    if code not in allowed:
-        raise of_program(err)
-    return found
-
-
-def _table(rows: list[dict[str, Any]]) -> Any:
-    """A DataFrame where pandas is installed, else the rows."""
-    try:
-        import pandas
-    except ImportError:
-        return rows
-    return pandas.DataFrame(rows)
+_COUNTED = ("overflow", "underflow", "subnormal", "zero", "nan")
+_COLUMNS = (
+    *("name", "format", "elements", *_COUNTED, "max_exponent", "min_exponent"),
+    *("most_overflow", "most_underflow", "most_subnormal"),
+)
+_HISTOGRAM_COLUMNS = 6  # and, since 0.1, the largest magnitude
 
 
 def _number(text: str) -> float | int | str | None:
@@ -175,7 +43,17 @@ def _number(text: str) -> float | int | str | None:
     return text
 
 
-# ---- results ----
+def _histogram(path: str, row: list[Any]) -> Exponents:
+    """[name, elements, zero, nonfinite, first exponent, counts, largest]."""
+    from .histograms import Exponents
+
+    if not isinstance(row, list) or len(row) < _HISTOGRAM_COLUMNS:
+        raise VersionError(
+            f"{path}: found a tensor of {len(row)} columns, expected {_HISTOGRAM_COLUMNS} or more"
+        )
+    counts = {row[4] + i: n for i, n in enumerate(row[5]) if n}
+    largest = row[6] if len(row) > _HISTOGRAM_COLUMNS else 0.0
+    return Exponents(counts, zeros=row[2], infinite=row[3], largest=largest)
 
 
 class Run:
@@ -193,13 +71,23 @@ class Run:
         What it came to, result.json; empty while it is not done.
     metrics : pandas.DataFrame, or list of dict without pandas
         Loss, rate, speed and metrics by step, metrics.csv.
+    tensors : pandas.DataFrame, or list of dict without pandas
+        What rounding did to every tensor, by step, numerics.jsonl.
+    events : pandas.DataFrame, or list of dict without pandas
+        What happened, progress.jsonl.
+    plan : Plan
+        How every tensor is rounded, plan.resolved.yaml.
     hash : str or None
         Of the bits of all weights.
 
     Raises
     ------
     MissingError
-        There is no run.
+        There is no run, or a file of it is not there.
+    CorruptError
+        A line of a file cannot be read; the message has its number.
+    VersionError
+        A file of another version.
 
     Examples
     --------
@@ -211,19 +99,45 @@ class Run:
 
     def __init__(self, path: PathLike, result: dict[str, Any] | None = None) -> None:
         self.path = os.fspath(path)
-        if not os.path.exists(os.path.join(self.path, "config.resolved.yaml")):
+        if not os.path.exists(self._file("config.resolved.yaml")):
             raise MissingError(f"{self.path}: found no config.resolved.yaml, expected a run")
         self._result = result
+
+    # ---- files ----
+
+    def _file(self, name: str) -> str:
+        return os.path.join(self.path, name)
+
+    def _read(self, name: str) -> str:
+        path = self._file(name)
+        if not os.path.exists(path):
+            raise MissingError(f"{self.path}: found no {name}, expected one, as all runs have it")
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+
+    def _lines(self, name: str) -> Iterator[dict[str, Any]]:
+        """Objects of a file, one a line; a part of a line at its end, left by a crash, is none."""
+        *whole, _ = self._read(name).split("\n")
+        for number, line in enumerate(whole, 1):
+            try:
+                found = json.loads(line)
+            except ValueError as error:
+                place = f"{self._file(name)}:{number}"
+                raise CorruptError(f"{place}: found {line[:40]!r}: {error}") from None
+            if isinstance(found, dict):
+                yield found
 
     @property
     def result(self) -> dict[str, Any]:
         """What the run came to."""
         if self._result is None:
-            path = os.path.join(self.path, "result.json")
-            if not os.path.exists(path):
+            if not os.path.exists(self._file("result.json")):
                 return {}
-            with open(path, encoding="utf-8") as file:
-                self._result = json.load(file)
+            try:
+                found = json.loads(self._read("result.json"))
+            except ValueError as error:
+                raise CorruptError(f"{self._file('result.json')}: {error}") from None
+            self._result = found
         return dict(self._result or {})
 
     @property
@@ -231,12 +145,94 @@ class Run:
         """Rows of metrics.csv; cells without a number are None."""
         import csv
 
-        path = os.path.join(self.path, "metrics.csv")
-        if not os.path.exists(path):
-            return _table([])
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = [{k: _number(v or "") for k, v in row.items()} for row in csv.DictReader(file)]
-        return _table(rows)
+        whole = self._read("metrics.csv").rpartition("\n")[0]
+        head, *rows = csv.reader(whole.splitlines() or [""])
+        for number, row in enumerate(rows, 2):
+            if len(row) != len(head):
+                raise CorruptError(
+                    f"{self._file('metrics.csv')}:{number}: found {len(row)} cells, "
+                    f"expected {len(head)}"
+                )
+        return table([dict(zip(head, map(_number, row))) for row in rows], head)
+
+    @property
+    def tensors(self) -> Any:
+        """One row for each tensor of each row of numerics.jsonl: sums over `steps` up to `step`.
+
+        most_overflow and its like are the largest shares of the elements in a single step.
+        """
+        rows = []
+        for line in self._lines("numerics.jsonl"):
+            for found in line.get("tensors", []):
+                if len(found) != len(_COLUMNS):
+                    raise VersionError(
+                        f"{self._file('numerics.jsonl')}: found a tensor of {len(found)} columns, "
+                        f"expected {len(_COLUMNS)}"
+                    )
+                steps = {"step": line["step"], "steps": line.get("steps", 1)}
+                rows.append({**steps, **dict(zip(_COLUMNS, found))})
+        return table(rows, ("step", "steps", *_COLUMNS))
+
+    @property
+    def events(self) -> Any:
+        """One row for each event of progress.jsonl."""
+        return table(list(self._lines("progress.jsonl")), ("event", "time"))
+
+    def exponents(self, *names: str, step: int | None = None) -> dict[str, Exponents]:
+        """Exponents of tensors before they were rounded, from histograms.jsonl.
+
+        Gradients are those of the scaled loss. Infinities and NaN are recorded together, and
+        counted as infinite here.
+
+        Parameters
+        ----------
+        *names : str
+            Tensors, or patterns ("*.grad"); none: all.
+        step : int, optional
+            That of a histogram, or the last before; usual: the last.
+
+        Returns
+        -------
+        dict of str to Exponents
+            In the order of the network; two added are those of both tensors.
+
+        Raises
+        ------
+        UnknownNameError
+            No tensor has such a name.
+        """
+        taken: list[Any] = []
+        for line in self._lines("histograms.jsonl"):
+            if step is None or line["step"] <= step:
+                taken = line["tensors"]
+        path = self._file("histograms.jsonl")
+        found = {row[0]: _histogram(path, row) for row in taken}
+        if not found:
+            raise MissingError(f"{path}: found no histogram of a step up to {step}, expected one")
+        for name in names:
+            if not fnmatch.filter(found, name):
+                raise UnknownNameError(
+                    f"tensor {name!r}: found none in {path}, expected one of: "
+                    f"{', '.join(list(found)[:5])}, ..."
+                )
+        wanted = names or ("*",)
+        return {n: e for n, e in found.items() if any(fnmatch.fnmatchcase(n, w) for w in wanted)}
+
+    @property
+    def graph(self) -> dict[str, Any]:
+        """The network: values, nodes and how they are connected, graph.json."""
+        try:
+            return dict(json.loads(self._read("graph.json")))
+        except ValueError as error:
+            raise CorruptError(f"{self._file('graph.json')}: {error}") from None
+
+    @property
+    def plan(self) -> Plan:
+        """How every tensor is rounded; promotions up to the newest checkpoint are in it."""
+        from .plans import Plan
+
+        self._read("plan.resolved.yaml")
+        return Plan.load(self._file("plan.resolved.yaml"))
 
     @property
     def hash(self) -> str | None:
@@ -247,75 +243,74 @@ class Run:
     @property
     def diverged(self) -> bool:
         """Whether the numbers of the run became infinite or NaN."""
-        return "diverged" in self.result and bool(self.result["diverged"])
+        return bool(self.result.get("diverged"))
 
-    def why(self, *names: str, **keys: object) -> dict[str, Any]:
+    # ---- verbs ----
+
+    def why(self, *names: str, **keys: object) -> Why:
         """Where its numbers died, see `why`."""
         return why(self, *names, **keys)
 
-    def stats(self, **keys: object) -> dict[str, Any]:
+    def stats(self, **keys: object) -> Stats:
         """Which range its numbers needed, see `stats`."""
         return stats(self, **keys)
 
-    def resume(self, **keys: object) -> Run:
+    def resume(self, *, progress: bool | None = None, **keys: object) -> Run:
         """Go on with it, see `resume`."""
-        return resume(self, **keys)
+        return resume(self, progress=progress, **keys)
+
+    def report(self, out: PathLike | None = None, section: str | None = None) -> str:
+        """Draw its page, see `report`."""
+        return report(self, out=out, section=section)
+
+    def evaluate(self, **keys: object) -> Answer:
+        """Metrics of the newest checkpoint on the test samples: `halfulp eval`."""
+        asked = ["eval", folder_of(self), *words(keys)]
+        return Answer(ask(asked), asked)
+
+    def predict(self, *files: PathLike, **keys: object) -> Answer:
+        """What the newest checkpoint says of test samples, or of files: `halfulp predict`."""
+        asked = ["predict", folder_of(self), *map(folder_of, files), *words(keys)]
+        return Answer(ask(asked), asked)
+
+    def export(self, out: PathLike | None = None, **keys: object) -> str:
+        """Write the weights, as safetensors or as C: `halfulp export`; returns the file's path."""
+        return str(ask(["export", folder_of(self), *words({"out": out, **keys})])["file"])
 
     def __repr__(self) -> str:
         return f"Run({self.path!r})"
 
-
-class Comparison:
-    """The same training in many precisions and seeds.
-
-    Attributes
-    ----------
-    result : dict
-        All that the program says.
-    rows, precisions : pandas.DataFrame, or list of dict without pandas
-        One row for each run, and for each precision over its seeds.
-    """
-
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
-
-    @property
-    def rows(self) -> Any:
-        """One row for each run."""
-        return _table(list(self.result.get("rows", [])))
-
-    @property
-    def precisions(self) -> Any:
-        """One row for each precision, over its seeds."""
-        return _table(list(self.result.get("precisions", [])))
-
-    def __repr__(self) -> str:
-        return f"Comparison({self.result.get('run')!r}, {len(self.result.get('rows', []))} rows)"
-
-
-def _path_of(run: Run | PathLike) -> str:
-    if isinstance(run, Run):
-        return run.path
-    if not isinstance(run, (str, os.PathLike)):
-        raise DtypeError(f"run: found {type(run).__name__}, expected a Run or its folder")
-    path = os.fspath(run)
-    if not path or "\0" in path:
-        raise ArgumentError(f"run: found {path!r}, expected a folder")
-    return os.path.join(".", path) if path.startswith("-") else path
+    def _repr_html_(self) -> str:
+        found = self.result
+        metric = found.get("metric") or {}
+        facts = {
+            "run": self.path,
+            "model": found.get("model"),
+            "precision": found.get("precision"),
+            "data": found.get("data"),
+            "steps": found.get("steps"),
+            "train_loss": found.get("train_loss"),
+            str(metric.get("name", "metric")): metric.get("value"),
+            "weights": found.get("weights_hash"),
+        }
+        return as_html("diverged" if self.diverged else "run", [facts])
 
 
 # ---- verbs ----
 
 
-def train(**keys: object) -> Run:
+def train(*, progress: bool | None = None, **keys: object) -> Run:
     """Train a model in a chosen precision, as `halfulp train` does.
 
     Parameters
     ----------
+    progress : bool, optional
+        Whether a bar of tqdm shows how far it is; usual: where somebody sees it, a terminal or a
+        notebook, if tqdm is installed.
     **keys
-        `model="resnet20"` or a `Net`, `data="cifar10:DIR"`, `precision="hfp8"`, `epochs=10`,
-        `run_dir="FOLDER"`, ... (`halfulp help keys`). The first underscore of a name is a point;
-        None leaves a key out; lists are lists.
+        `model="resnet20"` or a `Net`, `data="cifar10:DIR"`, `precision="hfp8"` or a `Plan`,
+        `epochs=10`, `run_dir="FOLDER"`, ... (`halfulp help keys`). The first underscore of a name
+        is a point; None leaves a key out; lists are lists.
 
     Returns
     -------
@@ -336,73 +331,75 @@ def train(**keys: object) -> Run:
         ...
     halfulp.errors.UnknownNameError: model 'cnn-x' is not known, nearest: ...
     """
-    found = _checked(["train", *_words(keys)], (0, _EXIT_DIVERGED))
+    found = ask(["train", *words(keys)], (0, _EXIT_DIVERGED), progress=progress)
     return Run(found["run"], found)
 
 
-def resume(run: Run | PathLike, **keys: object) -> Run:
+def resume(run: RunLike, *, progress: bool | None = None, **keys: object) -> Run:
     """Go on with an interrupted run, to the same bits; `steps=` or `epochs=` train on.
 
     Parameters
     ----------
     run : Run or path
+    progress : bool, optional
+        As of `train`.
     **keys
         Those that win over the run's.
 
     Returns
     -------
     Run
+
+    Raises
+    ------
+    MissingError, CorruptError, VersionError
+        There is no run, or what it holds cannot be gone on with.
     """
-    words = ["resume", _path_of(run), *_words(keys)]
-    found = _checked(words, (0, _EXIT_DIVERGED))
+    asked = ["resume", folder_of(run), *words(keys)]
+    found = ask(asked, (0, _EXIT_DIVERGED), progress=progress)
     return Run(found["run"], found)
 
 
-def compare(**keys: object) -> Comparison:
-    """Train the same in many precisions and seeds: `precision=["fp32", "hfp8"]`, `seeds=[1, 2]`.
+def report(
+    *runs: RunLike | Comparison, out: PathLike | None = None, section: str | None = None
+) -> str:
+    """One page of pictures and tables from runs: `halfulp report`.
 
     Parameters
     ----------
-    **keys
-        As `train` takes them. Called again with the same keys, it goes on where it was stopped.
+    *runs : Run, Comparison or path
+    out : path, optional
+        FILE.html; .svg, .pdf and .png are its pictures, .csv and .tex its table. Usual:
+        report.html in the folder of a run, or here of several.
+    section : str, optional
+        One section of the page: "curves", "exponents:2", ...
 
     Returns
     -------
-    Comparison
+    str
+        The file that was written.
+
+    Raises
+    ------
+    MissingError, CorruptError, ArgumentError, ...
+        With the program's words.
     """
-    lists = {"precision": ";", "seeds": ","}
-    return Comparison(_checked(["compare", *_words(keys, lists)]))
+    asked = ["report", *map(folder_of, runs), *words({"out": out, "section": section})]
+    return str(ask(asked)["report"])
 
 
-def why(run: Run | PathLike, *names: str, **keys: object) -> dict[str, Any]:
-    """Where the numbers of a run died, and what would have held them: `halfulp why`.
+def list_runs(folder: PathLike = "runs") -> Any:
+    """The runs of a folder: `halfulp list`.
 
     Parameters
     ----------
-    run : Run or path
-    *names : str
-        A tensor, or a pattern ("*.grad").
-    **keys
-        `format=["fp16", "e5m2"]`, ...
+    folder : path
 
     Returns
     -------
-    dict
+    pandas.DataFrame, or list of dict without pandas
+        One row for each: what was trained, how far, how good, and its state.
     """
-    return _checked(["why", _path_of(run), *names, *_words(keys, {"format": ","})])
+    from .tables import flat
 
-
-def stats(run: Run | PathLike, **keys: object) -> dict[str, Any]:
-    """Which range the numbers of a run needed: `halfulp stats`.
-
-    Parameters
-    ----------
-    run : Run or path
-    **keys
-        `format=["fp16", "1/6/9"]`, ...
-
-    Returns
-    -------
-    dict
-    """
-    return _checked(["stats", _path_of(run), *_words(keys, {"format": ","})])
+    return table([flat(run) for run in ask(["list", folder_of(folder)])["runs"]])
