@@ -352,6 +352,23 @@ HU_API hu_status hu_dataset_of_sources(const hu_field *fields, int count,
                                        const hu_sample_source *train, const hu_sample_source *test,
                                        hu_dataset **dataset);
 
+/* Samples that are in memory: rows by field, float32. */
+typedef struct hu_sample_rows {
+    size_t size;               /* sizeof(hu_sample_rows) */
+    int64_t samples;           /* of an epoch */
+    const float *const *field; /* [fields][samples, extents of the field]; NULL: there are none, and
+                                  hu_training_push brings those of each step */
+} hu_sample_rows;
+
+/* The same of samples in memory, which are borrowed and must outlive the data set.
+ *
+ *   train, test  who reads a half without rows fails with HU_ERR_MISSING. Its number of samples
+ *                says how long an epoch is
+ *
+ * As hu_dataset_of_sources. Proof: tests/unit/data_source_test.c. */
+HU_API hu_status hu_dataset_of_rows(const hu_field *fields, int count, const hu_sample_rows *train,
+                                    const hu_sample_rows *test, hu_dataset **dataset);
+
 /* Takes samples out of the training part; they become the validation part. Which ones is a function
  * of (seed, training samples, amount) alone: the first of the permutation of key {seed,
  * "validation", 0}. Both parts keep the order of the data set.

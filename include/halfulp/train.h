@@ -173,6 +173,20 @@ typedef struct hu_step {
  * and tensor. HU_ERR_ARGUMENT: it is finished. Errors of a source of samples. */
 HU_API hu_status hu_training_next(hu_training *training, hu_step *step);
 
+/* The same with samples of the caller's, in place of those of the data set: the bits of a training
+ * depend on the numbers alone. Step and epoch, the learning rate, and what is kept in a folder go
+ * on as ever; after hu_training_reopen the caller goes on behind the steps that are done.
+ *
+ *   count  1 .. the setting batch: memory is planned for that many
+ *   rows   by field of the data set, each [count, extents of the field], float32 as the network
+ *          reads them (pictures normalised already: hu_loader_fill gives such rows); NULL for
+ *          fields that the task does not read. Not changed, not kept
+ *
+ * HU_ERR_SHAPE for another count; HU_ERR_ARGUMENT names a field that is missing; else as
+ * hu_training_next. Proof: tests/unit/session_push_test.c. */
+HU_API hu_status hu_training_push(hu_training *training, int64_t count, const float *const *rows,
+                                  hu_step *step);
+
 /* Updates done, and those of the whole training. */
 HU_API int64_t hu_training_step(const hu_training *training);
 HU_API int64_t hu_training_steps(const hu_training *training);
@@ -192,6 +206,19 @@ HU_API int hu_training_columns(const hu_training *training, const char **titles)
  */
 HU_API hu_status hu_training_predict(hu_training *training, int64_t count, double *cells);
 
+/* Numbers that the network makes of one sample: its class scores, ... */
+HU_API int64_t hu_training_prediction_elements(const hu_training *training);
+
+/* What the network makes of samples of the caller's, with the weights that eval.weights names.
+ *
+ *   rows         as those of hu_training_push, any number of them; NULL for fields that are not
+ *                known, as labels
+ *   predictions  [count, hu_training_prediction_elements], NaN where a format stopped the pass
+ *   loss         mean over the samples; NaN: no target is known */
+HU_API hu_status hu_training_predict_rows(hu_training *training, int64_t count,
+                                          const float *const *rows, float *predictions,
+                                          double *loss);
+
 /* Copies a master weight or running statistic by name ("conv1.weight") out of or into a training.
  *
  *   x      [count]; read: at most capacity numbers, count says how many there are (x may be NULL
@@ -207,6 +234,46 @@ HU_API hu_status hu_training_write(hu_training *training, const char *name, cons
  * with the nearest names. */
 HU_API hu_status hu_training_counts(const hu_training *training, const char *tensor,
                                     hu_round_counts *counts);
+
+/* A tensor of a training: what a step makes, in the order in which it is made. */
+typedef struct hu_training_tensor {
+    size_t size;         /* set by the caller: sizeof(hu_training_tensor) */
+    const char *name;    /* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.weight".
+                            Borrowed, with format: valid until the next call */
+    const char *role;    /* "input", "target", "activation", "parameter", "statistic", "gradient".
+                            Borrowed: valid forever */
+    const char *format;  /* how it is rounded in the present plan, as hu_quantizer_parse reads it;
+                            "float32": it is not */
+    hu_shape shape;      /* of one sample; of parameters and their gradients of all of it */
+    int32_t has_samples; /* 1: there is one for each sample of a batch */
+    int32_t parts; /* arrays that it is: of a gradient one for each consumer of the value, else 1;
+                      0: it is made by nobody, as the sum of one gradient */
+} hu_training_tensor;
+
+HU_API size_t hu_training_tensor_count(const hu_training *training);
+
+/* Tensor number index. HU_ERR_ARGUMENT beyond the last. */
+HU_API hu_status hu_training_tensor_at(hu_training *training, size_t index,
+                                       hu_training_tensor *tensor);
+
+/* From the next step on the numbers of a tensor are kept, before and after they are rounded: memory
+ * of its own beside the plan. Of gradients of parameters those of the latest part of a batch
+ * (optimizer.accumulate, workers). Steps take longer; their bits are the same. Parameters need no
+ * watch. unwatch: of no tensor any more. HU_ERR_UNKNOWN with the nearest names; HU_ERR_ARGUMENT
+ * where parts is 0; HU_ERR_MEMORY. Proof: tests/unit/session_push_test.c. */
+HU_API hu_status hu_training_watch(hu_training *training, const char *tensor);
+HU_API void hu_training_unwatch(hu_training *training);
+
+/* Numbers of a watched tensor in the latest step, or of a parameter.
+ *
+ *   rounded  0: before they are rounded (of a parameter the master); 1: as others read them (of a
+ *            parameter the copy that the latest step has used)
+ *   x        [parts, samples of the step, shape]; capacity 0: only counted
+ *
+ * HU_ERR_UNKNOWN; HU_ERR_ARGUMENT: it is not watched; HU_ERR_SHAPE: too small a capacity. What
+ * the step did not make is zero: steps behind the end of a sample, all behind an overflow. */
+HU_API hu_status hu_training_numbers(const hu_training *training, const char *tensor, int rounded,
+                                     float *x, size_t capacity, size_t *count);
 
 /* XXH64 over the bits of the master weights in the order of their names. */
 HU_API uint64_t hu_training_hash(const hu_training *training);

@@ -478,6 +478,17 @@ FUNCTION(hu_dataset_of_sources) {
     wrong.samples = -1;
     FAILS(HU_ERR_ARGUMENT, hu_dataset_of_sources(fields, 2, &source, &wrong, &made));
 }
+FUNCTION(hu_dataset_of_rows) {
+    hu_dataset *made;
+    const hu_sample_rows rows = {sizeof rows, 4, NULL}, unsized = {0, 4, NULL};
+    const hu_sample_rows none = {sizeof none, 0, NULL};
+    REFUSED("fields", hu_dataset_of_rows(NULL, 2, &rows, &rows, &made));
+    REFUSED("train", hu_dataset_of_rows(fields, 2, NULL, &rows, &made));
+    REFUSED("test", hu_dataset_of_rows(fields, 2, &rows, NULL, &made));
+    REFUSED("dataset", hu_dataset_of_rows(fields, 2, &rows, &rows, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_dataset_of_rows(fields, 2, &unsized, &rows, &made));
+    FAILS(HU_ERR_ARGUMENT, hu_dataset_of_rows(fields, 2, &rows, &none, &made));
+}
 FUNCTION(hu_dataset_hold_out) {
     REFUSED("dataset", hu_dataset_hold_out(NULL, 0.5, 1));
     FAILS(HU_ERR_ARGUMENT, hu_dataset_hold_out(data, -1.0, 1));
@@ -673,6 +684,15 @@ FUNCTION(hu_training_next) {
     REFUSED("step", hu_training_next(training, NULL));
     FAILS(HU_ERR_ARGUMENT, hu_training_next(training, &unsized));
 }
+FUNCTION(hu_training_push) {
+    hu_step step = {.size = sizeof step};
+    const float *const rows[2] = {floats, floats};
+    REFUSED("training", hu_training_push(NULL, 1, rows, &step));
+    REFUSED("rows", hu_training_push(training, 1, NULL, &step));
+    REFUSED("step", hu_training_push(training, 1, rows, NULL));
+    FAILS(HU_ERR_SHAPE, hu_training_push(training, -1, rows, &step));
+    FAILS(HU_ERR_SHAPE, hu_training_push(training, INT64_MAX, rows, &step));
+}
 FUNCTION(hu_training_step) {
     assert_int_equal(hu_training_step(NULL), 0);
 }
@@ -697,6 +717,18 @@ FUNCTION(hu_training_predict) {
     REFUSED("count", hu_training_predict(training, -1, cells));
     FAILS(HU_ERR_ARGUMENT, hu_training_predict(training, INT64_MAX, cells));
 }
+FUNCTION(hu_training_prediction_elements) {
+    assert_int_equal(hu_training_prediction_elements(NULL), 0);
+}
+FUNCTION(hu_training_predict_rows) {
+    double loss;
+    const float *const rows[2] = {floats, floats};
+    REFUSED("training", hu_training_predict_rows(NULL, 1, rows, floats, &loss));
+    REFUSED("count", hu_training_predict_rows(training, -1, rows, floats, &loss));
+    REFUSED("rows", hu_training_predict_rows(training, 1, NULL, floats, &loss));
+    REFUSED("predictions", hu_training_predict_rows(training, 1, rows, NULL, &loss));
+    REFUSED("loss", hu_training_predict_rows(training, 1, rows, floats, NULL));
+}
 FUNCTION(hu_training_read) {
     size_t count;
     REFUSED("training", hu_training_read(NULL, "fc.weight", floats, 1, &count));
@@ -717,6 +749,33 @@ FUNCTION(hu_training_counts) {
     REFUSED("training", hu_training_counts(NULL, "fc.out", &counts));
     REFUSED("tensor", hu_training_counts(training, NULL, &counts));
     REFUSED("counts", hu_training_counts(training, "fc.out", NULL));
+}
+FUNCTION(hu_training_tensor_count) {
+    assert_int_equal(hu_training_tensor_count(NULL), 0);
+}
+FUNCTION(hu_training_tensor_at) {
+    hu_training_tensor tensor = {.size = sizeof tensor}, unsized = {.size = 0};
+    REFUSED("training", hu_training_tensor_at(NULL, 0, &tensor));
+    REFUSED("tensor", hu_training_tensor_at(training, 0, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_training_tensor_at(training, SIZE_MAX, &tensor));
+    FAILS(HU_ERR_ARGUMENT, hu_training_tensor_at(training, 0, &unsized));
+}
+FUNCTION(hu_training_watch) {
+    REFUSED("training", hu_training_watch(NULL, "fc.out"));
+    REFUSED("tensor", hu_training_watch(training, NULL));
+    FAILS(HU_ERR_UNKNOWN, hu_training_watch(training, ""));
+}
+FUNCTION(hu_training_unwatch) {
+    hu_training_unwatch(NULL);
+    hu_training_unwatch(training);
+}
+FUNCTION(hu_training_numbers) {
+    size_t count;
+    REFUSED("training", hu_training_numbers(NULL, "fc.out", 0, floats, 1, &count));
+    REFUSED("tensor", hu_training_numbers(training, NULL, 0, floats, 1, &count));
+    REFUSED("x", hu_training_numbers(training, "fc.weight", 0, NULL, 1, &count));
+    REFUSED("count", hu_training_numbers(training, "fc.weight", 0, floats, 1, NULL));
+    FAILS(HU_ERR_UNKNOWN, hu_training_numbers(training, "", 0, floats, 1, &count));
 }
 FUNCTION(hu_training_hash) {
     assert_true(hu_training_hash(NULL) == 0);
@@ -819,6 +878,7 @@ static const struct {
     ROW(hu_dataset_open),
     ROW(hu_dataset_open_images),
     ROW(hu_dataset_of_sources),
+    ROW(hu_dataset_of_rows),
     ROW(hu_dataset_hold_out),
     ROW(hu_dataset_mix),
     ROW(hu_dataset_close),
@@ -851,14 +911,22 @@ static const struct {
     ROW(hu_training_reopen),
     ROW(hu_training_close),
     ROW(hu_training_next),
+    ROW(hu_training_push),
     ROW(hu_training_step),
     ROW(hu_training_steps),
     ROW(hu_training_test),
     ROW(hu_training_columns),
     ROW(hu_training_predict),
+    ROW(hu_training_prediction_elements),
+    ROW(hu_training_predict_rows),
     ROW(hu_training_read),
     ROW(hu_training_write),
     ROW(hu_training_counts),
+    ROW(hu_training_tensor_count),
+    ROW(hu_training_tensor_at),
+    ROW(hu_training_watch),
+    ROW(hu_training_unwatch),
+    ROW(hu_training_numbers),
     ROW(hu_training_hash),
     ROW(hu_training_bytes),
     ROW(hu_training_save),

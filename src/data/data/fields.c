@@ -232,6 +232,62 @@ done:
     return st;
 }
 
+/* ---- Data sets whose samples a program has ---- */
+
+static hu_status no_samples(void *context, int field, int64_t epoch, int64_t index, float *row) {
+    (void)context;
+    (void)field;
+    (void)epoch;
+    (void)index;
+    (void)row;
+    return HU_ERR_MISSING;
+}
+
+hu_status hu_dataset_need_samples(const hu_split *half) {
+    if (half->source.fill != no_samples) return HU_OK;
+    return hu_fail(HU_ERR_MISSING,
+                   "the data set was made without the samples of this half (hu_dataset_of_rows), "
+                   "expected some: training steps may get theirs by hu_training_push");
+}
+
+static hu_status check_rows(const hu_sample_rows *rows, int count, const char *half) {
+    if (rows->size != sizeof *rows)
+        return hu_fail(HU_ERR_ARGUMENT, "%s rows: their size is %zu, expected %zu", half,
+                       rows->size, sizeof *rows);
+    for (int f = 0; rows->field && f < count; f++)
+        if (!rows->field[f])
+            return hu_fail(HU_ERR_ARGUMENT, "%s rows: found none of field %d", half, f);
+    return HU_OK;
+}
+
+static void set_rows(const hu_sample_rows *rows, int count, hu_split *half) {
+    if (!rows->field) return;
+    half->source = (hu_sample_source){0};
+    for (int f = 0; f < count; f++) half->rows[f] = rows->field[f];
+}
+
+hu_status hu_dataset_of_rows(const hu_field *fields, int count, const hu_sample_rows *train,
+                             const hu_sample_rows *test, hu_dataset **dataset) {
+    HU_GIVEN(dataset);
+    *dataset = NULL;
+    HU_GIVEN(train);
+    HU_GIVEN(test);
+    hu_status st = HU_OK;
+    const hu_sample_source of_train = {sizeof of_train, train->samples, NULL, no_samples};
+    const hu_sample_source of_test = {sizeof of_test, test->samples, NULL, no_samples};
+    HU_TRY(hu_dataset_of_sources(fields, count, &of_train, &of_test, dataset));
+    HU_TRY(check_rows(train, count, "training"));
+    HU_TRY(check_rows(test, count, "test"));
+    set_rows(train, count, &(*dataset)->train);
+    set_rows(test, count, &(*dataset)->test);
+done:
+    if (st != HU_OK) {
+        hu_dataset_close(*dataset);
+        *dataset = NULL;
+    }
+    return st;
+}
+
 /* ---- Samples held out of the training part, on which choices are made ---- */
 
 /* How many samples an amount means; HU_ERR_ARGUMENT where it leaves a part empty. */

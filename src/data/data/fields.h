@@ -32,6 +32,9 @@ void hu_sentence_fields(int64_t length, int64_t sources, int64_t targets, hu_dat
 void hu_sound_fields(int64_t frames, int64_t bins, int64_t letters, int64_t classes,
                      hu_dataset *dataset);
 
+/* HU_ERR_MISSING for a half without samples, which only hu_dataset_of_rows makes. */
+hu_status hu_dataset_need_samples(const hu_split *half);
+
 /* ---- A border around the images of a data set ---- */
 
 enum { HU_FRAME_MOST = 256 };

@@ -63,6 +63,7 @@ static void store_gradient(hu_run *run, hu_slot *slot, uint32_t tally, hu_value_
     hu_round_counts_clear(&counts);
     hu_exponent_record_whole(run, tally, slot->elements, x);
     hu_tensor_scale_set_from_row(slot, x, hu_is_step(run));
+    if (run->watch) hu_watch_whole(run, slot, tally, x);
     hu_slot_store_row(slot, &run->context, x, &counts);
     hu_tally_add(run, slot->edge, &counts, param, HU_NONE);
 }

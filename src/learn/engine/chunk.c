@@ -363,7 +363,9 @@ static void scan(hu_chunk *visit, uint32_t tally, int64_t n, const float *x) {
 }
 
 void hu_chunk_record(hu_chunk *visit, uint32_t tally, const float *x) {
+    if (visit->run->rehearsal.is_on) return;
     if (visit->run->records) each_run(visit, tally, x, record);
+    if (visit->run->watch) hu_watch_rows(visit, tally, x);
 }
 
 void hu_chunk_scan(hu_chunk *visit, uint32_t tally, const float *x) {

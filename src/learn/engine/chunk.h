@@ -342,6 +342,18 @@ void hu_exponent_record_rows(hu_run *run, uint32_t tally, int64_t n, const float
 /* The same for a whole tensor, outside of loops over chunks. */
 void hu_exponent_record_whole(hu_run *run, uint32_t tally, int64_t n, const float *x);
 
+/* ---- watch.c: numbers of tensors that somebody looks at ---- */
+
+/* A step begins: nothing of it is kept so far. */
+void hu_watch_begin(const hu_run *run);
+
+/* For passes of a step: rows of the tensor with that tally, a whole tensor, and rows whose scale is
+ * known only now; all before they are rounded. The slot's scale must be that of the numbers. */
+void hu_watch_rows(hu_chunk *visit, uint32_t tally, const float *x);
+void hu_watch_whole(const hu_run *run, const hu_slot *slot, uint32_t tally, const float *x);
+void hu_watch_staged(const hu_run *run, const hu_slot *slot, uint32_t tally, int64_t first,
+                     int64_t rows, const float *x);
+
 /* ---- recurrent_state.c: states that go on from pass to pass ---- */
 
 /* States of recurrences that go on from pass to pass (hu_op.is_carried):

@@ -329,6 +329,7 @@ typedef struct hu_run {
         *histogram; /* [hu_tally_count] (engine/exponent_record.c); NULL: nothing is recorded */
     uint64_t record_step;     /* step that the histograms are of */
     bool has_record, records; /* the histograms hold a step; passes record now */
+    hu_watch *watch;          /* tensors that somebody looks at (engine/watch.c); NULL: none */
     bool repeats;             /* what runs has run in an earlier turn of the step */
     hu_rehearsal rehearsal;
     hu_slot_context context;

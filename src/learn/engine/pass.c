@@ -286,6 +286,7 @@ void hu_run_round_parameters(hu_run *run, uint64_t step, bool counted) {
     begin_rounding(run, step);
     run->unencodable_parameter = NULL;
     if (counted) hu_exponent_record_parameters(run);
+    if (counted) hu_watch_begin(run);
     for (hu_value_id v = 0; v < run->graph->value_count; v++) round_parameter(run, v, counted);
 }
 

@@ -346,9 +346,10 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
 #pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_thread *thread = &run->thread[hu_thread_number()];
-        int64_t first = c * run->options.chunk;
-        hu_slot_store(slot, &run->context, first, hu_chunk_rows(run, c),
-                      hu_tensor_scale_staged_rows(slot, first), &thread->tally[index].counts);
+        int64_t first = c * run->options.chunk, rows = hu_chunk_rows(run, c);
+        float *x = hu_tensor_scale_staged_rows(slot, first);
+        if (run->watch) hu_watch_staged(run, slot, index, first, rows, x);
+        hu_slot_store(slot, &run->context, first, rows, x, &thread->tally[index].counts);
     }
 }
 

@@ -34,7 +34,7 @@ static hu_op_call *load_inputs(hu_chunk *visit, uint32_t n) {
 static bool joins_relu(const hu_run *run, const hu_node *node) {
     hu_value_id in = node->in[0];
     if (!node->op->is_relu || run->rehearsal.is_on || run->pass.scan || run->pass.counts_all ||
-        run->records || !hu_overwrites_input(run, node))
+        run->records || run->watch || !hu_overwrites_input(run, node))
         return false;
     const hu_op *before = run->graph->node[run->graph->value[in].producer].op;
     return before->forward_relu && !hu_quantizer_rounds(&run->value[in].edge->quantizer) &&

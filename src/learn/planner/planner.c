@@ -489,11 +489,13 @@ static hu_run take_state(hu_run *run) {
                     .history = run->history,
                     .ranges = run->ranges,
                     .range_count = run->range_count,
-                    .histogram = run->histogram};
+                    .histogram = run->histogram,
+                    .watch = run->watch};
     run->value = run->use = run->grad_sum = run->grad_weights = run->grad = NULL;
     run->history = NULL;
     run->ranges = NULL;
     run->histogram = NULL;
+    run->watch = NULL;
     return state;
 }
 
@@ -512,6 +514,7 @@ static void free_state(hu_run *run) {
     hu_free(run->history);
     hu_free(run->ranges);
     hu_free(run->histogram);
+    hu_watch_free(run->watch);
 }
 
 /* Where the plan has other tensors they need other room. */
@@ -549,6 +552,10 @@ hu_status hu_run_replan(hu_run **run) {
         hu_tensor_scale_carry(*run, &state);
         (void)hu_run_restore_ranges(*run, state.ranges, state.range_count * sizeof *state.ranges);
         st = take_histograms(*run, &state);
+    }
+    if (st == HU_OK) {
+        st = hu_watch_carry(*run, state.watch);
+        state.watch = NULL;
     }
     free_state(&state);
     hu_free(carried);

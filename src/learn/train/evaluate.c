@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "data/fields.h"
 #include "data/tokenizer.h"
 #include "engine/run.h"
 #include "media/anchors.h"
@@ -257,11 +258,13 @@ static void hu_evaluation_graph_end(hu_trainer *trainer, bool counts) {
 /* What evaluation knows while the parts run. */
 typedef struct evaluation {
     hu_trainer *trainer;
-    hu_loader *loader;   /* of the part that is read */
-    bool is_sized;       /* its samples have a run of their own (train/evaluate.c) */
-    hu_run *run;         /* who runs them, */
-    int64_t part;        /* so many at once */
-    hu_metric_call call; /* of the part that has just run */
+    hu_loader *loader;             /* of the part that is read */
+    const hu_given_samples *given; /* read in its place; NULL: not */
+    float *numbers;                /* predictions of given samples [count, elements] */
+    bool is_sized;                 /* its samples have a run of their own (train/evaluate.c) */
+    hu_run *run;                   /* who runs them, */
+    int64_t part;                  /* so many at once */
+    hu_metric_call call;           /* of the part that has just run */
     hu_loss_sums losses;
     bool ended;              /* no format has stopped a pass */
     int64_t wanted;          /* predictions */
@@ -332,18 +335,23 @@ static void read_part(evaluation *e, int64_t first, int64_t samples, const hu_pa
     hu_loss_sums_add(&e->losses, result);
 }
 
-/* One part: samples first .. of the loader. */
+/* All samples that there are. */
+static int64_t count_of(const evaluation *e) {
+    return e->given ? e->given->count : hu_loader_count(e->loader);
+}
+
+/* One part: samples first .. of the loader, or of those that are given. */
 static hu_status run_part(evaluation *e, hu_pass_options *pass, int64_t first,
                           hu_pass_result *result) {
     hu_status st;
-    hu_batch_source batch = {e->trainer, e->loader, first};
+    hu_batch_source batch = {e->trainer, e->loader, first, e->given};
     hu_source source = {&batch, hu_fill_batch};
-    int64_t left = hu_loader_count(e->loader) - first;
+    int64_t left = count_of(e) - first;
     pass->first_sample = first;
     pass->samples = hu_streams_samples(e->trainer, first, left < e->part ? left : e->part);
-    HU_TRY(hu_loader_want(e->loader, first, pass->samples));
+    if (!e->given) HU_TRY(hu_loader_want(e->loader, first, pass->samples));
     HU_TRY(hu_run_forward(e->run, pass, &source, result));
-    HU_TRY(hu_loader_status(e->loader));
+    if (!e->given) HU_TRY(hu_loader_status(e->loader));
     hu_carried_settle(e->run, first, pass->samples, !hu_run_has_unencodable(e->run));
     read_part(e, first, pass->samples, result);
 done:
@@ -358,7 +366,7 @@ static hu_status run_parts(evaluation *e, int64_t wanted, part_visitor visit) {
     hu_pass_options pass = {.use_masters = trainer->options.eval_masters,
                             .counts_all = e->counts,
                             .step = (uint64_t)trainer->progress.step};
-    HU_TRY(hu_loader_begin_epoch(e->loader, 0));
+    if (!e->given) HU_TRY(hu_loader_begin_epoch(e->loader, 0));
     /* Not counted: the counts of a step are those of its own roundings. */
     if (!pass.use_masters) hu_run_round_parameters(e->run, pass.step, false);
     if (e->writes) HU_TRY(hu_decode(trainer, e->run, e->loader, &pass, wanted, &e->wrote));
@@ -375,8 +383,11 @@ done:
 
 static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) {
     hu_trainer *trainer = e->trainer;
+    const hu_dataset *data = trainer->dataset;
+    hu_status st = HU_OK;
+    if (e->loader && e->loader == trainer->test_loader) st = hu_dataset_need_samples(&data->test);
     /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
-    hu_status st = hu_adapt_between(trainer);
+    if (st == HU_OK) st = hu_adapt_between(trainer);
     if (st == HU_OK && e->is_sized) st = hu_evaluation_graph_begin(trainer);
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
     if (st == HU_OK) {
@@ -711,4 +722,33 @@ hu_status hu_trainer_draw(hu_trainer *trainer, hu_split_kind half, int64_t count
     e.real = real;
     e.made = made;
     return visit_parts(&e, count, trainer->task->draw ? add_drawings : add_pictures);
+}
+
+/* Of the part that has just run. */
+static void add_numbers(evaluation *e, int64_t first) {
+    int64_t elements = e->call.rows * e->call.outputs, count = e->call.samples * elements;
+    float *made = e->numbers + first * elements;
+    if (e->call.prediction) memcpy(made, e->call.prediction, (size_t)count * sizeof *made);
+    for (int64_t i = 0; !e->call.prediction && i < count; i++) made[i] = NAN;
+}
+
+int64_t hu_trainer_prediction_elements(const hu_trainer *trainer) {
+    return trainer->graph->value[hu_task_prediction(trainer->graph)].elements;
+}
+
+/* Samples of the training's size, of which the last part may have any number. */
+hu_status hu_trainer_predict_given(hu_trainer *trainer, const hu_given_samples *given,
+                                   float *predictions, double *loss) {
+    hu_status st = HU_OK;
+    evaluation e = evaluation_of(trainer, HU_SPLIT_VALIDATION);
+    e.loader = NULL;
+    e.given = given;
+    e.numbers = predictions;
+    e.writes = false;
+    *loss = NAN;
+    HU_TRY(hu_run_reserve(trainer->run, given->count % trainer->part));
+    HU_TRY(visit_parts(&e, given->count, add_numbers));
+    if (e.ended) *loss = hu_loss_sums_total(&e.losses, trainer->graph, trainer->task);
+done:
+    return st;
 }

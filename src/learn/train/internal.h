@@ -212,6 +212,8 @@ typedef struct hu_trainer {
     uint32_t parameter_count;
     uint64_t init_hash;   /* of the weights that the training began with, 0: drawn */
     int64_t loaded_epoch; /* epoch whose order the train loader holds; -1: none */
+    const hu_given_samples
+        *given; /* of the next step, in place of those of the data set, or NULL */
     int64_t steps_per_epoch;
     int64_t part;                      /* samples of one pass */
     const volatile sig_atomic_t *stop; /* set where this process was asked to end, or NULL */
@@ -253,12 +255,13 @@ typedef struct hu_step_batch {
     int64_t units[HU_LOSSES_MOST]; /* over which each loss is a mean: of the whole batch */
 } hu_step_batch;
 
-/* Part of an epoch of a loader that begins at sample `first`, as a hu_source. The values of the
- * graph are loaded in the order of the task's fields. */
+/* Part of an epoch of a loader, or of given samples, that begins at sample `first`, as a hu_source.
+ * The values of the graph are loaded in the order of the task's fields. */
 typedef struct hu_batch_source {
     const hu_trainer *trainer;
     const hu_loader *loader;
     int64_t first;
+    const hu_given_samples *given; /* in place of the loader's; NULL: there are none */
 } hu_batch_source;
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
 
@@ -269,6 +272,9 @@ hu_status hu_write_edges(hu_trainer *trainer);
 
 /* Makes what passes of every size that will occur need, so that steps allocate nothing. */
 hu_status hu_reserve_sizes(hu_trainer *trainer);
+
+/* The same for a training batch of so many samples. */
+hu_status hu_reserve_samples(hu_trainer *trainer, int64_t samples);
 
 /* ---- phases.c: turns of a step, and what each has of its own ---- */
 

@@ -119,6 +119,13 @@ typedef struct hu_phase_report {
     bool skipped; /* its parameters and optimizer stayed as they were */
 } hu_phase_report;
 
+/* Samples that a program has, in place of those of the data set: rows by field of the data set,
+ * [count, extents of the field], as the network reads them; NULL: nothing is known of the field. */
+typedef struct hu_given_samples {
+    const float *const *rows;
+    int64_t count;
+} hu_given_samples;
+
 typedef struct hu_step_report {
     int64_t step; /* number of the step, from 0 */
     int64_t epoch;

@@ -1,7 +1,9 @@
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "data/fields.h"
 #include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "train/internal.h"
@@ -76,10 +78,27 @@ static uint32_t field_of(const hu_graph *graph, hu_value_id v) {
     return field;
 }
 
+/* Numbers of samples that a program gives; fields that it leaves out say nothing. */
+static void fill_given(const hu_batch_source *batch, int f, int64_t first, int64_t count,
+                       float *rows) {
+    const hu_field *field = &batch->trainer->dataset->field[f];
+    const float *given = batch->given->rows[f];
+    int64_t numbers = hu_field_elements(field);
+    if (given)
+        memcpy(rows, given + (batch->first + first) * numbers,
+               (size_t)(count * numbers) * sizeof *rows);
+    for (int64_t i = 0; !given && i < count * numbers; i++)
+        rows[i] = field->classes > 0 || field->is_boxes ? (float)HU_UNLABELLED : 0.0f;
+}
+
 /* Samples first .. first+count-1 of the batch, [count, field]. */
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows) {
     const hu_batch_source *batch = context;
     const hu_trainer *trainer = batch->trainer;
+    if (batch->given) {
+        fill_given(batch, trainer->shapes.field[field], first, count, rows);
+        return;
+    }
     hu_loader_fill(batch->loader, trainer->shapes.field[field], trainer->task->field[field].reading,
                    batch->first + first, count, rows);
 }
@@ -87,7 +106,7 @@ void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, 
 /* Read from the data before the passes: the gradient of the first part needs the units of all. */
 static int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int64_t samples) {
     const hu_graph *graph = trainer->graph;
-    hu_batch_source batch = {trainer, trainer->train_loader, first};
+    hu_batch_source batch = {trainer, trainer->train_loader, first, trainer->given};
     hu_round_counts ignored;
     int64_t units = 0;
     if (graph->loss[loss].normaliser == HU_PER_SAMPLE) return samples;
@@ -104,7 +123,8 @@ static int64_t hu_count_units(hu_trainer *trainer, int loss, int64_t first, int6
  * and first_sample of the pass. */
 static hu_status hu_forward_part(hu_trainer *trainer, const hu_step_batch *batch, hu_share *share,
                                  hu_pass_options *pass, hu_pass_result *result) {
-    hu_batch_source place = {trainer, trainer->train_loader, batch->first + share->first};
+    hu_batch_source place = {trainer, trainer->train_loader, batch->first + share->first,
+                             trainer->given};
     hu_source source = {&place, hu_fill_batch};
     int64_t left = share->end - share->first;
     pass->first_sample = share->first;
@@ -369,14 +389,32 @@ done:
     return st;
 }
 
+/* Samples in the data set, in the order of their epoch. */
+static hu_status find_samples(hu_trainer *trainer, int64_t in_epoch, hu_step_batch *batch,
+                              int64_t epoch) {
+    hu_status st = HU_OK;
+    batch->first = in_epoch * trainer->options.batch;
+    int64_t left = hu_loader_count(trainer->train_loader) - batch->first;
+    batch->samples = left < trainer->options.batch ? left : trainer->options.batch;
+    HU_TRY(hu_dataset_need_samples(&trainer->dataset->train));
+    if (trainer->loaded_epoch != epoch) {
+        HU_TRY(hu_loader_begin_epoch(trainer->train_loader, epoch));
+        trainer->loaded_epoch = epoch;
+    }
+    HU_TRY(hu_loader_want(trainer->train_loader, batch->first, batch->samples));
+done:
+    return st;
+}
+
 /* The samples of the step; an epoch begins with its own order and empty sums. */
 static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_report *report) {
+    hu_status st = HU_OK;
     int64_t in_epoch = report->step % trainer->steps_per_epoch;
-    int64_t count = hu_loader_count(trainer->train_loader);
     report->epoch = report->step / trainer->steps_per_epoch;
-    batch->first = in_epoch * trainer->options.batch;
-    int64_t left = count - batch->first;
-    batch->samples = left < trainer->options.batch ? left : trainer->options.batch;
+    if (trainer->given)
+        *batch = (hu_step_batch){.samples = trainer->given->count};
+    else
+        HU_TRY(find_samples(trainer, in_epoch, batch, report->epoch));
     report->samples = batch->samples;
     if (in_epoch == 0) {
         trainer->progress.epoch_loss = 0.0;
@@ -384,17 +422,11 @@ static hu_status find_batch(hu_trainer *trainer, hu_step_batch *batch, hu_step_r
         trainer->progress.last_epoch_loss = (double)NAN;
         hu_carried_clear(trainer->run);
     }
-    if (trainer->loaded_epoch != report->epoch) {
-        hu_status began = hu_loader_begin_epoch(trainer->train_loader, report->epoch);
-        if (began != HU_OK) return began;
-        trainer->loaded_epoch = report->epoch;
-    }
-    hu_status st = hu_loader_want(trainer->train_loader, batch->first, batch->samples);
-    if (st != HU_OK) return st;
     /* Units of the whole batch, before its passes: every part divides its gradient by them. */
     for (int k = 0; k < trainer->graph->loss_count; k++)
         batch->units[k] = hu_count_units(trainer, k, batch->first, batch->samples);
-    return HU_OK;
+done:
+    return st;
 }
 
 /* Units of the first loss that a sample has if all of them count. */
@@ -552,6 +584,29 @@ hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report) {
     /* The errors come last, so that the report is complete also for the step that ends a run. */
     HU_TRY(update_loss_scales(trainer, report));
     HU_TRY(hu_check_update(trainer, report, masters_nonfinite));
+done:
+    return st;
+}
+
+/* A field that the task reads, or counts the units of a loss by. */
+static hu_status check_given(const hu_trainer *trainer, const hu_given_samples *given) {
+    const hu_field *field = trainer->dataset->field;
+    if (given->count < 1 || given->count > trainer->options.batch)
+        return hu_fail(HU_ERR_SHAPE, "found %lld samples, expected 1 to %lld: the batch",
+                       (long long)given->count, (long long)trainer->options.batch);
+    for (uint32_t k = 0; k < trainer->graph->loaded_count; k++)
+        if (!given->rows[trainer->shapes.field[k]])
+            return hu_fail(HU_ERR_ARGUMENT, "found no numbers of the field '%s', expected some",
+                           field[trainer->shapes.field[k]].name);
+    return HU_OK;
+}
+
+/* Room for the passes of so many samples is made once for each number of them. */
+hu_status hu_trainer_give(hu_trainer *trainer, const hu_given_samples *given) {
+    hu_status st = HU_OK;
+    if (given) HU_TRY(check_given(trainer, given));
+    if (given) HU_TRY(hu_reserve_samples(trainer, given->count));
+    trainer->given = given;
 done:
     return st;
 }

@@ -261,8 +261,7 @@ done:
     return st;
 }
 
-/* Sizes of the passes over so many samples of a training batch. */
-static hu_status reserve_shares(hu_trainer *trainer, int64_t samples) {
+hu_status hu_reserve_samples(hu_trainer *trainer, int64_t samples) {
     hu_status st = HU_OK;
     int32_t workers = trainer->workers.count;
     int64_t least = samples / workers, most = (samples + workers - 1) / workers;
@@ -282,10 +281,11 @@ hu_status hu_reserve_sizes(hu_trainer *trainer) {
     /* Every size that a pass can have: whole parts, the last part of a batch, of an epoch, and of
      * the samples that are held out and of the test samples. */
     HU_TRY(hu_run_reserve(trainer->run, part));
-    HU_TRY(reserve_shares(trainer, batch));
-    HU_TRY(reserve_shares(trainer, last));
+    HU_TRY(hu_reserve_samples(trainer, batch));
+    HU_TRY(hu_reserve_samples(trainer, last));
     HU_TRY(hu_run_reserve(trainer->run, test_last));
     HU_TRY(hu_run_reserve(trainer->run, batch % part)); /* of an evaluation of streams */
+    if (trainer->given) HU_TRY(hu_reserve_samples(trainer, trainer->given->count));
     if (trainer->validation_loader)
         HU_TRY(hu_run_reserve(trainer->run, hu_loader_count(trainer->validation_loader) % part));
 done:
@@ -467,6 +467,14 @@ int64_t hu_trainer_skipped(const hu_trainer *trainer) {
 
 uint32_t hu_trainer_promoted(const hu_trainer *trainer) {
     return hu_adapt_changed(&trainer->adaptations);
+}
+
+hu_status hu_trainer_watch_tensor(hu_trainer *trainer, hu_tensor tensor) {
+    return hu_run_watch(trainer->run, tensor, trainer->options.batch);
+}
+
+void hu_trainer_unwatch(hu_trainer *trainer) {
+    hu_run_unwatch(trainer->run);
 }
 
 int64_t hu_trainer_steps_per_epoch(const hu_trainer *trainer) {

@@ -30,6 +30,18 @@ hu_status hu_trainer_epoch_steps(const hu_train_options *options, int64_t count,
  * good step, unless the update itself overflowed. */
 hu_status hu_trainer_step(hu_trainer *trainer, hu_step_report *report);
 
+/* The next steps take them; NULL: those of the data set again. Borrowed: needed as long.
+ * HU_ERR_SHAPE: more than a batch, or none; HU_ERR_ARGUMENT: a field that the task reads is
+ * missing. */
+hu_status hu_trainer_give(hu_trainer *trainer, const hu_given_samples *given);
+
+/* What the network makes of given samples, with the weights that evaluation uses: predictions
+ * [count, elements] (NaN where a format stopped the pass), and their mean loss, NaN where no target
+ * is given. Any number of them. */
+int64_t hu_trainer_prediction_elements(const hu_trainer *trainer);
+hu_status hu_trainer_predict_given(hu_trainer *trainer, const hu_given_samples *given,
+                                   float *predictions, double *loss);
+
 /* The gradients of one step before they become one. Borrowed: valid until the trainer is freed. */
 typedef struct hu_worker_gradients {
     int64_t step;
@@ -50,6 +62,10 @@ void hu_trainer_count_every(hu_trainer *trainer, int64_t every);
 /* Runs the samples of an evaluation again, up to the part whose loss is not finite, and counts all
  * tensors of that part into the edge table of the run, in place of the step's counts. */
 hu_status hu_trainer_count_evaluation(hu_trainer *trainer, hu_split_kind half);
+
+/* Later steps keep the numbers of a tensor (engine/run.h, hu_run_watch); and of none. */
+hu_status hu_trainer_watch_tensor(hu_trainer *trainer, hu_tensor tensor);
+void hu_trainer_unwatch(hu_trainer *trainer);
 
 /* Lets later steps add up what their time is spent on (hu_run_work_seconds), or not. */
 void hu_trainer_time_work(hu_trainer *trainer, bool timed);

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/fields.h"
 #include "engine/run.h"
 #include "graph/tensor_order.h"
 #include "model/model.h"
@@ -35,6 +36,9 @@ struct hu_training {
     hu_trainer *trainer; /* the session's, where there is one */
     hu_tensor_order walk;
     int64_t steps;
+    int64_t samples;                        /* of the latest step */
+    char tensor_name[HU_TENSOR_NAME_BYTES]; /* lent by hu_training_tensor_at */
+    char tensor_format[HU_QUANTIZER_BYTES];
 
     bool has_folder;    /* that of the session */
     bool has_ended;     /* the session has: it has a result, or a failure */
@@ -149,6 +153,7 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
                       : hu_session_dataset(t->config, NULL, &t->opened));
     if (!data) data = t->opened;
     if (!folder) HU_TRY(find_folder(t->config, &directory, &has_folder));
+    if (has_folder) HU_TRY(hu_dataset_need_samples(&data->test)); /* which a run is judged by */
     HU_TRY(has_folder ? open_session(t, data, own.graph ? &own : NULL, directory, folder != NULL)
                       : open_alone(t, data, own.graph ? &own : NULL));
     const hu_edge_table *edges = hu_run_edges(hu_trainer_run(t->trainer));
@@ -252,9 +257,8 @@ static hu_status step_in_folder(hu_training *t, hu_step_report *report) {
     return st;
 }
 
-hu_status hu_training_next(hu_training *training, hu_step *step) {
-    HU_GIVEN(training);
-    HU_GIVEN(step);
+/* Of samples of the data set, or of those that were given. */
+static hu_status make_step(hu_training *training, hu_step *step) {
     hu_step_report report = {0};
     /* The caller's struct says how large it is, so that programs built with an older header go on
      * working. */
@@ -272,7 +276,26 @@ hu_status hu_training_next(hu_training *training, hu_step *step) {
     /* A step that broke has a report too: it says which tensor was to blame. */
     if (st != HU_OK && st != HU_ERR_NONFINITE) return st;
     hu_step made = step_of(&report);
+    training->samples = report.samples;
     hu_give_struct(&made, sizeof made, step, step->size);
+    return st;
+}
+
+hu_status hu_training_next(hu_training *training, hu_step *step) {
+    HU_GIVEN(training);
+    HU_GIVEN(step);
+    return make_step(training, step);
+}
+
+hu_status hu_training_push(hu_training *training, int64_t count, const float *const *rows,
+                           hu_step *step) {
+    HU_GIVEN(training);
+    HU_GIVEN(rows);
+    HU_GIVEN(step);
+    const hu_given_samples given = {rows, count};
+    hu_status st = hu_trainer_give(training->trainer, &given);
+    if (st == HU_OK) st = make_step(training, step);
+    (void)hu_trainer_give(training->trainer, NULL);
     return st;
 }
 
@@ -313,6 +336,22 @@ hu_status hu_training_predict(hu_training *training, int64_t count, double *cell
     HU_GIVEN_COUNT(count);
     HU_GIVEN_IF(cells, count > 0);
     return hu_trainer_predict(training->trainer, count, cells);
+}
+
+int64_t hu_training_prediction_elements(const hu_training *training) {
+    if (!training) return 0;
+    return hu_trainer_prediction_elements(training->trainer);
+}
+
+hu_status hu_training_predict_rows(hu_training *training, int64_t count, const float *const *rows,
+                                   float *predictions, double *loss) {
+    HU_GIVEN(training);
+    HU_GIVEN_COUNT(count);
+    HU_GIVEN(rows);
+    HU_GIVEN_IF(predictions, count > 0);
+    HU_GIVEN(loss);
+    const hu_given_samples given = {rows, count};
+    return hu_trainer_predict_given(training->trainer, &given, predictions, loss);
 }
 
 /* ---- tensors ---- */
@@ -405,23 +444,140 @@ done:
     return st;
 }
 
+/* The tensor of a name; HU_ERR_UNKNOWN. */
+static hu_status find_tensor(const hu_training *training, const char *text, hu_tensor *tensor) {
+    const hu_tensor_order *walk = &training->walk;
+    char name[HU_TENSOR_NAME_BYTES];
+    for (uint32_t i = 0; i < walk->count; i++) {
+        hu_tensor_name(walk->graph, walk->tensor[i], name);
+        if (strcmp(name, text) != 0) continue;
+        *tensor = walk->tensor[i];
+        return HU_OK;
+    }
+    return unknown_tensor(training, text);
+}
+
 hu_status hu_training_counts(const hu_training *training, const char *tensor,
                              hu_round_counts *counts) {
     HU_GIVEN(training);
     HU_GIVEN(tensor);
     HU_GIVEN(counts);
-    const hu_tensor_order *walk = &training->walk;
-    char name[HU_TENSOR_NAME_BYTES];
+    hu_status st = HU_OK;
+    hu_tensor found;
     hu_round_counts_clear(counts);
-    for (uint32_t i = 0; i < walk->count; i++) {
-        /* Names are made anew instead of kept: this call is made between steps. */
-        hu_tensor_name(walk->graph, walk->tensor[i], name);
-        if (strcmp(name, tensor) != 0) continue;
-        const hu_edge_table *edges = hu_run_edges(hu_trainer_run(training->trainer));
-        *counts = hu_tensor_counts(walk->graph, edges, walk->tensor[i]);
-        return HU_OK;
-    }
-    return unknown_tensor(training, tensor);
+    HU_TRY(find_tensor(training, tensor, &found));
+    const hu_edge_table *edges = hu_run_edges(hu_trainer_run(training->trainer));
+    *counts = hu_tensor_counts(training->walk.graph, edges, found);
+done:
+    return st;
+}
+
+size_t hu_training_tensor_count(const hu_training *training) {
+    return training ? training->walk.count : 0;
+}
+
+/* What the field `role` of a tensor says. */
+static const char *role_of(const hu_graph *graph, hu_tensor tensor) {
+    static const char *const of_value[] = {
+        [HU_VALUE_INPUT] = "input",         [HU_VALUE_ACTIVATION] = "activation",
+        [HU_VALUE_PARAMETER] = "parameter", [HU_VALUE_BUFFER] = "statistic",
+        [HU_VALUE_TARGET] = "target",       [HU_VALUE_IDS] = "input",
+        [HU_VALUE_FACT] = "activation"};
+    return tensor.kind == HU_TENSOR_VALUE ? of_value[graph->value[tensor.value].role] : "gradient";
+}
+
+hu_status hu_training_tensor_at(hu_training *training, size_t index, hu_training_tensor *tensor) {
+    HU_GIVEN(training);
+    HU_GIVEN(tensor);
+    const hu_tensor_order *walk = &training->walk;
+    const hu_run *run = hu_trainer_run(training->trainer);
+    if (tensor->size < sizeof tensor->size)
+        return hu_fail(HU_ERR_ARGUMENT, "hu_training_tensor: its size is %zu", tensor->size);
+    if (index >= walk->count)
+        return hu_fail(HU_ERR_ARGUMENT, "tensor %zu, expected 0 to %u", index, walk->count - 1);
+    hu_tensor at = walk->tensor[index];
+    const hu_value_info *value = &walk->graph->value[at.value];
+    hu_tensor_name(walk->graph, at, training->tensor_name);
+    hu_quantizer_print(hu_tensor_quantizer(walk->graph, hu_run_edges(run), at),
+                       training->tensor_format, sizeof training->tensor_format);
+    bool is_stored = value->role == HU_VALUE_PARAMETER || value->role == HU_VALUE_BUFFER;
+    hu_training_tensor made = {.name = training->tensor_name,
+                               .role = role_of(walk->graph, at),
+                               .format = training->tensor_format,
+                               .shape = value->shape,
+                               .has_samples = !is_stored,
+                               .parts = (int32_t)hu_run_parts(run, at)};
+    hu_give_struct(&made, sizeof made, tensor, tensor->size);
+    return HU_OK;
+}
+
+/* Numbers that are there without being watched: masters, and the copies that the step has used. */
+static bool is_weight_itself(const hu_graph *graph, hu_tensor tensor) {
+    return tensor.kind == HU_TENSOR_VALUE && is_weight(&graph->value[tensor.value]);
+}
+
+hu_status hu_training_watch(hu_training *training, const char *tensor) {
+    HU_GIVEN(training);
+    HU_GIVEN(tensor);
+    hu_status st = HU_OK;
+    hu_tensor found;
+    hu_trainer *trainer = training->trainer;
+    HU_TRY(find_tensor(training, tensor, &found));
+    if (is_weight_itself(training->walk.graph, found)) return HU_OK;
+    if (hu_run_parts(hu_trainer_run(trainer), found) == 0)
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found a tensor that no pass makes by itself, expected its gradients or "
+                       "values",
+                       tensor));
+    HU_TRY(hu_trainer_watch_tensor(trainer, found));
+done:
+    return st;
+}
+
+void hu_training_unwatch(hu_training *training) {
+    if (training) hu_trainer_unwatch(training->trainer);
+}
+
+/* A weight: the master, or the copy in which the latest step has used it. */
+static void read_weight(const hu_training *training, hu_value_id v, bool rounded, float *x,
+                        size_t count) {
+    const hu_trainer *trainer = training->trainer;
+    bool is_trained = training->walk.graph->value[v].role == HU_VALUE_PARAMETER;
+    const float *numbers = hu_weights_of(hu_trainer_weights(trainer), v);
+    if (rounded && is_trained)
+        numbers = hu_run_rounded_part(hu_trainer_run(trainer), v, 0, (int64_t)count, x);
+    if (numbers != x) memcpy(x, numbers, count * sizeof *x);
+}
+
+hu_status hu_training_numbers(const hu_training *training, const char *tensor, int rounded,
+                              float *x, size_t capacity, size_t *count) {
+    HU_GIVEN(training);
+    HU_GIVEN(tensor);
+    HU_GIVEN(count);
+    HU_GIVEN_IF(x, capacity > 0);
+    hu_status st = HU_OK;
+    hu_tensor found;
+    *count = 0;
+    HU_TRY(find_tensor(training, tensor, &found));
+    const hu_run *run = hu_trainer_run(training->trainer);
+    bool is_own = is_weight_itself(training->walk.graph, found);
+    if (!is_own && !hu_run_is_watched(run, found))
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found a tensor that is not watched, expected hu_training_watch before "
+                       "the step",
+                       tensor));
+    *count = is_own ? (size_t)training->walk.graph->value[found.value].elements
+                    : (size_t)hu_run_watched(run, found, training->samples, rounded != 0, NULL);
+    if (capacity == 0) return HU_OK;
+    if (capacity < *count)
+        HU_TRY(hu_fail(HU_ERR_SHAPE, "%s: found room for %zu numbers, expected %zu", tensor,
+                       capacity, *count));
+    if (is_own)
+        read_weight(training, found.value, rounded != 0, x, *count);
+    else
+        (void)hu_run_watched(run, found, training->samples, rounded != 0, x);
+done:
+    return st;
 }
 
 uint64_t hu_training_hash(const hu_training *training) {
