@@ -11,8 +11,7 @@ from pathlib import Path
 import cffi
 
 HEADERS = ("api", "status", "random", "format", "round", "histogram", "quantize", "gemm", "tensor")
-HEADERS += ("plan", "train")
-BEFORE = {"train": "typedef struct hu_dataset hu_dataset;\n"}
+HEADERS += ("plan", "data", "train")
 
 
 def statuses(text: str) -> str:
@@ -24,7 +23,7 @@ def statuses(text: str) -> str:
 def declarations(name: str, text: str) -> str:
     """What a header declares, without comments and without lines of the preprocessor."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    head = BEFORE.get(name, "")
+    head = ""
     if name == "status":
         head += statuses(text)
         text = re.sub(r"typedef enum hu_status \{.*?\} hu_status;", "", text, flags=re.DOTALL)

@@ -11,6 +11,7 @@ from ._ffi import ffi as _ffi
 from ._ffi import lib as _lib
 from .answers import Answer, Stats, Why, stats, why
 from .arrays import decode, encode, pack, round, unpack  # noqa: A004
+from .data import Dataset, Field
 from .errors import (
     ArgumentError,
     CorruptError,
@@ -42,6 +43,7 @@ from .rounding import Counts, Key
 from .runs import Run, list_runs, report, resume, train
 from .scaled import Packed, Quantization, Scale
 from .studies import Assignment, Comparison, assign, compare
+from .training import Step, Tensor, Trainer
 
 __version__: str = _ffi.string(_lib.hu_version()).decode()
 
@@ -52,9 +54,11 @@ __all__ = [
     "Comparison",
     "CorruptError",
     "Counts",
+    "Dataset",
     "DtypeError",
     "Error",
     "Exponents",
+    "Field",
     "Format",
     "FormatError",
     "InternalError",
@@ -77,9 +81,12 @@ __all__ = [
     "Scale",
     "ShapeError",
     "Stats",
+    "Step",
     "StorageError",
     "Summary",
+    "Tensor",
     "TensorPlan",
+    "Trainer",
     "UnknownNameError",
     "UnsupportedError",
     "Value",

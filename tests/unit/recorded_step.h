@@ -121,7 +121,7 @@ static inline hu_step_report rec_step(fixture *f) {
     assert_int_equal(report.samples, REC_BATCH);
     rec_note_parameters(f, false);
     int64_t in_epoch = report.step % trainer->steps_per_epoch;
-    hu_batch_source source = {trainer, trainer->train_loader, in_epoch * REC_BATCH};
+    hu_batch_source source = {trainer, trainer->train_loader, in_epoch * REC_BATCH, NULL};
     for (uint32_t k = 0; k < trainer->graph->loaded_count; k++)
         hu_fill_batch(&source, k, 0, REC_BATCH, rec.value[trainer->graph->loaded[k]]);
     return report;

@@ -270,6 +270,7 @@ hu_status hu_dataset_of_rows(const hu_field *fields, int count, const hu_sample_
                              const hu_sample_rows *test, hu_dataset **dataset) {
     HU_GIVEN(dataset);
     *dataset = NULL;
+    HU_GIVEN(fields);
     HU_GIVEN(train);
     HU_GIVEN(test);
     hu_status st = HU_OK;
