@@ -91,9 +91,7 @@ def _rows(x: object, field: Field, count: int | None, who: str) -> Floats:
         array = array[:, 0]
     if array.ndim == 0 or array.shape[1:] != field.shape:
         expected = ", ".join(["samples", *map(str, field.shape)])
-        raise ShapeError(
-            f"{who}: {field.name}: found shape {array.shape}, expected ({expected})"
-        )
+        raise ShapeError(f"{who}: {field.name}: found shape {array.shape}, expected ({expected})")
     if count is not None and array.shape[0] != count:
         raise ShapeError(
             f"{who}: {field.name}: found {array.shape[0]} samples, expected {count} as of the "
@@ -191,9 +189,7 @@ class Dataset:
         self._c = ffi.gc(c, lib.hu_dataset_close)
 
     @classmethod
-    def open(
-        cls, spec: str | os.PathLike[str], limit: int = 0, test_limit: int = 0
-    ) -> Dataset:
+    def open(cls, spec: str | os.PathLike[str], limit: int = 0, test_limit: int = 0) -> Dataset:
         """A data set that the program knows.
 
         Parameters
@@ -311,5 +307,3 @@ class Dataset:
     def __repr__(self) -> str:
         names = ", ".join(f.name for f in self.fields)
         return f"Dataset({names}: {self.samples} samples, {self.test_samples} to test with)"
-
-
