@@ -344,6 +344,9 @@ void hu_exponent_record_whole(hu_run *run, uint32_t tally, int64_t n, const floa
 
 /* ---- watch.c: numbers of tensors that somebody looks at ---- */
 
+/* The tally of one part of a tensor; HU_NONE: the plan has none. */
+uint32_t hu_watch_tally(const hu_run *run, hu_tensor tensor, uint32_t part);
+
 /* A step begins: nothing of it is kept so far. */
 void hu_watch_begin(const hu_run *run);
 

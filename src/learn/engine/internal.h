@@ -85,6 +85,20 @@ typedef struct hu_slot {
     float *staged; /* rows of the staging buffer */
 } hu_slot;
 
+/* A tensor that somebody looks at: a value, a sum, or one contribution to a gradient. */
+typedef struct hu_watched {
+    hu_tensor tensor;
+    uint32_t part; /* of a gradient: which of its contributions, in the order of the consumers */
+    int64_t rows, elements;
+    float *made, *rounded; /* [rows, elements]; NULL before the first pass that makes them */
+} hu_watched;
+
+typedef struct hu_watch {
+    hu_watched *entry; /* [count] */
+    uint32_t count;
+    hu_watched **of_tally; /* [hu_tally_count] NULL: nobody looks */
+} hu_watch;
+
 /* What a thread met of one tensor in the present region. */
 typedef struct hu_tally {
     hu_round_counts counts;

@@ -280,25 +280,14 @@ hu_round_counts hu_exponent_record_counts(const hu_histogram *x);
 
 /* ---- Numbers of single tensors, for whoever looks at them ---- */
 
-/* Steps keep the numbers of a tensor from now on, before and after they are rounded; of gradients
- * of parameters those of the latest pass. rows: samples of a whole batch. Not of parameters, whose
- * numbers are there. Changes no bit. HU_ERR_MEMORY, HU_ERR_LIMIT. */
-hu_status hu_run_watch(hu_run *run, hu_tensor tensor, int64_t rows);
-
 /* Arrays of numbers that a tensor is: contributions of consumers to a gradient, else 1; 0: passes
  * make none, as of a sum that is its only contribution, or of what travels between workers. */
 uint32_t hu_run_parts(const hu_run *run, hu_tensor tensor);
 bool hu_run_is_watched(const hu_run *run, hu_tensor tensor);
-void hu_run_unwatch(hu_run *run);
 
 /* What is kept of a watched tensor: [contributions of a gradient, samples, elements]. rows: samples
  * of the step; x NULL: none are written. Gives their number. */
 int64_t hu_run_watched(const hu_run *run, hu_tensor tensor, int64_t rows, bool rounded, float *x);
-
-/* A new plan of the run goes on looking. The run takes it over. */
-typedef struct hu_watch hu_watch;
-hu_status hu_watch_carry(hu_run *run, hu_watch *watch);
-void hu_watch_free(hu_watch *watch);
 
 /* ---- What several workers and processes have found in one step ---- */
 

@@ -49,6 +49,12 @@ hu_status hu_saved_input_declare(hu_run *run);
  */
 bool hu_saved_input_drop(hu_run *run);
 
+/* ---- watch.c ---- */
+
+/* A new plan of the run goes on looking, and takes over what is kept; NULL: nobody looks. */
+hu_status hu_watch_carry(hu_run *run, hu_watch *watch);
+void hu_watch_free(hu_watch *watch);
+
 /* ---- ledger.c ---- */
 
 /* Finds run->role_bytes, once all buffers have their lifetimes. HU_ERR_MEMORY. */

@@ -23,6 +23,12 @@ hu_status hu_run_reserve(hu_run *run, int64_t samples);
 /* Makes room for a histogram of every tensor (engine/exponent_record.c). */
 hu_status hu_run_reserve_histograms(hu_run *run);
 
+/* Steps keep the numbers of a tensor from now on, before and after they are rounded; of gradients
+ * of parameters those of the latest pass. rows: samples of a whole batch. Not of parameters, whose
+ * numbers are there. Changes no bit. HU_ERR_MEMORY, HU_ERR_LIMIT. */
+hu_status hu_run_watch(hu_run *run, hu_tensor tensor, int64_t rows);
+void hu_run_unwatch(hu_run *run);
+
 /* ---- The ledger: bytes by role ---- */
 
 typedef struct hu_ledger {
