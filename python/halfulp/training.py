@@ -20,8 +20,9 @@ from .data import Dataset, Field, _all_rows, _c_rows
 from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, fail, text_of
 from .formats import _integer
 from .networks import Net, _shape_of
+from .program import words
 from .rounding import Counts, _counts_of
-from .runs import Run, _words
+from .runs import Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -228,7 +229,7 @@ class Trainer:
     def _open(
         self, net: Net | None, data: Dataset | None, keys: Mapping[str, object], folder: str | None
     ) -> None:
-        settings, count, kept = _settings(_words(keys))
+        settings, count, kept = _settings(words(keys))
         made = ffi.new("hu_training **")
         c_net = ffi.NULL if net is None else net._c
         c_data = ffi.NULL if data is None else data._c
