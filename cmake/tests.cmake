@@ -63,6 +63,9 @@ foreach(source ${unit_tests})
   if(room MATCHES "^(engine|precision|task)$") # their tests take graphs of real models, and the keys
     target_link_libraries(${test} PRIVATE halfulp-model halfulp-config)
   endif()
+  if(test STREQUAL session_arguments_test) # of all public functions
+    target_link_libraries(${test} PRIVATE halfulp-diagnose)
+  endif()
   if(room STREQUAL engine) # only planner makes runs
     target_link_libraries(${test} PRIVATE halfulp-planner)
   endif()

@@ -12,6 +12,7 @@
  *   tensor.h    shapes
  *   data.h      data sets and loaders
  *   train.h     training a model
+ *   why.h       where the numbers of a run died
  *
  * C17 and C++17. Link with `pkg-config --cflags --libs halfulp`. The library never prints, exits or
  * aborts on input. A pointer that is NULL where its declaration does not allow it, a negative count
@@ -34,5 +35,6 @@
 #include <halfulp/status.h>
 #include <halfulp/tensor.h>
 #include <halfulp/train.h>
+#include <halfulp/why.h>
 
 #endif

@@ -6,6 +6,7 @@ The bits are those of `halfulp train` with the same keys. Source: include/halful
 from __future__ import annotations
 
 import fnmatch
+import json
 import os
 import threading
 import weakref
@@ -618,6 +619,38 @@ class Trainer:
         if not self._folder:
             raise ArgumentError("found a trainer without a folder, expected one with run_dir=")
         return Run(os.fspath(str(self._folder)))
+
+    def why(self, tensor: str | None = None, formats: Iterable[str] = ()) -> dict[str, Any]:
+        """Where its numbers died so far, of a trainer with `run_dir`; also between two steps.
+
+        Parameters
+        ----------
+        tensor : str, optional
+            One to be told of beside it.
+        formats : iterable of str
+            That are tried; none: the usual ones.
+
+        Returns
+        -------
+        dict
+            What `halfulp why --json` prints: "verdict", "death", "advice", ...
+
+        Raises
+        ------
+        ArgumentError
+            There is no folder.
+        UnknownNameError, FormatError
+        """
+        made = ffi.new("char **")
+        folder = char_text(self.run.path, "run_dir")
+        asked = ffi.NULL if tensor is None else char_text(tensor, "tensor")
+        tried = char_text(",".join(formats), "formats")
+        check(lib.hu_why_of_run(folder, asked, tried, made))
+        try:
+            found: dict[str, Any] = json.loads(ffi.string(made[0]))
+        finally:
+            lib.hu_why_text_free(made[0])
+        return found
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the whole state as a checkpoint.

@@ -95,6 +95,9 @@ def test_a_folder_is_that_of_the_program(small, data):
     ) as trainer:
         for _ in range(3):
             trainer.step()
+        assert trainer.why("conv1.out")["verdict"] == "fine"
+        with pytest.raises(hu.UnknownNameError, match=r"conv1\.out"):
+            trainer.why("conv1.outs")
     assert trainer.run.path == "b"
     with hu.Trainer.reopen("b") as trainer:
         assert trainer.steps_done == 3

@@ -802,6 +802,16 @@ FUNCTION(hu_training_export) {
     assert_int_not_equal(hu_training_export(training, ""), HU_OK);
 }
 
+FUNCTION(hu_why_of_run) {
+    char *json;
+    REFUSED("folder", hu_why_of_run(NULL, NULL, NULL, &json));
+    REFUSED("json", hu_why_of_run("nowhere", NULL, NULL, NULL));
+    FAILS(HU_ERR_MISSING, hu_why_of_run("nowhere", "", "", &json));
+}
+FUNCTION(hu_why_text_free) {
+    hu_why_text_free(NULL);
+}
+
 /* ---- the table ---- */
 
 #define ROW(name)                                                                                  \
@@ -932,6 +942,8 @@ static const struct {
     ROW(hu_training_save),
     ROW(hu_training_resume),
     ROW(hu_training_export),
+    ROW(hu_why_of_run),
+    ROW(hu_why_text_free),
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

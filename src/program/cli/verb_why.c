@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "cli/verb.h"
 #include "config/unused_keys.h"
+#include "diagnose/answer.h"
 #include "diagnose/closest.h"
 #include "diagnose/facts.h"
 #include "diagnose/failures.h"
@@ -358,9 +359,6 @@ static void why_print(const hu_diagnosis *x, uint32_t asked) {
 
 /* ---- Halfulp why: where the numbers of a run died ---- */
 
-/* From narrow to wide, the order in which the answer lists them. */
-static const char usual_formats[] = "e2m1,e4m3fn,e5m2,fp16,1/6/9,bf16,tf32,fp32";
-
 /* Tensors that a glob names, instead of the story. */
 static hu_status print_listed(const hu_diagnosis *x, const char *glob, bool as_json) {
     hu_status st = HU_OK;
@@ -377,36 +375,6 @@ done:
     hu_table_free(table);
     hu_free(tensor);
     return st;
-}
-
-/* The run's history, its formats to try, and what happened in it. */
-static hu_status open_run(const hu_config *config, hu_diagnosis *x) {
-    hu_status st = HU_OK;
-    const char *formats;
-    HU_TRY(hu_config_text(config, "bench.format", &formats));
-    HU_TRY(hu_run_record_read(hu_config_subject(config, 0), formats[0] ? formats : usual_formats,
-                              &x->run));
-    HU_TRY(hu_why_create(&x->run, &x->why));
-done:
-    return st;
-}
-
-/* What died between workers, or in the optimizer, has advice of its own; a folder without a
- * configuration has none. */
-static hu_status find_advice(const hu_diagnosis *x, hu_remedy *advice, bool *has_advice) {
-    uint32_t place = x->why.death.place;
-    bool is_apart = hu_is_optimizer_state(&x->run, place) ||
-                    (place != HU_NONE && hu_is_on_wire(&x->run, place));
-    *has_advice = x->run.config && !is_apart;
-    hu_status st = *has_advice ? hu_remedy_create(&x->run, &x->why, advice) : HU_OK;
-    return st == HU_OK && *has_advice ? hu_remedy_price(x->run.folder, advice) : st;
-}
-
-static json_t *whole_json(const hu_diagnosis *x, uint32_t asked, const hu_remedy *advice) {
-    json_t *object = hu_why_json(x, asked);
-    if (object)
-        json_object_set_new(object, "advice", advice ? hu_remedy_json(x, advice) : json_null());
-    return object;
 }
 
 static const char *const why_keys[] = {"bench.format", "why.try", "run.threads",
@@ -430,34 +398,33 @@ done:
 static hu_status run_why(hu_config *config, int *exit_code) {
     hu_status st = HU_OK;
     uint32_t asked;
-    hu_diagnosis x = {0};
-    hu_remedy advice = {0};
-    bool has_advice = false;
+    hu_answer answer = {0};
     hu_try_request request;
-    const char *name = hu_config_subject(config, 1);
+    const char *formats, *name = hu_config_subject(config, 1);
+    const hu_diagnosis *x = &answer.x;
     bool as_json = hu_config_flag(config, "json", NULL);
     (void)exit_code;
     HU_TRY(read_request(config, &request));
-    HU_TRY(open_run(config, &x));
+    HU_TRY(hu_config_text(config, "bench.format", &formats));
+    HU_TRY(hu_answer_open(hu_config_subject(config, 0), formats, &answer));
     if (name && name[strcspn(name, "*?")]) {
-        HU_TRY(print_listed(&x, name, as_json));
+        HU_TRY(print_listed(x, name, as_json));
         goto done;
     }
-    HU_TRY(hu_fact_place(&x, name, &asked));
-    HU_TRY(find_advice(&x, &advice, &has_advice));
+    HU_TRY(hu_fact_place(x, name, &asked));
+    HU_TRY(hu_answer_advise(&answer));
+    hu_remedy *advice = hu_answer_advice(&answer);
+    if (advice) HU_TRY(hu_remedy_price(x->run.folder, advice));
     if (request.number > 0) {
-        HU_TRY(hu_why_try(&x, has_advice ? &advice : NULL, &request, as_json));
+        HU_TRY(hu_why_try(x, advice, &request, as_json));
     } else if (as_json) {
-        st = hu_json_print(whole_json(&x, asked, has_advice ? &advice : NULL));
+        st = hu_json_print(hu_answer_json(&answer, asked));
     } else {
-        why_print(&x, asked);
-        if (has_advice) hu_remedy_write(&x, &advice, stdout);
+        why_print(x, asked);
+        if (advice) hu_remedy_write(x, advice, stdout);
     }
 done:
-    hu_remedy_free(&advice);
-    hu_why_free(&x.why);
-    /* The findings point into the run, so they go first. */
-    hu_run_record_close(&x.run);
+    hu_answer_close(&answer);
     return st;
 }
 
