@@ -160,7 +160,7 @@ test_python() {
     fi
     mkdir -p build
     if ! "$venv/bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps . ||
-        ! "$venv/bin/pip" install -q --disable-pip-version-check '.[pandas,progress,test]'; then
+        ! "$venv/bin/pip" install -q --disable-pip-version-check '.[pandas,plot,progress,test]'; then
         say "pip could not install it: it needs a package index that it can reach, and what ./go build installs"
         exit 5
     fi
@@ -182,8 +182,8 @@ test_python_quickly() {
         say "NO TESTS of the Python package: no $headers/Python.h (Debian: python3-dev)"
         return
     fi
-    if ! "$venv/bin/python" -c 'import cffi, hypothesis, ml_dtypes, pandas, pytest, tqdm' 2>/dev/null &&
-        ! "$venv/bin/pip" install -q --disable-pip-version-check cffi hypothesis ml_dtypes pandas pytest tqdm; then
+    if ! "$venv/bin/python" -c 'import cffi, hypothesis, matplotlib, ml_dtypes, pandas, pytest, tqdm' 2>/dev/null &&
+        ! "$venv/bin/pip" install -q --disable-pip-version-check cffi hypothesis matplotlib ml_dtypes pandas pytest tqdm; then
         say "NO TESTS of the Python package: pip reaches no package index"
         return
     fi

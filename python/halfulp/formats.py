@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from .figures import Figure
+
 _SPECIALS = ("ieee", "fin", "fn", "fnuz")
 _OVERFLOW = ("inf", "sat", "nan")
 _UNDERFLOW = ("flush", "nearest")
@@ -337,6 +339,33 @@ class Format:
                 f"values of {self}: found {self.bits} bits, expected at most {_LISTED_BITS}"
             )
         return decode(np.arange(self.codes, dtype=np.uint16), self)
+
+    def plot(self, *others: FormatLike) -> Figure:
+        """The numbers, and the relative error against the magnitude, one column wide.
+
+        The error is half the distance of neighbouring numbers over the number, the most that
+        rounding to nearest makes; it climbs to 100 % where numbers become zero, and jumps there
+        where they overflow.
+
+        Parameters
+        ----------
+        *others : Format or str
+            Formats to put beside this one, at most three.
+
+        Returns
+        -------
+        Figure
+            A matplotlib figure; `.data` has the corners of its curves, `.numbers` the numbers,
+            `.savefig("formats.pdf")` writes it.
+
+        Raises
+        ------
+        UnsupportedError
+            matplotlib is not installed.
+        """
+        from .figures import errors
+
+        return errors([self, *others])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Format):

@@ -22,6 +22,8 @@ from .tables import table as _table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .figures import Figure
+
 _LEAST = int(lib.HU_HISTOGRAM_LEAST)
 _BINS = int(lib.HU_HISTOGRAM_BINS)
 _MOST_COUNT = 2**62
@@ -123,6 +125,32 @@ class Exponents:
         made = _struct(self)
         moved = _integer(shift, "shift", -_MOST_SHIFT, _MOST_SHIFT)
         return _table([_lost(made, as_format(fmt), moved) for fmt in several])
+
+    def plot(
+        self, formats: FormatLike | Iterable[FormatLike] | None = None, shift: int = 0
+    ) -> Figure:
+        """The shares of the binades, and below them the ranges of formats, one column wide.
+
+        Parameters
+        ----------
+        formats : Format, str, or several of them
+            At most four; usual: fp16 and e5m2.
+        shift : int
+            Numbers are taken times 2**shift, as with the scale of a loss: ranges move by it.
+
+        Returns
+        -------
+        Figure
+            A matplotlib figure; `.data` has the shares, `.losses` what `lost` tells.
+
+        Raises
+        ------
+        UnsupportedError
+            matplotlib is not installed.
+        """
+        from .figures import histogram
+
+        return histogram(self, formats, _integer(shift, "shift", -_MOST_SHIFT, _MOST_SHIFT))
 
     def __add__(self, other: Exponents) -> Exponents:
         if not isinstance(other, Exponents):

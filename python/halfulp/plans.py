@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Union
@@ -168,6 +167,8 @@ def summary(**keys: object) -> Summary:
     >>> found.parameters, found.layers["name"][0]
     (24058, 'conv1')
     """
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
         return Summary(_planned(keys, None, place))
 
@@ -272,6 +273,8 @@ class Plan:
         UnknownNameError, ParseError, ArgumentError, ...
             With the program's words.
         """
+        import tempfile  # not before it is needed: `import halfulp` is to be quick
+
         with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
             out = os.path.join(place, "plan.yaml")
             _planned(keys, out, place)

@@ -19,6 +19,8 @@ from .program import PathLike, ask, folder_of, words
 from .tables import as_html, table
 
 if TYPE_CHECKING:
+    from .figures import Figure
+    from .formats import FormatLike
     from .histograms import Exponents
     from .plans import Plan
     from .studies import Comparison
@@ -276,6 +278,58 @@ class Run:
     def export(self, out: PathLike | None = None, **keys: object) -> str:
         """Write the weights, as safetensors or as C: `halfulp export`; returns the file's path."""
         return str(ask(["export", folder_of(self), *words({"out": out, **keys})])["file"])
+
+    # ---- figures ----
+
+    def plot(self) -> Figure:
+        """The loss by step, and below it the metric on test samples, one column wide.
+
+        Returns
+        -------
+        Figure
+            A matplotlib figure; `.data` has its numbers, `.savefig("curves.pdf")` writes it.
+
+        Raises
+        ------
+        UnsupportedError
+            matplotlib is not installed.
+        """
+        from .figures import curves
+
+        return curves(self)
+
+    def plot_exponents(
+        self,
+        *tensors: str,
+        formats: FormatLike | list[FormatLike] | None = None,
+        step: int | None = None,
+    ) -> Figure:
+        """Where the numbers of tensors are, and what formats would lose of them, one column wide.
+
+        Parameters
+        ----------
+        *tensors : str
+            Names, or patterns ("*.weight"); usual: gradients of what products make.
+        formats : Format, str, or several of them
+            At most four; usual: fp16 and e5m2.
+        step : int, optional
+            That of a histogram, or the last before; usual: the last.
+
+        Returns
+        -------
+        Figure
+            `.data`: a row for each tensor and exponent; `.losses`: for each tensor and format.
+
+        Raises
+        ------
+        UnsupportedError
+            matplotlib is not installed.
+        ArgumentError
+            More tensors than a page has room for.
+        """
+        from .figures import ridges
+
+        return ridges(self, tensors, formats, step)
 
     def __repr__(self) -> str:
         return f"Run({self.path!r})"

@@ -16,6 +16,7 @@ from .runs import report
 from .tables import as_html, flat, table
 
 if TYPE_CHECKING:
+    from .figures import Figure
     from .plans import Plan
 
 _EXIT_FAILED = 1  # of a row of a comparison, or nothing met the budget
@@ -99,6 +100,25 @@ class Comparison:
     def report(self, out: PathLike | None = None, section: str | None = None) -> str:
         """Draw its page, see `report`."""
         return report(self, out=out, section=section)
+
+    def plot(self) -> Figure:
+        """The metric of each precision against its memory, with the front, one column wide.
+
+        A point is the mean over the seeds that ended, the bar their range.
+
+        Returns
+        -------
+        Figure
+            A matplotlib figure; `.data` has its numbers, `.savefig("front.pdf")` writes it.
+
+        Raises
+        ------
+        UnsupportedError
+            matplotlib is not installed.
+        """
+        from .figures import front
+
+        return front(self)
 
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
