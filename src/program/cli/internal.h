@@ -3,12 +3,19 @@
 #define HU_CLI_INTERNAL_H
 #include <signal.h>
 
+#include <halfulp/api.h>
 #include <halfulp/status.h>
 
 #include "cli/verb.h"
 #include "config/config.h"
 #include "session/processes.h"
 #include "settings/messages.h"
+
+/* ---- The program ---- */
+
+/* The program, with the words of its command line; its exit code. Exported: in the Python package
+ * the program is a main that calls it in the library that the extension calls too. */
+HU_API int hu_program(int argc, char **argv);
 
 /* ---- Failures ---- */
 

@@ -316,7 +316,7 @@ static void let_others_speak(hu_status status) {
     if (status == HU_ERR_PEER) nanosleep(&moment, NULL);
 }
 
-int main(int argc, char **argv) {
+int hu_program(int argc, char **argv) {
     hu_descriptors_fill();
     hu_json_guard();
     hu_stdout_open();
@@ -357,4 +357,8 @@ int main(int argc, char **argv) {
     hu_failure_tell(st);
     let_others_speak(st);
     return hu_status_exit_code(st);
+}
+
+int main(int argc, char **argv) {
+    return hu_program(argc, argv);
 }
