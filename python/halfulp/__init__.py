@@ -7,8 +7,8 @@ Examples
 [0.09375, 3.5]
 """
 
-from ._ffi import ffi as _ffi
-from ._ffi import lib as _lib
+from ._library import ffi as _ffi
+from ._library import lib as _lib
 from .answers import Answer, Stats, Why, stats, why
 from .arrays import decode, encode, pack, round, unpack  # noqa: A004
 from .data import Dataset, Field

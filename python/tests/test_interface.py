@@ -3,6 +3,8 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import halfulp as hu
@@ -41,3 +43,28 @@ def test_the_package_is_typed_and_uses_the_public_library_alone():
     assert {"hu_round_f32", "hu_gemm", "hu_net_apply"} <= called
     missing = [name for name in called if not hasattr(hu.arrays.lib, name)]
     assert not missing
+
+
+WITHOUT_OPENMP = """
+import sys
+
+class Loader:
+    def find_spec(self, name, path=None, target=None):
+        if name == "halfulp._ffi":
+            raise ImportError("{text}")
+
+sys.meta_path.insert(0, Loader())
+import halfulp
+"""
+
+
+def test_a_system_without_openmp_is_told_what_to_install():
+    def words(text):
+        code = WITHOUT_OPENMP.format(text=text)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 1
+        return done.stderr.splitlines()[-1]
+
+    missing = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    assert "apt-get install libgomp1" in words(missing)
+    assert words("another library") == "ImportError: another library"
