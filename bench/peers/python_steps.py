@@ -2,63 +2,83 @@
 
     build/python-venv-3.11/bin/python bench/peers/python_steps.py [TURNS]
 
-The program says samples a second inside its steps; of a Trainer the calls of `step` are timed, once with
-samples of the data set and once with batches that are pushed. Best of the turns, one thread.
+Processor time of whole processes with many steps less that with few, one thread: what begins and ends a
+process falls out. own: samples of the data set; pushed: batches of NumPy arrays. Best of the turns.
 """
 
+import os
+import resource
+import subprocess
 import sys
 import tempfile
-import time
 
 import halfulp as hu
 
-KEYS = {"precision": "hfp8", "batch": 64, "steps": 40, "threads": 1, "seed": 1}
-DATA = {"data_limit": 2560, "data_test_limit": 64}
-MODELS = ("cnn-s", "resnet20")
+MODELS = {"cnn-s": (40, 440), "resnet20": (4, 44)}
+SAMPLES, BATCH = 2560, 64
+TRAINER = """
+import sys
+import halfulp as hu
+model, steps, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+keys = dict(precision="hfp8", batch=64, steps=steps, threads=1, seed=1)
+data = hu.Dataset.open("glyphs", limit=2560, test_limit=64)
+with hu.Trainer(model, data, **keys) as trainer:
+    epoch = 0
+    while trainer.steps_done < steps:
+        if kind == "own":
+            trainer.step()
+            continue
+        for batch in data.batches(64, epoch=epoch, seed=1):
+            trainer.step(*batch)
+            if trainer.steps_done == steps:
+                break
+        epoch += 1
+    print(trainer.hash)
+"""
 
 
-def program(model):
+def seconds_of(command):
+    """Processor time of a process, and what it printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(hu.__file__))}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def program(model, steps):
     with tempfile.TemporaryDirectory() as place:
-        run = hu.train(model=model, data="glyphs", run_dir=place + "/run", **DATA, **KEYS)
-        return run.result["images_per_second"], run.hash
+        folder = os.path.join(place, "run")
+        words = f"model={model} data=glyphs data.limit={SAMPLES} data.test_limit=64 precision=hfp8 batch={BATCH}"
+        words += f" steps={steps} threads=1 seed=1 run.dir={folder}"
+        seconds, _ = seconds_of([hu.program_path(), "train", *words.split()])
+        return seconds, hu.Run(folder).hash
 
 
-def own(model):
-    seconds, samples = 0.0, 0
-    with hu.Trainer(model, "glyphs", **DATA, **KEYS) as trainer:
-        for _ in range(trainer.steps):
-            begin = time.perf_counter()
-            step = trainer.step()
-            seconds += time.perf_counter() - begin
-            samples += step.samples
-        return samples / seconds, trainer.hash
-
-
-def pushed(model):
-    data = hu.Dataset.open("glyphs", limit=2560, test_limit=64)
-    seconds, samples = 0.0, 0
-    with hu.Trainer(model, data, **KEYS) as trainer:
-        for batch in data.batches(KEYS["batch"], seed=KEYS["seed"]):
-            begin = time.perf_counter()
-            step = trainer.step(*batch)
-            seconds += time.perf_counter() - begin
-            samples += step.samples
-        return samples / seconds, trainer.hash
+def trainer(model, steps, kind):
+    seconds, text = seconds_of([sys.executable, "-c", TRAINER, model, str(steps), kind])
+    return seconds, text.strip()
 
 
 def main(turns):
-    for model in MODELS:
-        best = {}
-        hashes = set()
+    ways = {
+        "program": program,
+        "own": lambda model, steps: trainer(model, steps, "own"),
+        "pushed": lambda model, steps: trainer(model, steps, "pushed"),
+    }
+    for model, (few, many) in MODELS.items():
+        best, hashes = {}, set()
         for _ in range(turns):
-            for kind in (program, own, pushed):
-                rate, found = kind(model)
-                best[kind.__name__] = max(rate, best.get(kind.__name__, 0.0))
-                hashes.add(found)
-        rates = ", ".join(f"{name} {rate:.0f}" for name, rate in best.items())
-        cost = {name: best["program"] / best[name] for name in ("own", "pushed")}
-        print(f"{model}: samples a second: {rates}; cost of a step to the program's: "
-              f"own {cost['own']:.3f}, pushed {cost['pushed']:.3f}; one hash: {len(hashes) == 1}")
+            for name, way in ways.items():
+                less, more = way(model, few), way(model, many)
+                hashes.add(more[1])
+                best[name] = min(best.get(name, 1e9), (more[0] - less[0]) / (many - few))
+        print(
+            f"{model}: ms of a step: " + ", ".join(f"{n} {1e3 * s:.2f}" for n, s in best.items()),
+            "; to the program's: "
+            + ", ".join(f"{n} {best[n] / best['program']:.3f}" for n in ("own", "pushed")),
+            f"; one hash: {len(hashes) == 1}",
+        )
 
 
 if __name__ == "__main__":
