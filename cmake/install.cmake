@@ -2,7 +2,6 @@
 # static, and what pkg-config and find_package(halfulp) need to find it.
 include(CMakePackageConfigHelpers)
 
-# Finds a oneDNN that is not the system's where the build found it.
 set_target_properties(halfulp-program PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS halfulp-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS halfulp-shared halfulp-static EXPORT halfulp
@@ -24,11 +23,6 @@ install(DIRECTORY include/halfulp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/halfulp)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/halfulp)
-set(DNNL_LIBS "")
-if(HALFULP_DNNL)
-  cmake_path(GET HALFULP_DNNL PARENT_PATH dnnl_folder)
-  set(DNNL_LIBS "-L${dnnl_folder} -ldnnl ")
-endif()
 configure_file(cmake/halfulp.pc.in halfulp.pc @ONLY)
 configure_file(cmake/halfulp-number.pc.in halfulp-number.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/halfulp-number.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig

@@ -35,10 +35,10 @@ list(REMOVE_ITEM library_rooms halfulp-sweep halfulp-bench halfulp-report
                           halfulp-help)
 set(library_packages XXHASH ZLIB JPEG PNG WEBP EXPAT UTF8PROC SNDFILE SAMPLERATE YAML JANSSON PROTOBUF_C ISAL)
 list(TRANSFORM library_packages PREPEND PkgConfig::)
-halfulp_library(halfulp ROOMS halfulp-schema ${library_rooms} LIBRARIES ${library_packages} ${HALFULP_DNNL})
+halfulp_library(halfulp ROOMS halfulp-schema ${library_rooms} LIBRARIES ${library_packages})
 
 # Formats, rounding, packing and products of plain arrays by themselves. No public header speaks of the
-# room product, which is linked to oneDNN.
+# room product.
 get_property(number_rooms GLOBAL PROPERTY HALFULP_ROOMS_OF_number)
 list(REMOVE_ITEM number_rooms halfulp-product)
 halfulp_library(halfulp-number ROOMS ${number_rooms} LIBRARIES PkgConfig::XXHASH PkgConfig::ZLIB)

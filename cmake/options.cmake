@@ -17,7 +17,7 @@ pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 find_program(PROTOC_C NAMES protoc-c REQUIRED)
 
 # oneDNN 2 or 3, where it is found and not OFF; CMAKE_PREFIX_PATH, or DNNL_LIBRARY and DNNL_INCLUDE, choose one that is
-# not the system's.
+# not the system's. It is not linked: product/onednn.c opens the library when a product asks for it, where it is there.
 set(HALFULP_ONEDNN AUTO CACHE STRING "run.products=onednn: AUTO, where oneDNN is found, or OFF")
 set_property(CACHE HALFULP_ONEDNN PROPERTY STRINGS AUTO OFF)
 if(HALFULP_ONEDNN STREQUAL "AUTO")
@@ -34,10 +34,16 @@ if(HALFULP_ONEDNN STREQUAL "AUTO" AND DNNL_LIBRARY AND DNNL_INCLUDE)
     message(FATAL_ERROR "${DNNL_INCLUDE}: found oneDNN ${dnnl_major}, expected version 2 or 3")
   endif()
   message(STATUS "oneDNN ${dnnl_major}: ${DNNL_LIBRARY}")
-  set(HALFULP_DNNL ${DNNL_LIBRARY})
+  set(HALFULP_DNNL ON)
+  set(folder "${dnnl_folder}/")
+  if(dnnl_folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+    set(folder "")
+  endif()
+  set_source_files_properties(src/number/product/onednn.c PROPERTIES COMPILE_DEFINITIONS
+    HALFULP_DNNL_FOLDER="${folder}")
 else()
   message(STATUS "oneDNN: not in this build; no run.products=onednn, nor benchmarks beside it")
-  set(HALFULP_DNNL "")
+  set(HALFULP_DNNL OFF)
 endif()
 
 add_library(halfulp-options INTERFACE)

@@ -93,7 +93,7 @@ if(HALFULP_IS_X86) # the bodies without vectors by hand, for measurements and te
   halfulp_variant(number kernel portable_avx2 "${HALFULP_AVX2_FLAGS};-DHU_GEMM_PORTABLE=1" "${products}")
 endif()
 halfulp_room(number tensor BELOW kernel format base)
-halfulp_room(number product BELOW kernel base LIBRARIES ${HALFULP_DNNL})
+halfulp_room(number product BELOW kernel base)
 
 halfulp_room(data media BELOW kernel base LIBRARIES PkgConfig::JPEG PkgConfig::PNG PkgConfig::WEBP
              PkgConfig::SNDFILE PkgConfig::SAMPLERATE)

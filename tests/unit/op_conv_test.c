@@ -189,7 +189,7 @@ static void first_layers_need_no_data_gradient(void **state) {
 
 static void ordinary_layers_avoid_reference_implementations(void **state) {
     (void)state;
-    if (!hu_dnn_is_built()) skip();
+    if (!hu_dnn_is_there()) skip();
     hu_conv_attrs a = attrs(16, 3, 1, 1, 1, 1, false);
     product_case c = conv_case(&a, 32, 32, 16);
     const bool need_din[] = {true};

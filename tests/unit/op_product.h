@@ -294,7 +294,7 @@ static inline void check_engine(const product_case *c) {
 
 /* The last of the engines that are in this build. */
 static inline hu_product_engine last_engine(void) {
-    return hu_dnn_is_built() ? HU_ENGINE_ONEDNN : HU_ENGINE_FASTEST;
+    return hu_dnn_is_there() ? HU_ENGINE_ONEDNN : HU_ENGINE_FASTEST;
 }
 
 /* By kernel/conv (without groups), by oneDNN, and by Winograd's algorithm where that fits. */

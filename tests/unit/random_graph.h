@@ -634,7 +634,7 @@ static inline world open_world(uint64_t seed) {
     w.counts_products = draw(&w, 2);
     w.switches = draw(&w, 3) == 0;
     if (draw(&w, 6) == 0)
-        w.products = hu_dnn_is_built() ? HU_ENGINE_ONEDNN : HU_ENGINE_OWN;
+        w.products = hu_dnn_is_there() ? HU_ENGINE_ONEDNN : HU_ENGINE_OWN;
     else if (draw(&w, 3) == 0)
         w.products = HU_ENGINE_WINOGRAD;
     w.seed_gradient = gradients[draw(&w, 3)];

@@ -1,5 +1,6 @@
 #include "product/onednn.h"
 
+#include <dlfcn.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
@@ -12,13 +13,47 @@
 #include "base/memory.h"
 #include "product/geometry.h"
 
-/* ---- where the C APIs of oneDNN 2 and 3 differ, under one set of names; onednn.c is written on
- * top of it. onednn_api.c implements it for the oneDNN that is compiled with; what is called alike
- * in both versions is used as it is ---- */
-
 #if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
 #error "halfulp speaks the C API of oneDNN 2 and 3"
 #endif
+
+/* ---- the library: not linked, but opened when a product first asks for it, so that one program
+ * works with it and without, and starts without its 40 MB. Its headers give the types; the library
+ * must be of their major version ---- */
+
+/* clang-format off */
+#define OF_BOTH(X) \
+    X(engine_create) X(engine_destroy) X(get_effective_cpu_isa) X(memory_create) \
+    X(memory_desc_equal) X(memory_desc_get_size) X(memory_destroy) X(memory_set_data_handle) \
+    X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode) \
+    X(primitive_create) X(primitive_desc_destroy) X(primitive_desc_query) \
+    X(primitive_desc_query_md) X(primitive_destroy) X(primitive_execute) \
+    X(reorder_primitive_desc_create) X(set_max_cpu_isa) X(sgemm) X(stream_create) \
+    X(stream_destroy) X(version)
+#if DNNL_VERSION_MAJOR == 2
+#define OF_VERSION(X) \
+    X(dilated_convolution_backward_data_desc_init) \
+    X(dilated_convolution_backward_weights_desc_init) X(dilated_convolution_forward_desc_init) \
+    X(inner_product_backward_data_desc_init) X(inner_product_backward_weights_desc_init) \
+    X(inner_product_forward_desc_init) X(memory_desc_init_by_strides) X(memory_desc_init_by_tag) \
+    X(primitive_desc_create)
+#else
+#define OF_VERSION(X) \
+    X(convolution_backward_data_primitive_desc_create) \
+    X(convolution_backward_weights_primitive_desc_create) \
+    X(convolution_forward_primitive_desc_create) \
+    X(inner_product_backward_data_primitive_desc_create) \
+    X(inner_product_backward_weights_primitive_desc_create) \
+    X(inner_product_forward_primitive_desc_create) X(memory_desc_clone) \
+    X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) X(memory_desc_destroy)
+#endif
+/* clang-format on */
+
+/* Named as in oneDNN, without dnnl_, in the order of the lists. */
+static struct functions {
+#define FIELD(name) __typeof__(dnnl_##name) *name;
+    OF_BOTH(FIELD) OF_VERSION(FIELD)
+} lib;
 
 /* A description of an array (its "memory descriptor") that we own: a struct in version 2, a pointer
  * to an object in version 3. All zero: none. A view is what oneDNN's functions read; it is valid as
@@ -76,11 +111,11 @@ static hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
  * of another description. *layout must hold none before. */
 static dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims,
                                            const dnnl_dims_t strides, hu_dnn_layout *layout) {
-    return dnnl_memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
+    return lib.memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
 }
 
 static dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
-    return dnnl_memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+    return lib.memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
 }
 
 static dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
@@ -100,12 +135,12 @@ typedef union op_description {
 static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_inner_product_desc_t *d) {
     if (role == HU_PRODUCT_FORWARD)
-        return dnnl_inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
-                                                    r->bias, r->output);
+        return lib.inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
+                                                   r->bias, r->output);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return dnnl_inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
-    return dnnl_inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
-                                                         r->output);
+        return lib.inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
+    return lib.inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
+                                                        r->output);
 }
 
 static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
@@ -113,15 +148,15 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
     if (role == HU_PRODUCT_FORWARD)
-        return dnnl_dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
-                                                          r->weights, r->bias, r->output, w.stride,
-                                                          w.dilation, w.pad, w.pad_behind);
+        return lib.dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
+                                                         r->weights, r->bias, r->output, w.stride,
+                                                         w.dilation, w.pad, w.pad_behind);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return dnnl_dilated_convolution_backward_data_desc_init(
+        return lib.dilated_convolution_backward_data_desc_init(
             d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad_behind);
-    return dnnl_dilated_convolution_backward_weights_desc_init(d, alg, r->input, r->weights,
-                                                               r->bias, r->output, w.stride,
-                                                               w.dilation, w.pad, w.pad_behind);
+    return lib.dilated_convolution_backward_weights_desc_init(d, alg, r->input, r->weights, r->bias,
+                                                              r->output, w.stride, w.dilation,
+                                                              w.pad, w.pad_behind);
 }
 
 /* Describes the primitive; owner destroys it. */
@@ -132,7 +167,7 @@ static dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_r
                                ? describe_linear(request, role, &d.inner_product)
                                : describe_conv(request, role, &d.convolution);
     if (status != dnnl_success) return status;
-    return dnnl_primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
+    return lib.primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
 }
 
 #else
@@ -145,32 +180,32 @@ hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
 
 dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims, const dnnl_dims_t strides,
                                     hu_dnn_layout *layout) {
-    return dnnl_memory_desc_create_with_strides(layout, ndims, dims, dnnl_f32, strides);
+    return lib.memory_desc_create_with_strides(layout, ndims, dims, dnnl_f32, strides);
 }
 
 dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
-    return dnnl_memory_desc_create_with_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+    return lib.memory_desc_create_with_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
 }
 
 dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
-    return dnnl_memory_desc_clone(layout, other);
+    return lib.memory_desc_clone(layout, other);
 }
 
 void hu_dnn_layout_release(hu_dnn_layout *layout) {
-    if (*layout) dnnl_memory_desc_destroy(*layout);
+    if (*layout) lib.memory_desc_destroy(*layout);
     *layout = NULL;
 }
 
 static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_primitive_desc_t *pd) {
     if (role == HU_PRODUCT_FORWARD)
-        return dnnl_inner_product_forward_primitive_desc_create(
-            pd, r->engine, dnnl_forward_training, r->input, r->weights, r->bias, r->output,
-            r->attr);
+        return lib.inner_product_forward_primitive_desc_create(pd, r->engine, dnnl_forward_training,
+                                                               r->input, r->weights, r->bias,
+                                                               r->output, r->attr);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return dnnl_inner_product_backward_data_primitive_desc_create(
+        return lib.inner_product_backward_data_primitive_desc_create(
             pd, r->engine, r->input, r->weights, r->output, r->forward, r->attr);
-    return dnnl_inner_product_backward_weights_primitive_desc_create(
+    return lib.inner_product_backward_weights_primitive_desc_create(
         pd, r->engine, r->input, r->weights, r->bias, r->output, r->forward, r->attr);
 }
 
@@ -179,14 +214,14 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
     if (role == HU_PRODUCT_FORWARD)
-        return dnnl_convolution_forward_primitive_desc_create(
+        return lib.convolution_forward_primitive_desc_create(
             pd, r->engine, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output,
             w.stride, w.dilation, w.pad, w.pad_behind, r->attr);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return dnnl_convolution_backward_data_primitive_desc_create(
+        return lib.convolution_backward_data_primitive_desc_create(
             pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad,
             w.pad_behind, r->forward, r->attr);
-    return dnnl_convolution_backward_weights_primitive_desc_create(
+    return lib.convolution_backward_weights_primitive_desc_create(
         pd, r->engine, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad,
         w.pad_behind, r->forward, r->attr);
 }
@@ -199,15 +234,11 @@ dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role rol
 
 #endif
 
-/* ---- onednn ---- */
+/* ---- products ---- */
 
 static hu_status hu_dnn_check_isa(void);
 
-/* ---- dnn ---- */
-
-/* Products on oneDNN; onednn_api.h is the only file that includes its headers.
- *
- * Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
+/* Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
  * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its
  * scratchpad fits that number: every function that makes or runs one must be called under
  * omp_set_num_threads(1). Primitives are shared by all threads; a result depends on its chunk
@@ -314,12 +345,11 @@ static hu_status describe_weights(hu_dnn *dnn) {
 /* ---- shells and primitives ---- */
 
 static hu_status make_memory(const hu_dnn *dnn, hu_dnn_view view, dnnl_memory_t *memory) {
-    return check(dnnl_memory_create(memory, view, dnn->engine, DNNL_MEMORY_NONE),
-                 "a memory object");
+    return check(lib.memory_create(memory, view, dnn->engine, DNNL_MEMORY_NONE), "a memory object");
 }
 
 static hu_dnn_view scratchpad_of(const_dnnl_primitive_desc_t pd) {
-    return dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    return lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 }
 
 /* Primitive FORWARD, BACKWARD_DATA or BACKWARD_WEIGHTS of a length. */
@@ -338,39 +368,39 @@ static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
     };
     dnnl_status_t status = hu_dnn_describe(&request, (hu_product_role)kind, &plan->pd[kind]);
     if (status == dnnl_success)
-        status = dnnl_primitive_create(&plan->primitive[kind], plan->pd[kind]);
+        status = lib.primitive_create(&plan->primitive[kind], plan->pd[kind]);
     return check(status, what[kind]);
 }
 
 static hu_status make_reorder(const hu_dnn *dnn, const hu_dnn_layout *from, const hu_dnn_layout *to,
                               dnnl_primitive_desc_t *pd, dnnl_primitive_t *primitive) {
-    dnnl_status_t status = dnnl_reorder_primitive_desc_create(
+    dnnl_status_t status = lib.reorder_primitive_desc_create(
         pd, hu_dnn_view_of(from), dnn->engine, hu_dnn_view_of(to), dnn->engine, dnn->attr);
-    if (status == dnnl_success) status = dnnl_primitive_create(primitive, *pd);
+    if (status == dnnl_success) status = lib.primitive_create(primitive, *pd);
     return check(status, "a change of layout");
 }
 
 /* ---- weights ---- */
 
 static void release_packing(weight_packing *packing) {
-    dnnl_memory_destroy(packing->plain);
-    dnnl_memory_destroy(packing->packed);
-    dnnl_memory_destroy(packing->scratchpad);
-    dnnl_primitive_destroy(packing->reorder);
-    dnnl_primitive_desc_destroy(packing->pd);
+    lib.memory_destroy(packing->plain);
+    lib.memory_destroy(packing->packed);
+    lib.memory_destroy(packing->scratchpad);
+    lib.primitive_destroy(packing->reorder);
+    lib.primitive_desc_destroy(packing->pd);
     hu_dnn_layout_release(&packing->layout);
     hu_free(packing->scratch);
 }
 
 static size_t layout_bytes(const hu_dnn_layout *layout) {
-    return dnnl_memory_desc_get_size(hu_dnn_view_of(layout));
+    return lib.memory_desc_get_size(hu_dnn_view_of(layout));
 }
 
 /* Takes the layout that a primitive chose. */
 static hu_status replace_layout(const_dnnl_primitive_desc_t chosen_by, dnnl_query_t what,
                                 hu_dnn_layout *layout) {
     hu_dnn_layout_release(layout);
-    return check(hu_dnn_layout_copy(dnnl_primitive_desc_query_md(chosen_by, what, 0), layout),
+    return check(hu_dnn_layout_copy(lib.primitive_desc_query_md(chosen_by, what, 0), layout),
                  "a copy of a layout");
 }
 
@@ -382,12 +412,11 @@ static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t cho
     packing->bytes = layout_bytes(&packing->layout);
     HU_TRY(make_reorder(dnn, &dnn->weights, &packing->layout, &packing->pd, &packing->reorder));
     hu_dnn_view scratchpad = scratchpad_of(packing->pd);
-    HU_TRY(hu_alloc(dnnl_memory_desc_get_size(scratchpad), &packing->scratch));
+    HU_TRY(hu_alloc(lib.memory_desc_get_size(scratchpad), &packing->scratch));
     HU_TRY(make_memory(dnn, hu_dnn_view_of(&dnn->weights), &packing->plain));
     HU_TRY(make_memory(dnn, hu_dnn_view_of(&packing->layout), &packing->packed));
-    HU_TRY(
-        check(dnnl_memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
-              "a scratchpad"));
+    HU_TRY(check(lib.memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
+                 "a scratchpad"));
 done:
     return st;
 }
@@ -397,10 +426,10 @@ done:
 static void release_plan(length_plan *plan) {
     if (!plan) return;
     for (int t = 0; plan->thread && t < plan->threads; t++)
-        for (int i = 0; i < SHELLS; i++) dnnl_memory_destroy(plan->thread[t].shell[i]);
+        for (int i = 0; i < SHELLS; i++) lib.memory_destroy(plan->thread[t].shell[i]);
     for (int k = 0; k < KINDS; k++) {
-        dnnl_primitive_destroy(plan->primitive[k]);
-        dnnl_primitive_desc_destroy(plan->pd[k]);
+        lib.primitive_destroy(plan->primitive[k]);
+        lib.primitive_desc_destroy(plan->pd[k]);
     }
     hu_dnn_layout_release(&plan->input);
     hu_dnn_layout_release(&plan->output);
@@ -437,8 +466,8 @@ static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
     HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, &dnn->any));
     HU_TRY(replace_layout(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md,
                           &plan->packed_gradient));
-    if (!dnnl_memory_desc_equal(hu_dnn_view_of(&plan->packed_gradient),
-                                hu_dnn_view_of(&dnn->weights)))
+    if (!lib.memory_desc_equal(hu_dnn_view_of(&plan->packed_gradient),
+                               hu_dnn_view_of(&dnn->weights)))
         HU_TRY(make_reorder(dnn, &plan->packed_gradient, &dnn->weights, &plan->pd[UNPACK],
                             &plan->primitive[UNPACK]));
 done:
@@ -451,8 +480,7 @@ static void measure(const hu_dnn *dnn, length_plan *plan) {
     for (int k = 0; k < KINDS; k++) {
         if (!plan->pd[k]) continue;
         enum side side = side_of((hu_product_role)k);
-        size_t bytes =
-            hu_round_up(dnnl_memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
+        size_t bytes = hu_round_up(lib.memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
         if (bytes > plan->scratchpad_bytes[side]) plan->scratchpad_bytes[side] = bytes;
     }
     if (dnn->need_weights)
@@ -511,34 +539,34 @@ static length_plan *find_plan(const hu_dnn *dnn, int64_t count) {
 /* ---- life ---- */
 
 void hu_dnn_release(hu_dnn *dnn) {
-    if (!dnn) return;
+    if (!dnn) return; /* else the library is open */
     while (dnn->plans) {
         length_plan *next = dnn->plans->next;
         release_plan(dnn->plans);
         dnn->plans = next;
     }
     for (int side = 0; side < SIDES; side++) release_packing(&dnn->packing[side]);
-    dnnl_memory_destroy(dnn->bias_memory);
+    lib.memory_destroy(dnn->bias_memory);
     hu_dnn_layout_release(&dnn->weights);
     hu_dnn_layout_release(&dnn->any);
     hu_dnn_layout_release(&dnn->bias);
-    for (int t = 0; dnn->stream && t < dnn->threads; t++) dnnl_stream_destroy(dnn->stream[t]);
+    for (int t = 0; dnn->stream && t < dnn->threads; t++) lib.stream_destroy(dnn->stream[t]);
     hu_free(dnn->stream);
-    dnnl_primitive_attr_destroy(dnn->attr);
-    dnnl_engine_destroy(dnn->engine);
+    lib.primitive_attr_destroy(dnn->attr);
+    lib.engine_destroy(dnn->engine);
     hu_free(dnn);
 }
 
 static hu_status make_engine(hu_dnn *dnn) {
     hu_status st;
-    HU_TRY(check(dnnl_engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
-    HU_TRY(check(dnnl_primitive_attr_create(&dnn->attr), "attributes"));
-    HU_TRY(check(dnnl_primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
+    HU_TRY(check(lib.engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
+    HU_TRY(check(lib.primitive_attr_create(&dnn->attr), "attributes"));
+    HU_TRY(check(lib.primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
                  "a scratchpad of the user"));
     HU_TRY(HU_NEW_ARRAY(&dnn->stream, (size_t)dnn->threads));
     for (int t = 0; t < dnn->threads; t++)
         HU_TRY(check(
-            dnnl_stream_create(&dnn->stream[t], dnn->engine, (unsigned)dnnl_stream_default_flags),
+            lib.stream_create(&dnn->stream[t], dnn->engine, (unsigned)dnnl_stream_default_flags),
             "a stream"));
 done:
     return st;
@@ -591,7 +619,7 @@ const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role) {
     const char *name = "";
     while (plan->next) plan = plan->next;
     if (plan->pd[role])
-        dnnl_primitive_desc_query(plan->pd[role], dnnl_query_impl_info_str, 0, (void *)&name);
+        lib.primitive_desc_query(plan->pd[role], dnnl_query_impl_info_str, 0, (void *)&name);
     return name;
 }
 
@@ -599,7 +627,7 @@ const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role) {
 
 /* oneDNN's arrays are not const, also where it only reads. */
 static bool point(dnnl_memory_t memory, const void *data) {
-    return dnnl_memory_set_data_handle(memory, (void *)data) == dnnl_success;
+    return lib.memory_set_data_handle(memory, (void *)data) == dnnl_success;
 }
 
 bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const float *bias,
@@ -610,7 +638,7 @@ bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const 
                               {DNNL_ARG_SCRATCHPAD, packing->scratchpad}};
     return (!bias || point(dnn->bias_memory, bias)) && point(packing->plain, weights) &&
            point(packing->packed, packed) &&
-           dnnl_primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
+           lib.primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
 }
 
 /* What the calls of one chunk's primitives share. */
@@ -637,7 +665,7 @@ static execution start(const hu_dnn *dnn, const hu_product_call *call) {
 static bool execute(const execution *e, int kind, int n, dnnl_exec_arg_t *args) {
     args[0] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, e->shell[SCRATCHPAD + kind]};
     return point(args[0].memory, e->scratch) &&
-           dnnl_primitive_execute(e->plan->primitive[kind], e->stream, n, args) == dnnl_success;
+           lib.primitive_execute(e->plan->primitive[kind], e->stream, n, args) == dnnl_success;
 }
 
 /* x -> y */
@@ -694,21 +722,23 @@ bool hu_dnn_run(const hu_dnn *dnn, hu_product_role role, const hu_product_call *
 
 /* ---- oneDNN as a library: the cap of its instruction set, and its version ---- */
 
-static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
-static bool cap_failed;
+static pthread_once_t open_once = PTHREAD_ONCE_INIT, cap_once = PTHREAD_ONCE_INIT;
+static bool is_open, cap_failed;
 
 /* oneDNN takes the cap only before its first primitive. */
 static void cap_isa(void) {
     hu_isa isa = hu_cpu_isa();
     if (isa == hu_cpu_isa_native()) return;
     dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
-    dnnl_set_max_cpu_isa(cap);
-    cap_failed = ((unsigned)dnnl_get_effective_cpu_isa() & ~(unsigned)cap) != 0;
+    lib.set_max_cpu_isa(cap);
+    cap_failed = ((unsigned)lib.get_effective_cpu_isa() & ~(unsigned)cap) != 0;
 }
 
-/* Caps oneDNN's instruction set as HALFULP_MAX_ISA says, once and before its first use;
- * HU_ERR_INTERNAL if that came too late. */
+/* Opens oneDNN and caps its instruction set as HALFULP_MAX_ISA says, once and before its first
+ * use; HU_ERR_UNSUPPORTED without its library, HU_ERR_INTERNAL if the cap came too late. */
 static hu_status hu_dnn_check_isa(void) {
+    if (!hu_dnn_is_there())
+        return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is %s", hu_dnn_absence());
     pthread_once(&cap_once, cap_isa);
     if (!cap_failed) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL,
@@ -716,26 +746,52 @@ static hu_status hu_dnn_check_isa(void) {
                    hu_isa_name(hu_cpu_isa()));
 }
 
-bool hu_dnn_is_built(void) {
-    return true;
+#define TEXT(number) #number
+#define NUMBER(macro) TEXT(macro)
+static const char file[] = "libdnnl.so." NUMBER(DNNL_VERSION_MAJOR);
+
+/* HALFULP_DNNL_FOLDER: of a oneDNN that is not the system's, else empty. It is never closed. */
+static void open_library(void) {
+#define NAME(name) "dnnl_" #name,
+    static const char *const wanted[] = {OF_BOTH(NAME) OF_VERSION(NAME)};
+    char path[sizeof HALFULP_DNNL_FOLDER + sizeof file];
+    snprintf(path, sizeof path, "%s%s", HALFULP_DNNL_FOLDER, file);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        void *function = dlsym(library, wanted[i]);
+        if (!function) return;
+        memcpy((char *)&lib + i * sizeof function, &function, sizeof function);
+    }
+    is_open = lib.version()->major == DNNL_VERSION_MAJOR;
+}
+
+bool hu_dnn_is_there(void) {
+    pthread_once(&open_once, open_library);
+    return is_open;
+}
+
+const char *hu_dnn_absence(void) {
+    return "not on this machine: found no libdnnl.so." NUMBER(DNNL_VERSION_MAJOR);
 }
 
 void hu_dnn_version(char *text, uint32_t capacity) {
-    const dnnl_version_t *version = dnnl_version();
-    snprintf(text, capacity, "%d.%d.%d", version->major, version->minor, version->patch);
+    const dnnl_version_t *v = hu_dnn_is_there() ? lib.version() : NULL;
+    if (!v)
+        snprintf(text, capacity, "none");
+    else
+        snprintf(text, capacity, "%d.%d.%d", v->major, v->minor, v->patch);
 }
 
-/* ---- dnn sgemm ---- */
-
 /* oneDNN's float32 matrix product: the reference of benchmarks, no part of a training. */
-
 hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
                        int threads) {
     hu_status st = hu_dnn_check_isa();
     if (st != HU_OK) return st;
     int before = omp_get_max_threads();
     omp_set_num_threads(threads);
-    dnnl_status_t status = dnnl_sgemm('N', 'N', m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
+    dnnl_status_t status = lib.sgemm('N', 'N', m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
     omp_set_num_threads(before);
     if (status == dnnl_success) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL, "dnnl_sgemm of %lld x %lld x %lld: status %d", (long long)m,

@@ -8,9 +8,13 @@
 
 #include "product/call.h"
 
-/* False where halfulp was built without it (HALFULP_ONEDNN=OFF, product/onednn_absent.c). All that
- * can fail is HU_ERR_UNSUPPORTED then. */
-bool hu_dnn_is_built(void);
+/* False where halfulp was built without its headers (HALFULP_ONEDNN=OFF, product/onednn_absent.c),
+ * or where no library of their major version is found when this is first asked, which opens it. All
+ * that can fail is HU_ERR_UNSUPPORTED then. */
+bool hu_dnn_is_there(void);
+
+/* What "oneDNN is" then. Borrowed: valid forever. */
+const char *hu_dnn_absence(void);
 
 typedef struct hu_dnn hu_dnn;
 

@@ -1,15 +1,20 @@
-/* onednn.h where halfulp is built without oneDNN: nobody gets a hu_dnn, and so nobody runs one. */
+/* onednn.h where halfulp is built without oneDNN's headers: nobody gets a hu_dnn, and so nobody
+ * runs one. */
 #include <stdio.h>
 
 #include "base/error.h"
 #include "product/onednn.h"
 
-bool hu_dnn_is_built(void) {
+bool hu_dnn_is_there(void) {
     return false;
 }
 
+const char *hu_dnn_absence(void) {
+    return "not in this build of halfulp";
+}
+
 static hu_status refuse(void) {
-    return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is not in this build of halfulp");
+    return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is %s", hu_dnn_absence());
 }
 
 hu_status hu_dnn_create(const hu_product_facts *facts, hu_dnn **dnn) {

@@ -405,7 +405,7 @@ done:
 
 /* What is measured beside oneDNN needs a build with it. */
 static bool can_measure(const kernel *k) {
-    return !k->is_beside_onednn || hu_dnn_is_built();
+    return !k->is_beside_onednn || hu_dnn_is_there();
 }
 
 /* One after the other; what one leaves of its time is the others'. */
@@ -452,8 +452,8 @@ static hu_status find_kernel(session *s) {
     snprintf(reader, sizeof reader, "bench kernel=%s", name);
     HU_TRY(hu_keys_used(s->config, reader, s->kernel->keys));
     if (!can_measure(s->kernel))
-        return hu_fail(HU_ERR_UNSUPPORTED,
-                       "bench %s measures beside oneDNN, which is not in this build", name);
+        return hu_fail(HU_ERR_UNSUPPORTED, "bench %s measures beside oneDNN, which is %s", name,
+                       hu_dnn_absence());
 done:
     return st;
 }

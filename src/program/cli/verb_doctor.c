@@ -68,8 +68,10 @@ static void check_machine(checkup *up) {
          sysconf(_SC_NPROCESSORS_ONLN));
     char version[32];
     hu_dnn_version(version, sizeof version);
-    note(up, IS_OK, "oneDNN", "%s",
-         hu_dnn_is_built() ? version : "not in this build: no run.products=onednn");
+    if (hu_dnn_is_there())
+        note(up, IS_OK, "oneDNN", "%s", version);
+    else
+        note(up, IS_OK, "oneDNN", "%s: no run.products=onednn", hu_dnn_absence());
     double gib = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 0x1p30;
     note(up, gib >= 1 ? IS_OK : IS_WARN, "memory", "%.1f GiB", gib);
 }

@@ -507,10 +507,10 @@ static hu_status read_run(hu_config *config, hu_train_options *options) {
     HU_TRY(hu_config_i64(config, "run.histogram_every", &options->histogram_every));
     HU_TRY(hu_config_text(config, "run.products", &products));
     if (strcmp(products, "onednn") == 0) options->run.products = HU_ENGINE_ONEDNN;
-    if (options->run.products == HU_ENGINE_ONEDNN && !hu_dnn_is_built())
+    if (options->run.products == HU_ENGINE_ONEDNN && !hu_dnn_is_there())
         return hu_fail(HU_ERR_UNSUPPORTED,
-                       "run.products: found onednn, which is not in this build of halfulp; "
-                       "expected own, winograd or auto");
+                       "run.products: found onednn, which is %s; expected own, winograd or auto",
+                       hu_dnn_absence());
     if (strcmp(products, "auto") == 0) options->run.products = HU_ENGINE_FASTEST;
     if (strcmp(products, "winograd") == 0) options->run.products = HU_ENGINE_WINOGRAD;
     HU_TRY(hu_config_bool(config, "precision.master", &options->keep_masters));
