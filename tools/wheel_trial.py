@@ -3,7 +3,7 @@
 
 usage: tools/wheel_trial.py WHEEL [PYTHON ...]
 
-Installs the wheel for each Python, then rounds, trains and asks why: from another folder, with no path or variable
+Installs the wheel for each Python, then rounds, trains, asks why and draws: from another folder, with no path or variable
 of this one. It prints a row for each Python; what fails ends it.
 """
 
@@ -27,6 +27,14 @@ assert run.result["test_accuracy"] > 0.2 and run.hash, run.result
 WHY = """
 import halfulp as hu
 print(hu.why("a"))
+"""
+FIGURES = """
+import halfulp as hu
+hu.Format("e4m3fn").plot().savefig("format.pdf")
+run = hu.train(model="cnn-s", data="glyphs", precision="hfp8", data_limit=2000, epochs=1, run_dir="b", run_histogram_every=10)
+run.plot_exponents().savefig("exponents.pdf")
+for name in ("format.pdf", "exponents.pdf"):
+    assert open(name, "rb").read(5) == b"%PDF-", name
 """
 PROGRAM = "import sys; from halfulp.__main__ import main; sys.argv[1:] = ['doctor']; main()"
 
@@ -52,6 +60,8 @@ def trial(wheel: Path, python: str) -> "dict[str, float]":
         steps = {"a format": FIRST, "a training": TRAINING, "why": WHY, "the program": PROGRAM}
         for step, code in steps.items():
             took[step] = timed(folder, inside, "-I", "-c", code)
+        took["pip install matplotlib"] = timed(folder, *pip, "matplotlib")
+        took["figures"] = timed(folder, inside, "-I", "-c", FIGURES)
     return took
 
 
