@@ -60,16 +60,12 @@ hu_status hu_why_of_run(const char *folder, const char *tensor, const char *form
     HU_GIVEN(folder);
     hu_status st = HU_OK;
     hu_answer answer = {0};
-    json_t *object = NULL;
     uint32_t asked;
     HU_TRY(hu_answer_open(folder, formats, &answer));
     HU_TRY(hu_fact_place(&answer.x, tensor, &asked));
     HU_TRY(hu_answer_advise(&answer));
-    object = hu_answer_json(&answer, asked);
-    if (!object) HU_TRY(hu_fail(HU_ERR_MEMORY, "out of memory for the answer about %s", folder));
-    HU_TRY(hu_json_pretty(object, json));
+    HU_TRY(hu_json_pretty(hu_answer_json(&answer, asked), json));
 done:
-    json_decref(object);
     hu_answer_close(&answer);
     return st;
 }
