@@ -10,19 +10,26 @@
  *     tell   as one, and the file list gets the calls that led there
  *     list   none fails; the file list gets for every allocation its number and the hash of the
  *            addresses it was made from
- * Without descriptor 198 nothing is changed: programs that the program starts run as always. */
+ * Without descriptor 198 nothing is changed: programs that the program starts run as always.
+ *
+ * Two askers always get their memory, because they end the process by themselves where they do not,
+ * whatever the program does: the dynamic loader (a library, a thread's variables in it) and the
+ * constructors of a library that dlopen runs (std::bad_alloc in none of our frames). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -38,7 +45,18 @@ extern void *__libc_realloc(void *block, size_t bytes),
 static _Atomic long *made; /* of the child, seen by the server */
 static long wanted;        /* 0: none */
 static bool is_armed, fails_on, lists, tells;
-static _Thread_local bool is_inside; /* backtrace allocates */
+static _Thread_local bool is_inside; /* backtrace and dlopen allocate */
+static uintptr_t loader, loader_end; /* where the dynamic loader lies */
+
+static int measure_loader(struct dl_phdr_info *object, size_t bytes, void *nothing) {
+    (void)bytes, (void)nothing;
+    if (object->dlpi_addr != loader) return 0;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        uintptr_t end = loader + object->dlpi_phdr[i].p_vaddr + object->dlpi_phdr[i].p_memsz;
+        if (object->dlpi_phdr[i].p_type == PT_LOAD && end > loader_end) loader_end = end;
+    }
+    return 1;
+}
 
 static void note_place(long number) {
     void *frame[DEPTH];
@@ -57,8 +75,9 @@ static void tell_place(void) {
     is_inside = false;
 }
 
-static bool strikes(void) {
+static bool strikes(const void *asker) {
     if (!is_armed || is_inside) return false;
+    if ((uintptr_t)asker >= loader && (uintptr_t)asker < loader_end) return false;
     long number = atomic_fetch_add(made, 1) + 1;
     if (lists) note_place(number);
     if (wanted == 0 || number < wanted || (number > wanted && !fails_on)) return false;
@@ -67,28 +86,30 @@ static bool strikes(void) {
     return true;
 }
 
+#define ASKER __builtin_return_address(0)
+
 void *malloc(size_t bytes) {
-    return strikes() ? NULL : __libc_malloc(bytes);
+    return strikes(ASKER) ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes) {
-    return strikes() ? NULL : __libc_calloc(count, bytes);
+    return strikes(ASKER) ? NULL : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *block, size_t bytes) {
-    return strikes() ? NULL : __libc_realloc(block, bytes);
+    return strikes(ASKER) ? NULL : __libc_realloc(block, bytes);
 }
 
 void *memalign(size_t align, size_t bytes) {
-    return strikes() ? NULL : __libc_memalign(align, bytes);
+    return strikes(ASKER) ? NULL : __libc_memalign(align, bytes);
 }
 
 void *aligned_alloc(size_t align, size_t bytes) {
-    return strikes() ? NULL : __libc_memalign(align, bytes);
+    return strikes(ASKER) ? NULL : __libc_memalign(align, bytes);
 }
 
 int posix_memalign(void **block, size_t align, size_t bytes) {
-    if (strikes()) return ENOMEM;
+    if (strikes(ASKER)) return ENOMEM;
     *block = __libc_memalign(align, bytes);
     return *block ? 0 : ENOMEM;
 }
@@ -96,14 +117,24 @@ int posix_memalign(void **block, size_t align, size_t bytes) {
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
     static void *(*next)(void *, size_t, int, int, int, off_t);
     if (!next) *(void **)&next = dlsym(RTLD_NEXT, "mmap");
-    return strikes() ? MAP_FAILED : next(at, bytes, protection, flags, file, offset);
+    return strikes(ASKER) ? MAP_FAILED : next(at, bytes, protection, flags, file, offset);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                    void *argument) {
     static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     if (!next) *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
-    return strikes() ? EAGAIN : next(thread, attributes, run, argument);
+    return strikes(ASKER) ? EAGAIN : next(thread, attributes, run, argument);
+}
+
+void *dlopen(const char *file, int mode) {
+    static void *(*next)(const char *, int);
+    if (!next) *(void **)&next = dlsym(RTLD_NEXT, "dlopen");
+    bool before = is_inside;
+    is_inside = true;
+    void *library = next(file, mode);
+    is_inside = before;
+    return library;
 }
 
 static void redirect(const char *name, int number) {
@@ -174,6 +205,8 @@ __attribute__((constructor)) static void serve(void) {
     int folder;
     if (fcntl(COMMANDS, F_GETFD) < 0) return;
     backtrace(warm, 2); /* loads what it needs */
+    loader = getauxval(AT_BASE);
+    dl_iterate_phdr(measure_loader, NULL);
     made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     FILE *commands = fdopen(COMMANDS, "r");
     while (commands && fgets(line, sizeof line, commands)) {

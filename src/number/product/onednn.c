@@ -750,6 +750,14 @@ static hu_status hu_dnn_check_isa(void) {
 #define NUMBER(macro) TEXT(macro)
 static const char file[] = "libdnnl.so." NUMBER(DNNL_VERSION_MAJOR);
 
+/* libstdc++, which comes with oneDNN, asks for its variables of this thread in its destructors; the
+ * loader ends the process where there is no memory for them then. Have them made now. */
+static void make_cxx_variables(void *library) {
+    void *(*make)(void);
+    *(void **)&make = dlsym(library, "__cxa_get_globals");
+    if (make) make();
+}
+
 /* HALFULP_DNNL_FOLDER: of a oneDNN that is not the system's, else empty. It is never closed. */
 static void open_library(void) {
 #define NAME(name) "dnnl_" #name,
@@ -765,6 +773,7 @@ static void open_library(void) {
         memcpy((char *)&lib + i * sizeof function, &function, sizeof function);
     }
     is_open = lib.version()->major == DNNL_VERSION_MAJOR;
+    make_cxx_variables(library);
 }
 
 bool hu_dnn_is_there(void) {
