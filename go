@@ -198,8 +198,9 @@ test_python_quickly() {
         say "NO TESTS of the Python package: no $headers/Python.h (Debian: python3-dev)"
         return
     fi
-    if ! "$venv/bin/python" -c 'import cffi, hypothesis, matplotlib, ml_dtypes, pandas, pytest, tqdm' 2>/dev/null &&
-        ! "$venv/bin/pip" install -q --disable-pip-version-check cffi hypothesis matplotlib ml_dtypes pandas pytest tqdm; then
+    if ! "$venv/bin/python" -c 'import cffi, hypothesis, ipykernel, matplotlib, ml_dtypes, nbclient, pandas, pytest, tqdm' 2>/dev/null &&
+        ! "$venv/bin/pip" install -q --disable-pip-version-check cffi hypothesis ipykernel matplotlib ml_dtypes \
+            nbclient pandas pytest tqdm; then
         say "NO TESTS of the Python package: pip reaches no package index"
         return
     fi

@@ -1,4 +1,5 @@
-"""Hooks of mkdocs: files outside of docs/ that the pages link to, Doxygen's pages of the public headers, lists of headers.
+"""Hooks of mkdocs: files outside of docs/ that the pages link to, Doxygen's pages of the public headers, lists of headers,
+notebooks.
 
 A link from a page to a file of the repository works where the repository is read. In the site it leads to a page that
 shows the file, or to Doxygen's page of the header.
@@ -7,9 +8,11 @@ import os
 import re
 
 from mkdocs.structure.files import File
+from nbconvert import MarkdownExporter
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 API = os.path.join(ROOT, "build", "api", "html")
+NOTEBOOKS = "docs/start/python.ipynb",
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 LANGUAGES = {".c": "c", ".h": "c", ".yaml": "yaml", ".py": "python", ".json": "json"}
 origins = {}  # page of the site -> the file of the repository that it shows
@@ -29,6 +32,8 @@ def targets(text, origin):
 
 def shown(path):
     """The page of the site that stands for a file of the repository."""
+    if path in NOTEBOOKS:
+        return path[len("docs/"):-len(".ipynb")] + ".md"
     if path.startswith("docs/"):
         return path[len("docs/"):]
     if re.fullmatch(r"include/halfulp/\w+\.h", path):
@@ -41,6 +46,18 @@ def page_of(path):
     if path.endswith(".md"):
         return text
     return f"# {os.path.basename(path)}\n\nThe file `{path}`.\n\n```{LANGUAGES.get(os.path.splitext(path)[1], '')}\n{text}```\n"
+
+
+def add_notebook(files, config, path):
+    """A notebook as a page, its pictures as files beside it."""
+    name = shown(path)
+    text, made = MarkdownExporter().from_filename(os.path.join(ROOT, path))
+    folder = os.path.dirname(name)
+    for picture, content in made["outputs"].items():
+        files.append(File.generated(config, f"{folder}/{picture}", content=content))
+    origins[name] = path
+    text = re.sub(r"(?m)^(<table>.*</svg>)$", r"<div>\1</div>", text)  # else Markdown reads within the picture
+    files.append(File.generated(config, name, content=text))
 
 
 def on_files(files, config):
@@ -56,6 +73,8 @@ def on_files(files, config):
             files.append(File.generated(config, name, content=page_of(path)))
             if path.endswith(".md"):
                 waiting.append(path)
+    for path in NOTEBOOKS:
+        add_notebook(files, config, path)
     for name in sorted(os.listdir(API)) if os.path.isdir(API) else ():
         if name.endswith(".html"):
             with open(os.path.join(API, name), encoding="utf-8") as file:
