@@ -9,6 +9,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Union
 
+from ._sound import Made, reads
 from .errors import of_program
 from .program import PathLike, ask, folder_of, run_program, words
 from .tables import flat, table
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 RunLike = Union["Run", PathLike]
 
 
-class Answer(dict[str, Any]):
+class Answer(Made, dict[str, Any]):
     """What the program says with --json, and in words.
 
     Attributes
@@ -27,6 +28,8 @@ class Answer(dict[str, Any]):
     text : str
         The words; a notebook shows them.
     """
+
+    _PARTS = ("_asked", "_text")
 
     def __init__(self, found: dict[str, Any], asked: Sequence[str]) -> None:
         super().__init__(found)
@@ -69,16 +72,19 @@ class Why(Answer):
     """
 
     @property
+    @reads
     def verdict(self) -> str:
         """In a word."""
         return str(self["verdict"])
 
     @property
+    @reads
     def losses(self) -> Any:
         """One row for each tensor that lost numbers."""
         return table(list(self.get("losses") or []))
 
     @property
+    @reads
     def advice(self) -> Any:
         """One row for each change that was tried on the recorded numbers."""
         options = (self.get("advice") or {}).get("options") or []
@@ -100,6 +106,7 @@ class Stats(Answer):
     """
 
     @property
+    @reads
     def layers(self) -> Any:
         """One row for each format, layer and part ("input", "weight", "gradient")."""
         return table(
@@ -113,6 +120,7 @@ class Stats(Answer):
         )
 
     @property
+    @reads
     def exponents(self) -> Any:
         """One row for each kind of tensor and exponent."""
         return table(

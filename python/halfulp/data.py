@@ -14,6 +14,7 @@ import numpy as np
 
 from ._ffi import ffi, lib
 from ._inputs import _as_floats
+from ._sound import Made, told
 from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, text_of
 from .formats import _integer
 
@@ -133,7 +134,7 @@ def _c_rows(rows: Sequence[Floats | None]) -> tuple[Any, list[Any]]:
     return ffi.new("float *[]", kept), kept
 
 
-class Dataset:
+class Dataset(Made):
     """Samples to train on, and samples to test with.
 
     Parameters
@@ -165,6 +166,8 @@ class Dataset:
     >>> data.samples
     6
     """
+
+    _PARTS = ("_c", "_kept")
 
     def __init__(
         self, fields: Sequence[Field], train: Arrays | int, test: Arrays | int = 1
@@ -304,6 +307,7 @@ class Dataset:
             check(lib.hu_loader_status(loader))
             yield tuple(batch)
 
+    @told
     def __repr__(self) -> str:
         names = ", ".join(f.name for f in self.fields)
         return f"Dataset({names}: {self.samples} samples, {self.test_samples} to test with)"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _drawing
 from ._ffi import ffi, lib
+from ._sound import Made, shown, told
 from .errors import (
     ArgumentError,
     DtypeError,
@@ -59,13 +60,13 @@ def _integer(value: object, what: str, least: int, most: int) -> int:
     except TypeError:
         raise DtypeError(f"{what}: found {type(value).__name__}, expected a whole number") from None
     if not least <= number <= most:
-        raise ArgumentError(f"{what}: found {number}, expected {least} to {most}")
+        raise ArgumentError(f"{what}: found {shown(number)}, expected {least} to {most}")
     return number
 
 
 def _one_of(value: object, what: str, names: tuple[str, ...]) -> int:
     if not isinstance(value, str) or value not in names:
-        raise ArgumentError(f"{what}: found {value!r}, expected one of: {' '.join(names)}")
+        raise ArgumentError(f"{what}: found {shown(value)}, expected one of: {' '.join(names)}")
     return names.index(value)
 
 
@@ -101,7 +102,7 @@ def _text_of_dtype(given: object) -> str:
     return found
 
 
-class Format:
+class Format(Made):
     """A binary floating-point format.
 
     Parameters
@@ -155,6 +156,7 @@ class Format:
     """
 
     __slots__ = ("_c", "_limits", "_text")
+    _PARTS = __slots__
 
     def __init__(
         self,
@@ -378,6 +380,7 @@ class Format:
     def __str__(self) -> str:
         return self._text
 
+    @told
     def __repr__(self) -> str:
         return f"Format({self._text!r})"
 

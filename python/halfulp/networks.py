@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Union
 
 from ._ffi import ffi, lib
+from ._sound import Made, shown
 from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, text_of
 from .formats import _integer
 
@@ -140,7 +141,7 @@ def _operations() -> dict[str, _Operation]:
 _OPERATIONS = _operations()
 
 
-class Net:
+class Net(Made):
     """A network that is declared operation by operation.
 
     Parameters
@@ -164,6 +165,8 @@ class Net:
     (32, 32, 16)
     >>> net.head(net.linear(net.global_avg_pool(h), 10, name="fc"))
     """
+
+    _PARTS = ("_c", "_classes", "_names", "_counted", "_may_grow", "input")
 
     def __init__(self, input: Sequence[int], classes: int | None = None) -> None:  # noqa: A002
         made = ffi.new("hu_net **")

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Union
 
 from ._ffi import ffi, lib
+from ._sound import Made, reads, told
 from .errors import ArgumentError, DtypeError, Error, StorageError, char_text, check, text_of
 from .program import PathLike, ask, content_file, words, write_whole
 from .tables import as_html, size, table
@@ -74,7 +75,7 @@ class ProductPlan:
     weight_grad: str | None = None
 
 
-class Summary:
+class Summary(Made):
     """A network layer by layer, and what a training of it computes and holds in memory.
 
     Attributes
@@ -89,22 +90,28 @@ class Summary:
         Trained numbers; multiply-accumulates of one sample, forward.
     """
 
+    _PARTS = ("result", "parameters", "macs")
+
+    @reads
     def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
         self.parameters = int(result["parameters"])
         self.macs = int(result["macs"])
+        self.result = result
 
     @property
+    @reads
     def layers(self) -> Any:
         """One row for each layer."""
         return table(list(self.result["layers"]))
 
     @property
+    @reads
     def bytes(self) -> Any:
         """One row for each role in memory."""
         found = self.result["memory_bytes"].items()
         return table([{"role": role, **stored} for role, stored in found])
 
+    @reads
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {
@@ -120,6 +127,7 @@ class Summary:
             for layer in self.result["layers"]
         ]
 
+    @reads
     def _title(self) -> str:
         held = self.result["memory_bytes"]["total"]
         return (
@@ -137,6 +145,7 @@ class Summary:
         lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths)).rstrip() for line in texts]
         return "\n".join([*lines, self._title()])
 
+    @told
     def __repr__(self) -> str:
         return f"Summary({self._title()!r})"
 
@@ -173,7 +182,7 @@ def summary(**keys: object) -> Summary:
         return Summary(_planned(keys, None, place))
 
 
-class Plan:
+class Plan(Made):
     """How a training rounds every tensor and every product, by name.
 
     What it does not name is float32. `train(precision=plan)` and `compare(precision=[plan, ...])`
@@ -205,6 +214,8 @@ class Plan:
     >>> plan.get("fc.weight.momentum") is None
     True
     """
+
+    _PARTS = ("_c", "_names", "path")
 
     def __init__(self, text: str, name: str = "plan") -> None:
         """Read the text of a file; name stands in errors."""
@@ -448,6 +459,7 @@ class Plan:
     def __reduce__(self) -> tuple[type[Plan], tuple[str]]:
         return (Plan, (self.text,))
 
+    @told
     def __repr__(self) -> str:
         model = self.facts.get("model", {}).get("name", "a network")
         return f"Plan({model}, {len(self)} tensors, {len(self.products)} layers with accumulators)"

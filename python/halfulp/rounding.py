@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._ffi import ffi, lib
+from ._sound import Made, told
 from .errors import DtypeError, char_text, check
 from .formats import _integer
 
@@ -53,6 +54,8 @@ class Counts:
     min_exponent: int | None = None
 
     def __add__(self, other: Counts) -> Counts:
+        if not isinstance(other, Counts):
+            return NotImplemented
         total, more = _counts_struct(self), _counts_struct(other)
         lib.hu_round_counts_add(total, more)
         return _counts_of(total)
@@ -75,7 +78,7 @@ def _counts_of(c: Any) -> Counts:
     return Counts(c.elements, c.overflow, c.underflow, c.subnormal, c.zero, c.nan, *ends)
 
 
-class Key:
+class Key(Made):
     """Names a sequence of random numbers for stochastic rounding: the same key, the same bits.
 
     Parameters
@@ -95,6 +98,7 @@ class Key:
     """
 
     __slots__ = ("_c", "_words")
+    _PARTS = __slots__
 
     def __init__(self, seed: int = 0, stream: str | int = "", step: int = 0) -> None:
         self._words = (seed, stream, step)
@@ -114,6 +118,7 @@ class Key:
     def __hash__(self) -> int:
         return hash(bytes(ffi.buffer(self._c)))
 
+    @told
     def __repr__(self) -> str:
         return "Key(seed={!r}, stream={!r}, step={!r})".format(*self._words)
 

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ._sound import Made, reads, told
 from .answers import Answer, RunLike, Stats, Why, stats, why
 from .errors import CorruptError, MissingError, UnknownNameError, VersionError
 from .program import PathLike, ask, folder_of, words
@@ -58,7 +59,7 @@ def _histogram(path: str, row: list[Any]) -> Exponents:
     return Exponents(counts, zeros=row[2], infinite=row[3], largest=largest)
 
 
-class Run:
+class Run(Made):
     """A training in its folder.
 
     Parameters
@@ -99,6 +100,8 @@ class Run:
     (2, 2, 'fine')
     """
 
+    _PARTS = ("path", "_result")
+
     def __init__(self, path: PathLike, result: dict[str, Any] | None = None) -> None:
         self.path = os.fspath(path)
         if not os.path.exists(self._file("config.resolved.yaml")):
@@ -130,6 +133,7 @@ class Run:
                 yield found
 
     @property
+    @reads
     def result(self) -> dict[str, Any]:
         """What the run came to."""
         if self._result is None:
@@ -143,6 +147,7 @@ class Run:
         return dict(self._result or {})
 
     @property
+    @reads
     def metrics(self) -> Any:
         """Rows of metrics.csv; cells without a number are None."""
         import csv
@@ -158,6 +163,7 @@ class Run:
         return table([dict(zip(head, map(_number, row))) for row in rows], head)
 
     @property
+    @reads
     def tensors(self) -> Any:
         """One row for each tensor of each row of numerics.jsonl: sums over `steps` up to `step`.
 
@@ -176,10 +182,12 @@ class Run:
         return table(rows, ("step", "steps", *_COLUMNS))
 
     @property
+    @reads
     def events(self) -> Any:
         """One row for each event of progress.jsonl."""
         return table(list(self._lines("progress.jsonl")), ("event", "time"))
 
+    @reads
     def exponents(self, *names: str, step: int | None = None) -> dict[str, Exponents]:
         """Exponents of tensors before they were rounded, from histograms.jsonl.
 
@@ -221,6 +229,7 @@ class Run:
         return {n: e for n, e in found.items() if any(fnmatch.fnmatchcase(n, w) for w in wanted)}
 
     @property
+    @reads
     def graph(self) -> dict[str, Any]:
         """The network: values, nodes and how they are connected, graph.json."""
         try:
@@ -237,12 +246,14 @@ class Run:
         return Plan.load(self._file("plan.resolved.yaml"))
 
     @property
+    @reads
     def hash(self) -> str | None:
         """XXH64 over the bits of the weights, in hexadecimal."""
         found = self.result.get("weights_hash")
         return None if found is None else str(found)
 
     @property
+    @reads
     def diverged(self) -> bool:
         """Whether the numbers of the run became infinite or NaN."""
         return bool(self.result.get("diverged"))
@@ -281,6 +292,7 @@ class Run:
 
     # ---- figures ----
 
+    @reads
     def plot(self) -> Figure:
         """The loss by step, and below it the metric on test samples, one column wide.
 
@@ -298,6 +310,7 @@ class Run:
 
         return curves(self)
 
+    @reads
     def plot_exponents(
         self,
         *tensors: str,
@@ -331,9 +344,11 @@ class Run:
 
         return ridges(self, tensors, formats, step)
 
+    @told
     def __repr__(self) -> str:
         return f"Run({self.path!r})"
 
+    @reads
     def _repr_html_(self) -> str:
         found = self.result
         metric = found.get("metric") or {}

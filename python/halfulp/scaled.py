@@ -14,6 +14,7 @@ import numpy as np
 
 from ._ffi import ffi, lib
 from ._inputs import _F32, _apart, _as_bytes, _as_floats, _as_out, _extents, _pointer
+from ._sound import Made, told
 from .errors import DtypeError, FormatError, char_text, check, text_of
 from .formats import _integer
 from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
@@ -105,7 +106,7 @@ def _opened(text: str, mode: int, line: int) -> Any:
     return ffi.gc(made[0], lib.hu_quantization_close)
 
 
-class Quantization:
+class Quantization(Made):
     """A format with a scale of the whole array, of blocks along the last axis, or uniform integers.
 
     Parameters
@@ -128,6 +129,8 @@ class Quantization:
     >>> Quantization("uniform2").round([0.0, 0.75, 3.0]).tolist()
     [0.0, 1.0, 3.0]
     """
+
+    _PARTS = ("_mode", "_given", "_rounding", "_text")
 
     def __init__(self, text: str, rounding: str = "rne") -> None:
         if not isinstance(text, str):
@@ -289,5 +292,6 @@ class Quantization:
     def __str__(self) -> str:
         return self._text
 
+    @told
     def __repr__(self) -> str:
         return f"Quantization({self._given!r})"

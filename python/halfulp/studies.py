@@ -10,7 +10,8 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from .errors import CorruptError, MissingError, VersionError
+from ._sound import Made, reads, told
+from .errors import CorruptError, DtypeError, MissingError, VersionError
 from .program import PathLike, ask, words
 from .runs import report
 from .tables import as_html, flat, table
@@ -38,7 +39,13 @@ def _load(folder: PathLike, kind: str) -> dict[str, Any]:
     return found
 
 
-class Comparison:
+def _result(found: object) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise DtypeError(f"result: found {type(found).__name__}, expected a dict of the program")
+    return found
+
+
+class Comparison(Made):
     """The same training in many precisions and seeds.
 
     Attributes
@@ -53,8 +60,10 @@ class Comparison:
         One row for each run, and for each precision over its seeds.
     """
 
+    _PARTS = ("result", "path")
+
     def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
+        self.result = _result(result)
         self.path = str(result.get("run", ""))
 
     @classmethod
@@ -78,21 +87,25 @@ class Comparison:
         return cls({**found, "run": os.fspath(folder)})
 
     @property
+    @reads
     def metric(self) -> str:
         """What is compared."""
         return str(self.result["metric"]["name"])
 
     @property
+    @reads
     def rows(self) -> Any:
         """One row for each run."""
         return table([flat(row) for row in self.result.get("rows", [])])
 
     @property
+    @reads
     def precisions(self) -> Any:
         """One row for each precision, over its seeds."""
         return table(list(self.result.get("precisions", [])))
 
     @property
+    @reads
     def failed(self) -> list[str]:
         """Folders of rows whose process failed; the same call tries them again."""
         return [r["run"] for r in self.result.get("rows", []) if r.get("state") == "failed"]
@@ -101,6 +114,7 @@ class Comparison:
         """Draw its page, see `report`."""
         return report(self, out=out, section=section)
 
+    @reads
     def plot(self) -> Figure:
         """The metric of each precision against its memory, with the front, one column wide.
 
@@ -120,10 +134,12 @@ class Comparison:
 
         return front(self)
 
+    @told
     def __repr__(self) -> str:
         failed = f", {len(self.failed)} failed" if self.failed else ""
         return f"Comparison({self.path!r}, {len(self.result.get('rows', []))} rows{failed})"
 
+    @reads
     def _repr_html_(self) -> str:
         name = self.metric
         shown = [
@@ -140,7 +156,7 @@ class Comparison:
         return as_html(f"{self.result.get('model')} on {self.result.get('data')}", shown)
 
 
-class Assignment:
+class Assignment(Made):
     """An assignment of precisions to tensors that a search has found.
 
     Attributes
@@ -159,9 +175,11 @@ class Assignment:
         One row for each group of tensors: what it saves and what it would lose.
     """
 
+    _PARTS = ("result", "path")
+
     def __init__(self, path: PathLike, result: dict[str, Any]) -> None:
         self.path = os.fspath(path)
-        self.result = result
+        self.result = _result(result)
 
     @classmethod
     def load(cls, folder: PathLike) -> Assignment:
@@ -195,6 +213,7 @@ class Assignment:
         return bool(self.result.get("meets_budget"))
 
     @property
+    @reads
     def candidates(self) -> Any:
         """One row for each candidate and rung."""
         return table(
@@ -206,6 +225,7 @@ class Assignment:
         )
 
     @property
+    @reads
     def groups(self) -> Any:
         """One row for each group of tensors."""
         names = [n for n, v in self.result.items() if n.startswith("group_") and v]
@@ -213,10 +233,12 @@ class Assignment:
         rows = [{n[len("group_") :]: self.result[n][i] for n in names} for i in range(count)]
         return table([{"group": i, **row} for i, row in enumerate(rows)])
 
+    @told
     def __repr__(self) -> str:
         missed = "" if self.meets_budget else ", misses its budget"
         return f"Assignment({self.path!r}, {self.result.get('chosen')!r}{missed})"
 
+    @reads
     def _repr_html_(self) -> str:
         shown = []
         for name in ("result", "plain"):

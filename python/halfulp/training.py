@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._ffi import ffi, lib
+from ._sound import Made, told
 from .data import Dataset, Field, _all_rows, _c_rows
 from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, fail, text_of
 from .formats import _integer
@@ -120,7 +121,7 @@ def _close(c: Any, process: int) -> None:
         lib.hu_training_close(c)
 
 
-class Trainer:
+class Trainer(Made):
     """A training whose steps are made one by one.
 
     Parameters
@@ -169,6 +170,11 @@ class Trainer:
     >>> round(steps[0].loss, 4), steps[1].samples
     (0.6875, 4)
     """
+
+    _PARTS = (
+        *("_c", "_data", "_kept", "_process", "_lock", "_finalizer", "_step", "_folder"),
+        *("_shapes", "fields"),
+    )
 
     def __init__(
         self,
@@ -696,6 +702,8 @@ class Trainer:
 
     def close(self) -> None:
         """Give the memory back; a run with steps left saves its state first. Twice is allowed."""
+        if "fields" not in self.__dict__:  # it was not made
+            return
         if os.getpid() != self._process or not self._finalizer.alive:
             return
         self._begin()
@@ -710,6 +718,7 @@ class Trainer:
     def __exit__(self, *what: object) -> None:
         self.close()
 
+    @told
     def __repr__(self) -> str:
         if not self._finalizer.alive:
             return "Trainer(closed)"

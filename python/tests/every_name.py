@@ -330,9 +330,8 @@ def packed():
 
 
 UNMADE = [
-    *(hu.Format, hu.Key, hu.Quantization, hu.Net, hu.Value, hu.Dataset, hu.Field, hu.Plan, hu.Run),
-    *(hu.Comparison, hu.Assignment, hu.Summary, hu.Answer, hu.Why, hu.Stats, hu.Trainer, hu.Packed),
-    *(hu.Scale, hu.Counts, hu.Exponents, hu.Step, hu.Tensor, hu.TensorPlan, hu.ProductCounts),
+    *(hu.Format, hu.Key, hu.Quantization, hu.Net, hu.Dataset, hu.Plan, hu.Run, hu.Comparison),
+    *(hu.Assignment, hu.Summary, hu.Answer, hu.Why, hu.Stats, hu.Trainer),
 ]
 LIVE = {
     "Format": [lambda: hu.Format("e5m2"), lambda: hu.Format("fp32"), lambda: hu.Format("e2m1")],
