@@ -121,6 +121,8 @@ def _as_out(out: object, shape: tuple[int, ...]) -> Floats:
     """An array to be written into as it is: nothing is copied behind the caller's back."""
     if not isinstance(out, np.ndarray):
         raise DtypeError(f"out: found {type(out).__name__}, expected a numpy array of float32")
+    if type(out) is not np.ndarray:  # a class of others may say another shape than it has
+        out = np.asarray(out)
     if out.dtype != _F32 or not out.dtype.isnative:
         raise DtypeError(f"out: found {out.dtype}, expected float32")
     if out.shape != shape:

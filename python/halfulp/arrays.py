@@ -299,10 +299,10 @@ def decode(codes: object, fmt: FormatLike) -> Floats:
     if given.size and given.dtype.kind not in "iu":
         raise DtypeError(f"codes: found {given.dtype}, expected whole numbers")
     bits = number.bits
+    y = np.empty(given.shape, _F32)  # first, for there may be more numbers than anybody can hold
     if given.size and (int(given.min()) < 0 or int(given.max()) >= 2**bits):
         wrong = int(given.min()) if int(given.min()) < 0 else int(given.max())
         raise ArgumentError(f"codes of {number}: found {wrong}, expected 0 to {2**bits - 1}")
-    y = np.empty(given.shape, _F32)
     if given.size == 0:
         return y
     if bits <= 16:

@@ -54,6 +54,8 @@ class Field:
 
 
 def _c_fields(fields: Sequence[Field]) -> Any:
+    if not isinstance(fields, Sequence) or isinstance(fields, str):
+        raise DtypeError(f"fields: found {type(fields).__name__}, expected a sequence of Field")
     made = ffi.new("hu_field[]", max(len(fields), 1))
     for c, field in zip(made, fields):
         if not isinstance(field, Field):
@@ -61,6 +63,10 @@ def _c_fields(fields: Sequence[Field]) -> Any:
         name = char_text(field.name, "name of a field")
         if len(name) >= lib.HU_FIELD_NAME_BYTES:
             raise ArgumentError(f"field {field.name!r}: found {len(name)} bytes of a name")
+        if not isinstance(field.shape, (tuple, list)):
+            raise DtypeError(
+                f"field {field.name!r}: found {type(field.shape).__name__}, expected a shape"
+            )
         if len(field.shape) > lib.HU_FIELD_RANK_MAX:
             raise ShapeError(
                 f"field {field.name!r}: found {len(field.shape)} extents, expected at most "
@@ -172,6 +178,8 @@ class Dataset(Made):
     def __init__(
         self, fields: Sequence[Field], train: Arrays | int, test: Arrays | int = 1
     ) -> None:
+        if "_c" in self.__dict__:
+            raise ArgumentError("found a Dataset that is made already, expected a new one")
         c_fields = _c_fields(fields)
         halves, self._kept = [], []
         for what, given in (("train", train), ("test", test)):

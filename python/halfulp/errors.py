@@ -159,4 +159,4 @@ def char_text(text: str, what: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise ArgumentError(f"{what}: found {text!r}: {error.reason}") from None
+        raise ArgumentError(f"{what}: found {text[:60]!r}: {error.reason}") from None

@@ -70,11 +70,13 @@ class Exponents:
     @property
     def min_exponent(self) -> int | None:
         """The smallest exponent; None: there is none."""
+        _struct(self)
         return min((e for e, n in self.counts.items() if n), default=None)
 
     @property
     def max_exponent(self) -> int | None:
         """The largest exponent; None: there is none."""
+        _struct(self)
         return max((e for e, n in self.counts.items() if n), default=None)
 
     @property

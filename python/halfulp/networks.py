@@ -68,15 +68,17 @@ def _shape_of(c: Any) -> tuple[int, ...]:
     return tuple(int(c.extent[i]) for i in range(c.rank))
 
 
-def _word(value: object, form: str) -> str:
+def _word(value: object, form: str, depth: int = 0) -> str:
     """An attribute as network files have it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, (list, tuple)):
-        return ("," if "0,1" in form else "x").join(_word(v, form) for v in value)
+        if depth == _MOST_RANK:
+            raise ArgumentError(f"attribute: found lists {depth} deep, expected a list of numbers")
+        return ("," if "0,1" in form else "x").join(_word(v, form, depth + 1) for v in value)
     word = f"{value:.17g}" if isinstance(value, float) else str(value)
     if not word or any(c.isspace() for c in word):
-        raise ArgumentError(f"attribute: found {value!r}, expected a word without blanks")
+        raise ArgumentError(f"attribute: found {shown(value)}, expected a word without blanks")
     return word
 
 
@@ -324,10 +326,10 @@ class Net(Made):
         if name is None:
             name = self._free_name(op.name)
         if not isinstance(name, str):
-            raise DtypeError(f"{op.name}: found the name {name!r}, expected a text")
+            raise DtypeError(f"{op.name}: found the name {shown(name)}, expected a text")
         if not _NAME.fullmatch(name):
             raise ArgumentError(
-                f"{op.name}: found the name {name!r}, expected letters, digits, _ - and points"
+                f"{op.name}: found the name {shown(name)}, expected letters, digits, _ - and points"
             )
         if name in self._names or name == "input":
             raise ArgumentError(f"{op.name}: found the name {name!r} twice")

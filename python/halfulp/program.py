@@ -21,6 +21,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "halfulp")
 _WITH_UNDERSCORE = ("error_feedback",)
 _SECONDS_TO_SAVE = 600
+_DEPTH = 8  # of lists within lists
 
 
 def program_path() -> str:
@@ -52,23 +53,25 @@ def _key(name: str) -> str:
     return name if "." in name or name in _WITH_UNDERSCORE else name.replace("_", ".", 1)
 
 
-def _text(value: object, between: str) -> str:
+def _text(value: object, between: str, depth: int = 0) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, (list, tuple)):
-        parts = [_text(v, between) for v in value]
+        if depth == _DEPTH:
+            raise ArgumentError(f"found lists {depth} deep, expected a list of words")
+        parts = [_text(v, between, depth + 1) for v in value]
         return between.join(parts) if between else json.dumps(parts)
     if hasattr(value, "__index__"):
         return str(int(value))
     return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
-def _named(value: object, run: object) -> object:
+def _named(value: object, run: object, depth: int = 0) -> object:
     """Networks and plans as the files that hold them, in lists too."""
     if isinstance(value, (list, tuple)):
-        return [_named(v, run) for v in value]
+        return [_named(v, run, depth + 1) for v in value] if depth < _DEPTH else value
     return value.file_of_run(run) if hasattr(value, "file_of_run") else value
 
 

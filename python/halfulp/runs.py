@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ._sound import Made, reads, told
 from .answers import Answer, RunLike, Stats, Why, stats, why
-from .errors import CorruptError, MissingError, UnknownNameError, VersionError
+from .errors import CorruptError, DtypeError, MissingError, UnknownNameError, VersionError
+from .formats import _integer
 from .program import PathLike, ask, folder_of, words
 from .tables import as_html, table
 
@@ -211,6 +212,11 @@ class Run(Made):
         UnknownNameError
             No tensor has such a name.
         """
+        if step is not None:
+            step = _integer(step, "step", 0, 2**63 - 1)
+        for name in names:
+            if not isinstance(name, str):
+                raise DtypeError(f"tensor: found {type(name).__name__}, expected a name")
         taken: list[Any] = []
         for line in self._lines("histograms.jsonl"):
             if step is None or line["step"] <= step:

@@ -88,11 +88,14 @@ class Packed:
         (33, True)
         """
         quantization = Quantization(self.text)
-        y = np.full(_extents(self.shape), np.nan, _F32)  # stays, of a scale that no array has
-        if y.size == 0:
-            return y
-        handle, rows = quantization._for(self.shape)
+        extents = _extents(self.shape)
+        if math.prod(extents) == 0:
+            return np.empty(extents, _F32)
+        handle, rows = quantization._for(extents)
         data = _as_bytes(self.data, "data", lib.hu_quantized_bytes(handle, rows))
+        y = np.full(extents, np.nan, _F32)  # stays, of a scale that no array has
+        if not isinstance(self.scale, Scale):
+            raise DtypeError(f"scale: found {type(self.scale).__name__}, expected a Scale")
         exponent = _integer(self.scale.exponent, "exponent", -(2**31), 2**31 - 1)
         c = ffi.new("hu_array_scale *", (exponent, self.scale.factor, self.scale.zero))
         lib.hu_quantize_unpack(handle, rows, _pointer(data, "char[]"), c[0], _pointer(y))

@@ -236,6 +236,10 @@ class Trainer(Made):
     def _open(
         self, net: Net | None, data: Dataset | None, keys: Mapping[str, object], folder: str | None
     ) -> None:
+        if net is not None and not isinstance(net, Net):
+            raise DtypeError(f"net: found {type(net).__name__}, expected a Net")
+        if data is not None and not isinstance(data, Dataset):
+            raise DtypeError(f"data: found {type(data).__name__}, expected a Dataset")
         settings, count, kept = _settings(words(keys))
         made = ffi.new("hu_training **")
         c_net = ffi.NULL if net is None else net._c

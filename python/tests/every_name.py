@@ -686,11 +686,28 @@ def targets_of(name):
 TARGETS = {name: targets_of(name) for name in hu.__all__}
 OFTEN = ("Trainer", "Net", "Dataset", "Plan", "Packed", "Quantization", "Format", "Exponents")
 OFTEN += ("round", "encode", "decode", "pack", "unpack", "gemm", "exponents")
+FIGURES = ("Format.plot", "Exponents.plot", "Run.plot", "Run.plot_exponents", "Comparison.plot")
+PROGRAM = (
+    *("train", "resume", "compare", "assign", "report", "stats", "why", "summary", "list_runs"),
+    *("Run.why", "Run.stats", "Run.resume", "Run.report", "Run.evaluate", "Run.predict"),
+    *("Run.export", "Comparison.report", "Plan.of", "Plan.summary", "Plan.bytes", "Net.train"),
+    *(f"{name}.{member}" for name in ("Answer", "Why", "Stats") for member in ("text", "__str__")),
+    *(f"{name}._repr_html_" for name in ("Answer", "Why", "Stats")),
+)
 ERRORS = [n for n in hu.__all__ if isinstance(getattr(hu, n), type) and issubclass(getattr(hu, n), hu.Error)]
+ALL = list(itertools.chain.from_iterable(TARGETS.values()))
+
+
+def _of(name):
+    return [t for t in TARGETS[name] if t.name not in FIGURES + PROGRAM]
+
+
 GROUPS = [
-    *(TARGETS[name] for name in hu.__all__ if name not in ERRORS),
-    *(TARGETS[name] for name in OFTEN * 3),
-    list(itertools.chain.from_iterable(TARGETS[name] for name in ERRORS)),
+    *(group for group in map(_of, [n for n in hu.__all__ if n not in ERRORS]) if group),
+    *map(_of, OFTEN * 4),
+    [target for target in ALL if target.name.partition(".")[0] in ERRORS],
+    [target for target in ALL if target.name in FIGURES],  # these take long
+    *[[target for target in ALL if target.name in PROGRAM]] * 2,
 ]
 
 
@@ -865,8 +882,8 @@ def main(first, count):
     tally = Tally(journal)
     begin = time.perf_counter()
     if first == 0:  # every name once, and without arguments
-        for target in itertools.chain.from_iterable(TARGETS.values()):
-            if target.name not in TRAINS:
+        for target in ALL:
+            if target.name not in TRAINS and target.name not in FIGURES:
                 tally.attempt(Call(target, OURS[target.owner][0] if target.owner else None, [], {}))
 
     @seed(first)
