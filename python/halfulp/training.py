@@ -587,6 +587,8 @@ class Trainer(Made):
         UnknownNameError, ShapeError
             Before anything is written.
         """
+        if not isinstance(weights, Mapping):
+            raise DtypeError(f"weights: found {type(weights).__name__}, expected arrays by name")
         arrays = {}
         for name, given in weights.items():
             tensor = self._named(name)

@@ -259,7 +259,15 @@ def net():
 def values():
     made = hu.Net(input=(6, 6, 4))
     vector = made.flatten(made.input)
-    return made, (made.input, made.relu(made.input), vector, made.reshape(vector, shape=(9, 16)))
+    odd = [
+        hu.Value(made, "x", (6, 6, 4), 99),
+        hu.Value(made, "x", (2, 3), 0),
+        hu.Value(made, "x", (2**40, 2**40), 1),
+        hu.Value(made, "x", (6, 6, 4), -1),
+        hu.Value(made, None, None, 2**33),
+    ]
+    sound = [made.input, made.relu(made.input), vector, made.reshape(vector, shape=(9, 16))]
+    return made, (sound * 2, odd)
 
 
 def dataset():
@@ -364,7 +372,7 @@ LIVE = {
     "Field": [lambda: hu.Field("image", (8, 8, 1)), lambda: hu.Field(7, 8, "a")],
     "Net": [net, lambda: values()[0], lambda: hu.Net.load("net.yaml")],
     "Value": [
-        lambda: values()[1][0],
+        lambda: values()[1][0][0],
         lambda: hu.Value(net(), "x", (8, 8, 1), 99),
         lambda: hu.Value(net(), None, None, -1),
         lambda: hu.Value(None, "x", "y", 2**40),
@@ -744,8 +752,13 @@ class Call:
 
 def _operation_call(draw, target):
     """Values of one network, and the attributes that the operation has."""
-    net, found = values()
-    op = _OPERATIONS[target.member]
+    net, (sound, odd) = values()
+    found = sound + odd
+    op = _OPERATIONS.get(target.member)
+    if op is None:  # the head
+        value = draw(st.sampled_from(found))
+        args = [Thing(repr(value), lambda: value)]
+        return Call(target, Thing("<values>", lambda: net), args, {})
     few = draw(st.integers(max(op.least - 1, 0), max(op.least, min(op.most, 4)) + 1))
     picks = [draw(st.integers(0, len(found) - 1)) for _ in range(few)]
     args = [Thing(f"<value {i}>", functools.partial(lambda v: v, found[i])) for i in picks]
@@ -759,7 +772,7 @@ def _operation_call(draw, target):
 @st.composite
 def calls(draw):
     target = draw(st.sampled_from(draw(st.sampled_from(GROUPS))))
-    if target.owner == "Net" and target.member in _OPERATIONS and draw(st.integers(0, 4)):
+    if target.owner == "Net" and target.member in (*_OPERATIONS, "head") and draw(st.integers(0, 4)):
         return _operation_call(draw, target)
     owner = draw(st.sampled_from(OURS[target.owner])) if target.owner else None
     args, keys = [], {}
