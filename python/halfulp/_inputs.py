@@ -106,6 +106,12 @@ def _has_spare_bits(fmt: Format) -> bool:
     return fmt.man + _SPARE_BITS <= 23 and math.log2(fmt.min_normal) - fmt.man >= -149 + _SPARE_BITS
 
 
+def _in_line(x: NDArray[Any], dtype: Any = _F32) -> NDArray[Any]:
+    """The same numbers, contiguous and at addresses that C may read."""
+    made: NDArray[Any] = np.asarray(x, dtype=dtype, order="C")
+    return made if made.flags.aligned else made.copy()
+
+
 def _as_floats(x: object, what: str, fmt: Format | None, who: str) -> Floats:
     """Contiguous float32, of float64 numbers by `_to_odd` where `fmt` has bits to spare."""
     array = _as_array(x, what)
@@ -114,7 +120,7 @@ def _as_floats(x: object, what: str, fmt: Format | None, who: str) -> Floats:
             array = _to_odd(np.array(array, dtype=np.float64, order="C"))
         else:
             array = _hold(array, what, who)
-    return np.asarray(array, dtype=_F32, order="C")
+    return _in_line(array)
 
 
 def _as_out(out: object, shape: tuple[int, ...]) -> Floats:

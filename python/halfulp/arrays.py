@@ -31,6 +31,7 @@ from ._inputs import (
     _extents,
     _from_buffer,
     _hold,
+    _in_line,
     _pointer,
 )
 from .errors import (
@@ -213,7 +214,7 @@ def _members(x: object, fmt: Format, who: str) -> Floats:
     array = _as_array(x, "x")
     if array.dtype == np.float64:
         array = _hold(array, "x", who, FormatError)
-    source = np.asarray(array, dtype=_F32, order="C")
+    source = _in_line(array)
     rounded = round(source, fmt, rounding="rz")
     flat = source.reshape(-1)
     suspects = [(rounded.reshape(-1) != flat) & np.isfinite(flat)]
@@ -306,7 +307,7 @@ def decode(codes: object, fmt: FormatLike) -> Floats:
     if given.size == 0:
         return y
     if bits <= 16:
-        plain: NDArray[Any] = np.ascontiguousarray(given, dtype=_code_type(bits))
+        plain: NDArray[Any] = _in_line(given, _code_type(bits))
         size = 8 * plain.dtype.itemsize
     else:
         words = np.ascontiguousarray(given, dtype="<u4").reshape(-1)

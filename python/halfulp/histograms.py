@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _drawing
 from ._ffi import ffi, lib
-from ._inputs import _F32, _as_array, _pointer, _to_odd
+from ._inputs import _as_array, _in_line, _pointer, _to_odd
 from .errors import ArgumentError, DtypeError, check
 from .formats import Format, FormatLike, _integer, as_format
 from .products import _threads
@@ -255,6 +255,6 @@ def exponents(x: object, threads: int | None = None) -> Exponents:
         double = np.array(array, dtype=np.float64, order="C")
         array = _in_float32(double)
         largest = float(np.max(np.abs(double), initial=0.0, where=np.isfinite(double)))
-    source = np.asarray(array, dtype=_F32, order="C")
+    source = _in_line(array)
     check(lib.hu_histogram_add(source.size, _pointer(source), _threads(threads), made))
     return _exponents_of(made, float(made.largest) if largest is None else largest)

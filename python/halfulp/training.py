@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._ffi import ffi, lib
+from ._inputs import _in_line
 from ._sound import Made, told
 from .data import Dataset, Field, _all_rows, _c_rows
 from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, fail, text_of
@@ -592,7 +593,7 @@ class Trainer(Made):
         arrays = {}
         for name, given in weights.items():
             tensor = self._named(name)
-            array = np.ascontiguousarray(np.asarray(given), np.float32)
+            array = _in_line(np.asarray(given), np.float32)
             if tensor.role not in ("parameter", "statistic"):
                 raise ArgumentError(f"{name}: found a tensor that is no weight")
             if array.shape != tensor.shape:
