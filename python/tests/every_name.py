@@ -433,7 +433,7 @@ LIVE = {
         trainer,
         trainer,
         closed_trainer,
-        lambda: trainer(run_dir="trained"),
+        lambda: hu.Trainer(net(), dataset(), run_dir="trained", **STEPS),
         lambda: hu.Trainer(net(), dataset(), **STEPS),
         lambda: hu.Trainer(net(), written_after(), **STEPS),
         lambda: hu.Trainer(**{**TINY, "steps": 100}),

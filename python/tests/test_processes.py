@@ -1,6 +1,7 @@
 """Threads of Python, processes by fork and spawn, copies that are sent to workers, memory."""
 
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,23 +228,93 @@ def test_errors_are_sent_whole():
 ALL_CALLS = int(os.environ.get("HALFULP_CALLS", "3000"))
 
 
+def resident():
+    """KiB of memory that this process has."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() // 1024
+
+
+def grows(calls, warm, count):
+    """KiB that `count` rounds of calls leave behind, which `warm` rounds before them did not."""
+    calls(warm)
+    before = resident()
+    calls(count)
+    return resident() - before
+
+
 def test_nothing_is_left_behind():
     x = np.ones(1000, np.float32)
+    square = x[:100].reshape(10, 10)
 
     def calls(count):
         for _ in range(count):
             hu.round(x, "e4m3fn", counts=True)
+            hu.unpack(hu.pack(x, "e2m1"), "e2m1", 1000)
             hu.Quantization("mxfp8").pack(x).unpack()
             hu.decode(hu.encode(x, "e5m2"), "e5m2")
             hu.exponents(x) + hu.exponents(x[::2])
-            hu.gemm(x[:100].reshape(10, 10), x[:100].reshape(10, 10), "fmac:fp16")
+            hu.gemm(square, square, "fmac:fp16")
             hash(hu.Key(1, "w")), hu.Format(exp=4, man=3).max
             with pytest.raises(hu.UnknownNameError):
                 hu.Format("fp61")
             with pytest.raises(hu.DtypeError):
                 hu.round(object(), "e5m2")
 
-    calls(500)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    calls(max(ALL_CALLS, 3000))
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2048  # KiB
+    assert grows(calls, 500, max(ALL_CALLS, 3000)) < 2048  # KiB
+
+
+def test_texts_that_are_all_different_leave_nothing_behind():
+    """What is kept by its text is kept of the last ones alone."""
+    x = np.ones((2, 32), np.float32)
+
+    def calls(count):
+        for i in range(count):
+            fmt = f"e5m{i % 9}:bias={i // 9 % 60 - 10}"
+            hu.round(x, fmt)
+            hu.gemm(x, x.T, f"fmac:{fmt}")
+            hu.Quantization(f"{fmt}:scale=2^{i % 7}").pack(x).unpack()
+
+    assert grows(calls, 1500, max(ALL_CALLS, 3000)) < 2048  # KiB
+
+
+def test_trainings_leave_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x, y = np.ones((4, 8, 8, 1), np.float32), np.arange(4) % 2
+    fields = [hu.Field("image", (8, 8, 1)), hu.Field("label", classes=2)]
+
+    def network():
+        net = hu.Net(input=(8, 8, 1), classes=2)
+        net.head(net.linear(net.flatten(net.conv2d(net.input, 4, kernel=3)), 2, name="fc"))
+        return net
+
+    keys = {"precision": "hfp8", "batch": 4, "threads": 1, "steps": 8}
+    rows = {"image": x, "label": y}
+    kept = hu.Trainer(network(), hu.Dataset(fields, train=rows, test=rows), run_dir="run", **keys)
+    for _ in range(4):
+        kept.step(x, y)
+
+    def calls(count):
+        for i in range(count):
+            data = hu.Dataset(fields, train=rows, test=rows)
+            with hu.Trainer(network(), data, **keys) as trainer:
+                trainer.watch("fc.out*")
+                trainer.step()
+                trainer.step(x, y)
+                trainer.test(), trainer.weights(), trainer.counts(), trainer.tensor("fc.out.grad")
+                with pytest.raises(hu.ShapeError):
+                    trainer.step(x[:, :4], y)
+                with pytest.raises(hu.UnknownNameError):
+                    trainer.tensor("no such")
+            with pytest.raises(hu.UnknownNameError):
+                hu.Trainer(network(), data, **{**keys, "precision": "fp61"})
+            hu.Trainer(network(), data, **keys)  # nobody closes it
+            list(data.batches(2))
+            next(data.batches(2))  # and nobody reads it to its end
+            if i % 4 == 0:
+                kept.why("fc.weight"), kept.run.plan.tensors
+                with pytest.raises(hu.UnknownNameError):
+                    kept.why("no such")
+
+    assert grows(calls, 60, max(ALL_CALLS // 50, 120)) < 2048  # KiB
+    kept.close()
