@@ -6,11 +6,11 @@ Each is the dict that the program prints with --json; its text is what the progr
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from ._sound import Made, reads
-from .errors import of_program
+from .errors import DtypeError, of_program
 from .program import PathLike, ask, folder_of, run_program, words
 from .tables import flat, table
 
@@ -32,6 +32,10 @@ class Answer(Made, dict[str, Any]):
     _PARTS = ("_asked", "_text")
 
     def __init__(self, found: dict[str, Any], asked: Sequence[str]) -> None:
+        if not isinstance(found, Mapping):
+            raise DtypeError(f"answer: found {type(found).__name__}, expected a dict")
+        if not isinstance(asked, (list, tuple)):
+            raise DtypeError(f"asked: found {type(asked).__name__}, expected a list of words")
         super().__init__(found)
         self._asked = list(asked)
         self._text: str | None = None

@@ -43,7 +43,7 @@ from .errors import (
     check,
     text_of,
 )
-from .formats import Format, FormatLike, _integer, as_format
+from .formats import Format, FormatLike, _flag, _integer, as_format
 from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
 from .scaled import Quantization
 
@@ -143,6 +143,8 @@ def round(  # noqa: A001
     else:
         target = _as_out(out, source.shape)
         source = _apart(source, target)
+    if counts is not False:
+        counts = _flag(counts, "counts")
     made = _counts_struct() if counts else _NULL
     size = source.size
     start = _integer(first, "first", 0, _MOST_WORD) if first else 0

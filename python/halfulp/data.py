@@ -15,8 +15,8 @@ import numpy as np
 from ._ffi import ffi, lib
 from ._inputs import _as_floats
 from ._sound import Made, told
-from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, text_of
-from .formats import _integer
+from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, path_text, text_of
+from .formats import _flag, _integer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -230,7 +230,7 @@ class Dataset(Made):
         limits.train = _integer(limit, "limit", 0, 2**62)
         limits.test = _integer(test_limit, "test_limit", 0, 2**62)
         made = ffi.new("hu_dataset **")
-        check(lib.hu_dataset_open(char_text(os.fspath(spec), "spec"), limits, made))
+        check(lib.hu_dataset_open(char_text(path_text(spec, "spec"), "spec"), limits, made))
         data = cls.__new__(cls)
         data._kept = []
         data._take(made[0])
@@ -288,6 +288,7 @@ class Dataset(Made):
         size = _integer(size, "size", 1, 2**31 - 1)
         epoch = _integer(epoch, "epoch", 0, 2**62)
         seed = _integer(seed, "seed", 0, 2**64 - 1)
+        test, augment = _flag(test, "test"), _flag(augment, "augment")
         settings = ffi.new("hu_loader_settings *")
         settings.seed, settings.shuffle, settings.window = seed, not test, size
         settings.batch = size

@@ -8,6 +8,8 @@ Source: include/halfulp/status.h.
 
 from __future__ import annotations
 
+import os
+
 from ._ffi import ffi, lib
 
 
@@ -148,6 +150,17 @@ def of_program(text: str) -> Error:
         if status in _OF_TEXT:
             return _OF_TEXT[status](message)
     return InternalError(text.strip() or "the program failed without a word")
+
+
+def path_text(path: object, what: str) -> str:
+    """A path as text; bytes are none, for messages and files of the program are texts."""
+    try:
+        found = os.fspath(path)  # type: ignore[call-overload]
+    except TypeError:
+        found = None
+    if not isinstance(found, str):
+        raise DtypeError(f"{what}: found {type(path).__name__}, expected a path")
+    return found
 
 
 def char_text(text: str, what: str) -> bytes:

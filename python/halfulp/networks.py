@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Callable, Union
 
 from ._ffi import ffi, lib
 from ._sound import Made, shown
-from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, text_of
+from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, path_text, text_of
 from .formats import _integer
 
 if TYPE_CHECKING:
@@ -76,7 +76,10 @@ def _word(value: object, form: str, depth: int = 0) -> str:
         if depth == _MOST_RANK:
             raise ArgumentError(f"attribute: found lists {depth} deep, expected a list of numbers")
         return ("," if "0,1" in form else "x").join(_word(v, form, depth + 1) for v in value)
-    word = f"{value:.17g}" if isinstance(value, float) else str(value)
+    try:
+        word = f"{value:.17g}" if isinstance(value, float) else str(value)
+    except Exception as error:  # of an object of others
+        raise DtypeError(f"attribute: found a {type(value).__name__}: {error}") from None
     if not word or any(c.isspace() for c in word):
         raise ArgumentError(f"attribute: found {shown(value)}, expected a word without blanks")
     return word
@@ -210,7 +213,7 @@ class Net(Made):
         halfulp.errors.MissingError: ...
         """
         made = ffi.new("hu_net **")
-        check(lib.hu_net_load(char_text(os.fspath(path), "path"), made))
+        check(lib.hu_net_load(char_text(path_text(path, "path"), "path"), made))
         net = cls.__new__(cls)
         net._c = ffi.gc(made[0], lib.hu_net_free)
         net._names, net._counted, net._may_grow = set(), {}, False
@@ -232,7 +235,7 @@ class Net(Made):
         StorageError
             It cannot be written.
         """
-        check(lib.hu_net_save(self._c, char_text(os.fspath(path), "path")))
+        check(lib.hu_net_save(self._c, char_text(path_text(path, "path"), "path")))
 
     def file_of_run(self, run: object) -> str:
         """The network beside the folder of its run, or in runs/ by what it holds, for `resume`."""
@@ -267,7 +270,7 @@ class Net(Made):
             raise ShapeError(
                 f"head: found {value.name} of shape {value.shape}, expected ({self._classes},)"
             )
-        check(lib.hu_net_head(self._c, value._number))
+        check(lib.hu_net_head(self._c, _integer(value._number, value.name, 0, 2**32 - 1)))
 
     def train(self, *, progress: bool | None = None, **keys: object) -> Run:
         """Train the network by the program: `halfulp.train(model=net, ...)`."""
@@ -318,7 +321,7 @@ class Net(Made):
         numbers = ffi.new("hu_value[]", max(len(inputs), 1))
         for i, value in enumerate(inputs):
             shapes[i] = _c_shape(value.shape, value.name)[0]
-            numbers[i] = value._number
+            numbers[i] = _integer(value._number, value.name, 0, 2**32 - 1)
         kind = "hu_operation_shapes"
         made = ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)})
         words = char_text(text, op.name)

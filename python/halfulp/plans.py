@@ -14,7 +14,16 @@ from typing import Any, Union
 
 from ._ffi import ffi, lib
 from ._sound import Made, reads, told
-from .errors import ArgumentError, DtypeError, Error, StorageError, char_text, check, text_of
+from .errors import (
+    ArgumentError,
+    DtypeError,
+    Error,
+    StorageError,
+    char_text,
+    check,
+    path_text,
+    text_of,
+)
 from .program import PathLike, ask, content_file, words, write_whole
 from .tables import as_html, size, table
 
@@ -255,9 +264,7 @@ class Plan(Made):
         halfulp.errors.MissingError: ...
         """
         made = ffi.new("hu_plan **")
-        where = os.fspath(path)
-        if not isinstance(where, str):
-            raise DtypeError(f"path: found {type(path).__name__}, expected a path")
+        where = path_text(path, "path")
         check(lib.hu_plan_load(char_text(where, "path"), made))
         plan = cls.__new__(cls)
         plan._take(made[0])
@@ -430,7 +437,7 @@ class Plan(Made):
         StorageError
             It cannot be written.
         """
-        where = os.fspath(path)
+        where = path_text(path, "path")
         if not where.endswith((".yaml", ".yml")):
             raise ArgumentError(f"path: found {where!r}, expected one that ends in .yaml or .yml")
         try:

@@ -14,8 +14,8 @@ import numpy as np
 
 from ._ffi import ffi, lib
 from ._inputs import _as_array, _as_floats, _as_out, _pointer
-from .errors import ArgumentError, ShapeError, char_text, check
-from .formats import _integer, _one_of
+from .errors import ArgumentError, DtypeError, ShapeError, char_text, check
+from .formats import _flag, _integer, _one_of
 
 if TYPE_CHECKING:
     from ._inputs import Floats
@@ -55,8 +55,17 @@ class ProductCounts:
     stalled: int = 0
 
 
+def _accumulator(text: object, semantics: object) -> Any:
+    """The library's accumulator; what cannot be hashed has no place in the cache."""
+    if not isinstance(text, str):
+        raise DtypeError(f"accumulator: found {type(text).__name__}, expected a text")
+    if not isinstance(semantics, str):
+        raise DtypeError(f"semantics: found {type(semantics).__name__}, expected a text")
+    return _accumulator_of(text, semantics)
+
+
 @functools.lru_cache(maxsize=256)
-def _accumulator(text: str, semantics: str) -> Any:
+def _accumulator_of(text: str, semantics: str) -> Any:
     made = ffi.new("hu_accumulator *")
     check(lib.hu_accumulator_parse(char_text(text, "accumulator"), made))
     made.semantics = _one_of(semantics, "semantics", _SEMANTICS)
@@ -171,6 +180,7 @@ def gemm(
     added = None if bias is None else _as_floats(bias, "bias", None, "a bias")
     if added is not None and added.shape != (n,):
         raise ShapeError(f"bias: found shape {added.shape}, expected ({n},)")
+    counts = _flag(counts, "counts")
     found = ffi.new("hu_gemm_counts *")
     task = ffi.new("hu_gemm_task *")
     task.m, task.n, task.k, task.c_stride = m, n, k, n

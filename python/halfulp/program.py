@@ -8,11 +8,22 @@ state and to end.
 from __future__ import annotations
 
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
-from .errors import ArgumentError, DtypeError, MissingError, of_program
+from .errors import (
+    ArgumentError,
+    DtypeError,
+    Error,
+    LimitError,
+    MissingError,
+    StorageError,
+    char_text,
+    of_program,
+    path_text,
+)
 
 if TYPE_CHECKING:
     import subprocess
@@ -21,6 +32,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "halfulp")
 _WITH_UNDERSCORE = ("error_feedback",)
 _SECONDS_TO_SAVE = 600
+_MOST_BYTES = 1 << 17  # of a word, with the zero behind it: what Linux takes
 _DEPTH = 8  # of lists within lists
 
 
@@ -63,9 +75,9 @@ def _text(value: object, between: str, depth: int = 0) -> str:
             raise ArgumentError(f"found lists {depth} deep, expected a list of words")
         parts = [_text(v, between, depth + 1) for v in value]
         return between.join(parts) if between else json.dumps(parts)
-    if hasattr(value, "__index__"):
-        return str(int(value))
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if hasattr(value, "__index__") and not hasattr(value, "__array__"):
+        return str(operator.index(value))
+    return path_text(value, "path") if isinstance(value, os.PathLike) else str(value)
 
 
 def _named(value: object, run: object, depth: int = 0) -> object:
@@ -88,7 +100,12 @@ def words(
     run = named.get("run.dir") if beside is None else beside
     made = []
     for name, value in named.items():
-        text = _text(_named(value, run), lists.get(name, ""))
+        try:
+            text = _text(_named(value, run), lists.get(name, ""))
+        except Error:
+            raise
+        except Exception as error:  # of an object of others
+            raise DtypeError(f"key {name!r}: found {type(value).__name__}: {error}") from None
         if "\0" in name + text or not name or "=" in name:
             raise ArgumentError(f"key {name!r}: found a character that no key has")
         made.append(f"{name}={text}")
@@ -100,12 +117,15 @@ def write_whole(path: str, data: bytes) -> None:
     import tempfile
 
     folder = os.path.dirname(path) or "."
-    os.makedirs(folder, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        made = os.path.join(place, "whole")
-        with open(made, "wb") as file:
-            file.write(data)
-        os.replace(made, path)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            made = os.path.join(place, "whole")
+            with open(made, "wb") as file:
+                file.write(data)
+            os.replace(made, path)
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from None
 
 
 def content_file(data: bytes, name: str, run: object) -> str:
@@ -126,7 +146,7 @@ def folder_of(run: object) -> str:
     found = getattr(run, "path", run)
     if not isinstance(found, (str, os.PathLike)):
         raise DtypeError(f"run: found {type(run).__name__}, expected a run or its folder")
-    path = os.fspath(found)
+    path = path_text(found, "run")
     if not path or "\0" in path:
         raise ArgumentError(f"run: found {path!r}, expected a folder")
     return os.path.join(".", path) if path.startswith("-") else path
@@ -158,6 +178,9 @@ def run_program(given: Sequence[str], *, progress: bool | None = False) -> tuple
     from .progress import bar_class, follow
 
     bar = bar_class(progress)
+    for word in given:
+        if len(char_text(word, "word of the program")) >= _MOST_BYTES:
+            raise LimitError(f"found a word of {_MOST_BYTES} bytes or more, expected a shorter one")
     with subprocess.Popen(
         [program_path(), *given],
         stdin=subprocess.DEVNULL,

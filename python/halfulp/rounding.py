@@ -126,8 +126,15 @@ class Key(Made):
         return (Key, self._words)
 
 
+def _mode(name: object) -> int:
+    """The library's number of a mode."""
+    if not isinstance(name, str):  # what cannot be hashed has no place in the cache
+        raise DtypeError(f"rounding: found {type(name).__name__}, expected a text")
+    return _mode_of(name)
+
+
 @functools.lru_cache(maxsize=64)
-def _mode(name: str) -> int:
+def _mode_of(name: str) -> int:
     found = ffi.new("hu_rounding *")
     check(lib.hu_rounding_parse(char_text(name, "rounding"), found))
     return int(found[0])

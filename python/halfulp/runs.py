@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from ._sound import Made, reads, told
 from .answers import Answer, RunLike, Stats, Why, stats, why
-from .errors import CorruptError, DtypeError, MissingError, UnknownNameError, VersionError
+from .errors import (
+    CorruptError,
+    DtypeError,
+    MissingError,
+    StorageError,
+    UnknownNameError,
+    VersionError,
+    path_text,
+)
 from .formats import _integer
 from .program import PathLike, ask, folder_of, words
 from .tables import as_html, table
@@ -104,7 +112,7 @@ class Run(Made):
     _PARTS = ("path", "_result")
 
     def __init__(self, path: PathLike, result: dict[str, Any] | None = None) -> None:
-        self.path = os.fspath(path)
+        self.path = path_text(path, "path")
         if not os.path.exists(self._file("config.resolved.yaml")):
             raise MissingError(f"{self.path}: found no config.resolved.yaml, expected a run")
         self._result = result
@@ -118,8 +126,11 @@ class Run(Made):
         path = self._file(name)
         if not os.path.exists(path):
             raise MissingError(f"{self.path}: found no {name}, expected one, as all runs have it")
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
+        try:
+            with open(path, encoding="utf-8", newline="") as file:
+                return file.read()
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror}") from None
 
     def _lines(self, name: str) -> Iterator[dict[str, Any]]:
         """Objects of a file, one a line; a part of a line at its end, left by a crash, is none."""
@@ -213,7 +224,7 @@ class Run(Made):
             No tensor has such a name.
         """
         if step is not None:
-            step = _integer(step, "step", 0, 2**63 - 1)
+            step = _integer(step, "step", -(2**63), 2**63 - 1)
         for name in names:
             if not isinstance(name, str):
                 raise DtypeError(f"tensor: found {type(name).__name__}, expected a name")

@@ -16,7 +16,7 @@ from ._ffi import ffi, lib
 from ._inputs import _F32, _apart, _as_bytes, _as_floats, _as_out, _extents, _pointer
 from ._sound import Made, told
 from .errors import DtypeError, FormatError, char_text, check, text_of
-from .formats import _integer
+from .formats import _flag, _integer
 from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
 
 if TYPE_CHECKING:
@@ -210,6 +210,7 @@ class Quantization(Made):
         else:
             target = _as_out(out, source.shape)
             source = _apart(source, target)
+        counts = _flag(counts, "counts")
         made = _counts_struct()
         start = _integer(first, "first", 0, _MOST_WORD)
         if source.size:

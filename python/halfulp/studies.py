@@ -11,7 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ._sound import Made, reads, told
-from .errors import CorruptError, DtypeError, MissingError, VersionError
+from .errors import CorruptError, DtypeError, MissingError, StorageError, VersionError, path_text
 from .program import PathLike, ask, words
 from .runs import report
 from .tables import as_html, flat, table
@@ -25,13 +25,15 @@ _LISTS = {"precision": ";", "seeds": ","}
 
 
 def _load(folder: PathLike, kind: str) -> dict[str, Any]:
-    path = os.path.join(os.fspath(folder), f"{kind}.json")
+    place = path_text(folder, "folder")
+    path = os.path.join(place, f"{kind}.json")
     try:
         with open(path, encoding="utf-8") as file:
             found = json.load(file)
     except FileNotFoundError:
-        place = os.fspath(folder)
         raise MissingError(f"{place}: found no {kind}.json, expected the folder of one") from None
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise CorruptError(f"{path}: {error}") from None
     if not isinstance(found, dict) or found.get("kind") != kind:
@@ -84,7 +86,7 @@ class Comparison(Made):
             It is none, or it cannot be read.
         """
         found = _load(folder, "compare")
-        return cls({**found, "run": os.fspath(folder)})
+        return cls({**found, "run": path_text(folder, "folder")})
 
     @property
     @reads
@@ -178,7 +180,7 @@ class Assignment(Made):
     _PARTS = ("result", "path")
 
     def __init__(self, path: PathLike, result: dict[str, Any]) -> None:
-        self.path = os.fspath(path)
+        self.path = path_text(path, "path")
         self.result = _result(result)
 
     @classmethod

@@ -20,8 +20,17 @@ from ._ffi import ffi, lib
 from ._inputs import _in_line
 from ._sound import Made, told
 from .data import Dataset, Field, _all_rows, _c_rows
-from .errors import ArgumentError, DtypeError, ShapeError, char_text, check, fail, text_of
-from .formats import _integer
+from .errors import (
+    ArgumentError,
+    DtypeError,
+    ShapeError,
+    char_text,
+    check,
+    fail,
+    path_text,
+    text_of,
+)
+from .formats import _flag, _integer
 from .networks import Net, _shape_of
 from .program import words
 from .rounding import Counts, _counts_of
@@ -230,7 +239,7 @@ class Trainer(Made):
             No run; a damaged one; one of another version, or on other data.
         """
         made = cls.__new__(cls)
-        path = folder.path if isinstance(folder, Run) else os.fspath(folder)
+        path = folder.path if isinstance(folder, Run) else path_text(folder, "folder")
         made._open(net, data, dict(keys), path)
         return made
 
@@ -535,7 +544,11 @@ class Trainer(Made):
             It is not watched.
         """
         tensor = self._named(name)
-        flag, c_name, count = int(bool(rounded)), char_text(name, "tensor"), ffi.new("size_t *")
+        flag, c_name, count = (
+            int(_flag(rounded, "rounded")),
+            char_text(name, "tensor"),
+            ffi.new("size_t *"),
+        )
         check(self._call(lib.hu_training_numbers, c_name, flag, ffi.NULL, 0, count))
         made = np.empty(int(count[0]), np.float32)
         c = ffi.from_buffer("float[]", made) if made.size else ffi.NULL
@@ -631,7 +644,7 @@ class Trainer(Made):
         """The run in its folder, of a trainer with `run_dir`: `trainer.run.why()`, ..."""
         if not self._folder:
             raise ArgumentError("found a trainer without a folder, expected one with run_dir=")
-        return Run(os.fspath(str(self._folder)))
+        return Run(str(self._folder))
 
     def why(self, tensor: str | None = None, formats: Iterable[str] = ()) -> dict[str, Any]:
         """Where its numbers died so far, of a trainer with `run_dir`; also between two steps.
@@ -677,7 +690,7 @@ class Trainer(Made):
         ------
         StorageError
         """
-        check(self._call(lib.hu_training_save, char_text(os.fspath(folder), "folder")))
+        check(self._call(lib.hu_training_save, char_text(path_text(folder, "folder"), "folder")))
 
     def resume(self, folder: str | os.PathLike[str]) -> None:
         """Take the newest sound checkpoint; training on gives the bits of one never interrupted.
@@ -692,7 +705,7 @@ class Trainer(Made):
         MissingError, CorruptError, ShapeError, ArgumentError
             None there; damaged; of another network; of another seed or optimizer.
         """
-        check(self._call(lib.hu_training_resume, char_text(os.fspath(folder), "folder")))
+        check(self._call(lib.hu_training_resume, char_text(path_text(folder, "folder"), "folder")))
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Write the weights as safetensors, float32, with the layout and names of torch.
@@ -705,7 +718,7 @@ class Trainer(Made):
         ------
         StorageError
         """
-        check(self._call(lib.hu_training_export, char_text(os.fspath(path), "path")))
+        check(self._call(lib.hu_training_export, char_text(path_text(path, "path"), "path")))
 
     def close(self) -> None:
         """Give the memory back; a run with steps left saves its state first. Twice is allowed."""
