@@ -171,7 +171,7 @@ class Net(Made):
     >>> net.head(net.linear(net.global_avg_pool(h), 10, name="fc"))
     """
 
-    _PARTS = ("_c", "_classes", "_names", "_counted", "_may_grow", "input")
+    _PARTS = ("_c", "_classes", "_names", "_counted", "_may_grow", "_values", "input")
 
     def __init__(self, input: Sequence[int], classes: int | None = None) -> None:  # noqa: A002
         made = ffi.new("hu_net **")
@@ -184,7 +184,13 @@ class Net(Made):
         self._may_grow = True
         value = ffi.new("hu_value *")
         check(lib.hu_net_input(self._c, b"input", shape, value))
-        self.input: Value | None = Value(self, "input", _shape_of(shape), int(value[0]))
+        self._values: dict[int, tuple[str, tuple[int, ...]]] = {}
+        self.input: Value | None = self._value("input", _shape_of(shape), int(value[0]))
+
+    def _value(self, name: str, shape: tuple[int, ...], number: int) -> Value:
+        """A value of the library, known as one of this network."""
+        self._values[number] = (name, shape)
+        return Value(self, name, shape, number)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Net:
@@ -217,7 +223,7 @@ class Net(Made):
         net = cls.__new__(cls)
         net._c = ffi.gc(made[0], lib.hu_net_free)
         net._names, net._counted, net._may_grow = set(), {}, False
-        net._classes, net.input = None, None
+        net._classes, net.input, net._values = None, None, {}
         return net
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -270,7 +276,7 @@ class Net(Made):
             raise ShapeError(
                 f"head: found {value.name} of shape {value.shape}, expected ({self._classes},)"
             )
-        check(lib.hu_net_head(self._c, _integer(value._number, value.name, 0, 2**32 - 1)))
+        check(lib.hu_net_head(self._c, value._number))
 
     def train(self, *, progress: bool | None = None, **keys: object) -> Run:
         """Train the network by the program: `halfulp.train(model=net, ...)`."""
@@ -283,6 +289,11 @@ class Net(Made):
             raise DtypeError(f"network: found {type(value).__name__}, expected a value of it")
         if value.net is not self:
             raise ArgumentError(f"network: found {value.name} of another network")
+        made = self._values.get(value._number) if isinstance(value._number, int) else None
+        if made != (value.name, value.shape):
+            raise ArgumentError(
+                f"network: found {shown(value.name)}, a value that this network has not made"
+            )
         return value
 
     def _free_name(self, op: str) -> str:
@@ -321,7 +332,7 @@ class Net(Made):
         numbers = ffi.new("hu_value[]", max(len(inputs), 1))
         for i, value in enumerate(inputs):
             shapes[i] = _c_shape(value.shape, value.name)[0]
-            numbers[i] = _integer(value._number, value.name, 0, 2**32 - 1)
+            numbers[i] = value._number
         kind = "hu_operation_shapes"
         made = ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)})
         words = char_text(text, op.name)
@@ -352,7 +363,7 @@ class Net(Made):
         count = int(made.outputs)
         tails = [".out"] if count == 1 else [f".out{i}" for i in range(count)]
         values = tuple(
-            Value(self, name + tails[i], _shape_of(made.output[i]), int(outputs[i]))
+            self._value(name + tails[i], _shape_of(made.output[i]), int(outputs[i]))
             for i in range(count)
         )
         return values[0] if count == 1 else values

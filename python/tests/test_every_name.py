@@ -154,6 +154,24 @@ def test_a_dataset_is_made_once():
     assert data.samples == 4 and len(list(data.batches(4))) == 1
 
 
+def test_values_that_no_network_made():
+    """They are refused before the library sees them: the network stays as it was."""
+    net = hu.Net(input=(6, 6, 4))
+    for name, shape, number in (
+        ("x", (6, 6, 4), 99),
+        ("input", (2, 3), 0),
+        ("input", (6, 6, 4), -1),
+        ("input", (6, 6, 4), 2**33),
+        (None, None, None),
+        ("input", (6, 6, 4), []),
+    ):
+        wrong = hu.Value(net, name, shape, number)
+        for call in (net.relu, net.head):
+            with pytest.raises(hu.ArgumentError, match="that this network has not made"):
+                call(wrong)
+    net.head(net.relu(hu.Value(net, "input", (6, 6, 4), 0)))
+
+
 def test_lists_within_themselves():
     within = [1]
     within.append(within)
