@@ -39,6 +39,8 @@ import halfulp as hu
 from halfulp._sound import Made
 from halfulp.networks import _OPERATIONS
 
+PACKAGE = os.path.dirname(os.path.abspath(hu.__file__))
+OF_OTHERS = "raised by an object of others"
 SECONDS = 20  # of a call that cannot be waited for; tools that slow a process down get longer
 MEMORY = 3 << 30  # bytes that a process may address beyond those that it has when it begins
 USES = 60  # calls that may share one object
@@ -88,7 +90,7 @@ class Raises:
     """Whatever it is asked, it raises."""
 
     def _raise(self, *args, **keys):
-        raise ValueError("an object of others")
+        raise ValueError(OF_OTHERS)
 
     __array__ = __len__ = __iter__ = __index__ = __float__ = __fspath__ = __getitem__ = _raise
     __bool__ = __str__ = __repr__ = __eq__ = __hash__ = __dlpack__ = __contains__ = _raise
@@ -876,6 +878,7 @@ class Tally:
         self.outcomes = collections.Counter()
         self.names = collections.Counter()
         self.wrong = []
+        self.plain = []
         self.slowest = (0.0, "")
 
     def attempt(self, call):
@@ -899,6 +902,8 @@ class Tally:
             outcome = type(error).__name__
             if isinstance(error, hu.InternalError) or not _told(error):
                 self._tell(call, error)
+            elif _is_plain(error):
+                self.plain.append([repr(call)[:300], f"{type(error).__name__}: {error}"[:300]])
         except BaseException as error:
             outcome = type(error).__name__
             self._tell(call, error)
@@ -917,6 +922,14 @@ class Tally:
 def _told(error):
     """Errors of halfulp say something, in few words."""
     return not isinstance(error, hu.Error) or 0 < len(str(error)) < 4000
+
+
+def _is_plain(error):
+    """Whether an exception of Python's came out of the package; those of others may."""
+    if isinstance(error, (hu.Error, MemoryError)) or OF_OTHERS in str(error):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(os.path.dirname(frame.filename) == PACKAGE for frame in frames)
 
 
 def prepare():
@@ -966,6 +979,7 @@ def main(first, count):
         "outcomes": tally.outcomes,
         "names": tally.names,
         "wrong": tally.wrong,
+        "plain": tally.plain,
         "slowest": tally.slowest,
         "seconds": time.perf_counter() - begin,
     }

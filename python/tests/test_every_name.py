@@ -59,13 +59,14 @@ def _part(first, count, folder):
 
 def test_whatever_is_given(tmp_path):
     outcomes, names = collections.Counter(), collections.Counter()
-    wrong, slowest, seconds, made = [], [0.0, ""], 0.0, 0
+    wrong, plain, slowest, seconds, made = [], [], [0.0, ""], 0.0, 0
     parts = [min(PART, CALLS - at) for at in range(0, CALLS, PART)]
     for first, count in enumerate(parts):
         tally = _part(first, count, tmp_path / f"part{first}")
         outcomes.update(tally["outcomes"])
         names.update(tally["names"])
         wrong += tally["wrong"]
+        plain += tally["plain"]
         slowest = max(slowest, tally["slowest"])
         seconds, made = seconds + tally["seconds"], made + tally["calls"]
     if FOUND:
@@ -74,6 +75,8 @@ def test_whatever_is_given(tmp_path):
             "processes": len(parts),
             "names": len(names),
             "outcomes": dict(outcomes.most_common()),
+            "plain": plain,
+            "wrong": wrong,
             "slowest": slowest,
             "seconds": seconds,
         }
