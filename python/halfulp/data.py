@@ -56,6 +56,10 @@ class Field:
 def _c_fields(fields: Sequence[Field]) -> Any:
     if not isinstance(fields, Sequence) or isinstance(fields, str):
         raise DtypeError(f"fields: found {type(fields).__name__}, expected a sequence of Field")
+    if len(fields) > lib.HU_FIELDS_MAX:
+        raise ArgumentError(
+            f"fields: found {len(fields)}, expected at most {int(lib.HU_FIELDS_MAX)}"
+        )
     made = ffi.new("hu_field[]", max(len(fields), 1))
     for c, field in zip(made, fields):
         if not isinstance(field, Field):

@@ -282,6 +282,8 @@ class Net(Made):
         """Train the network by the program: `halfulp.train(model=net, ...)`."""
         from .runs import train
 
+        if "model" in keys:
+            raise ArgumentError("train: found model=, expected none: it is the network itself")
         return train(progress=progress, model=self, **keys)
 
     def _check_own(self, value: object) -> Value:

@@ -348,7 +348,7 @@ class Plan(Made):
         return self[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return isinstance(name, str) and name in self._names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

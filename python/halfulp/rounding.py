@@ -66,10 +66,10 @@ def _counts_struct(counts: Counts | None = None) -> Any:
     lib.hu_round_counts_clear(made)
     if counts is not None:
         for name in ("elements", "overflow", "underflow", "subnormal", "zero", "nan"):
-            setattr(made, name, getattr(counts, name))
+            setattr(made, name, _integer(getattr(counts, name), name, 0, _MOST_WORD))
         for name in ("max_exponent", "min_exponent"):
             if getattr(counts, name) is not None:
-                setattr(made, name, getattr(counts, name))
+                setattr(made, name, _integer(getattr(counts, name), name, -(2**30), 2**30))
     return made
 
 

@@ -255,6 +255,7 @@ class Run(Made):
             raise CorruptError(f"{self._file('graph.json')}: {error}") from None
 
     @property
+    @reads
     def plan(self) -> Plan:
         """How every tensor is rounded; promotions up to the newest checkpoint are in it."""
         from .plans import Plan

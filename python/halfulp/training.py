@@ -476,7 +476,9 @@ class Trainer(Made):
             found[tensor.name] = tensor
         return found
 
-    def _named(self, name: str) -> Tensor:
+    def _named(self, name: object) -> Tensor:
+        if not isinstance(name, str):
+            raise DtypeError(f"tensor: found {type(name).__name__}, expected a name")
         if self._shapes is None:
             self._shapes = self.tensors
         if name not in self._shapes:  # the library says what is near
@@ -670,7 +672,7 @@ class Trainer(Made):
         made = ffi.new("char **")
         folder = char_text(self.run.path, "run_dir")
         asked = ffi.NULL if tensor is None else char_text(tensor, "tensor")
-        tried = char_text(",".join(formats), "formats")
+        tried = char_text(_joined(formats), "formats")
         check(lib.hu_why_of_run(folder, asked, tried, made))
         try:
             found: dict[str, Any] = json.loads(ffi.string(made[0]))
@@ -745,6 +747,18 @@ class Trainer(Made):
         return f"Trainer({self.steps_done} of {self.steps} steps)"
 
 
+def _joined(formats: object) -> str:
+    """Texts of formats with commas between them; one text is one format."""
+    several = [formats] if isinstance(formats, str) else formats
+    if not isinstance(several, Iterable):
+        raise DtypeError(f"formats: found {type(formats).__name__}, expected texts")
+    texts = list(several)
+    for text in texts:
+        if not isinstance(text, str):
+            raise DtypeError(f"formats: found {type(text).__name__}, expected a text")
+    return ",".join(texts)
+
+
 def _declared(
     model: object, fields: Iterable[Field] | None, samples: int | None, keys: Mapping[str, object]
 ) -> Dataset | None:
@@ -753,6 +767,8 @@ def _declared(
         fields = [Field("image", model.input.shape), Field("label", classes=model._classes)]
     if fields is None:
         return None
+    if not isinstance(fields, Iterable):
+        raise DtypeError(f"fields: found {type(fields).__name__}, expected some of Field")
     if samples is None:
         steps, batch = (keys.get(key) for key in ("steps", "batch"))
         if steps is None or batch is None:
@@ -760,4 +776,5 @@ def _declared(
                 "found a trainer without data, expected batch= and steps=, or samples= of an epoch"
             )
         samples = _integer(steps, "steps", 1, 2**40) * _integer(batch, "batch", 1, 2**31 - 1)
-    return Dataset(list(fields), train=min(samples, 2**32 - 1))
+    epoch = _integer(samples, "samples", 1, 2**62)
+    return Dataset(list(fields), train=min(epoch, 2**32 - 1))

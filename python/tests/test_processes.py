@@ -240,7 +240,9 @@ def grows(calls, warm, count):
     calls(warm)
     before = resident()
     calls(count)
-    return resident() - before
+    after = resident()
+    print(f"{count} rounds: {before} KiB before, {after} KiB after")  # pytest -s shows it
+    return after - before
 
 
 def test_nothing_is_left_behind():
