@@ -119,7 +119,7 @@ def test_addresses_that_no_type_has(kind):
         lambda a: hu.round(a, "e5m2"),
         lambda a: hu.Quantization("mxfp8").pack(np.float32(a)).data,
         lambda a: hu.encode(np.asarray(hu.round(a, "e5m2")), "e5m2"),
-        lambda a: hu.exponents(a).table.to_numpy(),
+        lambda a: sorted(hu.exponents(a).counts.items()),
         lambda a: (
             hu.gemm(a.reshape(9, 11), a.reshape(11, 9), "fmac:fp16")
             if kind != np.float64
