@@ -308,7 +308,7 @@ static void compare(hu_training *training, const hu_training_tensor *tensor, int
 
 /* Two trainings of which one is looked at. Formats that round to nearest even. */
 static void explain(const hu_setting *settings, size_t count) {
-    hu_training *plain, *watched;
+    hu_training *plain = NULL, *watched = NULL;
     if (hu_training_open(NULL, settings, count, NULL, &plain) != HU_OK ||
         hu_training_open(NULL, settings, count, NULL, &watched) != HU_OK)
         fail_msg("%s", hu_last_error());

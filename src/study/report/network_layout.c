@@ -48,6 +48,11 @@ static int by_target(const void *a, const void *b) {
     return is_earlier(a, b) ? -1 : is_earlier(b, a);
 }
 
+static void sort_by_target(hu_layout *layout) {
+    if (layout->lines > 0) /* else there is no array */
+        qsort(layout->line, layout->lines, sizeof *layout->line, by_target);
+}
+
 /* What is known of each box. */
 typedef struct lines_of {
     uint32_t in, out,
@@ -78,7 +83,7 @@ static void lower(hu_layout *layout, lines_of *of) {
 
 /* Lines by target: what leads to a box is known before what leads on from it. */
 static void choose_rows(hu_layout *layout, lines_of *of) {
-    qsort(layout->line, layout->lines, sizeof *layout->line, by_target);
+    sort_by_target(layout);
     for (size_t i = 0; i < layout->lines; i++) {
         const hu_layout_line *line = &layout->line[i];
         uint32_t below = layout->box[line->from].row + 1;
@@ -109,7 +114,7 @@ done:
 /* What branches off leads past; where all that leads to a box does, that from right above it is
  * main, else the first. */
 static void choose_main(hu_layout *layout) {
-    qsort(layout->line, layout->lines, sizeof *layout->line, by_target);
+    sort_by_target(layout);
     for (size_t i = 0, end = 0; i < layout->lines; i = end) {
         size_t chosen = i;
         bool has_main = false;
@@ -135,7 +140,7 @@ static hu_status bend_lines(hu_layout *layout, const lines_of *of) {
     hu_layout_line *line = layout->line;
     layout->line = NULL;
     layout->lines = layout->line_capacity = 0;
-    qsort(line, count, sizeof *line, by_source);
+    if (count > 0) qsort(line, count, sizeof *line, by_source);
     for (size_t i = 0; i < count;) {
         uint32_t from = line[i].from, last = from;
         size_t end = i;
