@@ -44,7 +44,16 @@ from .errors import (
     text_of,
 )
 from .formats import Format, FormatLike, _flag, _integer, as_format
-from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_pointer, _mode
+from .rounding import (
+    _MOST_WORD,
+    Counts,
+    Key,
+    _counts_of,
+    _counts_struct,
+    _key_pointer,
+    _mode,
+    _mode_of,
+)
 from .scaled import Quantization
 
 if TYPE_CHECKING:
@@ -149,15 +158,16 @@ def round(  # noqa: A001
     size = source.size
     start = _integer(first, "first", 0, _MOST_WORD) if first else 0
     words = _NULL if key is None else _key_pointer(key)
+    mode = _mode_of(rounding) if type(rounding) is str else _mode(rounding)
     if size >= _LARGE and out is None:
-        status = _round_parts(source, target, number, _mode(rounding), words, start, made)
+        status = _round_parts(source, target, number, mode, words, start, made)
     else:
         status = lib.hu_round_f32(
             size,
             _from_buffer(_FLOATS, source) if size else _NULL,
             _from_buffer(_FLOATS, target) if size else _NULL,
             number._c,
-            _mode(rounding),
+            mode,
             words,
             start,
             made,
