@@ -17,7 +17,7 @@ pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 find_program(PROTOC_C NAMES protoc-c REQUIRED)
 
 # oneDNN 2 or 3, where it is found and not OFF; CMAKE_PREFIX_PATH, or DNNL_LIBRARY and DNNL_INCLUDE, choose one that is
-# not the system's. It is not linked: product/onednn.c opens the library when a product asks for it, where it is there.
+# not the system's. It is not linked: product/onednn_library.c opens the library when a product asks for it, where it is there.
 set(HALFULP_ONEDNN AUTO CACHE STRING "run.products=onednn: AUTO, where oneDNN is found, or OFF")
 set_property(CACHE HALFULP_ONEDNN PROPERTY STRINGS AUTO OFF)
 if(HALFULP_ONEDNN STREQUAL "AUTO")
@@ -39,7 +39,7 @@ if(HALFULP_ONEDNN STREQUAL "AUTO" AND DNNL_LIBRARY AND DNNL_INCLUDE)
   if(dnnl_folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
     set(folder "")
   endif()
-  set_source_files_properties(src/number/product/onednn.c PROPERTIES COMPILE_DEFINITIONS
+  set_source_files_properties(src/number/product/onednn_library.c PROPERTIES COMPILE_DEFINITIONS
     HALFULP_DNNL_FOLDER="${folder}")
 else()
   message(STATUS "oneDNN: not in this build; no run.products=onednn, nor benchmarks beside it")

@@ -41,7 +41,7 @@ function(halfulp_room wing name)
   if(HALFULP_DNNL)
     list(FILTER sources EXCLUDE REGEX "/onednn_absent\\.c$")
   else()
-    list(FILTER sources EXCLUDE REGEX "/onednn\\.c$")
+    list(FILTER sources EXCLUDE REGEX "/onednn(_library)?\\.c$")
   endif()
   # Modules of their own: mpi.cmake, drawn.cmake.
   list(FILTER sources EXCLUDE REGEX "/(comm/mpi|report/drawn)\\.c$")

@@ -1,8 +1,6 @@
 #include "product/onednn.h"
 
-#include <dlfcn.h>
 #include <omp.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,48 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "product/geometry.h"
-
-#if DNNL_VERSION_MAJOR != 2 && DNNL_VERSION_MAJOR != 3
-#error "halfulp speaks the C API of oneDNN 2 and 3"
-#endif
-
-/* ---- the library: not linked, but opened when a product first asks for it, so that one program
- * works with it and without, and starts without its 40 MB. Its headers give the types; the library
- * must be of their major version ---- */
-
-/* clang-format off */
-#define OF_BOTH(X) \
-    X(engine_create) X(engine_destroy) X(get_effective_cpu_isa) X(memory_create) \
-    X(memory_desc_equal) X(memory_desc_get_size) X(memory_destroy) X(memory_set_data_handle) \
-    X(primitive_attr_create) X(primitive_attr_destroy) X(primitive_attr_set_scratchpad_mode) \
-    X(primitive_create) X(primitive_desc_destroy) X(primitive_desc_query) \
-    X(primitive_desc_query_md) X(primitive_destroy) X(primitive_execute) \
-    X(reorder_primitive_desc_create) X(set_max_cpu_isa) X(sgemm) X(stream_create) \
-    X(stream_destroy) X(version)
-#if DNNL_VERSION_MAJOR == 2
-#define OF_VERSION(X) \
-    X(dilated_convolution_backward_data_desc_init) \
-    X(dilated_convolution_backward_weights_desc_init) X(dilated_convolution_forward_desc_init) \
-    X(inner_product_backward_data_desc_init) X(inner_product_backward_weights_desc_init) \
-    X(inner_product_forward_desc_init) X(memory_desc_init_by_strides) X(memory_desc_init_by_tag) \
-    X(primitive_desc_create)
-#else
-#define OF_VERSION(X) \
-    X(convolution_backward_data_primitive_desc_create) \
-    X(convolution_backward_weights_primitive_desc_create) \
-    X(convolution_forward_primitive_desc_create) \
-    X(inner_product_backward_data_primitive_desc_create) \
-    X(inner_product_backward_weights_primitive_desc_create) \
-    X(inner_product_forward_primitive_desc_create) X(memory_desc_clone) \
-    X(memory_desc_create_with_strides) X(memory_desc_create_with_tag) X(memory_desc_destroy)
-#endif
-/* clang-format on */
-
-/* Named as in oneDNN, without dnnl_, in the order of the lists. */
-static struct functions {
-#define FIELD(name) __typeof__(dnnl_##name) *name;
-    OF_BOTH(FIELD) OF_VERSION(FIELD)
-} lib;
+#include "product/onednn_library.h"
 
 /* A description of an array (its "memory descriptor") that we own: a struct in version 2, a pointer
  * to an object in version 3. All zero: none. A view is what oneDNN's functions read; it is valid as
@@ -111,11 +68,11 @@ static hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
  * of another description. *layout must hold none before. */
 static dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims,
                                            const dnnl_dims_t strides, hu_dnn_layout *layout) {
-    return lib.memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
+    return hu_dnn_lib.memory_desc_init_by_strides(layout, ndims, dims, dnnl_f32, strides);
 }
 
 static dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
-    return lib.memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+    return hu_dnn_lib.memory_desc_init_by_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
 }
 
 static dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
@@ -135,12 +92,12 @@ typedef union op_description {
 static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_inner_product_desc_t *d) {
     if (role == HU_PRODUCT_FORWARD)
-        return lib.inner_product_forward_desc_init(d, dnnl_forward_training, r->input, r->weights,
-                                                   r->bias, r->output);
+        return hu_dnn_lib.inner_product_forward_desc_init(d, dnnl_forward_training, r->input,
+                                                          r->weights, r->bias, r->output);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return lib.inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
-    return lib.inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
-                                                        r->output);
+        return hu_dnn_lib.inner_product_backward_data_desc_init(d, r->input, r->weights, r->output);
+    return hu_dnn_lib.inner_product_backward_weights_desc_init(d, r->input, r->weights, r->bias,
+                                                               r->output);
 }
 
 static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role,
@@ -148,15 +105,15 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
     if (role == HU_PRODUCT_FORWARD)
-        return lib.dilated_convolution_forward_desc_init(d, dnnl_forward_training, alg, r->input,
-                                                         r->weights, r->bias, r->output, w.stride,
-                                                         w.dilation, w.pad, w.pad_behind);
+        return hu_dnn_lib.dilated_convolution_forward_desc_init(
+            d, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output, w.stride,
+            w.dilation, w.pad, w.pad_behind);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return lib.dilated_convolution_backward_data_desc_init(
+        return hu_dnn_lib.dilated_convolution_backward_data_desc_init(
             d, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad, w.pad_behind);
-    return lib.dilated_convolution_backward_weights_desc_init(d, alg, r->input, r->weights, r->bias,
-                                                              r->output, w.stride, w.dilation,
-                                                              w.pad, w.pad_behind);
+    return hu_dnn_lib.dilated_convolution_backward_weights_desc_init(
+        d, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad,
+        w.pad_behind);
 }
 
 /* Describes the primitive; owner destroys it. */
@@ -167,45 +124,47 @@ static dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_r
                                ? describe_linear(request, role, &d.inner_product)
                                : describe_conv(request, role, &d.convolution);
     if (status != dnnl_success) return status;
-    return lib.primitive_desc_create(pd, &d, request->attr, request->engine, request->forward);
+    return hu_dnn_lib.primitive_desc_create(pd, &d, request->attr, request->engine,
+                                            request->forward);
 }
 
 #else
 
 /* oneDNN 3: memory descriptors are objects of the library, and a primitive is described at once. */
 
-hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
+static hu_dnn_view hu_dnn_view_of(const hu_dnn_layout *layout) {
     return *layout;
 }
 
-dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims, const dnnl_dims_t strides,
-                                    hu_dnn_layout *layout) {
-    return lib.memory_desc_create_with_strides(layout, ndims, dims, dnnl_f32, strides);
+static dnnl_status_t hu_dnn_layout_strided(int ndims, const dnnl_dims_t dims,
+                                           const dnnl_dims_t strides, hu_dnn_layout *layout) {
+    return hu_dnn_lib.memory_desc_create_with_strides(layout, ndims, dims, dnnl_f32, strides);
 }
 
-dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
-    return lib.memory_desc_create_with_tag(layout, ndims, dims, dnnl_f32, dnnl_format_tag_any);
+static dnnl_status_t hu_dnn_layout_any(int ndims, const dnnl_dims_t dims, hu_dnn_layout *layout) {
+    return hu_dnn_lib.memory_desc_create_with_tag(layout, ndims, dims, dnnl_f32,
+                                                  dnnl_format_tag_any);
 }
 
-dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
-    return lib.memory_desc_clone(layout, other);
+static dnnl_status_t hu_dnn_layout_copy(hu_dnn_view other, hu_dnn_layout *layout) {
+    return hu_dnn_lib.memory_desc_clone(layout, other);
 }
 
-void hu_dnn_layout_release(hu_dnn_layout *layout) {
-    if (*layout) lib.memory_desc_destroy(*layout);
+static void hu_dnn_layout_release(hu_dnn_layout *layout) {
+    if (*layout) hu_dnn_lib.memory_desc_destroy(*layout);
     *layout = NULL;
 }
 
 static dnnl_status_t describe_linear(const hu_dnn_request *r, hu_product_role role,
                                      dnnl_primitive_desc_t *pd) {
     if (role == HU_PRODUCT_FORWARD)
-        return lib.inner_product_forward_primitive_desc_create(pd, r->engine, dnnl_forward_training,
-                                                               r->input, r->weights, r->bias,
-                                                               r->output, r->attr);
+        return hu_dnn_lib.inner_product_forward_primitive_desc_create(
+            pd, r->engine, dnnl_forward_training, r->input, r->weights, r->bias, r->output,
+            r->attr);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return lib.inner_product_backward_data_primitive_desc_create(
+        return hu_dnn_lib.inner_product_backward_data_primitive_desc_create(
             pd, r->engine, r->input, r->weights, r->output, r->forward, r->attr);
-    return lib.inner_product_backward_weights_primitive_desc_create(
+    return hu_dnn_lib.inner_product_backward_weights_primitive_desc_create(
         pd, r->engine, r->input, r->weights, r->bias, r->output, r->forward, r->attr);
 }
 
@@ -214,20 +173,20 @@ static dnnl_status_t describe_conv(const hu_dnn_request *r, hu_product_role role
     const dnnl_alg_kind_t alg = dnnl_convolution_direct;
     hu_dnn_window w = hu_dnn_window_of(r->product);
     if (role == HU_PRODUCT_FORWARD)
-        return lib.convolution_forward_primitive_desc_create(
+        return hu_dnn_lib.convolution_forward_primitive_desc_create(
             pd, r->engine, dnnl_forward_training, alg, r->input, r->weights, r->bias, r->output,
             w.stride, w.dilation, w.pad, w.pad_behind, r->attr);
     if (role == HU_PRODUCT_INPUT_GRAD)
-        return lib.convolution_backward_data_primitive_desc_create(
+        return hu_dnn_lib.convolution_backward_data_primitive_desc_create(
             pd, r->engine, alg, r->input, r->weights, r->output, w.stride, w.dilation, w.pad,
             w.pad_behind, r->forward, r->attr);
-    return lib.convolution_backward_weights_primitive_desc_create(
+    return hu_dnn_lib.convolution_backward_weights_primitive_desc_create(
         pd, r->engine, alg, r->input, r->weights, r->bias, r->output, w.stride, w.dilation, w.pad,
         w.pad_behind, r->forward, r->attr);
 }
 
-dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
-                              dnnl_primitive_desc_t *pd) {
+static dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_role role,
+                                     dnnl_primitive_desc_t *pd) {
     return request->product->is_linear ? describe_linear(request, role, pd)
                                        : describe_conv(request, role, pd);
 }
@@ -345,11 +304,12 @@ static hu_status describe_weights(hu_dnn *dnn) {
 /* ---- shells and primitives ---- */
 
 static hu_status make_memory(const hu_dnn *dnn, hu_dnn_view view, dnnl_memory_t *memory) {
-    return check(lib.memory_create(memory, view, dnn->engine, DNNL_MEMORY_NONE), "a memory object");
+    return check(hu_dnn_lib.memory_create(memory, view, dnn->engine, DNNL_MEMORY_NONE),
+                 "a memory object");
 }
 
 static hu_dnn_view scratchpad_of(const_dnnl_primitive_desc_t pd) {
-    return lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
+    return hu_dnn_lib.primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0);
 }
 
 /* Primitive FORWARD, BACKWARD_DATA or BACKWARD_WEIGHTS of a length. */
@@ -368,39 +328,39 @@ static hu_status make_product(const hu_dnn *dnn, length_plan *plan, int kind,
     };
     dnnl_status_t status = hu_dnn_describe(&request, (hu_product_role)kind, &plan->pd[kind]);
     if (status == dnnl_success)
-        status = lib.primitive_create(&plan->primitive[kind], plan->pd[kind]);
+        status = hu_dnn_lib.primitive_create(&plan->primitive[kind], plan->pd[kind]);
     return check(status, what[kind]);
 }
 
 static hu_status make_reorder(const hu_dnn *dnn, const hu_dnn_layout *from, const hu_dnn_layout *to,
                               dnnl_primitive_desc_t *pd, dnnl_primitive_t *primitive) {
-    dnnl_status_t status = lib.reorder_primitive_desc_create(
+    dnnl_status_t status = hu_dnn_lib.reorder_primitive_desc_create(
         pd, hu_dnn_view_of(from), dnn->engine, hu_dnn_view_of(to), dnn->engine, dnn->attr);
-    if (status == dnnl_success) status = lib.primitive_create(primitive, *pd);
+    if (status == dnnl_success) status = hu_dnn_lib.primitive_create(primitive, *pd);
     return check(status, "a change of layout");
 }
 
 /* ---- weights ---- */
 
 static void release_packing(weight_packing *packing) {
-    lib.memory_destroy(packing->plain);
-    lib.memory_destroy(packing->packed);
-    lib.memory_destroy(packing->scratchpad);
-    lib.primitive_destroy(packing->reorder);
-    lib.primitive_desc_destroy(packing->pd);
+    hu_dnn_lib.memory_destroy(packing->plain);
+    hu_dnn_lib.memory_destroy(packing->packed);
+    hu_dnn_lib.memory_destroy(packing->scratchpad);
+    hu_dnn_lib.primitive_destroy(packing->reorder);
+    hu_dnn_lib.primitive_desc_destroy(packing->pd);
     hu_dnn_layout_release(&packing->layout);
     hu_free(packing->scratch);
 }
 
 static size_t layout_bytes(const hu_dnn_layout *layout) {
-    return lib.memory_desc_get_size(hu_dnn_view_of(layout));
+    return hu_dnn_lib.memory_desc_get_size(hu_dnn_view_of(layout));
 }
 
 /* Takes the layout that a primitive chose. */
 static hu_status replace_layout(const_dnnl_primitive_desc_t chosen_by, dnnl_query_t what,
                                 hu_dnn_layout *layout) {
     hu_dnn_layout_release(layout);
-    return check(hu_dnn_layout_copy(lib.primitive_desc_query_md(chosen_by, what, 0), layout),
+    return check(hu_dnn_layout_copy(hu_dnn_lib.primitive_desc_query_md(chosen_by, what, 0), layout),
                  "a copy of a layout");
 }
 
@@ -412,11 +372,12 @@ static hu_status make_packing(const hu_dnn *dnn, const_dnnl_primitive_desc_t cho
     packing->bytes = layout_bytes(&packing->layout);
     HU_TRY(make_reorder(dnn, &dnn->weights, &packing->layout, &packing->pd, &packing->reorder));
     hu_dnn_view scratchpad = scratchpad_of(packing->pd);
-    HU_TRY(hu_alloc(lib.memory_desc_get_size(scratchpad), &packing->scratch));
+    HU_TRY(hu_alloc(hu_dnn_lib.memory_desc_get_size(scratchpad), &packing->scratch));
     HU_TRY(make_memory(dnn, hu_dnn_view_of(&dnn->weights), &packing->plain));
     HU_TRY(make_memory(dnn, hu_dnn_view_of(&packing->layout), &packing->packed));
-    HU_TRY(check(lib.memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
-                 "a scratchpad"));
+    HU_TRY(check(
+        hu_dnn_lib.memory_create(&packing->scratchpad, scratchpad, dnn->engine, packing->scratch),
+        "a scratchpad"));
 done:
     return st;
 }
@@ -426,10 +387,10 @@ done:
 static void release_plan(length_plan *plan) {
     if (!plan) return;
     for (int t = 0; plan->thread && t < plan->threads; t++)
-        for (int i = 0; i < SHELLS; i++) lib.memory_destroy(plan->thread[t].shell[i]);
+        for (int i = 0; i < SHELLS; i++) hu_dnn_lib.memory_destroy(plan->thread[t].shell[i]);
     for (int k = 0; k < KINDS; k++) {
-        lib.primitive_destroy(plan->primitive[k]);
-        lib.primitive_desc_destroy(plan->pd[k]);
+        hu_dnn_lib.primitive_destroy(plan->primitive[k]);
+        hu_dnn_lib.primitive_desc_destroy(plan->pd[k]);
     }
     hu_dnn_layout_release(&plan->input);
     hu_dnn_layout_release(&plan->output);
@@ -466,8 +427,8 @@ static hu_status make_primitives(hu_dnn *dnn, length_plan *plan) {
     HU_TRY(make_product(dnn, plan, BACKWARD_WEIGHTS, &dnn->any));
     HU_TRY(replace_layout(plan->pd[BACKWARD_WEIGHTS], dnnl_query_diff_weights_md,
                           &plan->packed_gradient));
-    if (!lib.memory_desc_equal(hu_dnn_view_of(&plan->packed_gradient),
-                               hu_dnn_view_of(&dnn->weights)))
+    if (!hu_dnn_lib.memory_desc_equal(hu_dnn_view_of(&plan->packed_gradient),
+                                      hu_dnn_view_of(&dnn->weights)))
         HU_TRY(make_reorder(dnn, &plan->packed_gradient, &dnn->weights, &plan->pd[UNPACK],
                             &plan->primitive[UNPACK]));
 done:
@@ -480,7 +441,8 @@ static void measure(const hu_dnn *dnn, length_plan *plan) {
     for (int k = 0; k < KINDS; k++) {
         if (!plan->pd[k]) continue;
         enum side side = side_of((hu_product_role)k);
-        size_t bytes = hu_round_up(lib.memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
+        size_t bytes =
+            hu_round_up(hu_dnn_lib.memory_desc_get_size(scratchpad_of(plan->pd[k])), ALIGNMENT);
         if (bytes > plan->scratchpad_bytes[side]) plan->scratchpad_bytes[side] = bytes;
     }
     if (dnn->need_weights)
@@ -546,28 +508,29 @@ void hu_dnn_release(hu_dnn *dnn) {
         dnn->plans = next;
     }
     for (int side = 0; side < SIDES; side++) release_packing(&dnn->packing[side]);
-    lib.memory_destroy(dnn->bias_memory);
+    hu_dnn_lib.memory_destroy(dnn->bias_memory);
     hu_dnn_layout_release(&dnn->weights);
     hu_dnn_layout_release(&dnn->any);
     hu_dnn_layout_release(&dnn->bias);
-    for (int t = 0; dnn->stream && t < dnn->threads; t++) lib.stream_destroy(dnn->stream[t]);
+    for (int t = 0; dnn->stream && t < dnn->threads; t++) hu_dnn_lib.stream_destroy(dnn->stream[t]);
     hu_free(dnn->stream);
-    lib.primitive_attr_destroy(dnn->attr);
-    lib.engine_destroy(dnn->engine);
+    hu_dnn_lib.primitive_attr_destroy(dnn->attr);
+    hu_dnn_lib.engine_destroy(dnn->engine);
     hu_free(dnn);
 }
 
 static hu_status make_engine(hu_dnn *dnn) {
     hu_status st;
-    HU_TRY(check(lib.engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
-    HU_TRY(check(lib.primitive_attr_create(&dnn->attr), "attributes"));
-    HU_TRY(check(lib.primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
-                 "a scratchpad of the user"));
+    HU_TRY(check(hu_dnn_lib.engine_create(&dnn->engine, dnnl_cpu, 0), "an engine"));
+    HU_TRY(check(hu_dnn_lib.primitive_attr_create(&dnn->attr), "attributes"));
+    HU_TRY(
+        check(hu_dnn_lib.primitive_attr_set_scratchpad_mode(dnn->attr, dnnl_scratchpad_mode_user),
+              "a scratchpad of the user"));
     HU_TRY(HU_NEW_ARRAY(&dnn->stream, (size_t)dnn->threads));
     for (int t = 0; t < dnn->threads; t++)
-        HU_TRY(check(
-            lib.stream_create(&dnn->stream[t], dnn->engine, (unsigned)dnnl_stream_default_flags),
-            "a stream"));
+        HU_TRY(check(hu_dnn_lib.stream_create(&dnn->stream[t], dnn->engine,
+                                              (unsigned)dnnl_stream_default_flags),
+                     "a stream"));
 done:
     return st;
 }
@@ -619,7 +582,7 @@ const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role) {
     const char *name = "";
     while (plan->next) plan = plan->next;
     if (plan->pd[role])
-        lib.primitive_desc_query(plan->pd[role], dnnl_query_impl_info_str, 0, (void *)&name);
+        hu_dnn_lib.primitive_desc_query(plan->pd[role], dnnl_query_impl_info_str, 0, (void *)&name);
     return name;
 }
 
@@ -627,7 +590,7 @@ const char *hu_dnn_impl(const hu_dnn *dnn, hu_product_role role) {
 
 /* oneDNN's arrays are not const, also where it only reads. */
 static bool point(dnnl_memory_t memory, const void *data) {
-    return lib.memory_set_data_handle(memory, (void *)data) == dnnl_success;
+    return hu_dnn_lib.memory_set_data_handle(memory, (void *)data) == dnnl_success;
 }
 
 bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const float *bias,
@@ -638,7 +601,7 @@ bool hu_dnn_pack(hu_dnn *dnn, hu_product_role role, const float *weights, const 
                               {DNNL_ARG_SCRATCHPAD, packing->scratchpad}};
     return (!bias || point(dnn->bias_memory, bias)) && point(packing->plain, weights) &&
            point(packing->packed, packed) &&
-           lib.primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
+           hu_dnn_lib.primitive_execute(packing->reorder, dnn->stream[0], 3, args) == dnnl_success;
 }
 
 /* What the calls of one chunk's primitives share. */
@@ -665,7 +628,8 @@ static execution start(const hu_dnn *dnn, const hu_product_call *call) {
 static bool execute(const execution *e, int kind, int n, dnnl_exec_arg_t *args) {
     args[0] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, e->shell[SCRATCHPAD + kind]};
     return point(args[0].memory, e->scratch) &&
-           lib.primitive_execute(e->plan->primitive[kind], e->stream, n, args) == dnnl_success;
+           hu_dnn_lib.primitive_execute(e->plan->primitive[kind], e->stream, n, args) ==
+               dnnl_success;
 }
 
 /* x -> y */
@@ -722,20 +686,18 @@ bool hu_dnn_run(const hu_dnn *dnn, hu_product_role role, const hu_product_call *
 
 /* ---- oneDNN as a library: the cap of its instruction set, and its version ---- */
 
-static pthread_once_t open_once = PTHREAD_ONCE_INIT, cap_once = PTHREAD_ONCE_INIT;
-static bool is_open, cap_failed;
+static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
+static bool cap_failed;
 
 /* oneDNN takes the cap only before its first primitive. */
 static void cap_isa(void) {
     hu_isa isa = hu_cpu_isa();
     if (isa == hu_cpu_isa_native()) return;
     dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
-    lib.set_max_cpu_isa(cap);
-    cap_failed = ((unsigned)lib.get_effective_cpu_isa() & ~(unsigned)cap) != 0;
+    hu_dnn_lib.set_max_cpu_isa(cap);
+    cap_failed = ((unsigned)hu_dnn_lib.get_effective_cpu_isa() & ~(unsigned)cap) != 0;
 }
 
-/* Opens oneDNN and caps its instruction set as HALFULP_MAX_ISA says, once and before its first
- * use; HU_ERR_UNSUPPORTED without its library, HU_ERR_INTERNAL if the cap came too late. */
 static hu_status hu_dnn_check_isa(void) {
     if (!hu_dnn_is_there())
         return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is %s", hu_dnn_absence());
@@ -746,47 +708,16 @@ static hu_status hu_dnn_check_isa(void) {
                    hu_isa_name(hu_cpu_isa()));
 }
 
-#define TEXT(number) #number
-#define NUMBER(macro) TEXT(macro)
-static const char file[] = "libdnnl.so." NUMBER(DNNL_VERSION_MAJOR);
-
-/* libstdc++, which comes with oneDNN, asks for its variables of this thread in its destructors; the
- * loader ends the process where there is no memory for them then. Have them made now. */
-static void make_cxx_variables(void *library) {
-    void *(*make)(void);
-    *(void **)&make = dlsym(library, "__cxa_get_globals");
-    if (make) make();
-}
-
-/* HALFULP_DNNL_FOLDER: of a oneDNN that is not the system's, else empty. It is never closed. */
-static void open_library(void) {
-#define NAME(name) "dnnl_" #name,
-    static const char *const wanted[] = {OF_BOTH(NAME) OF_VERSION(NAME)};
-    char path[sizeof HALFULP_DNNL_FOLDER + sizeof file];
-    snprintf(path, sizeof path, "%s%s", HALFULP_DNNL_FOLDER, file);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!library) return;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        void *function = dlsym(library, wanted[i]);
-        if (!function) return;
-        memcpy((char *)&lib + i * sizeof function, &function, sizeof function);
-    }
-    is_open = lib.version()->major == DNNL_VERSION_MAJOR;
-    make_cxx_variables(library);
-}
-
 bool hu_dnn_is_there(void) {
-    pthread_once(&open_once, open_library);
-    return is_open;
+    return hu_dnn_open();
 }
 
 const char *hu_dnn_absence(void) {
-    return "not on this machine: found no libdnnl.so." NUMBER(DNNL_VERSION_MAJOR);
+    return "not on this machine: found no " HU_DNN_FILE;
 }
 
 void hu_dnn_version(char *text, uint32_t capacity) {
-    const dnnl_version_t *v = hu_dnn_is_there() ? lib.version() : NULL;
+    const dnnl_version_t *v = hu_dnn_is_there() ? hu_dnn_lib.version() : NULL;
     if (!v)
         snprintf(text, capacity, "none");
     else
@@ -800,7 +731,7 @@ hu_status hu_dnn_sgemm(int64_t m, int64_t n, int64_t k, const float *a, const fl
     if (st != HU_OK) return st;
     int before = omp_get_max_threads();
     omp_set_num_threads(threads);
-    dnnl_status_t status = lib.sgemm('N', 'N', m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
+    dnnl_status_t status = hu_dnn_lib.sgemm('N', 'N', m, n, k, 1.0f, a, k, b, n, 0.0f, c, n);
     omp_set_num_threads(before);
     if (status == dnnl_success) return HU_OK;
     return hu_fail(HU_ERR_INTERNAL, "dnnl_sgemm of %lld x %lld x %lld: status %d", (long long)m,
