@@ -17,6 +17,7 @@ from .tables import rows_of, size, table
 try:
     import matplotlib
     import matplotlib.figure
+    import matplotlib.lines
     import matplotlib.ticker
 except ImportError:
     raise UnsupportedError(
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
 
 _WIDTH = 3.3  # inches of a column
 _ROW = 0.17  # inches of a tensor
+_LINE = 0.16  # inches of a name in a legend
 _MOST_TENSORS = 48
 _MOST_FORMATS = 4
 _NAME = 24  # characters of a tensor's name
+_BESIDE = 14  # names of so many characters have room beside the axes
 _DRAWN_BITS = 9  # formats of so many have a tick for each number
 _DRAWN_BINADES = 48  # of so many each has its tooth in the curve of errors
 _STYLE: Any = {
@@ -485,13 +488,15 @@ def front(comparison: Comparison) -> Figure:
     if not rows:
         raise ArgumentError(f"{comparison!r}: found no precision that ended, expected one or more")
     with matplotlib.rc_context(_STYLE):
-        figure = _figure(max(2.1, 0.16 * len(rows) + 0.6))
+        figure = _figure(2.1)
         axes = figure.add_subplot()
         for k, row in enumerate(rows):
             _draw_point(axes, row, k)
         _draw_front(axes, [row for row in rows if row["is_on_front"]])
-        _name_points(axes, rows, figure.get_figheight() - 0.6)
-        _scale_bytes(axes)
+        _name_points(figure, rows, better)
+        axes.margins(y=0.12)
+        axes.autoscale_view()
+        _scale_bytes(axes, [row["memory_bytes"] for row in rows])
         axes.set_xlabel("memory of a training")
         axes.set_ylabel(f"test {_words(name)}")
         if better == "lower":
@@ -511,16 +516,14 @@ def _draw_point(axes: Axes, row: Mapping[str, Any], k: int) -> None:
         row["memory_bytes"],
         row["mean"],
         [[row["mean"] - row["least"]], [row["most"] - row["mean"]]],
-        color=_COLOURS[k % len(_COLOURS)],
-        marker=_MARKS[k % len(_MARKS)],
-        markerfacecolor=None if row["is_on_front"] else "white",
-        markersize=4.5,
-        markeredgewidth=0.9,
+        fmt="none",
+        ecolor=_COLOURS[k % len(_COLOURS)],
         elinewidth=0.7,
         capsize=1.5,
         capthick=0.7,
-        zorder=3,
+        zorder=2,
     )
+    axes.add_line(_mark(row, k))
 
 
 def _draw_front(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -537,47 +540,40 @@ def _draw_front(axes: Axes, rows: Sequence[Mapping[str, Any]]) -> None:
     )
 
 
-def _apart(places: Sequence[float], gap: float) -> list[float]:
-    """Places from 0 to 1 moved until they are a gap apart, in their order."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    gap = min(gap, 1 / max(len(places) - 1, 1))
-    up, down = list(places), list(places)
-    for before, i in zip(order, order[1:]):
-        up[i] = max(up[i], up[before] + gap)
-    for after, i in zip(order[::-1], order[-2::-1]):
-        down[i] = min(down[i], down[after] - gap)
-    # Half of the way of both is a gap apart too; then into the room that there is.
-    moved = [(u + d) / 2 for u, d in zip(up, down)]
-    for rank, i in enumerate(order):
-        least, most = rank * gap, 1 - (len(order) - 1 - rank) * gap
-        moved[i] = min(max(moved[i], least), most)
-    return moved
+def _name_points(figure: Figure, rows: Sequence[Mapping[str, Any]], better: str) -> None:
+    """Each mark with its name, the best first: to the right, or below where names are long."""
+    names = [_cut(row["precision"], 26) for row in rows]
+    order = sorted(range(len(rows)), key=lambda k: rows[k]["mean"], reverse=better != "lower")
+    widest = max(map(len, names))
+    is_beside = widest <= _BESIDE
+    columns = 1 if is_beside else max(1, min(len(names), 60 // (widest + 6)))
+    lines = _LINE * -(-len(names) // columns)
+    height = max(2.1, lines + 0.2) if is_beside else 1.9 + lines
+    figure.set_figheight(height)
+    figure.legend(
+        [_mark(rows[k], k) for k in order],
+        [names[k] for k in order],
+        loc="outside right upper" if is_beside else "outside lower center",
+        ncols=columns,
+        handlelength=1,
+        handletextpad=0.4,
+        columnspacing=1.2,
+    )
 
 
-def _name_points(axes: Axes, rows: Sequence[Mapping[str, Any]], height: float) -> None:
-    """Names in a column to the right, each with a line to its point: none covers another."""
-    axes.margins(x=0.12, y=0.12)
-    axes.autoscale_view()
-    low, high = axes.get_ylim()
-    places = _apart([(row["mean"] - low) / (high - low) for row in rows], 0.125 / height)
-    for row, place in zip(rows, places):
-        axes.annotate(
-            _cut(row["precision"], 26),
-            (row["memory_bytes"], row["mean"]),
-            (1.03, place),
-            textcoords="axes fraction",
-            fontsize=7,
-            va="center",
-            arrowprops={
-                "arrowstyle": "-",
-                "lw": 0.4,
-                "color": "#9aa4aa",
-                "relpos": (0, 0.5),
-                "shrinkA": 1,
-                "shrinkB": 4,
-            },
-        )
-    axes.set_ylim(low, high)
+def _mark(row: Mapping[str, Any], k: int) -> Any:
+    """How a precision is marked, filled on the front; no two of seventy are alike."""
+    return matplotlib.lines.Line2D(
+        [row["memory_bytes"]],
+        [row["mean"]],
+        linestyle="none",
+        color=_COLOURS[k % len(_COLOURS)],
+        marker=_MARKS[k % len(_MARKS)],
+        markerfacecolor=None if row["is_on_front"] else "white",
+        markersize=4.5,
+        markeredgewidth=0.9,
+        zorder=3,
+    )
 
 
 def _powers(low: float, high: float, most: int) -> list[float]:
@@ -589,21 +585,33 @@ def _powers(low: float, high: float, most: int) -> list[float]:
     return [2.0**e for e in range(-(-first // apart) * apart, last + 1, apart)]
 
 
-def _scale_bytes(axes: Axes) -> None:
-    """Powers of two where the range has some, else three round numbers."""
-    low, high = axes.get_xlim()
-    axes.set_xscale("log", base=2)
-    axes.set_xlim(max(low, 1), high)
-    ticks = _powers(max(low, 1), high, 4)
-    if len(ticks) < 2:
-        axes.set_xscale("linear")
-        ticks = list(matplotlib.ticker.MaxNLocator(3).tick_values(low, high))
-        axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(
-        matplotlib.ticker.FixedLocator([tick for tick in ticks if low <= tick <= high])
-    )
+def _round_bytes(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Two to four multiples of 1, 2 or 5 times a power of ten, in the unit of the largest."""
+    power = max(0, min(3, math.floor(math.log(high, 1024))))
+    unit, name = 1024.0**power, ("B", "KiB", "MiB", "GiB")[power]
+    locator = matplotlib.ticker.MaxNLocator(3, steps=[1, 2, 5, 10], min_n_ticks=2)
+    counts = map(float, locator.tick_values(low / unit, high / unit))
+    found = [count for count in counts if low <= count * unit <= high]
+    return [count * unit for count in found], [f"{count:.6g} {name}" for count in found]
+
+
+def _scale_bytes(axes: Axes, found: Iterable[float]) -> None:
+    """Powers of two where the largest is four times the smallest or more, else round numbers."""
+    sizes = [max(float(count), 1.0) for count in found]
+    least, most = min(sizes), max(sizes)
+    if most >= 4 * least:
+        beyond = (most / least) ** 0.12
+        low, high = least / beyond, most * beyond
+        axes.set_xscale("log", base=2)
+        ticks = _powers(low, high, 4)
+        names = [size(tick) for tick in ticks]
+    else:
+        beyond = 0.12 * (most - least) or max(0.06 * most, 1)
+        low, high = least - beyond, most + beyond
+        ticks, names = _round_bytes(low, high)
+    axes.set_xlim(low, high)
+    axes.set_xticks(ticks, names)
     axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
-    axes.xaxis.set_major_formatter(lambda v, _: size(v))
 
 
 # ---- formats ----

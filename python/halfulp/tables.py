@@ -43,11 +43,11 @@ def flat(row: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 def size(count: float) -> str:
     """Bytes as people write them: "2.45 MiB"."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.3g} {unit}" if unit != "B" else f"{count:.0f} B"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            break
         count /= 1024
-    return f"{count:.3g} GiB"
+    return f"{count:.0f} {unit}" if unit == "B" or count >= 999.5 else f"{count:.3g} {unit}"
 
 
 def _cell(value: object) -> str:

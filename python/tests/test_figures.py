@@ -172,15 +172,62 @@ def test_a_comparison(small, tmp_path):
         hu.Comparison({**found.result, "precisions": []}).plot()
 
 
-def test_labels_are_apart():
-    from halfulp.figures import _apart
+def _compared(names, sizes, means, better="higher"):
+    """A comparison that ended so."""
+    rows = [
+        {"precision": name, "memory_bytes": float(size), "test_accuracy": mean, "pareto": k % 2}
+        for k, (name, size, mean) in enumerate(zip(names, sizes, means))
+    ]
+    return hu.Comparison({"metric": {"name": "accuracy", "better": better}, "precisions": rows})
 
-    for places in ([0.5] * 5, [0.9, 0.95, 1.0], [0.0, 0.01, 0.5], [0.3], [0.2, 0.1, 0.2]):
-        moved = _apart(places, 0.1)
-        order = np.argsort(moved)
-        assert np.all(np.diff(np.sort(moved)) >= 0.1 - 1e-9)
-        assert min(moved) >= -1e-9 and max(moved) <= 1 + 1e-9
-        assert sorted(places) == [places[i] for i in order]
+
+NAMES = ["fp32", "hfp8", "mxfp8", "e5m2", "bf16", "fp16", "1/6/9"]
+LONG = [f"e4m3fn:scale=current/{k}" for k in range(14)]
+
+
+@pytest.mark.parametrize(
+    ("names", "sizes"),
+    [
+        (NAMES, [7771472, 3738448, 3827728, 3719248, 5018768, 5018768, 5018768]),
+        (LONG, [10**9 + 5 * 10**6 * k for k in range(14)]),
+        (NAMES, [2 ** (12 + 3 * k) for k in range(7)]),
+        (LONG[:5], [1000, 1001, 1002, 1003, 1030]),
+        (["fp32"], [3 * 2**30]),
+        (["fp32", "hfp8"], [64, 64]),
+    ],
+)
+def test_names_and_ticks_of_a_comparison_are_apart(names, sizes):
+    """No text lies over another, and a tick says the number at which it stands."""
+    figure = _compared(names, sizes, [0.9 + 0.001 * (k % 3) for k in range(len(names))]).plot()
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    (axes,), (legend,) = figure.axes, figure.legends
+    assert not axes.texts  # no leader lines
+    low, high = axes.get_xlim()
+    ticks = [t for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert 2 <= len(ticks) <= 5
+    units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+    for tick in ticks:
+        number, unit = tick.get_text().split()
+        assert math.isclose(float(number) * units[unit], tick.get_position()[0])
+        assert len(number.replace(".", "").strip("0")) <= 3
+    texts = [*ticks, *legend.get_texts(), axes.xaxis.label, axes.yaxis.label]
+    boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts]
+    boxes.append(axes.get_window_extent())
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:k]), texts[k]
+        assert box.x0 >= -2 and box.y0 >= -2  # a text's box is a little more than its letters
+        assert box.x1 <= figure.bbox.x1 + 2 and box.y1 <= figure.bbox.y1 + 2, texts[k]
+
+
+def test_names_of_a_comparison_stand_in_order_with_their_marks():
+    for better, expected in (("higher", ["b", "c", "a"]), ("lower", ["a", "c", "b"])):
+        figure = _compared(["a", "b", "c"], [10, 20, 30], [0.1, 0.3, 0.2], better).plot()
+        (legend,), (axes,) = figure.legends, figure.axes
+        assert [text.get_text() for text in legend.get_texts()] == expected
+        drawn = {line.get_marker(): line.get_ydata()[0] for line in axes.lines if line.get_marker()}
+        means = [drawn[handle.get_marker()] for handle in legend.legend_handles]
+        assert means == sorted([0.1, 0.3, 0.2], reverse=better == "higher")
 
 
 def test_without_pandas_or_matplotlib(monkeypatch):
