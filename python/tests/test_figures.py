@@ -62,7 +62,10 @@ def test_nothing_of_pyplot_is_touched():
         "hu.Format('e5m2').plot()._repr_svg_(); assert m.rcParams.copy() == before;"
         "assert 'matplotlib.pyplot' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", script],
+        check=True,
+    )
 
 
 @pytest.mark.parametrize(
