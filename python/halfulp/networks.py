@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Union
 
@@ -146,6 +146,18 @@ def _operations() -> dict[str, _Operation]:
 _OPERATIONS = _operations()
 
 
+def inferred(op: str, words: str, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Shapes that an operation makes of shapes, with attributes as network files have them."""
+    given = ffi.new("hu_shape[]", max(len(shapes), 1))
+    for i, shape in enumerate(shapes):
+        given[i] = _c_shape(shape, op)[0]
+    kind = "hu_operation_shapes"
+    made = ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)})
+    text = char_text(words, op)
+    check(lib.hu_operation_infer(char_text(op, "operation"), text, len(shapes), given, made))
+    return [_shape_of(made.output[i]) for i in range(made.outputs)]
+
+
 class Net(Made):
     """A network that is declared operation by operation.
 
@@ -242,6 +254,10 @@ class Net(Made):
             It cannot be written.
         """
         check(lib.hu_net_save(self._c, char_text(path_text(path, "path"), "path")))
+
+    def initial(self) -> Mapping[str, object]:
+        """Weights that a training of it begins with; none: drawn by its seed."""
+        return {}
 
     def file_of_run(self, run: object) -> str:
         """The network beside the folder of its run, or in runs/ by what it holds, for `resume`."""

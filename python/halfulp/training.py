@@ -268,6 +268,8 @@ class Trainer(Made):
         self._folder = folder or keys.get("run_dir") or keys.get("run.dir")
         self._shapes: dict[str, Tensor] | None = None
         self.fields: tuple[Field, ...] = data.fields if data is not None else ()
+        if net is not None and folder is None and (initial := net.initial()):
+            self.set_weights(initial)
 
     # ---- who may ----
 

@@ -1,0 +1,240 @@
+"""Element by element, of one value or of two of PyTorch: handlers of `_table.py`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ._graph import Constant, Noise, Parameter, RefusalError, Tensor, groups_of
+from ._table import as_rows, as_tensor, elementwise, handles, one_axis, unless
+from ._views import View, aligned, extended, extent
+
+if TYPE_CHECKING:
+    from .capture import Lowering
+
+
+def _plain(*names: str, op: str) -> None:
+    @handles(*names)
+    def plain(x: Lowering, name: str, tensor: Any, *_: Any, **__: Any) -> Tensor:
+        return elementwise(x, name, tensor, op)
+
+
+for _name in ("relu", "sigmoid", "tanh", "silu", "exp", "log", "sqrt", "abs", "neg", "square"):
+    _plain(f"{_name}.default", op=_name)
+_plain("hardsigmoid.default", op="hard_sigmoid")
+_plain("hardswish.default", op="hard_swish")
+
+
+@handles("gelu.default")
+def gelu(x: Lowering, name: str, tensor: Any, approximate: str = "none") -> Tensor:
+    return elementwise(x, name, tensor, "gelu", tanh=unless(approximate == "tanh", False))
+
+
+@handles("leaky_relu.default")
+def leaky_relu(x: Lowering, name: str, tensor: Any, slope: float = 0.01) -> Tensor:
+    return elementwise(x, name, tensor, "leaky_relu", slope=float(slope))
+
+
+@handles("hardtanh.default", "clamp.default")
+def clip(x: Lowering, name: str, tensor: Any, low: Any = -1.0, high: Any = 1.0) -> Tensor:
+    return elementwise(
+        x,
+        name,
+        tensor,
+        "clip",
+        low=None if low is None else float(low),
+        high=None if high is None else float(high),
+    )
+
+
+@handles("relu6.default")
+def relu6(x: Lowering, name: str, tensor: Any) -> Tensor:
+    return elementwise(x, name, tensor, "clip", low=0.0, high=6.0)
+
+
+@handles("dropout.default", "feature_dropout.default")
+def dropout(x: Lowering, name: str, tensor: Any, probability: float, train: bool) -> Any:
+    if not train or probability == 0 or not isinstance(tensor, Tensor):
+        return tensor
+    return elementwise(x, name, tensor, "dropout", probability=float(probability))
+
+
+@handles("pow.Tensor_Scalar")
+def power(x: Lowering, name: str, tensor: Any, exponent: float) -> Tensor:
+    if exponent == 2:
+        return elementwise(x, name, tensor, "square")
+    return elementwise(x, name, tensor, "pow", exponent=float(exponent))
+
+
+@handles("softmax.int", "_softmax.default")
+def softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
+    return _along(x, name, as_tensor(tensor), dim, "softmax")
+
+
+@handles("log_softmax.int")
+def log_softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
+    tensor = as_tensor(tensor)
+    if dim % len(tensor.view.dims) != len(tensor.view.dims) - 1:
+        raise RefusalError("log_softmax along another dimension than the last one")
+    made = x.graph.one("log_softmax", name, [as_rows(x.graph, tensor, name)])
+    channels = tensor.view.dims[-1]
+    rest = tuple(axis for axis in tensor.view.storage if axis not in channels)
+    return Tensor(made, View(tensor.view.dims, (*rest, *channels)))
+
+
+def _along(x: Lowering, name: str, tensor: Tensor, dim: int, op: str) -> Tensor:
+    """An operation that keeps the shape and works along one dimension."""
+    made, view, axis = one_axis(x.graph, tensor, dim, name)
+    made = x.graph.one(op, name, [made], axis=view.storage.index(axis))
+    return Tensor(made, view)
+
+
+def _arithmetic(x: Lowering, name: str, op: str, one: Any, other: Any) -> Any:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return _joined(x, name, op, one, other)
+    for tensor, beside, is_first in ((one, other, True), (other, one, False)):
+        if not isinstance(tensor, Tensor):
+            continue
+        if isinstance(beside, Noise):
+            if op != "mul" or beside.divided != beside.survival:
+                raise RefusalError("noise that is no drop of whole samples")
+            return elementwise(x, name, tensor, "drop_path", probability=1 - beside.survival)
+        if isinstance(beside, Constant):
+            if beside.tensor.numel() != 1:
+                raise RefusalError(
+                    f"a constant of {tuple(beside.tensor.shape)}; a parameter would help"
+                )
+            beside = float(beside.tensor)
+        if isinstance(beside, Parameter):
+            if not is_first and op in ("sub", "div"):
+                raise RefusalError(f"{op} from a parameter; its negative would help")
+            return _beside_parameter(x, name, op, tensor, beside)
+        if isinstance(beside, (int, float)):
+            return _beside_number(x, name, op, tensor, float(beside), is_first)
+    raise RefusalError(f"{op} without a value that the network computes")
+
+
+def _beside_number(
+    x: Lowering, name: str, op: str, tensor: Tensor, number: float, is_first: bool
+) -> Tensor:
+    if not is_first and op == "sub":
+        tensor, op = elementwise(x, f"{name}.neg", tensor, "neg"), "add"
+    elif not is_first and op == "div":
+        tensor, op = elementwise(x, f"{name}.inverse", tensor, "pow", exponent=-1.0), "mul"
+    if (op in ("add", "sub") and number == 0) or (op in ("mul", "div") and number == 1):
+        return tensor
+    if op in ("mul", "div"):
+        return elementwise(x, name, tensor, "scale", factor=number if op == "mul" else 1 / number)
+    return elementwise(x, name, tensor, op, value=number)
+
+
+def _beside_parameter(
+    x: Lowering, name: str, op: str, tensor: Tensor, parameter: Parameter
+) -> Tensor:
+    rank = max(len(tensor.view.dims), len(parameter.view.dims))
+    view, seen = aligned(extended(tensor.view, rank), extended(parameter.view, rank))
+    if any(axis.kind != "stretched" and axis not in view.axes for axis in seen.axes):
+        raise RefusalError(
+            f"{op} of {view.shape} and the larger parameter {parameter.name} {seen.shape}"
+        )
+    tensor = Tensor(tensor.made, view)
+    own = set(seen.storage)
+    if op == "add" and seen.storage == view.storage:
+        made = (
+            x.graph.lay(tensor, [(a,) for a in view.storage], name)
+            if len(tensor.made.shape) < 2
+            else tensor.made
+        )
+        rows = parameter.rows or made.shape[0]
+        is_whole = len(parameter.view.dims) == len(made.shape) + 1 and not parameter.rows
+        shape = (rows, *made.shape[1:])
+        x.graph.weight(parameter.name, parameter.name, (), (1, *shape) if is_whole else shape)
+        made = x.graph.one(
+            "position",
+            name,
+            [made],
+            batches=unless(is_whole, False),
+            params=parameter.name,
+            rows=parameter.rows or None,
+        )
+        return Tensor(made, view)
+    made = x.graph.lay(tensor, [(a,) for a in view.storage], name) if view.storage else tensor.made
+    shape = tuple(axis.size if axis in own else 1 for axis in view.storage) or (1,)
+    inside = tuple(axis for axis in view.storage if axis in own)
+    if inside != tuple(axis for axis in seen.storage if axis in inside):
+        raise RefusalError(f"{parameter.name} with its dimensions in another order")
+    stem = parameter.name.removesuffix(".weight")
+    x.graph.weight(f"{stem}.weight", parameter.name, (), shape)
+    made = x.graph.one(op, name, [made], shape="x".join(map(str, shape)), params=stem)
+    return Tensor(made, view)
+
+
+def _joined(x: Lowering, name: str, op: str, one: Tensor, other: Tensor) -> Tensor:
+    rank = max(len(one.view.dims), len(other.view.dims))
+    first, second = aligned(extended(one.view, rank), extended(other.view, rank))
+    if extent(second.storage) > extent(first.storage) and op in (
+        "add",
+        "mul",
+        "minimum",
+        "maximum",
+    ):
+        one, other, first, second = other, one, second, first
+    a, b = set(first.storage), set(second.storage)
+    if b <= a:
+        order = first.storage
+    else:
+        order = (*first.storage, *(axis for axis in second.storage if axis not in a))
+        order = tuple(
+            axis
+            for dim in range(rank)
+            for axis in (first.dims[dim] or second.dims[dim])
+            if not axis.kind
+        )
+    shape = one.made.shape
+    groups = groups_of(View(first.dims, order), shape) if order == first.storage else None
+    if groups is None or any(0 < len(b.intersection(g)) < len(g) for g in groups):
+        groups = [(axis,) for axis in order] or [()]
+    inputs = []
+    for tensor, view, own in ((one, first, a), (other, second, b)):
+        seen = [g if not g or g[0] in own else () for g in groups]
+        while len(seen) > 1 and not seen[0] and own is b:
+            seen.pop(0)
+        if (
+            own is a
+            and order == first.storage
+            and extent(order) == math.prod(shape)
+            and groups_of(view, shape) == groups
+        ):
+            inputs.append(tensor.made)
+        else:
+            inputs.append(x.graph.lay(Tensor(tensor.made, view), seen, name))
+    dims = [first.dims[d] or second.dims[d] for d in range(rank)]
+    return Tensor(x.graph.one(op, name, inputs), View(dims, order))
+
+
+def _binary(*names: str, op: str) -> None:
+    @handles(*names)
+    def binary(x: Lowering, name: str, one: Any, other: Any, *, alpha: float = 1, **_: Any) -> Any:
+        if alpha != 1:
+            other = _arithmetic(x, f"{name}.alpha", "mul", other, float(alpha))
+        return _arithmetic(x, name, op, one, other)
+
+
+for _name in ("add", "sub", "mul", "div"):
+    _binary(f"{_name}.Tensor", f"{_name}.Scalar", op=_name)
+_binary("minimum.default", op="minimum")
+_binary("maximum.default", op="maximum")
+
+
+@handles("rsub.Scalar")
+def rsub(x: Lowering, name: str, tensor: Any, number: float, alpha: float = 1) -> Any:
+    return _arithmetic(x, name, "sub", float(number), tensor)
+
+
+@handles("bernoulli.float")
+def bernoulli(x: Lowering, name: str, noise: Any, survival: float, *_: Any, **__: Any) -> Noise:
+    if not isinstance(noise, Noise):
+        raise RefusalError(
+            "numbers that are drawn; nn.Dropout or stochastic depth by rows would help"
+        )
+    return Noise(survival, noise.divided)

@@ -1,0 +1,221 @@
+"""A network that grows from the operations of PyTorch, as lines of a network file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..networks import inferred
+from ._views import Axes, Axis, View, ViewError, extent
+
+_WRONG = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A value of the network: its name and its shape, whose axes `Tensor.view` names."""
+
+    name: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor of PyTorch that the network makes: a value and how it is looked at."""
+
+    made: Made
+    view: View
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter, seen through views; `view.storage` is its own order.
+
+    Attributes
+    ----------
+    rows : int
+        Of a table whose first rows are seen: how many it has; else 0.
+    """
+
+    name: str
+    view: View
+    rows: int = 0
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What does not depend on inputs and does not learn: a tensor of PyTorch."""
+
+    tensor: Any
+
+
+@dataclass
+class Noise:
+    """The factor of stochastic depth: one draw for each sample; `survival` is set by bernoulli_."""
+
+    survival: float = 0.0
+    divided: float = 1.0
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What a refused operation makes: its readers are refused once more only for a reason."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A parameter or statistic of the network and the one of PyTorch that it is.
+
+    Attributes
+    ----------
+    name, torch_name : str
+    order : tuple of int
+        Of PyTorch's dimensions, as `numpy.transpose` takes it: [O, I, h, w] to [O, h, w, I].
+    shape : tuple of int
+        Here, after that.
+    """
+
+    name: str
+    torch_name: str
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+class RefusalError(Exception):
+    """An operation that the network cannot have; the text says why, and what would help."""
+
+
+@dataclass
+class Graph:
+    """Lines of a network file that are there so far."""
+
+    lines: list[str] = field(default_factory=list)
+    weights: dict[str, Weight] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+    waiting: list[str] = field(default_factory=list)  # parameters of the next node
+    owners: dict[str, str] = field(
+        default_factory=dict
+    )  # of PyTorch's parameters: the node that has it
+    laid: dict[tuple[str, Axes, tuple[int, ...]], Made] = field(default_factory=dict)
+
+    def free_name(self, wanted: str) -> str:
+        """That name, or the first with a number behind it that is free."""
+        name = _WRONG.sub("_", wanted).strip(".")
+        if not re.match(r"[A-Za-z_]", name):
+            name = f"_{name}" if name else "value"
+        tried, number = name, 1
+        while tried in self.names:
+            number += 1
+            tried = f"{name}_{number}"
+        self.names.add(tried)
+        return tried
+
+    def apply(self, op: str, name: str, inputs: Sequence[Made], **attributes: object) -> list[Made]:
+        """A node; its outputs. What has no value is left out."""
+        params = attributes.pop("params", None)
+        share = attributes.pop("share", None)
+        words = " ".join(f"{k}={_text(v)}" for k, v in attributes.items() if v is not None)
+        shapes = inferred(op, words, [made.shape for made in inputs])
+        name = self.free_name(name)
+        if params not in (None, name):
+            words = f"{words} params={params}".strip()
+        if share is not None:
+            words = f"{words} share={share}".strip()
+        for weight in self.waiting:
+            self.owners.setdefault(weight, name)
+        self.waiting.clear()
+        self.lines.append(
+            " ".join(filter(None, [f"{name}: {op}", *(i.name for i in inputs), words]))
+        )
+        if len(shapes) == 1:
+            return [Made(name, shapes[0])]
+        return [Made(f"{name}.out{i}", shape) for i, shape in enumerate(shapes)]
+
+    def one(self, op: str, name: str, inputs: Sequence[Made], **attributes: object) -> Made:
+        return self.apply(op, name, inputs, **attributes)[0]
+
+    def weight(
+        self, name: str, torch_name: str, order: Iterable[int], shape: Iterable[int]
+    ) -> None:
+        self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape))
+        self.waiting.append(torch_name)
+
+    def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Made:
+        """The tensor's numbers with these axes in memory, a group for each extent of the value."""
+        order = tuple(axis for group in groups for axis in group)
+        shape = tuple(extent(group) for group in groups)
+        made, storage = tensor.made, tensor.view.storage
+        if set(order) != set(storage) or len(order) != len(storage):
+            raise ViewError(f"{tensor.view.shape} with samples or places that are not its own")
+        if order == storage and shape == made.shape:
+            return made
+        key = (made.name, order, shape)
+        if key not in self.laid:
+            self.laid[key] = self._lay(made, storage, order, shape, name)
+        return self.laid[key]
+
+    def _lay(
+        self, made: Made, storage: Axes, order: Axes, shape: tuple[int, ...], name: str
+    ) -> Made:
+        if order != storage:
+            runs = _runs(storage, order)
+            made = self._reshaped(made, tuple(extent(run) for run in runs), name)
+            place = {run[0]: i for i, run in enumerate(runs)}
+            axes = [place[axis] for axis in order if axis in place]
+            made = self.one("transpose", f"{name}.order", [made], axes=axes)
+        return self._reshaped(made, shape, name)
+
+    def _reshaped(self, made: Made, shape: tuple[int, ...], name: str) -> Made:
+        if made.shape == shape:
+            return made
+        if len(shape) == 1:
+            return self.one("flatten", f"{name}.flatten", [made])
+        return self.one("reshape", f"{name}.shape", [made], shape="x".join(map(str, shape)))
+
+
+def _runs(storage: Axes, order: Axes) -> list[Axes]:
+    """The storage in pieces that stay together in the order."""
+    after = dict(zip(order, order[1:]))
+    runs: list[Axes] = []
+    for axis in storage:
+        if runs and after.get(runs[-1][-1]) is axis:
+            runs[-1] = (*runs[-1], axis)
+        else:
+            runs.append((axis,))
+    return runs
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, (list, tuple)):
+        return ",".join(_text(v) for v in value)
+    return str(value)
+
+
+def groups_of(view: View, shape: Sequence[int]) -> list[Axes] | None:
+    """The storage's axes by the extents of the value that holds them; None: they do not meet."""
+    left, groups = list(view.storage), []
+    for size in shape:
+        taken: list[Axis] = []
+        while extent(taken) < size and left:
+            taken.append(left.pop(0))
+        if extent(taken) != size:
+            return None
+        groups.append(tuple(taken))
+    return groups if not left else None
+
+
+def shape_of(view: View) -> tuple[int, ...]:
+    """A shape for the storage as it is: an extent for each axis."""
+    return tuple(axis.size for axis in view.storage) or (1,)
+
+
+Handler = Callable[..., Any]
+Values = Mapping[Any, Any]

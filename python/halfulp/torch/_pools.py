@@ -1,0 +1,200 @@
+"""Pooling, reductions and other sizes of PyTorch: handlers of `_table.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._graph import Made, RefusalError, Tensor
+from ._table import (
+    Part,
+    as_image,
+    as_parameter,
+    as_tensor,
+    axis_of,
+    handles,
+    named_parameters,
+    of_image,
+    pair_of,
+    size_text,
+    unless,
+)
+from ._views import View
+
+if TYPE_CHECKING:
+    from .capture import Lowering
+
+
+@handles("max_pool2d.default")
+def max_pool2d(
+    x: Lowering,
+    name: str,
+    image: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil: bool = False,
+) -> Tensor:
+    if pair_of(dilation) != (1, 1):
+        raise RefusalError("max_pool2d with dilation")
+    return _pooled(x, name, "max_pool", image, kernel, stride, padding, ceil)
+
+
+@handles("avg_pool2d.default")
+def avg_pool2d(
+    x: Lowering,
+    name: str,
+    image: Any,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil: bool = False,
+    count_padding: bool = True,
+    divisor: Any = None,
+) -> Tensor:
+    if divisor is not None:
+        raise RefusalError("avg_pool2d with divisor_override")
+    counts = unless(bool(count_padding) and pair_of(padding) != (0, 0), False)
+    return _pooled(x, name, "avg_pool", image, kernel, stride, padding, ceil, count_padding=counts)
+
+
+def _pooled(
+    x: Lowering,
+    name: str,
+    op: str,
+    image: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil: bool,
+    **more: object,
+) -> Tensor:
+    made = as_image(x.graph, image, name, op)
+    made = x.graph.one(
+        op,
+        name,
+        [made],
+        kernel=size_text(kernel),
+        stride=size_text(stride or kernel),
+        pad=unless(size_text(padding), 0),
+        ceil=unless(bool(ceil), False),
+        **more,
+    )
+    return of_image(image.view.dims[0], made)
+
+
+@handles("adaptive_avg_pool2d.default")
+def adaptive_avg_pool2d(x: Lowering, name: str, image: Any, out: Any) -> Tensor:
+    given = as_tensor(image)
+    made = as_image(x.graph, given, name, "adaptive_avg_pool2d")
+    if pair_of(out) == made.shape[:2]:
+        return given
+    if pair_of(out) == (1, 1):
+        made = x.graph.one("global_avg_pool", name, [made])
+        made = Made(made.name, made.shape)
+        channels = axis_of(made.shape[-1])
+        return Tensor(made, View((given.view.dims[0], channels, (), ()), channels))
+    return of_image(
+        given.view.dims[0], x.graph.one("adaptive_avg_pool", name, [made], out=size_text(out))
+    )
+
+
+def _reduction(*names: str, op: str) -> None:
+    @handles(*names)
+    def reduced(
+        x: Lowering, name: str, tensor: Any, dims: Any = None, keep: bool = False, **_: Any
+    ) -> Tensor:
+        tensor = as_tensor(tensor)
+        rank = len(tensor.view.dims)
+        given = (
+            range(rank)
+            if dims is None or dims == []
+            else dims
+            if isinstance(dims, (list, tuple))
+            else [dims]
+        )
+        gone = sorted(d % rank for d in given)
+        axes = [axis for d in gone for axis in tensor.view.dims[d]]
+        if any(axis.kind == "batch" for axis in axes):
+            raise RefusalError(f"{op} over samples")
+        view = tensor.view
+        rest = tuple(axis for axis in view.storage if axis not in axes)
+        is_pool = op == "reduce_mean" and rank == 4 and gone == [2, 3]
+        if is_pool:
+            made = x.graph.one("global_avg_pool", name, [as_image(x.graph, tensor, name, "mean")])
+        else:
+            made = x.graph.lay(tensor, [(axis,) for axis in view.storage], name)
+            places = [view.storage.index(axis) for axis in axes]
+            made = x.graph.one(op, name, [made], axes=places)
+        dims_left = [
+            () if d in gone else dim for d, dim in enumerate(view.dims) if keep or d not in gone
+        ]
+        return Tensor(made, View(dims_left, rest))
+
+
+_reduction("mean.dim", "mean.default", op="reduce_mean")
+_reduction("sum.dim_IntList", "sum.default", op="reduce_sum")
+_reduction("amax.default", op="reduce_max")
+
+
+@handles("upsample_nearest2d.vec")
+def nearest(x: Lowering, name: str, image: Any, size: Any, factors: Any) -> Tensor:
+    made = as_image(x.graph, image, name, "upsample_nearest2d")
+    wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
+    if any(w % e for w, e in zip(wanted, made.shape)):
+        raise RefusalError(
+            f"nearest pixels of {made.shape[:2]} for {tuple(wanted)}, expected whole multiples"
+        )
+    factor = size_text([w // e for w, e in zip(wanted, made.shape)])
+    return of_image(image.view.dims[0], x.graph.one("nearest", name, [made], factor=factor))
+
+
+@handles("upsample_bilinear2d.vec")
+def bilinear(x: Lowering, name: str, image: Any, size: Any, align: bool, factors: Any) -> Tensor:
+    made = as_image(x.graph, image, name, "upsample_bilinear2d")
+    wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
+    made = x.graph.one(
+        "bilinear", name, [made], size=size_text(wanted), align=unless(bool(align), False)
+    )
+    return of_image(image.view.dims[0], made)
+
+
+@handles("conv_transpose2d.input")
+def conv_transpose2d(
+    x: Lowering,
+    name: str,
+    image: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    weight = as_parameter(weight, "its weight")
+    _, out, height, width = weight.view.shape
+    made = as_image(x.graph, image, name, "conv_transpose2d")
+    stem = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
+    found: dict[str, Part] = {
+        "weight": (weight, (0, 2, 3, 1), (weight.view.shape[0], height, width, out))
+    }
+    if bias is not None:
+        found["bias"] = (as_parameter(bias, "its bias"), (0,), bias.view.shape)
+    params = named_parameters(x.graph, stem, found)
+    made = x.graph.one(
+        "conv2d",
+        stem,
+        [made],
+        out=out * groups,
+        kernel=size_text((height, width)),
+        stride=unless(size_text(stride), 1),
+        pad=unless(size_text(padding), 0),
+        dilation=unless(size_text(dilation), 1),
+        groups=unless(groups, 1),
+        transposed=True,
+        extra=unless(size_text(output_padding), 0),
+        bias=unless(bias is not None, True),
+        **params,
+    )
+    return of_image(image.view.dims[0], made)

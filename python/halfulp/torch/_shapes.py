@@ -1,0 +1,260 @@
+"""Views, and parts of tensors of PyTorch: handlers of `_table.py`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ._graph import Constant, Parameter, RefusalError, Tensor
+from ._table import as_tensor, as_whole, axis_of, handles, one_axis, unless
+from ._views import Axes, Axis, View, aligned, extended
+
+if TYPE_CHECKING:
+    from .capture import Lowering
+
+
+def _seen(value: Any, view: View) -> Any:
+    if isinstance(value, Tensor):
+        return Tensor(value.made, view)
+    if isinstance(value, Constant):
+        raise RefusalError("a constant")
+    return Parameter(value.name, view, value.rows)
+
+
+@handles("view.default", "reshape.default", "_unsafe_view.default")
+def view(x: Lowering, name: str, tensor: Any, shape: Sequence[int]) -> Any:
+    sizes = [as_whole(s, "an extent") for s in shape]
+    if -1 in sizes:
+        rest = math.prod(s for s in sizes if s != -1)
+        sizes[sizes.index(-1)] = math.prod(tensor.view.shape) // rest
+    return _seen(tensor, tensor.view.viewed(sizes))
+
+
+@handles("flatten.using_ints")
+def flatten(x: Lowering, name: str, tensor: Any, start: int = 0, end: int = -1) -> Any:
+    rank = len(tensor.view.dims)
+    start, end = start % rank, end % rank
+    shape = tensor.view.shape
+    return _seen(
+        tensor,
+        tensor.view.viewed([*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]]),
+    )
+
+
+@handles("unflatten.int")
+def unflatten(x: Lowering, name: str, tensor: Any, dim: int, sizes: Sequence[int]) -> Any:
+    dim %= len(tensor.view.dims)
+    shape = tensor.view.shape
+    sizes = list(sizes)
+    if -1 in sizes:
+        sizes[sizes.index(-1)] = shape[dim] // math.prod(s for s in sizes if s != -1)
+    return _seen(tensor, tensor.view.viewed([*shape[:dim], *sizes, *shape[dim + 1 :]]))
+
+
+@handles("permute.default")
+def permute(x: Lowering, name: str, tensor: Any, order: Sequence[int]) -> Any:
+    return _seen(tensor, tensor.view.permuted([d % len(tensor.view.dims) for d in order]))
+
+
+@handles("transpose.int")
+def transpose(x: Lowering, name: str, tensor: Any, one: int, other: int) -> Any:
+    order = list(range(len(tensor.view.dims)))
+    order[one], order[other] = order[other], order[one]
+    return _seen(tensor, tensor.view.permuted(order))
+
+
+@handles("t.default")
+def turned(x: Lowering, name: str, tensor: Any) -> Any:
+    return _seen(tensor, tensor.view.permuted(list(range(len(tensor.view.dims)))[::-1]))
+
+
+@handles("unsqueeze.default")
+def unsqueeze(x: Lowering, name: str, tensor: Any, dim: int) -> Any:
+    dim %= len(tensor.view.dims) + 1
+    return _seen(
+        tensor, View((*tensor.view.dims[:dim], (), *tensor.view.dims[dim:]), tensor.view.storage)
+    )
+
+
+@handles("squeeze.dim", "squeeze.dims", "squeeze.default")
+def squeeze(x: Lowering, name: str, tensor: Any, dims: Any = None) -> Any:
+    rank = len(tensor.view.dims)
+    given = range(rank) if dims is None else dims if isinstance(dims, (list, tuple)) else [dims]
+    gone = {d % rank for d in given}
+    left = [dim for d, dim in enumerate(tensor.view.dims) if dim or d not in gone]
+    return _seen(tensor, View(left, tensor.view.storage))
+
+
+@handles(
+    "contiguous.default",
+    "alias.default",
+    "clone.default",
+    "detach_.default",
+    "to.dtype",
+    "_to_copy.default",
+    "to.dtype_layout",
+    "to.device",
+    "type_as.default",
+)
+def unchanged(x: Lowering, name: str, tensor: Any, *_: Any, **__: Any) -> Any:
+    return tensor
+
+
+@handles("expand.default")
+def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) -> Any:
+    seen = extended(tensor.view, len(shape))
+    dims = []
+    for dim, size in zip(seen.dims, shape):
+        if dim or size in (-1, 1):
+            dims.append(dim)
+        else:
+            kind = "batch" if size == x.batch.size and not dims else "stretched"
+            dims.append((x.batch,) if kind == "batch" else (Axis(size, kind),))
+    return _seen(tensor, View(dims, seen.storage))
+
+
+def _part(
+    x: Lowering, name: str, tensor: Tensor, dim: int, start: int, end: int, step: int = 1
+) -> Tensor:
+    """Places of a dimension."""
+    dim %= len(tensor.view.dims)
+    size = tensor.view.shape[dim]
+    end = min(end, size)
+    start = start + size if start < 0 else start
+    end = end + size if end < 0 else end
+    if (start, end, step) == (0, size, 1):
+        return tensor
+    made, view, axis = one_axis(x.graph, tensor, dim, name)
+    made = x.graph.one(
+        "slice",
+        name,
+        [made],
+        axis=view.storage.index(axis),
+        start=start,
+        end=end,
+        step=unless(step, 1),
+    )
+    count = -(-(end - start) // step)
+    return Tensor(made, view.replaced(axis, axis_of(count)))
+
+
+@handles("slice.Tensor")
+def slice_(
+    x: Lowering,
+    name: str,
+    tensor: Any,
+    dim: int = 0,
+    start: Any = None,
+    end: Any = None,
+    step: int = 1,
+) -> Any:
+    if isinstance(tensor, Parameter):
+        size = tensor.view.shape[dim]
+        if (start or 0) == 0 and (end is None or end >= size) and step == 1:
+            return tensor
+    start, end = 0 if start is None else start, 2**62 if end is None else end
+    return _part(x, name, as_tensor(tensor), dim, start, end, step)
+
+
+@handles("select.int")
+def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
+    tensor = as_tensor(tensor)
+    dim %= len(tensor.view.dims)
+    index %= tensor.view.shape[dim]
+    part = _part(x, name, tensor, dim, index, index + 1)
+    return Tensor(
+        part.made, View((d for i, d in enumerate(part.view.dims) if i != dim), part.view.storage)
+    )
+
+
+@handles("chunk.default")
+def chunk(x: Lowering, name: str, tensor: Any, count: int, dim: int = 0) -> list[Tensor]:
+    size = as_tensor(tensor).view.shape[dim]
+    parts: list[Tensor] = split(x, name, tensor, -(-size // count), dim)
+    return parts
+
+
+@handles("split.Tensor", "split_with_sizes.default", "split.sizes")
+def split(x: Lowering, name: str, tensor: Any, sizes: Any, dim: int = 0) -> list[Tensor]:
+    tensor = as_tensor(tensor)
+    size = tensor.view.shape[dim]
+    parts = (
+        sizes
+        if isinstance(sizes, (list, tuple))
+        else [min(sizes, size - s) for s in range(0, size, sizes)]
+    )
+    made, view, axis = one_axis(x.graph, tensor, dim, name)
+    found, place = [], 0
+    for number, part in enumerate(parts):
+        one = x.graph.one(
+            "slice",
+            f"{name}.{number}",
+            [made],
+            axis=view.storage.index(axis),
+            start=place,
+            end=place + part,
+        )
+        found.append(Tensor(one, view.replaced(axis, axis_of(part))))
+        place += part
+    return found
+
+
+@handles("unbind.int")
+def unbind(x: Lowering, name: str, tensor: Any, dim: int = 0) -> list[Tensor]:
+    size = as_tensor(tensor).view.shape[dim]
+    return [select(x, f"{name}.{i}", tensor, dim, i) for i in range(size)]
+
+
+@handles("cat.default")
+def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
+    rank = len(tensors[0].view.dims)
+    dim %= rank
+    if isinstance(tensors[0], Parameter) and len(tensors) == 2 and isinstance(tensors[1], Tensor):
+        return _class_token(x, name, tensors[0], tensors[1], dim)
+    values = [as_tensor(t, "one of them") for t in tensors]
+    first = values[0]
+    others: list[View] = []
+    one = View(
+        (() if d == dim else axes for d, axes in enumerate(first.view.dims)), first.view.storage
+    )
+    for value in values[1:]:
+        other = View(
+            (() if d == dim else axes for d, axes in enumerate(value.view.dims)), value.view.storage
+        )
+        one, other = aligned(one, other)
+        others.append(other)
+    seen = []
+    for value, view in zip(values, [one, *others]):
+        whole = View(
+            (value.view.dims[d] if d == dim else axes for d, axes in enumerate(view.dims)),
+            view.storage,
+        )
+        seen.append(whole)
+    along = [v.dims[dim] for v in seen]
+    order = list(seen[0].storage)
+    place = min((order.index(a) for a in along[0]), default=0) if along[0] else len(order)
+    rest = [axis for axis in order if axis not in along[0]]
+    inputs = []
+    for value, view, own in zip(values, seen, along):
+        groups: list[Axes] = [(a,) for a in rest]
+        groups.insert(place, own)
+        inputs.append(x.graph.lay(Tensor(value.made, view), groups, name))
+    made = x.graph.one("concat", name, inputs, axis=place)
+    new = axis_of(made.shape[place])
+    storage = (*rest[:place], *new, *rest[place:])
+    return Tensor(
+        made, View((new if d == dim else axes for d, axes in enumerate(seen[0].dims)), storage)
+    )
+
+
+def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: int) -> Tensor:
+    if dim != 1 or len(rows.view.dims) != 3 or token.view.dims[1] or not token.view.dims[0]:
+        raise RefusalError("a parameter beside values, expected one row before the rows [N, T, C]")
+    places, channels = rows.view.dims[1:]
+    made = x.graph.lay(rows, (places, channels), name)
+    shape = (1, 1, made.shape[1])
+    x.graph.weight(token.name, token.name, (), shape)
+    made = x.graph.one("class_token", name, [made], batches=True, params=token.name)
+    new = axis_of(made.shape[0])
+    return Tensor(made, View((rows.view.dims[0], new, channels), (*new, *channels)))

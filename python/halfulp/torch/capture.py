@@ -1,0 +1,431 @@
+"""A module of PyTorch as a network of halfulp: `capture`.
+
+`torch.export` gives the operations, with the names of modules and parameters; the table of
+`_table.py` says what each becomes. The result is a network file, which the program trains as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..errors import ArgumentError, DtypeError, UnsupportedError, path_text
+from ..networks import Net, Value
+from ..program import content_file, write_whole
+from . import _elements, _norms, _pools, _products, _recurrences, _shapes  # noqa: F401 - they enter their handlers
+from ._graph import Constant, Graph, Made, Noise, Parameter, RefusalError, Tensor, Unknown, Weight
+from ._table import HANDLERS
+from ._views import Axes, Axis, View, ViewError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BATCH = 5  # samples while it is captured: no extent of usual networks
+
+
+@dataclass
+class Lowering:
+    """What handlers work on."""
+
+    graph: Graph
+    batch: Axis
+
+
+class Captured(Net):
+    """A network that was a module of PyTorch, with its weights.
+
+    Attributes
+    ----------
+    weights : dict of str to Weight
+        By name here: the parameter or statistic of PyTorch that it is.
+    notes : list of str
+        What was left out: further outputs, statistics that nothing reads.
+    text : str
+        The network file.
+    """
+
+    weights: dict[str, Weight]
+    notes: list[str]
+    text: str
+    _module: Any
+
+    def initial(self) -> dict[str, NDArray[np.float32]]:
+        """The module's weights now, by the names and in the orders that a `Trainer` has.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            float32.
+        """
+        state = {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
+        found = {}
+        for weight in self.weights.values():
+            array = state[weight.torch_name].detach().to("cpu", torch.float32).numpy()
+            if weight.order:
+                array = array.transpose(weight.order)
+            found[weight.name] = np.ascontiguousarray(array).reshape(weight.shape)
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network as a file, and the module's weights as safetensors beside it.
+
+        Parameters
+        ----------
+        path : path
+            "mine.yaml": the weights are in mine.safetensors, which its key `weights` names.
+
+        Raises
+        ------
+        StorageError
+            It cannot be written.
+        """
+        target = path_text(path, "path")
+        beside = os.path.splitext(target)[0] + ".safetensors"
+        write_whole(beside, self._stored())
+        write_whole(target, self._text_with(os.path.basename(beside)))
+
+    def file_of_run(self, run: object) -> str:
+        """As `Net.file_of_run`, the weights beside it, called by what they are."""
+        weights = self._stored()
+        beside = f"weights-{hashlib.sha256(weights).hexdigest()[:16]}.safetensors"
+        folder = "runs" if run is None else os.path.dirname(str(run))
+        write_whole(os.path.join(folder, beside), weights)
+        text = self._text_with(beside)
+        if run is None:
+            return content_file(text, "network", None)
+        write_whole(f"{run}.network.yaml", text)
+        return f"{run}.network.yaml"
+
+    def _text_with(self, weights: str) -> bytes:
+        return f"{self.text}weights: {json.dumps(weights)}\n".encode()
+
+    def _stored(self) -> bytes:
+        """The weights as a safetensors file, in PyTorch's orders, which halfulp reads."""
+        arrays = self.initial()
+        for weight in self.weights.values():
+            if len(weight.order) > 2:
+                back = [weight.order.index(d) for d in range(len(weight.order))]
+                arrays[weight.name] = np.ascontiguousarray(arrays[weight.name].transpose(back))
+        return _safetensors(arrays)
+
+
+def _safetensors(arrays: Mapping[str, NDArray[np.float32]]) -> bytes:
+    """Source: https://github.com/huggingface/safetensors, its format."""
+    header, place = {}, 0
+    for name, array in arrays.items():
+        end = place + array.nbytes
+        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [place, end]}
+        place = end
+    words = json.dumps(header).encode()
+    words += b" " * (-len(words) % 8)
+    data = b"".join(array.tobytes() for array in arrays.values())
+    return len(words).to_bytes(8, "little") + words + data
+
+
+def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module: Any) -> None:
+    """Numbers of a `Trainer` into a module: the one that was captured, or one of its kind."""
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    for name in (w.torch_name for w in net.weights.values()):
+        if name not in state:
+            raise ArgumentError(
+                f"module: found none called {name}, expected a module as it was captured"
+            )
+    with torch.no_grad():
+        for weight in net.weights.values():
+            target = state[weight.torch_name]
+            array = torch.from_numpy(np.array(weights[weight.name]))
+            if weight.order:
+                kept = [target.shape[d] for d in weight.order]
+                back = [weight.order.index(d) for d in range(len(weight.order))]
+                array = array.reshape(kept).permute(back)
+            target.copy_(array.reshape(target.shape))
+
+
+def capture(
+    model: Any,
+    example_inputs: Sequence[Any],
+    *,
+    task: str = "classify",
+    name: str | None = None,
+) -> Captured:
+    """The module as a network that halfulp trains, with the module's weights.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        In the mode of training, whatever mode it is in: norms use the batch, dropout drops.
+    example_inputs : tuple of Tensor
+        One batch, whose numbers do not matter: its first dimension is of samples.
+    task : str
+        What the output is for, as in network files.
+    name : str, optional
+        Of the network; else the module's class.
+
+    Returns
+    -------
+    Captured
+        A `Net`: for `hu.Trainer`, `hu.train` and `save`.
+
+    Raises
+    ------
+    UnsupportedError
+        All operations that the network cannot have, each with its module and what would help.
+    DtypeError
+        No module, or inputs that are no tensors.
+    """
+    if not isinstance(model, torch.nn.Module):
+        raise DtypeError(f"model: found {type(model).__name__}, expected a torch.nn.Module")
+    inputs = (
+        tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    )
+    if not inputs or not all(isinstance(x, torch.Tensor) for x in inputs):
+        raise DtypeError(
+            "example_inputs: found what is no tensor, expected a tuple of tensors, one batch"
+        )
+    program = _exported(model, inputs)
+    return _lowered(model, program, task, name or type(model).__name__)
+
+
+def _exported(model: Any, inputs: Sequence[Any]) -> Any:
+    batch = tuple(x.detach()[:1].expand(BATCH, *x.shape[1:]).clone() for x in inputs)
+    before = [(m, m.training) for m in model.modules()]
+    model.train()
+    try:
+        return torch.export.export(model, batch)
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise UnsupportedError(
+            f"{type(model).__name__}: torch.export cannot follow it: "
+            f"{lines[0] if lines else error!r}; control flow that depends on numbers has no place "
+            "in a network of fixed operations"
+        ) from error
+    finally:
+        for module, mode in before:
+            module.training = mode
+
+
+class _Walk:
+    """The nodes of an exported program in turn."""
+
+    def __init__(self, model: Any, program: Any, task: str) -> None:
+        self.program, self.task = program, task
+        self.work = Lowering(Graph(), Axis(BATCH, "batch"))
+        self.values: dict[Any, Any] = {}
+        self.refused: list[str] = []
+        self.given: set[Any] = set()  # nodes of the module's inputs
+        self.inputs: list[tuple[str, tuple[int, ...], bool]] = []
+        first: dict[int, str] = {}  # of parameters that are tied: one name
+        self.tied = {
+            n: first.setdefault(id(p), n) for n, p in model.named_parameters(remove_duplicate=False)
+        }
+        self.placeholders()
+
+    def placeholders(self) -> None:
+        signature = self.program.graph_signature
+        parameters = signature.inputs_to_parameters
+        buffers = {
+            **signature.inputs_to_buffers,
+            **getattr(signature, "inputs_to_lifted_tensor_constants", {}),
+        }
+        stored = {**self.program.state_dict, **self.program.constants}
+        for node in self.program.graph.nodes:
+            if node.op != "placeholder":
+                continue
+            if node.name in parameters:
+                self.values[node] = _parameter(
+                    self.tied[parameters[node.name]], node.meta["val"].shape
+                )
+            elif node.name in buffers:
+                name = buffers[node.name]
+                is_learned = name.rpartition(".")[2] in ("running_mean", "running_var")
+                self.values[node] = (
+                    _parameter(name, node.meta["val"].shape)
+                    if is_learned
+                    else Constant(stored[name].detach())
+                )
+            else:
+                self.given.add(node)
+                self.values[node] = self.input(node.meta["val"])
+
+    def input(self, example: Any) -> Tensor:
+        shape = tuple(int(s) for s in example.shape[1:])
+        axes: list[Axes] = [(Axis(s),) if s > 1 else () for s in shape]
+        is_image = len(shape) == 3
+        order = (1, 2, 0) if is_image else tuple(range(len(shape)))
+        own = tuple(shape[d] for d in order) or (1,)
+        first = "tokens" if self.task == "language" else "input"
+        name = first if not self.inputs else f"input{len(self.inputs) + 1}"
+        self.work.graph.names.add(name)
+        self.inputs.append((name, own, not example.is_floating_point()))
+        storage = tuple(axis for d in order for axis in axes[d])
+        return Tensor(Made(name, own), View(((self.work.batch,), *axes), storage))
+
+    def run(self) -> Any:
+        for node in self.program.graph.nodes:
+            if node.op == "output":
+                return node.args[0]
+            if node.op == "call_function":
+                self.values[node] = self.call(node)
+        raise AssertionError("an exported graph without an output")
+
+    def call(self, node: Any) -> Any:
+        op = str(node.target).removeprefix("aten.")
+        args = torch.fx.node.map_arg(node.args, lambda n: self.values[n])
+        keys = torch.fx.node.map_arg(dict(node.kwargs), lambda n: self.values[n])
+        flat = [
+            a
+            for arg in (*args, *keys.values())
+            for a in (arg if isinstance(arg, (list, tuple)) else [arg])
+        ]
+        unknown = [a for a in flat if isinstance(a, Unknown)]
+        if unknown and getattr(node.target, "__name__", "") != "getitem":
+            self.refused += [
+                f"{self.where(node)}: {op}: {a.reason}" for a in unknown[:1] if a.reason
+            ]
+            return Unknown()
+        if getattr(node.target, "__name__", "") == "getitem":
+            return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
+        try:
+            if op.partition(".")[0].endswith("_") and node.args[0] in self.given:
+                raise RefusalError("it writes into what the module was given; a copy would help")
+            made = self.made(node, op, args, keys, flat)
+        except (RefusalError, ViewError) as refusal:
+            self.refused.append(f"{self.where(node)}: {op}: {refusal}")
+            return Unknown()
+        except Exception as error:
+            if type(error).__module__.startswith("halfulp"):
+                self.refused.append(f"{self.where(node)}: {op}: {error}")
+                return Unknown()
+            raise
+        if (
+            op.partition(".")[0].endswith("_")
+            and node.args
+            and isinstance(node.args[0], torch.fx.Node)
+        ):
+            self.values[node.args[0]] = made  # written in place: later readers see it
+        return made
+
+    def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
+        if op.startswith(("_assert", "sym_")):
+            return None
+        if op.startswith("empty."):
+            return Noise()
+        if op.startswith("div_.") and isinstance(args[0], Noise):
+            return Noise(args[0].survival, float(args[1]))
+        learned = (Tensor, Parameter, Noise)
+        if not any(isinstance(a, learned) for a in flat):
+            return self.constant(node, args, keys)
+        if op.startswith("index.") and isinstance(args[0], Parameter):
+            raise RefusalError("places of a parameter by indices")
+        handler = HANDLERS.get(op)
+        if handler is None:
+            near = ", ".join(sorted({n for n in HANDLERS if n.split(".")[0] == op.split(".")[0]}))
+            raise RefusalError(f"no operation of halfulp is this{f' (but {near})' if near else ''}")
+        return handler(self.work, self.name(node), *args, **keys)
+
+    def constant(self, node: Any, args: Any, keys: Any) -> Any:
+        def plain(value: Any) -> Any:
+            if isinstance(value, Constant):
+                return value.tensor.clone()
+            if isinstance(value, (list, tuple)):
+                return type(value)(plain(v) for v in value)
+            return value
+
+        result = node.target(*plain(args), **{k: plain(v) for k, v in keys.items()})
+        return Constant(result) if isinstance(result, torch.Tensor) else result
+
+    def where(self, node: Any) -> str:
+        """The module that calls the operation."""
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        path, kind = stack[-1] if stack else ("", "")
+        kind = kind if isinstance(kind, str) else kind.__name__
+        return f"{path or 'the module'} ({kind.rpartition('.')[2]})"
+
+    def name(self, node: Any) -> str:
+        """Of a node without parameters: its module's path where that is not all of the network."""
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        path = stack[-1][0] if stack else ""
+        op = str(node.target).removeprefix("aten.").partition(".")[0].strip("_")
+        kind = stack[-1][1] if stack else ""
+        is_leaf = isinstance(kind, str) and kind.startswith("torch.nn.modules.")
+        if path and is_leaf and path not in self.work.graph.names:
+            return str(path)
+        return f"{path}.{op}" if path else op
+
+
+def _parameter(name: str, shape: Sequence[int]) -> Parameter:
+    axes: list[Axes] = [(Axis(int(s)),) if s > 1 else () for s in shape]
+    return Parameter(name, View(axes, tuple(axis for dim in axes for axis in dim)))
+
+
+def _lowered(model: Any, program: Any, task: str, name: str) -> Captured:
+    walk = _Walk(model, program, task)
+    outputs = walk.run()
+    outputs = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
+    mutated = set(program.graph_signature.buffers_to_mutate) | set(
+        program.graph_signature.user_inputs_to_mutate
+    )
+    results = [
+        walk.values[node]
+        for node in outputs
+        if isinstance(node, torch.fx.Node) and node.name not in mutated
+    ]
+    results = [r for r in results if isinstance(r, (Tensor, Unknown))]
+    if walk.refused:
+        raise UnsupportedError(
+            f"{type(model).__name__}: found {len(walk.refused)} operations that have no place in a "
+            "network of halfulp:\n  " + "\n  ".join(walk.refused)
+        )
+    if not results:
+        raise UnsupportedError(
+            f"{type(model).__name__}: it has no output that depends on its input"
+        )
+    head = results[0]
+    notes = [f"{len(results) - 1} further outputs"] if len(results) > 1 else []
+    return _net(model, walk, head, task, name, notes)
+
+
+def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: list[str]) -> Captured:
+    graph = walk.work.graph
+    dims = head.view.dims[1:]
+    if len(dims) == 3:  # an image: its channels are the last
+        dims = (*dims[1:], dims[0])
+    made = graph.lay(head, dims or [()], "head")
+    lines = [
+        "halfulp_network: 1",
+        f"name: {''.join(c if c.isalnum() or c in '_-' else '_' for c in name)}",
+        f"task: {task}",
+        "inputs:",
+    ]
+    for value, shape, is_ids in walk.inputs:
+        kind = "ids" if is_ids else f"[{', '.join(map(str, shape))}]"
+        lines.append(f"  {value}: {kind}")
+    lines += ["nodes:", *(f"  - {line}" for line in graph.lines), f"head: {made.name}", ""]
+    text = "\n".join(lines)
+    place = tempfile.mkdtemp(prefix="halfulp-")
+    path = os.path.join(place, "network.yaml")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    net: Captured = Captured.load(path)  # type: ignore[assignment]
+    # The library reads the file once more when a training is opened.
+    weakref.finalize(net, shutil.rmtree, place, True)
+    used = {w.torch_name for w in graph.weights.values()}
+    left = [n for n, _ in model.named_parameters() if n not in used]
+    if left:
+        notes.append(f"parameters that the first output does not read: {', '.join(left)}")
+    net.weights, net.notes, net.text, net._module = graph.weights, notes, text, model
+    value, shape, is_ids = walk.inputs[0]
+    if not is_ids:
+        net.input = Value(net, value, shape, 0)
+    net._classes = made.shape[-1] if task == "classify" else None
+    return net
