@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks of torchvision, timm and transformers, captured by halfulp.torch: what is taken, and how near its numbers are.
 
-usage: bench/peers/captured.py [NAME...]
+usage: bench/peers/captured.py [SEED] [NAME...]
 
 Needs the Python package, torch, torchvision, timm and transformers. Each network begins with random weights of one seed;
 dropout and stochastic depth are set to 0 in both. docs/results/pytorch.md has what came of it.
@@ -22,6 +22,7 @@ import torchvision
 import halfulp as hu
 import halfulp.torch as ht
 
+SEED = int(sys.argv.pop(1)) if sys.argv[1:] and sys.argv[1].isdigit() else 0
 SAMPLES = 4
 SIDES = {"inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224, "deit_tiny_patch16_224": 224, "swin_t": 224,
          "swin_v2_t": 256, "maxvit_t": 224}
@@ -34,7 +35,7 @@ TIMM = """deit_tiny_patch16_224 resnet26d resnetv2_50 mixer_s16_224 convmixer_76
 
 
 def made(name):
-    torch.manual_seed(0)
+    torch.manual_seed(SEED)
     if name in TIMM:
         return timm.create_model(name, num_classes=10)
     weights = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}

@@ -353,6 +353,63 @@ def test_the_program_trains_what_was_saved(tmp_path):
     assert hu.train(model=net, run_dir=tmp_path / "other", **keys).hash == run.hash
 
 
+class Residual(nn.Module):
+    def __init__(self, a, b, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(a, b, 3, stride, 1, bias=False), nn.BatchNorm2d(b)
+        self.conv2, self.bn2 = nn.Conv2d(b, b, 3, 1, 1, bias=False), nn.BatchNorm2d(b)
+        self.shortcut = nn.Sequential()
+        if a != b:
+            self.shortcut.add_module("conv", nn.Conv2d(a, b, 1, stride, bias=False))
+            self.shortcut.add_module("bn", nn.BatchNorm2d(b))
+
+    def forward(self, x):
+        y = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+
+
+class ResNet20(nn.Module):
+    """With the names of halfulp's model."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16)
+        for stage, (a, b) in enumerate(((16, 16), (16, 32), (32, 64))):
+            blocks = [Residual(b if k else a, b, 2 if stage and not k else 1) for k in range(3)]
+            setattr(self, f"layer{stage + 1}", nn.Sequential(*blocks))
+        self.fc = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = torch.relu(self.bn1(self.conv1(x)))
+        x = self.layer3(self.layer2(self.layer1(x)))
+        return self.fc(x.mean((2, 3)))
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "mxfp8"])
+def test_a_captured_resnet_has_the_bits_of_the_model(precision):
+    data = hu.Dataset.open("glyphs", limit=640, test_limit=64)
+    keys = dict(
+        precision=precision,
+        batch=32,
+        steps=20,
+        threads=2,
+        seed=1,
+        optimizer="sgd",
+        lr_base=0.05,
+        optimizer_momentum=0.9,
+        optimizer_weight_decay=1e-4,
+        lr_schedule="constant",
+        optimizer_nesterov=False,
+    )
+    module = ResNet20()
+    with hu.Trainer("resnet20", data, **keys) as trainer:
+        ht.write_back(ht.capture(module, (torch.zeros(1, 3, 32, 32),)), trainer.weights(), module)
+        expected = [trainer.step() for _ in range(20)], trainer.hash
+    net = ht.capture(module, (torch.zeros(1, 3, 32, 32),))
+    with hu.Trainer(net, data, **keys) as trainer:
+        assert ([trainer.step() for _ in range(20)], trainer.hash) == expected
+
+
 # ---- what is refused ----
 
 

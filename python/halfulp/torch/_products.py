@@ -79,7 +79,7 @@ def linear(x: Lowering, name: str, rows: Any, weight: Any, bias: Any = None) -> 
         [made],
         out=out,
         bias=unless(bias is not None, True),
-        rows=unless(len(made.shape) > 1, False),
+        rows=unless(math.prod(made.shape[:-1]) > 1, False),
         **params,
     )
     return with_last(rows, made, axis_of(out))
@@ -99,7 +99,7 @@ def addmm(x: Lowering, name: str, bias: Any, rows: Any, weight: Any, **scales: A
         [made],
         out=out,
         transposed=True,
-        rows=unless(len(made.shape) > 1, False),
+        rows=unless(math.prod(made.shape[:-1]) > 1, False),
         **params,
     )
     return with_last(rows, made, axis_of(out))
