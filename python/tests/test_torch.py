@@ -177,10 +177,26 @@ class Patches(nn.Module):
         return self.fc(self.block(x)[:, 0])
 
 
+class Edges(nn.Module):
+    """Numbers around an image, places that go round, parameters as large as a sample or a row."""
+
+    def __init__(self):
+        super().__init__()
+        self.place = nn.Parameter(0.1 * torch.randn(1, 3, 16, 16))
+        self.row = nn.Parameter(1 + 0.1 * torch.randn(8, 1, 7))
+        self.conv, self.fc = nn.Conv2d(3, 8, 3, 2), nn.Linear(8 * 7 * 7, 10)
+
+    def forward(self, x):
+        x = F.pad(torch.roll(x + self.place, (3, -2), (2, 3)), (0, 1, 1, 0), value=0.5)
+        x = self.conv(x[:, :, 1:, :15])
+        return self.fc((x * self.row).reshape_as(x).flatten(1))
+
+
 PICTURE = (3, 16, 16)
 MODULES = {
     "pictures": (Pictures, PICTURE, "classify"),
     "gates": (Gates, PICTURE, "classify"),
+    "edges": (Edges, PICTURE, "classify"),
     "patches": (Patches, PICTURE, "classify"),
     "sequential": (
         lambda: nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(784, 10)),
@@ -316,7 +332,7 @@ def test_names_and_counts_are_pytorchs(name):
     wanted |= {n for n, _ in case.module.named_buffers() if not n.endswith("num_batches_tracked")}
     assert {w.torch_name for w in case.net.weights.values()} == wanted
     own = {w.name for w in case.net.weights.values() if w.name != w.torch_name}
-    assert own == {"gates": {"layer_scale.weight"}}.get(name, set())
+    assert own == {"gates": {"layer_scale.weight"}, "edges": {"row.weight"}}.get(name, set())
     with case.trainer(steps=1) as trainer:
         count = sum(a.size for a in trainer.weights().values())
     assert count == sum(

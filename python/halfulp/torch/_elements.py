@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._graph import Constant, Noise, Parameter, RefusalError, Tensor, groups_of
 from ._table import as_rows, as_tensor, elementwise, handles, one_axis, unless
-from ._views import View, aligned, extended, extent
+from ._views import Axes, View, aligned, extended, extent
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -139,33 +139,47 @@ def _beside_parameter(
         )
     tensor = Tensor(tensor.made, view)
     own = set(seen.storage)
-    if op == "add" and seen.storage == view.storage:
-        made = (
-            x.graph.lay(tensor, [(a,) for a in view.storage], name)
-            if len(tensor.made.shape) < 2
-            else tensor.made
-        )
-        rows = parameter.rows or made.shape[0]
-        is_whole = len(parameter.view.dims) == len(made.shape) + 1 and not parameter.rows
-        shape = (rows, *made.shape[1:])
-        x.graph.weight(parameter.name, parameter.name, (), (1, *shape) if is_whole else shape)
-        made = x.graph.one(
-            "position",
-            name,
-            [made],
-            batches=unless(is_whole, False),
-            params=parameter.name,
-            rows=parameter.rows or None,
-        )
-        return Tensor(made, view)
+    inside = tuple(axis for axis in view.storage if axis in own)
+    order = () if inside == seen.storage else _turned(parameter, seen, inside)
+    if op == "add" and inside == view.storage:
+        return _position(x, name, tensor, parameter, order)
     made = x.graph.lay(tensor, [(a,) for a in view.storage], name) if view.storage else tensor.made
     shape = tuple(axis.size if axis in own else 1 for axis in view.storage) or (1,)
-    inside = tuple(axis for axis in view.storage if axis in own)
-    if inside != tuple(axis for axis in seen.storage if axis in inside):
-        raise RefusalError(f"{parameter.name} with its dimensions in another order")
     stem = parameter.name.removesuffix(".weight")
-    x.graph.weight(f"{stem}.weight", parameter.name, (), shape)
+    x.graph.weight(f"{stem}.weight", parameter.name, order, shape)
     made = x.graph.one(op, name, [made], shape="x".join(map(str, shape)), params=stem)
+    return Tensor(made, view)
+
+
+def _turned(parameter: Parameter, seen: View, inside: Axes) -> tuple[int, ...]:
+    """PyTorch's dimensions of a parameter in the order in which its axes lie in a value."""
+    rank = len(parameter.view.dims)
+    dims = seen.dims[len(seen.dims) - rank :]
+    if any(len(dim) > 1 for dim in dims) or tuple(a for d in dims for a in d) != seen.storage:
+        raise RefusalError(f"{parameter.name} with its dimensions in another order")
+    place = {dim[0]: d for d, dim in enumerate(dims) if dim}
+    return (*(d for d, dim in enumerate(dims) if not dim), *(place[axis] for axis in inside))
+
+
+def _position(
+    x: Lowering, name: str, tensor: Tensor, parameter: Parameter, order: tuple[int, ...]
+) -> Tensor:
+    """A parameter as large as a sample."""
+    made, view = tensor.made, tensor.view
+    if len(made.shape) < 2:
+        made = x.graph.lay(tensor, [(a,) for a in view.storage], name)
+    rows = parameter.rows or made.shape[0]
+    is_whole = len(parameter.view.dims) == len(made.shape) + 1 and not parameter.rows
+    shape = (rows, *made.shape[1:])
+    x.graph.weight(parameter.name, parameter.name, order, (1, *shape) if is_whole else shape)
+    made = x.graph.one(
+        "position",
+        name,
+        [made],
+        batches=unless(is_whole, False),
+        params=parameter.name,
+        rows=parameter.rows or None,
+    )
     return Tensor(made, view)
 
 

@@ -77,12 +77,15 @@ class Weight:
         Of PyTorch's dimensions, as `numpy.transpose` takes it: [O, I, h, w] to [O, h, w, I].
     shape : tuple of int
         Here, after that.
+    is_filter : bool
+        Of a convolution: safetensors files have PyTorch's order.
     """
 
     name: str
     torch_name: str
     order: tuple[int, ...]
     shape: tuple[int, ...]
+    is_filter: bool = False
 
 
 class RefusalError(Exception):
@@ -139,9 +142,14 @@ class Graph:
         return self.apply(op, name, inputs, **attributes)[0]
 
     def weight(
-        self, name: str, torch_name: str, order: Iterable[int], shape: Iterable[int]
+        self,
+        name: str,
+        torch_name: str,
+        order: Iterable[int],
+        shape: Iterable[int],
+        is_filter: bool = False,
     ) -> None:
-        self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape))
+        self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
         self.waiting.append(torch_name)
 
     def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Made:

@@ -258,3 +258,57 @@ def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: in
     made = x.graph.one("class_token", name, [made], batches=True, params=token.name)
     new = axis_of(made.shape[0])
     return Tensor(made, View((rows.view.dims[0], new, channels), (*new, *channels)))
+
+
+@handles("reshape_as.default", "view_as.default")
+def reshape_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
+    return view(x, name, tensor, other.view.shape)
+
+
+@handles("roll.default")
+def roll(x: Lowering, name: str, tensor: Any, shifts: Any, dims: Any = ()) -> Tensor:
+    """Places that leave at one end come in at the other."""
+    made = as_tensor(tensor)
+    if not dims:
+        raise RefusalError("roll of a flat tensor; dims= would help")
+    for number, (shift, dim) in enumerate(zip(shifts, dims)):
+        size = made.view.shape[dim]
+        if shift % size:
+            at = size - shift % size
+            parts = [
+                _part(x, f"{name}.{number}.last", made, dim, at, size),
+                _part(x, f"{name}.{number}.first", made, dim, 0, at),
+            ]
+            made = cat(x, f"{name}.{number}", parts, dim)
+    return made
+
+
+@handles("pad.default", "constant_pad_nd.default")
+def pad(
+    x: Lowering,
+    name: str,
+    tensor: Any,
+    places: Sequence[int],
+    mode: str = "constant",
+    value: float | None = None,
+) -> Tensor:
+    made = as_tensor(tensor)
+    if mode != "constant" or min(places, default=0) < 0:
+        raise RefusalError(f"pad with mode={mode!r} {tuple(places)}, expected one number around it")
+    rank, view = len(made.view.dims), made.view
+    for number in range(0, len(places), 2):
+        dim = rank - 1 - number // 2
+        low, high = places[number : number + 2]
+        if not low + high:
+            continue
+        if not view.dims[dim]:
+            raise RefusalError("pad of one place; expand() and cat would help")
+        inside, view, axis = one_axis(x.graph, Tensor(made.made, view), dim, name)
+        place = view.storage.index(axis)
+        lows, highs = ([0] * len(view.storage) for _ in range(2))
+        lows[place], highs[place] = low, high
+        amount = None if not value else float(value)
+        inside = x.graph.one("pad", name, [inside], before=lows, after=highs, value=amount)
+        view = view.replaced(axis, axis_of(axis.size + low + high))
+        made = Tensor(inside, view)
+    return made

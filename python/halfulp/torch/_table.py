@@ -152,7 +152,7 @@ def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, ob
         if suffix == "weight" and owner is not None:
             continue
         made = found.replace("*", suffix) if "*" in found else f"{found}.{suffix}"
-        graph.weight(made, parameter.name, order, shape)
+        graph.weight(made, parameter.name, order, shape, len(order) > 2)
     return words
 
 

@@ -113,7 +113,7 @@ class Captured(Net):
         """The weights as a safetensors file, in PyTorch's orders, which halfulp reads."""
         arrays = self.initial()
         for weight in self.weights.values():
-            if len(weight.order) > 2:
+            if weight.is_filter:
                 back = [weight.order.index(d) for d in range(len(weight.order))]
                 arrays[weight.name] = np.ascontiguousarray(arrays[weight.name].transpose(back))
         return _safetensors(arrays)
