@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _WIDTH = 3.3  # inches of a column
 _ROW = 0.17  # inches of a tensor
 _LINE = 0.16  # inches of a name in a legend
+_COLUMN = 0.36  # inches of a share
+_TICK = 0.33  # inches between numbers of an axis
 _MOST_TENSORS = 48
 _MOST_FORMATS = 4
 _NAME = 24  # characters of a tensor's name
@@ -142,7 +144,7 @@ def _several(formats: FormatLike | Iterable[FormatLike] | None, most: int) -> li
     listed = [given] if isinstance(given, (str, Format)) else given
     if not isinstance(listed, Iterable):
         raise DtypeError(f"formats: found {type(formats).__name__}, expected formats")
-    made = [as_format(fmt) for fmt in listed]
+    made = list(dict.fromkeys(as_format(fmt) for fmt in listed))
     if len(made) > most:
         raise ArgumentError(f"formats: found {len(made)}, expected at most {most}")
     return made
@@ -231,22 +233,43 @@ def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else "…" + name[len(name) - most + 1 :]
 
 
-def _columns(axes: Axes, losses: Sequence[Mapping[str, Any]], formats: Sequence[Format]) -> None:
-    """Shares that formats would lose, in the tensors' rows, under the names of formats."""
+def _columns(
+    axes: Axes, losses: Sequence[Mapping[str, Any]], formats: Sequence[Format], room: float
+) -> float:
+    """Shares that formats would lose, in the tensors' rows, under the names of formats.
+
+    Names stand upright where there is no room for them. The columns' inches are returned.
+    """
+    names = [_cut(str(fmt), 8) for fmt in formats]
+    widths = [max(_COLUMN, 0.063 * len(name) + 0.1) for name in names]
+    is_upright = sum(widths) > max(room, _COLUMN * len(names))
+    if is_upright:
+        widths = [_COLUMN for _ in names]
     axes.set_axis_off()
-    ends = [sum(_widths(formats)[: k + 1]) for k in range(len(formats))]
+    ends = [sum(widths[: k + 1]) for k in range(len(names))]
     axes.set_xlim(0, ends[-1] if ends else 1)
-    for end, fmt in zip(ends, formats):
+    for end, name, fmt in zip(ends, names, formats):
+        how = {"va": "bottom", "rotation": 90} if is_upright else {"va": "center"}
+        axes.text(end, -0.6 if is_upright else -0.85, name, fontsize=6.5, ha="right", **how)
         shares = [_percent(row["lost"]) for row in losses if row["format"] == str(fmt)]
-        for y, text in zip((-0.85, *range(len(shares))), (_cut(str(fmt), 8), *shares)):
+        for y, text in enumerate(shares):
             axes.text(end, y, text, fontsize=6.5, ha="right", va="center")
     if ends:
-        axes.text(ends[-1], -1.75, "lost in", fontsize=6.5, ha="right", va="center")
+        top = -len(formats) - 0.4 if is_upright else -1.75
+        axes.text(ends[-1], top, "lost in", fontsize=6.5, ha="right", va="center")
+    return max(sum(widths), 0.01)
 
 
-def _widths(formats: Sequence[Format]) -> list[float]:
-    """Inches of their columns."""
-    return [max(0.36, 0.065 * len(_cut(str(fmt), 8)) + 0.09) for fmt in formats]
+def _share_width(figure: Figure, axes: Axes, columns: Axes, wide: float) -> None:
+    """The columns get their inches, the histograms the rest of what names leave."""
+    spec, both = axes.get_gridspec(), 0.0
+    for _ in range(2):  # names take what they need once there is something to lay out
+        figure.draw_without_rendering()
+        both = sum(a.get_position().width for a in (axes, columns)) * _WIDTH
+        if spec is not None:
+            spec.set_width_ratios([max(both - wide, 0.3), wide])
+    ticks = max(2, min(6, int((both - wide) / _TICK)))
+    axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(ticks, integer=True))
 
 
 def _draw_ridges(
@@ -255,8 +278,7 @@ def _draw_ridges(
     """Rows from the top: ranges of the formats, then a histogram for each tensor."""
     above = max(len(formats), 1) + 0.6
     figure = _figure(0.45 + _ROW * (above + len(seen)))
-    wide = min(sum(_widths(formats)) / 0.8, 0.6 * _WIDTH) or 0.01  # names take a part of it
-    axes, columns = figure.subplots(1, 2, sharey=True, width_ratios=[_WIDTH - wide, wide])
+    axes, columns = figure.subplots(1, 2, sharey=True)
     span = _span(seen.values(), formats)
     rows: list[dict[str, Any]] = []
     losses: list[dict[str, Any]] = []
@@ -275,10 +297,9 @@ def _draw_ridges(
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(r"exponent, $\lfloor\log_2 |x|\rfloor$")
-    axes.xaxis.set_major_locator(
-        matplotlib.ticker.MaxNLocator(6 if len(formats) < 3 else 4, integer=True)
-    )
-    _columns(columns, losses, formats)
+    longest = max(len(_cut(text, _NAME)) for text in (*map(str, formats), *seen))
+    wide = _columns(columns, losses, formats, _WIDTH - 1.2 - 0.065 * longest)
+    _share_width(figure, axes, columns, wide)
     figure.data, figure.losses = table(rows), table(losses)
     return _settled(figure)
 

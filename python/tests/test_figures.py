@@ -147,6 +147,31 @@ def test_exponents_of_a_run(run, tmp_path):
         run.plot_exponents("*")
 
 
+@pytest.mark.parametrize(
+    "formats",
+    [
+        ["e4m3"],
+        ["e4m3", "e5m2"],
+        ["e4m3fnuz", "e5m2fnuz", "e4m3b11fnuz", "fp16"],
+        ["bf16", "fp16", "e5m2", "bf16", "e4m3"],
+    ],
+)
+def test_columns_and_ticks_of_exponents_are_apart(run, formats):
+    figure = run.plot_exponents("conv*.out.grad", "fc.product.out.grad", formats=formats)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    axes, columns = figure.axes
+    assert len(figure.losses) == len(set(formats)) * 4
+    low, high = axes.get_xlim()
+    ticks = [t for t in axes.get_xticklabels() if low <= t.get_position()[0] <= high]
+    assert len(ticks) >= 2
+    for texts in (ticks, columns.texts):
+        boxes = [text.get_window_extent(canvas.get_renderer()) for text in texts]
+        for k, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[:k]), texts[k]
+            assert box.x1 <= figure.bbox.x1 and box.x0 >= axes.bbox.x0 - 20, texts[k]
+
+
 def test_exponents_of_an_array(tmp_path):
     x = np.float32(np.random.default_rng(0).standard_normal(4096) * 2.0**-12)
     x[:64] = 0
