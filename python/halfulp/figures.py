@@ -117,6 +117,12 @@ class Figure(matplotlib.figure.Figure):
         self.savefig(written, format="svg")
         return written.getvalue()
 
+    def _repr_png_(self) -> bytes:
+        """For what shows no SVG: GitHub, of a notebook."""
+        written = io.BytesIO()
+        self.savefig(written, format="png", dpi=200, metadata={"Software": None})
+        return written.getvalue()
+
 
 def _figure(height: float) -> Figure:
     return Figure(figsize=(_WIDTH, height), layout="constrained", facecolor="white")

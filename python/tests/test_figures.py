@@ -41,6 +41,7 @@ def _check_paper(figure, tmp_path, *texts):
     figure.savefig(tmp_path / "f.png")
     shown = figure._repr_svg_()
     assert shown.startswith("<?xml") and shown.count("<text") == written.count("<text")
+    assert figure._repr_png_().startswith(b"\x89PNG") and figure._repr_png_() == figure._repr_png_()
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     edges, renderer = figure.bbox, canvas.get_renderer()
