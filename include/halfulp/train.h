@@ -182,8 +182,9 @@ HU_API hu_status hu_training_next(hu_training *training, hu_step *step);
  *          reads them (pictures normalised already: hu_loader_fill gives such rows); NULL for
  *          fields that the task does not read. Not changed, not kept
  *
- * HU_ERR_SHAPE for another count; HU_ERR_ARGUMENT names a field that is missing; else as
- * hu_training_next. Proof: tests/unit/session_push_test.c. */
+ * HU_ERR_SHAPE for another count; HU_ERR_ARGUMENT names a field that is missing,
+ * or a number that the network has no row for, and nothing has changed; else as hu_training_next.
+ * Proof: tests/unit/session_push_test.c. */
 HU_API hu_status hu_training_push(hu_training *training, int64_t count, const float *const *rows,
                                   hu_step *step);
 

@@ -278,6 +278,54 @@ def test_what_cannot_be_a_batch(batch, error, word):
         trainer.step(x, y)
 
 
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    """A text as samples of tokens."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "words.txt").write_text("the grey fox sees a blue fox " * 200)
+    return hu.Dataset.open("text:words.txt", limit=24, test_limit=4)
+
+
+def text_trainer(words, **more):
+    keys = {"batch": 4, "steps": 4, "threads": 2, "model_width": 0.125, **more}
+    return hu.Trainer("transformer-lm-s", words, **keys)
+
+
+@pytest.mark.parametrize("more", [{}, {"optimizer_accumulate": 2}, {"run_dir": "kept"}])
+@pytest.mark.parametrize("precision", ["fp32", "e4m3:scale=delayed"])
+def test_a_token_without_a_row_changes_nothing(words, more, precision):
+    """Found in the last sample, behind parts that could have run."""
+    batches = list(words.batches(4))
+    alone = {key: value for key, value in more.items() if key != "run_dir"}
+    with (
+        text_trainer(words, precision=precision, **more) as trainer,
+        text_trainer(words, precision=precision, **alone) as plain,
+    ):
+        assert trainer.step(*batches[0]) == plain.step(*batches[0])
+        wrong, targets = batches[1][0].copy(), batches[1][1]
+        wrong[3, 5] = 256
+        counts = trainer.counts()
+        for call in (trainer.step, trainer.predict):
+            with pytest.raises(hu.ArgumentError, match="sample 3 of the batch, place 5: found 256"):
+                call(wrong, targets)
+        assert trainer.counts() == counts and trainer.steps_done == 1
+        for batch in batches[1:4]:
+            assert trainer.step(*batch) == plain.step(*batch)
+        assert trainer.hash == plain.hash
+
+
+def test_a_step_without_samples_does_not_end_a_run(tmp_path):
+    x, y = made()
+    fields = [hu.Field("image", (6, 6, 2)), hu.Field("label", classes=4)]
+    data = hu.Dataset(fields, 16, {"image": x, "label": y})
+    with hu.Trainer(net_of(), data, batch=8, steps=2, run_dir=tmp_path / "r") as trainer:
+        for _ in range(2):
+            with pytest.raises(hu.MissingError, match="without the samples"):
+                trainer.step()
+            trainer.step(x, y)
+        assert trainer.run.result["steps"] == 2
+
+
 def test_labels_out_of_range_name_themselves():
     x, y = made()
     with small_trainer(scaler="none") as trainer, pytest.raises(hu.NonFiniteError, match="label"):

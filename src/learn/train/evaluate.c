@@ -746,6 +746,7 @@ hu_status hu_trainer_predict_given(hu_trainer *trainer, const hu_given_samples *
     e.numbers = predictions;
     e.writes = false;
     *loss = NAN;
+    HU_TRY(hu_check_given_ids(trainer, given));
     HU_TRY(hu_run_reserve(trainer->run, given->count % trainer->part));
     HU_TRY(visit_parts(&e, given->count, add_numbers));
     if (e.ended) *loss = hu_loss_sums_total(&e.losses, trainer->graph, trainer->task);

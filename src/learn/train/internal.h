@@ -265,6 +265,10 @@ typedef struct hu_batch_source {
 } hu_batch_source;
 void hu_fill_batch(void *context, uint32_t field, int64_t first, int64_t count, float *rows);
 
+/* HU_ERR_ARGUMENT for a number that chooses no row of its table. Asked before passes, which would
+ * find it behind roundings that are counted. */
+hu_status hu_check_given_ids(const hu_trainer *trainer, const hu_given_samples *given);
+
 /* ---- prepare.c: a network made ready to be trained ---- */
 
 /* Writes the precision into the edges. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "data/fields.h"
 #include "engine/run.h"
@@ -588,6 +589,31 @@ done:
     return st;
 }
 
+static hu_status check_ids(const hu_value_info *value, int64_t samples, int64_t numbers,
+                           const float *id) {
+    for (int64_t i = 0; i < samples * numbers; i++)
+        if (hu_whole_below(id[i], value->ids) < 0)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "'%s' of sample %lld of the batch, place %lld: found %.9g, expected a "
+                           "whole number from 0 to %lld",
+                           value->name, (long long)(i / numbers), (long long)(i % numbers),
+                           (double)id[i], (long long)value->ids - 1);
+    return HU_OK;
+}
+
+hu_status hu_check_given_ids(const hu_trainer *trainer, const hu_given_samples *given) {
+    hu_status st = HU_OK;
+    const hu_graph *graph = trainer->graph;
+    for (uint32_t k = 0; st == HU_OK && k < graph->loaded_count; k++) {
+        const hu_value_info *value = &graph->value[graph->loaded[k]];
+        int f = trainer->shapes.field[k];
+        int64_t numbers = hu_field_elements(&trainer->dataset->field[f]);
+        if (value->role == HU_VALUE_IDS && given->rows[f])
+            st = check_ids(value, given->count, numbers, given->rows[f]);
+    }
+    return st;
+}
+
 /* A field that the task reads, or counts the units of a loss by. */
 static hu_status check_given(const hu_trainer *trainer, const hu_given_samples *given) {
     const hu_field *field = trainer->dataset->field;
@@ -598,7 +624,7 @@ static hu_status check_given(const hu_trainer *trainer, const hu_given_samples *
         if (!given->rows[trainer->shapes.field[k]])
             return hu_fail(HU_ERR_ARGUMENT, "found no numbers of the field '%s', expected some",
                            field[trainer->shapes.field[k]].name);
-    return HU_OK;
+    return hu_check_given_ids(trainer, given);
 }
 
 /* Room for the passes of so many samples is made once for each number of them. */

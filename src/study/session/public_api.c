@@ -31,7 +31,8 @@ enum { TRAINING_NEAREST_BYTES = 256, SETTINGS_MAX = 1 << 16 };
  * program. */
 struct hu_training {
     hu_config *config;
-    hu_dataset *opened; /* NULL: the caller's */
+    hu_dataset *opened;     /* NULL: the caller's */
+    const hu_dataset *data; /* opened, or the caller's */
     hu_precision precision;
     hu_trainer *trainer; /* the session's, where there is one */
     hu_tensor_order walk;
@@ -152,6 +153,7 @@ static hu_status open_training(hu_training *t, const hu_net *net, const hu_datas
         HU_TRY(folder ? hu_saved_run_data(t->config, folder, NULL, &t->opened)
                       : hu_session_dataset(t->config, NULL, &t->opened));
     if (!data) data = t->opened;
+    t->data = data;
     if (!folder) HU_TRY(find_folder(t->config, &directory, &has_folder));
     if (has_folder) HU_TRY(hu_dataset_need_samples(&data->test)); /* which a run is judged by */
     HU_TRY(has_folder ? open_session(t, data, own.graph ? &own : NULL, directory, folder != NULL)
@@ -281,10 +283,16 @@ static hu_status make_step(hu_training *training, hu_step *step) {
     return st;
 }
 
+/* Where there are no samples nothing is begun, and a run in a folder is not ended: the caller may
+ * have them. */
 hu_status hu_training_next(hu_training *training, hu_step *step) {
     HU_GIVEN(training);
     HU_GIVEN(step);
-    return make_step(training, step);
+    hu_status st = HU_OK;
+    HU_TRY(hu_dataset_need_samples(&training->data->train));
+    st = make_step(training, step);
+done:
+    return st;
 }
 
 hu_status hu_training_push(hu_training *training, int64_t count, const float *const *rows,
