@@ -271,8 +271,9 @@ HU_API void hu_training_unwatch(hu_training *training);
  *            parameter the copy that the latest step has used)
  *   x        [parts, samples of the step, shape]; capacity 0: only counted
  *
- * HU_ERR_UNKNOWN; HU_ERR_ARGUMENT: it is not watched; HU_ERR_SHAPE: too small a capacity. What
- * the step did not make is zero: steps behind the end of a sample, all behind an overflow. */
+ * HU_ERR_UNKNOWN; HU_ERR_ARGUMENT: it is not watched, or no step was made since; HU_ERR_SHAPE: too
+ * small a capacity. What the step did not make is zero: steps behind the end of a sample, all
+ * behind an overflow. */
 HU_API hu_status hu_training_numbers(const hu_training *training, const char *tensor, int rounded,
                                      float *x, size_t capacity, size_t *count);
 

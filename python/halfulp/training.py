@@ -545,7 +545,7 @@ class Trainer(Made):
         UnknownNameError
             With the nearest names.
         ArgumentError
-            It is not watched.
+            It is not watched, or no step was made since.
         """
         tensor = self._named(name)
         flag, c_name, count = (

@@ -178,6 +178,11 @@ def test_numbers_of_tensors():
             trainer.watch("conv1.outs")
         with pytest.raises(hu.DtypeError):
             trainer.watch(7)
+        trainer.watch("relu1.out")  # of a step that was made before, nothing was kept
+        with pytest.raises(hu.ArgumentError, match="no step since it is watched"):
+            trainer.tensor("relu1.out")
+        trainer.step(x[:3], y[:3])
+        assert trainer.tensor("relu1.out").any() and len(trainer.tensor("conv1.out")) == 3
         trainer.unwatch()
         with pytest.raises(hu.ArgumentError, match="watch"):
             trainer.tensor("conv1.out")

@@ -384,6 +384,9 @@ static void numbers_of_gradients_and_weights(void **state) {
     assert_int_equal(hu_training_watch(training, "fc.out.grad"), HU_OK);
     assert_int_equal(hu_training_watch(training, "fc.bias.grad"), HU_OK);
     assert_int_equal(hu_training_read(training, "fc.bias", master, CLASSES, &weights), HU_OK);
+    assert_int_equal(hu_training_numbers(training, "fc.out.grad", 1, NULL, 0, &count),
+                     HU_ERR_ARGUMENT);
+    assert_non_null(strstr(hu_last_error(), "found no step since it is watched"));
     next(training);
     assert_int_equal(hu_training_numbers(training, "fc.out.grad", 1, x, 4, &count), HU_ERR_SHAPE);
     float *grad = numbers_of(training, "fc.out.grad", 1, &count);

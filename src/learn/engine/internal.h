@@ -90,7 +90,8 @@ typedef struct hu_watched {
     hu_tensor tensor;
     uint32_t part; /* of a gradient: which of its contributions, in the order of the consumers */
     int64_t rows, elements;
-    float *made, *rounded; /* [rows, elements]; NULL before the first pass that makes them */
+    float *made, *rounded; /* [rows, elements] */
+    bool has_step;         /* they are of a step that began after it was watched */
 } hu_watched;
 
 typedef struct hu_watch {

@@ -285,6 +285,9 @@ hu_round_counts hu_exponent_record_counts(const hu_histogram *x);
 uint32_t hu_run_parts(const hu_run *run, hu_tensor tensor);
 bool hu_run_is_watched(const hu_run *run, hu_tensor tensor);
 
+/* Whether a step was made since. */
+bool hu_run_has_watched(const hu_run *run, hu_tensor tensor);
+
 /* What is kept of a watched tensor: [contributions of a gradient, samples, elements]. rows: samples
  * of the step; x NULL: none are written. Gives their number. */
 int64_t hu_run_watched(const hu_run *run, hu_tensor tensor, int64_t rows, bool rounded, float *x);

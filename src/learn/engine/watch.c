@@ -33,10 +33,20 @@ static bool is_same(hu_tensor a, hu_tensor b) {
     return a.kind == b.kind && a.value == b.value;
 }
 
-bool hu_run_is_watched(const hu_run *run, hu_tensor tensor) {
+/* The first entry of a tensor; NULL: it is not watched. */
+static const hu_watched *find_entry(const hu_run *run, hu_tensor tensor) {
     for (uint32_t i = 0; run->watch && i < run->watch->count; i++)
-        if (is_same(run->watch->entry[i].tensor, tensor)) return true;
-    return false;
+        if (is_same(run->watch->entry[i].tensor, tensor)) return &run->watch->entry[i];
+    return NULL;
+}
+
+bool hu_run_is_watched(const hu_run *run, hu_tensor tensor) {
+    return find_entry(run, tensor) != NULL;
+}
+
+bool hu_run_has_watched(const hu_run *run, hu_tensor tensor) {
+    const hu_watched *entry = find_entry(run, tensor);
+    return entry && entry->has_step;
 }
 
 /* Whose numbers those of an entry are. */
@@ -63,8 +73,9 @@ int64_t hu_run_watched(const hu_run *run, hu_tensor tensor, int64_t rows, bool r
 /* Rows that no pass makes are zeros: steps after the end of a sample, and all after an overflow. */
 void hu_watch_begin(const hu_run *run) {
     for (uint32_t i = 0; run->watch && i < run->watch->count; i++) {
-        const hu_watched *entry = &run->watch->entry[i];
+        hu_watched *entry = &run->watch->entry[i];
         size_t bytes = (size_t)(entry->rows * entry->elements) * sizeof(float);
+        entry->has_step = true;
         memset(entry->made, 0, bytes);
         memset(entry->rounded, 0, bytes);
     }

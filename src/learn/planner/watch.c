@@ -47,7 +47,8 @@ static hu_status make_entry(const hu_run *run, hu_tensor tensor, uint32_t part, 
     const hu_value_info *value = &run->graph->value[tensor.value];
     bool is_whole = value->role == HU_VALUE_PARAMETER;
     int64_t numbers;
-    *entry = (hu_watched){tensor, part, is_whole ? 1 : rows, value->elements, NULL, NULL};
+    *entry = (hu_watched){
+        .tensor = tensor, .part = part, .rows = is_whole ? 1 : rows, .elements = value->elements};
     if (!hu_mul_i64(entry->rows, entry->elements, &numbers))
         return hu_fail(HU_ERR_LIMIT, "%s: more numbers than can be kept", value->name);
     HU_TRY(HU_NEW_ARRAY(&entry->made, (size_t)numbers));

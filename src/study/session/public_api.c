@@ -574,6 +574,11 @@ hu_status hu_training_numbers(const hu_training *training, const char *tensor, i
                        "%s: found a tensor that is not watched, expected hu_training_watch before "
                        "the step",
                        tensor));
+    if (!is_own && !hu_run_has_watched(run, found))
+        HU_TRY(hu_fail(HU_ERR_ARGUMENT,
+                       "%s: found no step since it is watched, expected one: numbers are kept from "
+                       "the next step on",
+                       tensor));
     *count = is_own ? (size_t)training->walk.graph->value[found.value].elements
                     : (size_t)hu_run_watched(run, found, training->samples, rounded != 0, NULL);
     if (capacity == 0) return HU_OK;
