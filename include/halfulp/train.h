@@ -148,6 +148,10 @@ HU_API hu_status hu_training_reopen(const hu_net *net, const hu_setting *setting
                                     const hu_dataset *data, const char *folder,
                                     hu_training **training);
 
+/* The folder of its run: that of run.dir, runs/NAME of run.name (runs/NAME-1 where that was there
+ * before), or that of hu_training_reopen; NULL: it has none. Borrowed: valid until it is closed. */
+HU_API const char *hu_training_folder(const hu_training *training);
+
 /* Frees a training; NULL is allowed. One with a folder that has steps left saves its state first,
  * so that it can be gone on with. */
 HU_API void hu_training_close(hu_training *training);

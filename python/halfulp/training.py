@@ -148,7 +148,9 @@ class Trainer(Made):
     **keys
         Those of `halfulp train`: `precision="hfp8"`, `batch=128`, `steps=1000`, `seed=1`,
         `lr_base=0.1`, `optimizer="adamw"`, ... The first underscore of a name is a point.
-        `run_dir="FOLDER"` keeps the run as the program does, for `hu.why` and the others.
+        `run_dir="FOLDER"`, or `run_name="NAME"` for runs/NAME, keeps the run as the program does,
+        for `hu.why` and the others; `data` must have test samples then, and the working directory
+        must stay while it trains.
 
     Attributes
     ----------
@@ -265,7 +267,8 @@ class Trainer(Made):
         self._lock = threading.Lock()
         self._finalizer = weakref.finalize(self, _close, self._c, self._process)
         self._step = ffi.new("hu_step *", {"size": ffi.sizeof("hu_step")})
-        self._folder = folder or keys.get("run_dir") or keys.get("run.dir")
+        found = lib.hu_training_folder(self._c)
+        self._folder = "" if found == ffi.NULL else os.fsdecode(ffi.string(found))
         self._shapes: dict[str, Tensor] | None = None
         self.fields: tuple[Field, ...] = data.fields if data is not None else ()
         if net is not None and folder is None and (initial := net.initial()):
@@ -645,13 +648,15 @@ class Trainer(Made):
 
     @property
     def run(self) -> Run:
-        """The run in its folder, of a trainer with `run_dir`: `trainer.run.why()`, ..."""
+        """The run in its folder, of one with `run_dir` or `run_name`: `trainer.run.why()`, ..."""
         if not self._folder:
-            raise ArgumentError("found a trainer without a folder, expected one with run_dir=")
-        return Run(str(self._folder))
+            raise ArgumentError(
+                "found a trainer without a folder, expected one with run_dir= or run_name="
+            )
+        return Run(self._folder)
 
     def why(self, tensor: str | None = None, formats: Iterable[str] = ()) -> dict[str, Any]:
-        """Where its numbers died so far, of a trainer with `run_dir`; also between two steps.
+        """Where its numbers died so far, of one with `run_dir` or `run_name`; between steps too.
 
         Parameters
         ----------

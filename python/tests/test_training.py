@@ -110,6 +110,16 @@ def test_a_folder_is_that_of_the_program(small, data):
         other.run.why()
 
 
+def test_a_named_run_has_a_folder(small):
+    named = {**small, "steps": 1, "run_name": "named"}
+    model, data = named.pop("model"), named.pop("data")
+    for folder in ("runs/named", "runs/named-1"):
+        with hu.Trainer(model, data, **named) as trainer:
+            trainer.step()
+            assert trainer.run.path == folder and trainer.why()["verdict"] == "fine"
+        assert trainer.run.result["steps"] == 1
+
+
 def test_saved_states_go_on_to_the_same_bits(tmp_path):
     batches = [made(seed=i) for i in range(6)]
     with small_trainer() as whole:

@@ -765,6 +765,11 @@ FUNCTION(hu_training_watch) {
     REFUSED("tensor", hu_training_watch(training, NULL));
     FAILS(HU_ERR_UNKNOWN, hu_training_watch(training, ""));
 }
+FUNCTION(hu_training_folder) {
+    assert_null(hu_training_folder(NULL));
+    assert_null(hu_training_folder(training));
+}
+
 FUNCTION(hu_training_unwatch) {
     hu_training_unwatch(NULL);
     hu_training_unwatch(training);
@@ -935,6 +940,7 @@ static const struct {
     ROW(hu_training_tensor_count),
     ROW(hu_training_tensor_at),
     ROW(hu_training_watch),
+    ROW(hu_training_folder),
     ROW(hu_training_unwatch),
     ROW(hu_training_numbers),
     ROW(hu_training_hash),

@@ -199,6 +199,10 @@ hu_status hu_training_reopen(const hu_net *net, const hu_setting *settings, size
     return make_training(net, settings, count, data, folder, training);
 }
 
+const char *hu_training_folder(const hu_training *training) {
+    return training && training->has_folder ? training->session.folder.path : NULL;
+}
+
 /* Of a training whose steps have ended, however: the last row of the journal, and what it has come
  * to. A failure is handed on, and said as it was. */
 static hu_status end_session(hu_training *t, hu_status status) {
