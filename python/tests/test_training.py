@@ -154,6 +154,19 @@ def test_batches_of_any_size_and_kind():
         assert a.hash == b.hash
 
 
+def test_predictions_of_any_number_behind_a_new_plan(data):
+    """A promotion plans anew between the step and a prediction; oneDNN is told of sizes before."""
+    keys = {"batch": 32, "steps": 8, "threads": 1, "lr_base": 5, "products": "onednn"}
+    with hu.Trainer("cnn-s", data, precision="hfp8+promote", **keys) as trainer:
+        promoted = []
+        for i, (x, y) in enumerate(data.batches(32)):
+            promoted.append(trainer.step(x * np.float32(1 if i < 2 else 1e4), y).promoted)
+            wanted = trainer.predict(x)
+            for count in (5, 7 + i, 17 + i):
+                assert np.array_equal(trainer.predict(x[:count]), wanted[:count], equal_nan=True)
+    assert len(set(promoted)) > 2
+
+
 # ---- tensors ----
 
 

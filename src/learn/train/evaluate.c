@@ -388,6 +388,8 @@ static hu_status visit_parts(evaluation *e, int64_t wanted, part_visitor visit) 
     if (e->loader && e->loader == trainer->test_loader) st = hu_dataset_need_samples(&data->test);
     /* Formats are those of the step that was done last: evaluation never runs ahead of training. */
     if (st == HU_OK) st = hu_adapt_between(trainer);
+    /* Behind a new plan, which has room for the sizes of the data alone. */
+    if (st == HU_OK && e->given) st = hu_run_reserve(trainer->run, e->given->count % trainer->part);
     if (st == HU_OK && e->is_sized) st = hu_evaluation_graph_begin(trainer);
     e->run = e->is_sized ? trainer->tested.run : trainer->run;
     if (st == HU_OK) {
@@ -747,7 +749,6 @@ hu_status hu_trainer_predict_given(hu_trainer *trainer, const hu_given_samples *
     e.writes = false;
     *loss = NAN;
     HU_TRY(hu_check_given_ids(trainer, given));
-    HU_TRY(hu_run_reserve(trainer->run, given->count % trainer->part));
     HU_TRY(visit_parts(&e, given->count, add_numbers));
     if (e.ended) *loss = hu_loss_sums_total(&e.losses, trainer->graph, trainer->task);
 done:
