@@ -113,6 +113,14 @@ static hu_status find_folder(const hu_config *config, const char **directory, bo
     return st;
 }
 
+/* Of a training whose steps have ended, however: the last row of the journal, and what it has come
+ * to. A failure is handed on, and said as it was. */
+static hu_status end_session(hu_training *t, hu_status status) {
+    t->has_ended = true;
+    hu_status st = hu_session_end(&t->session, status, &t->result);
+    return st == HU_OK ? hu_session_write_result(&t->session, &t->result) : st;
+}
+
 /* What `halfulp train` and `halfulp resume` leave, but for the page. */
 static hu_status open_session(hu_training *t, const hu_dataset *data, const hu_custom_net *own,
                               const char *directory, bool resume) {
@@ -121,7 +129,9 @@ static hu_status open_session(hu_training *t, const hu_dataset *data, const hu_c
     t->has_folder = true;
     t->trainer = t->session.trainer;
     t->steps = t->session.steps;
-    st = hu_session_begin(&t->session, &t->result);
+    HU_TRY(hu_session_begin(&t->session, &t->result));
+    /* A run that has ended before lost its result as it was opened: it gets it again. */
+    if (hu_session_is_over(&t->session)) st = end_session(t, HU_OK);
 done:
     return st;
 }
@@ -201,14 +211,6 @@ hu_status hu_training_reopen(const hu_net *net, const hu_setting *settings, size
 
 const char *hu_training_folder(const hu_training *training) {
     return training && training->has_folder ? training->session.folder.path : NULL;
-}
-
-/* Of a training whose steps have ended, however: the last row of the journal, and what it has come
- * to. A failure is handed on, and said as it was. */
-static hu_status end_session(hu_training *t, hu_status status) {
-    t->has_ended = true;
-    hu_status st = hu_session_end(&t->session, status, &t->result);
-    return st == HU_OK ? hu_session_write_result(&t->session, &t->result) : st;
 }
 
 /* One that is left before its end is stopped, as by Ctrl-C: it can be gone on with. */
