@@ -65,7 +65,8 @@ class Step:
     scale : float
         Loss scale used.
     skipped : bool
-        A gradient was not finite: the weights stay.
+        A gradient was not finite: the weights stay; of a model that learns in turns those of the
+        turn.
     promoted : int
         Tensors that went to a wider format so far.
     culprit : str
@@ -328,7 +329,10 @@ class Trainer(Made):
         Raises
         ------
         NonFiniteError
-            The training has diverged; the message names step and tensor.
+            The training has diverged; the message names step and tensor. The step is counted. With
+            a folder the training has ended; without one it may go on, with the weights as they were
+            where a gradient was not finite ("first in ..."), else with those that the update has
+            spoilt ("after the update").
         ShapeError, DtypeError, ArgumentError
             The batch does not fit, or all steps are done: nothing has changed.
         MissingError
@@ -392,6 +396,9 @@ class Trainer(Made):
 
     def test(self) -> tuple[float, float]:
         """Metric and mean loss over the test samples of the data set.
+
+        With `lr_schedule="plateau"` each call is an evaluation that the learning rate follows; else
+        the steps behind it have the bits that they have without it.
 
         Returns
         -------
@@ -596,7 +603,7 @@ class Trainer(Made):
         return {name: self.tensor(name, rounded=False) for name in names}
 
     def set_weights(self, weights: Mapping[str, object]) -> None:
-        """Write masters and running statistics.
+        """Write masters and running statistics; the state of the optimizer and means stay.
 
         Parameters
         ----------

@@ -296,6 +296,27 @@ def test_arrays_are_a_data_set():
 # ---- bad input ----
 
 
+def test_what_is_left_behind_a_divergence(tmp_path):
+    x, y = made()
+    nowhere = np.full_like(x, np.nan)
+    fields = [hu.Field("image", (6, 6, 2)), hu.Field("label", classes=4)]
+    data = hu.Dataset(fields, 48, {"image": x, "label": y})
+    keys = {"batch": 8, "steps": 6, "threads": 1, "precision": "hfp8", "scaler": "none"}
+    with hu.Trainer(net_of(), data, **keys) as alone:
+        before = alone.hash
+        with pytest.raises(hu.NonFiniteError, match="step 0: non-finite numbers first in input"):
+            alone.step(nowhere, y)
+        assert alone.steps_done == 1 and alone.hash == before
+        assert alone.step(x, y).step == 1 and alone.hash != before
+    with hu.Trainer(net_of(), data, **keys, run_dir=tmp_path / "r") as kept:
+        with pytest.raises(hu.NonFiniteError, match="first in input"):
+            kept.step(nowhere, y)
+        assert kept.run.diverged and kept.why()["verdict"] == "diverged"
+        with pytest.raises(hu.ArgumentError, match="the training has ended after 1 steps"):
+            kept.step(x, y)
+        assert kept.predict(x).shape == (8, 4) and kept.hash == before
+
+
 @pytest.mark.parametrize(
     ("batch", "error", "word"),
     [
