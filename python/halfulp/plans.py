@@ -225,6 +225,7 @@ class Plan(Made):
     """
 
     _PARTS = ("_c", "_names", "path")
+    _net: object = None  # that `of` was asked with: the file that the plan names is removed
 
     def __init__(self, text: str, name: str = "plan") -> None:
         """Read the text of a file; name stands in errors."""
@@ -298,6 +299,8 @@ class Plan(Made):
             _planned(keys, out, place)
             plan = cls.load(out)
         plan.path = None
+        if hasattr(keys.get("model"), "file_of_run"):
+            plan._net = keys["model"]
         return plan
 
     # ---- what it says ----
@@ -395,7 +398,9 @@ class Plan(Made):
             Usual: the model and the width that the plan was made for.
         """
         model = self.facts.get("model", {})
-        usual = {"model": model.get("name"), "model_width": model.get("width")}
+        usual: dict[str, object] = {"model": model.get("name"), "model_width": model.get("width")}
+        if self._net is not None:
+            usual = {"model": self._net}
         if "model" in keys:
             usual = {}
         return summary(**{**usual, "precision": self, **keys})

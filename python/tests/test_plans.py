@@ -153,6 +153,8 @@ def test_networks_have_plans(small):
     assert plan["fc.weight"].value == "e4m3" and not os.path.exists("runs")
     run = hu.train(**{**small, "model": net}, precision=plan, run_dir="n")
     assert run.plan["fc.weight"] == plan["fc.weight"]
+    held = {row["role"]: row["packed"] for row in _rows(plan.bytes(data="glyphs", batch=32))}
+    assert plan.summary(data="glyphs").parameters == 40 and held["masters"] == 40 * 4
 
 
 def test_without_pandas_there_are_rows(monkeypatch):
