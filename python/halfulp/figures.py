@@ -397,7 +397,7 @@ def histogram(
         for bar in ranges.patches:
             bar.set_x(bar.get_x() - shift)
         ranges.set_yticks(range(len(drawn)), list(map(str, drawn)))
-        ranges.set_ylim(len(drawn) - 0.5, -0.5)
+        ranges.set_ylim(max(len(drawn), 1) - 0.5, -0.5)
         ranges.tick_params(axis="y", length=0)
         ranges.spines["left"].set_visible(False)
         ranges.set_xlabel(r"exponent, $\lfloor\log_2 |x|\rfloor$")

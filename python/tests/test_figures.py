@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -183,6 +184,10 @@ def test_exponents_of_an_array(tmp_path):
         row["lost"] for row in _rows(seen.lost(["fp16", "e4m3fn"], shift=10))
     ]
     _check_paper(figure, tmp_path, "share, %", "zero: 1.6%", "fp16")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # matplotlib's, of axes without an extent
+        for few in (seen, hu.exponents([]), hu.exponents([0, math.nan])):
+            assert "share, %" in few.plot([])._repr_svg_()
     with pytest.raises(hu.DtypeError):
         seen.plot(3)
 
