@@ -6,7 +6,7 @@ Source: include/halfulp/data.h.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
@@ -142,6 +142,17 @@ def _c_rows(rows: Sequence[Floats | None]) -> tuple[Any, list[Any]]:
     """Pointers for C, and what must live as long."""
     kept = [ffi.NULL if r is None else ffi.from_buffer("float[]", r) for r in rows]
     return ffi.new("float *[]", kept), kept
+
+
+def _closer(data: Any) -> Callable[[Any], None]:
+    """What closes a loader: the data set lives until then, whichever is let go first."""
+
+    def close(loader: Any) -> None:
+        lib.hu_loader_close(loader)  # its threads read from the data until it returns
+        held.clear()
+
+    held = [data]
+    return close
 
 
 class Dataset(Made):
@@ -301,7 +312,7 @@ class Dataset(Made):
         made = ffi.new("hu_loader **")
         half = lib.HU_SPLIT_TEST if test else lib.HU_SPLIT_TRAIN
         check(lib.hu_loader_create(self._c, half, settings, made))
-        loader = ffi.gc(made[0], lib.hu_loader_close)
+        loader = ffi.gc(made[0], _closer(self._c))
         check(lib.hu_loader_begin_epoch(loader, epoch))
         return self._walk(loader, size)
 

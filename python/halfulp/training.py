@@ -230,7 +230,8 @@ class Trainer(Made):
         data : Dataset, optional
             As then, where the run had one.
         **keys
-            Those that win over the run's: `steps=200` trains on.
+            Those that win over the run's: `steps=200` trains on. The run stays in its folder,
+            whatever `run_dir` and `run_name` say.
 
         Returns
         -------

@@ -1,4 +1,5 @@
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import halfulp as hu
+from halfulp._ffi import lib
 
 SIX = [
     {"precision": "fp32"},
@@ -291,6 +293,27 @@ def test_arrays_are_a_data_set():
         assert metric == right.mean() and loss == own.loss(x[:6], y[:6])
         with pytest.raises(hu.MissingError, match="without the samples"):
             pushed.test()
+
+
+def test_a_data_set_outlives_its_batches(monkeypatch):
+    """Threads of a loader read from files until it is closed."""
+    order = []
+
+    class Recorder:
+        def __getattr__(self, name):
+            found = getattr(lib, name)
+            if not name.endswith("_close"):
+                return found
+            return lambda c: (order.append(name), found(c))[1]
+
+    monkeypatch.setattr("halfulp.data.lib", Recorder())
+    batches = hu.Dataset.open("glyphs", limit=64, test_limit=8).batches(16)
+    next(batches)
+    gc.collect()
+    assert order == []
+    del batches
+    gc.collect()
+    assert order == ["hu_loader_close", "hu_dataset_close"]
 
 
 # ---- bad input ----
