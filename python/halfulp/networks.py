@@ -146,15 +146,20 @@ def _operations() -> dict[str, _Operation]:
 _OPERATIONS = _operations()
 
 
-def inferred(op: str, words: str, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Shapes that an operation makes of shapes, with attributes as network files have them."""
+def _infer(op: str, text: str, shapes: Sequence[tuple[str, Sequence[int]]]) -> Any:
+    """What C makes of inputs, each named for messages, and of attributes."""
     given = ffi.new("hu_shape[]", max(len(shapes), 1))
-    for i, shape in enumerate(shapes):
-        given[i] = _c_shape(shape, op)[0]
+    for i, (name, shape) in enumerate(shapes):
+        given[i] = _c_shape(shape, name)[0]
     kind = "hu_operation_shapes"
     made = ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)})
-    text = char_text(words, op)
-    check(lib.hu_operation_infer(char_text(op, "operation"), text, len(shapes), given, made))
+    check(lib.hu_operation_infer(op.encode(), char_text(text, op), len(shapes), given, made))
+    return made
+
+
+def inferred(op: str, text: str, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Shapes that an operation makes of shapes, with attributes as network files have them."""
+    made = _infer(op, text, [(op, shape) for shape in shapes])
     return [_shape_of(made.output[i]) for i in range(made.outputs)]
 
 
@@ -261,19 +266,23 @@ class Net(Made):
 
     def file_of_run(self, run: object) -> str:
         """The network beside the folder of its run, or in runs/ by what it holds, for `resume`."""
-        import tempfile
-
         from .program import content_file, write_whole
+
+        data = self._file_in("runs" if run is None else os.path.dirname(str(run)))
+        if run is None:
+            return content_file(data, "network", None)
+        write_whole(f"{run}.network.yaml", data)
+        return f"{run}.network.yaml"
+
+    def _file_in(self, folder: str) -> bytes:
+        """What its file in a folder holds; files that it names are written there."""
+        import tempfile
 
         with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
             made = os.path.join(place, "network.yaml")
             self.save(made)
             with open(made, "rb") as file:
-                data = file.read()
-        if run is None:
-            return content_file(data, "network", None)
-        write_whole(f"{run}.network.yaml", data)
-        return f"{run}.network.yaml"
+                return file.read()
 
     def head(self, value: Value) -> None:
         """Say which value predicts: for the task classify a score for each class.
@@ -346,15 +355,9 @@ class Net(Made):
 
     def _declare(self, op: _Operation, name: str | None, text: str, inputs: list[Value]) -> Any:
         """Shapes are asked first: what fails leaves the network as it was."""
-        shapes = ffi.new("hu_shape[]", max(len(inputs), 1))
-        numbers = ffi.new("hu_value[]", max(len(inputs), 1))
-        for i, value in enumerate(inputs):
-            shapes[i] = _c_shape(value.shape, value.name)[0]
-            numbers[i] = value._number
-        kind = "hu_operation_shapes"
-        made = ffi.new(f"{kind} *", {"size": ffi.sizeof(kind)})
+        numbers = ffi.new("hu_value[]", [value._number for value in inputs] or 1)
         words = char_text(text, op.name)
-        check(lib.hu_operation_infer(op.name.encode(), words, len(inputs), shapes, made))
+        made = _infer(op.name, text, [(value.name, value.shape) for value in inputs])
         if name is None:
             name = self._free_name(op.name)
         if not isinstance(name, str):

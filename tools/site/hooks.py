@@ -12,7 +12,7 @@ from nbconvert import MarkdownExporter
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 API = os.path.join(ROOT, "build", "api", "html")
-NOTEBOOKS = "docs/start/python.ipynb",
+NOTEBOOKS = ("docs/start/python.ipynb",)
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 LANGUAGES = {".c": "c", ".h": "c", ".yaml": "yaml", ".py": "python", ".json": "json"}
 origins = {}  # page of the site -> the file of the repository that it shows

@@ -1,4 +1,4 @@
-"""Element by element, of one value or of two of PyTorch: handlers of `_table.py`."""
+"""Operations of PyTorch element by element, of one value or of two: handlers of `_table.py`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def power(x: Lowering, name: str, tensor: Any, exponent: float) -> Tensor:
 
 @handles("softmax.int", "_softmax.default")
 def softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
-    return _along(x, name, as_tensor(tensor), dim, "softmax")
+    made, view, axis = one_axis(x.graph, as_tensor(tensor), dim, name)
+    return Tensor(x.graph.one("softmax", name, [made], axis=view.storage.index(axis)), view)
 
 
 @handles("log_softmax.int")
@@ -76,17 +77,8 @@ def log_softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tenso
     tensor = as_tensor(tensor)
     if dim % len(tensor.view.dims) != len(tensor.view.dims) - 1:
         raise RefusalError("log_softmax along another dimension than the last one")
-    made = x.graph.one("log_softmax", name, [as_rows(x.graph, tensor, name)])
-    channels = tensor.view.dims[-1]
-    rest = tuple(axis for axis in tensor.view.storage if axis not in channels)
-    return Tensor(made, View(tensor.view.dims, (*rest, *channels)))
-
-
-def _along(x: Lowering, name: str, tensor: Tensor, dim: int, op: str) -> Tensor:
-    """An operation that keeps the shape and works along one dimension."""
-    made, view, axis = one_axis(x.graph, tensor, dim, name)
-    made = x.graph.one(op, name, [made], axis=view.storage.index(axis))
-    return Tensor(made, view)
+    rows = as_rows(x.graph, tensor, name)
+    return Tensor(x.graph.one("log_softmax", name, [rows.made]), rows.view)
 
 
 def _arithmetic(x: Lowering, name: str, op: str, one: Any, other: Any) -> Any:
@@ -205,7 +197,7 @@ def _joined(x: Lowering, name: str, op: str, one: Tensor, other: Tensor) -> Tens
             if not axis.kind
         )
     shape = one.made.shape
-    groups = groups_of(View(first.dims, order), shape) if order == first.storage else None
+    groups = groups_of(order, shape) if order == first.storage else None
     if groups is None or any(0 < len(b.intersection(g)) < len(g) for g in groups):
         groups = [(axis,) for axis in order] or [()]
     inputs = []
@@ -217,7 +209,7 @@ def _joined(x: Lowering, name: str, op: str, one: Tensor, other: Tensor) -> Tens
             own is a
             and order == first.storage
             and extent(order) == math.prod(shape)
-            and groups_of(view, shape) == groups
+            and groups_of(view.storage, shape) == groups
         ):
             inputs.append(tensor.made)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ _WRONG = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
-class Made:
+class Output:
     """A value of the network: its name and its shape, whose axes `Tensor.view` names."""
 
     name: str
@@ -25,7 +25,7 @@ class Made:
 class Tensor:
     """A tensor of PyTorch that the network makes: a value and how it is looked at."""
 
-    made: Made
+    made: Output
     view: View
 
 
@@ -87,6 +87,11 @@ class Weight:
     shape: tuple[int, ...]
     is_filter: bool = False
 
+    @property
+    def back(self) -> tuple[int, ...]:
+        """The order that undoes `order`."""
+        return tuple(self.order.index(d) for d in range(len(self.order)))
+
 
 class RefusalError(Exception):
     """An operation that the network cannot have; the text says why, and what would help."""
@@ -100,10 +105,8 @@ class Graph:
     weights: dict[str, Weight] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     waiting: list[str] = field(default_factory=list)  # parameters of the next node
-    owners: dict[str, str] = field(
-        default_factory=dict
-    )  # of PyTorch's parameters: the node that has it
-    laid: dict[tuple[str, Axes, tuple[int, ...]], Made] = field(default_factory=dict)
+    owners: dict[str, str] = field(default_factory=dict)  # the node of each parameter of PyTorch
+    laid: dict[tuple[str, Axes, tuple[int, ...]], Output] = field(default_factory=dict)
 
     def free_name(self, wanted: str) -> str:
         """That name, or the first with a number behind it that is free."""
@@ -117,12 +120,12 @@ class Graph:
         self.names.add(tried)
         return tried
 
-    def apply(self, op: str, name: str, inputs: Sequence[Made], **attributes: object) -> list[Made]:
-        """A node; its outputs. What has no value is left out."""
+    def one(self, op: str, name: str, inputs: Sequence[Output], **attributes: object) -> Output:
+        """A node, and the value that it makes. What has no value is left out."""
         params = attributes.pop("params", None)
         share = attributes.pop("share", None)
         words = " ".join(f"{k}={_text(v)}" for k, v in attributes.items() if v is not None)
-        shapes = inferred(op, words, [made.shape for made in inputs])
+        (shape,) = inferred(op, words, [made.shape for made in inputs])
         name = self.free_name(name)
         if params not in (None, name):
             words = f"{words} params={params}".strip()
@@ -134,12 +137,7 @@ class Graph:
         self.lines.append(
             " ".join(filter(None, [f"{name}: {op}", *(i.name for i in inputs), words]))
         )
-        if len(shapes) == 1:
-            return [Made(name, shapes[0])]
-        return [Made(f"{name}.out{i}", shape) for i, shape in enumerate(shapes)]
-
-    def one(self, op: str, name: str, inputs: Sequence[Made], **attributes: object) -> Made:
-        return self.apply(op, name, inputs, **attributes)[0]
+        return Output(name, shape)
 
     def weight(
         self,
@@ -152,7 +150,7 @@ class Graph:
         self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
         self.waiting.append(torch_name)
 
-    def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Made:
+    def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Output:
         """The tensor's numbers with these axes in memory, a group for each extent of the value."""
         order = tuple(axis for group in groups for axis in group)
         shape = tuple(extent(group) for group in groups)
@@ -167,8 +165,8 @@ class Graph:
         return self.laid[key]
 
     def _lay(
-        self, made: Made, storage: Axes, order: Axes, shape: tuple[int, ...], name: str
-    ) -> Made:
+        self, made: Output, storage: Axes, order: Axes, shape: tuple[int, ...], name: str
+    ) -> Output:
         if order != storage:
             runs = _runs(storage, order)
             made = self._reshaped(made, tuple(extent(run) for run in runs), name)
@@ -177,7 +175,7 @@ class Graph:
             made = self.one("transpose", f"{name}.order", [made], axes=axes)
         return self._reshaped(made, shape, name)
 
-    def _reshaped(self, made: Made, shape: tuple[int, ...], name: str) -> Made:
+    def _reshaped(self, made: Output, shape: tuple[int, ...], name: str) -> Output:
         if made.shape == shape:
             return made
         if len(shape) == 1:
@@ -207,9 +205,9 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def groups_of(view: View, shape: Sequence[int]) -> list[Axes] | None:
-    """The storage's axes by the extents of the value that holds them; None: they do not meet."""
-    left, groups = list(view.storage), []
+def groups_of(storage: Axes, shape: Sequence[int]) -> list[Axes] | None:
+    """Axes in memory by the extents of the value that holds them; None: they do not meet."""
+    left, groups = list(storage), []
     for size in shape:
         taken: list[Axis] = []
         while extent(taken) < size and left:
@@ -218,12 +216,3 @@ def groups_of(view: View, shape: Sequence[int]) -> list[Axes] | None:
             return None
         groups.append(tuple(taken))
     return groups if not left else None
-
-
-def shape_of(view: View) -> tuple[int, ...]:
-    """A shape for the storage as it is: an extent for each axis."""
-    return tuple(axis.size for axis in view.storage) or (1,)
-
-
-Handler = Callable[..., Any]
-Values = Mapping[Any, Any]

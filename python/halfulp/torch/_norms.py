@@ -7,8 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._graph import RefusalError, Tensor
-from ._table import Part, as_parameter, as_rows, as_tensor, handles, named_parameters, unless
-from ._views import View, extent
+from ._table import (
+    Part,
+    as_parameter,
+    as_rows,
+    as_tensor,
+    handles,
+    named_parameters,
+    own_name,
+    stem_of,
+    unless,
+)
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -33,33 +42,26 @@ def batch_norm(
         raise RefusalError("no weight and bias; affine=True would help")
     if mean is None or var is None:
         raise RefusalError("no running statistics; track_running_stats=True would help")
-    channels = image.view.dims[1]
-    rest = tuple(axis for axis in image.view.storage if axis not in channels)
-    made = image.made
-    if (*rest, *channels) != image.view.storage or made.shape[-1] != extent(channels):
-        made = x.graph.lay(image, (rest, channels) if rest else (channels,), name)
+    rows = as_rows(x.graph, image, name, (1,))
     weight, bias, mean, var = (as_parameter(p, "a part") for p in (weight, bias, mean, var))
     found: dict[str, Part] = {
         "weight": (weight, (0,), weight.view.shape),
         "bias": (bias, (0,), bias.view.shape),
     }
-    stem = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
+    stem = stem_of(weight, name)
     params = named_parameters(x.graph, stem, found)
     for suffix, statistic in (("running_mean", mean), ("running_var", var)):
-        found_name = str(params["params"])
-        made_name = (
-            found_name.replace("*", suffix) if "*" in found_name else f"{found_name}.{suffix}"
-        )
+        made_name = own_name(str(params["params"]), suffix)
         x.graph.weight(made_name, statistic.name, (0,), statistic.view.shape)
     made = x.graph.one(
         "batch_norm",
         stem,
-        [made],
+        [rows.made],
         epsilon=unless(eps, 1e-5),
         momentum=unless(momentum, 0.1),
         **params,
     )
-    return Tensor(made, View(image.view.dims, (*rest, *channels)))
+    return Tensor(made, rows.view)
 
 
 @handles("layer_norm.default", "rms_norm.default")
@@ -79,19 +81,16 @@ def layer_norm(
         raise RefusalError(
             "no weight or no bias; elementwise_affine=True with bias=True would help"
         )
-    made = as_rows(x.graph, rows, name, len(shape))
+    rows = as_rows(x.graph, rows, name, range(-len(shape), 0))
     weight = as_parameter(weight, "its weight")
     flat = (math.prod(shape),)
     found: dict[str, Part] = {"weight": (weight, tuple(range(len(shape))), flat)}
     if bias is not None:
         found["bias"] = (as_parameter(bias, "its bias"), tuple(range(len(shape))), flat)
-    stem = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
+    stem = stem_of(weight, name)
     params = named_parameters(x.graph, stem, found)
-    made = x.graph.one(op, stem, [made], epsilon=1e-5 if eps is None else eps, **params)
-    kept = rows.view.dims[: len(rows.view.dims) - len(shape)]
-    channels = tuple(axis for dim in rows.view.dims[len(kept) :] for axis in dim)
-    rest = tuple(axis for axis in rows.view.storage if axis not in channels)
-    return Tensor(made, View(rows.view.dims, (*rest, *channels)))
+    made = x.graph.one(op, stem, [rows.made], epsilon=1e-5 if eps is None else eps, **params)
+    return Tensor(made, rows.view)
 
 
 @handles("group_norm.default")
@@ -106,20 +105,16 @@ def group_norm(
     *_: Any,
 ) -> Tensor:
     image = as_tensor(image)
-    channels = image.view.dims[1]
-    rest = tuple(axis for axis in image.view.storage if axis not in channels)
-    made = image.made
-    if (*rest, *channels) != image.view.storage or made.shape[-1] != extent(channels):
-        made = x.graph.lay(image, (rest, channels) if rest else (channels,), name)
+    rows = as_rows(x.graph, image, name, (1,))
     params: dict[str, object] = {"affine": False}
     if weight is not None:
         found: dict[str, Part] = {
             "weight": (as_parameter(weight, "its weight"), (0,), weight.view.shape),
             "bias": (as_parameter(bias, "its bias"), (0,), bias.view.shape),
         }
-        name = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
+        name = stem_of(weight, name)
         params = named_parameters(x.graph, name, found)
     made = x.graph.one(
-        "group_norm", name, [made], groups=groups, epsilon=unless(eps, 1e-5), **params
+        "group_norm", name, [rows.made], groups=groups, epsilon=unless(eps, 1e-5), **params
     )
-    return Tensor(made, View(image.view.dims, (*rest, *channels)))
+    return Tensor(made, rows.view)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Made, RefusalError, Tensor
+from ._graph import RefusalError, Tensor
 from ._table import (
-    Part,
     as_image,
     as_parameter,
     as_tensor,
     axis_of,
     handles,
-    named_parameters,
+    layer_of,
     of_image,
     pair_of,
     size_text,
@@ -91,7 +90,6 @@ def adaptive_avg_pool2d(x: Lowering, name: str, image: Any, out: Any) -> Tensor:
         return given
     if pair_of(out) == (1, 1):
         made = x.graph.one("global_avg_pool", name, [made])
-        made = Made(made.name, made.shape)
         channels = axis_of(made.shape[-1])
         return Tensor(made, View((given.view.dims[0], channels, (), ()), channels))
     return of_image(
@@ -175,13 +173,7 @@ def conv_transpose2d(
     weight = as_parameter(weight, "its weight")
     _, out, height, width = weight.view.shape
     made = as_image(x.graph, image, name, "conv_transpose2d")
-    stem = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
-    found: dict[str, Part] = {
-        "weight": (weight, (0, 2, 3, 1), (weight.view.shape[0], height, width, out))
-    }
-    if bias is not None:
-        found["bias"] = (as_parameter(bias, "its bias"), (0,), bias.view.shape)
-    params = named_parameters(x.graph, stem, found)
+    stem, params = layer_of(x, name, weight, bias, (weight.view.shape[0], height, width, out))
     made = x.graph.one(
         "conv2d",
         stem,

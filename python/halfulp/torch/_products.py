@@ -69,40 +69,33 @@ def conv2d(
 
 @handles("linear.default")
 def linear(x: Lowering, name: str, rows: Any, weight: Any, bias: Any = None) -> Tensor:
-    rows, weight = as_tensor(rows), as_parameter(weight, "its weight")
-    out = weight.view.shape[0]
-    made = as_rows(x.graph, rows, name)
-    stem, params = layer_of(x, name, weight, bias, weight.view.shape)
-    made = x.graph.one(
-        "linear",
-        stem,
-        [made],
-        out=out,
-        bias=unless(bias is not None, True),
-        rows=unless(math.prod(made.shape[:-1]) > 1, False),
-        **params,
-    )
-    return with_last(rows, made, axis_of(out))
+    return _linear(x, name, rows, as_parameter(weight, "its weight"), bias, False)
 
 
 @handles("addmm.default")
 def addmm(x: Lowering, name: str, bias: Any, rows: Any, weight: Any, **scales: Any) -> Tensor:
     if any(value != 1 for value in scales.values()):
         raise RefusalError("addmm with alpha or beta")
-    rows, weight = as_tensor(rows), as_parameter(weight, "its weight")
-    out = weight.view.shape[1]
-    made = as_rows(x.graph, rows, name)
+    return _linear(x, name, rows, as_parameter(weight, "its weight"), bias, True)
+
+
+def _linear(
+    x: Lowering, name: str, rows: Any, weight: Parameter, bias: Any, is_transposed: bool
+) -> Tensor:
+    given = as_rows(x.graph, as_tensor(rows), name)
+    out = weight.view.shape[1 if is_transposed else 0]
     stem, params = layer_of(x, name, weight, bias, weight.view.shape)
     made = x.graph.one(
         "linear",
         stem,
-        [made],
+        [given.made],
         out=out,
-        transposed=True,
-        rows=unless(math.prod(made.shape[:-1]) > 1, False),
+        bias=unless(bias is not None, True),
+        transposed=unless(is_transposed, False),
+        rows=unless(math.prod(given.made.shape[:-1]) > 1, False),
         **params,
     )
-    return with_last(rows, made, axis_of(out))
+    return with_last(given, made, axis_of(out))
 
 
 @handles("embedding.default")

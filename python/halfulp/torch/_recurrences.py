@@ -1,11 +1,11 @@
-"""LSTM and GRU, as loops of a network file: of PyTorch: handlers of `_table.py`."""
+"""LSTM and GRU of PyTorch, as loops of a network file: handlers of `_table.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Constant, Made, RefusalError, Tensor, Unknown
+from ._graph import Constant, Output, RefusalError, Tensor, Unknown
 from ._table import Part, as_parameter, as_tensor, axis_of, handles, named_parameters, unless
 from ._views import View
 
@@ -66,7 +66,9 @@ def _recurrence(
     return [Tensor(made, View(dims, (*places, *new))), gone, gone]
 
 
-def _one_direction(x: Lowering, at: str, rows: Made, parameters: Sequence[Any], text: str) -> Made:
+def _one_direction(
+    x: Lowering, at: str, rows: Output, parameters: Sequence[Any], text: str
+) -> Output:
     words = []
     for weight, bias in zip(parameters[:2], parameters[2:] or (None, None)):
         found: dict[str, Part] = {
@@ -91,7 +93,7 @@ def _one_direction(x: Lowering, at: str, rows: Made, parameters: Sequence[Any], 
     inside = "" if has_bias else " bias=off"
     inside += "".join(f" {key}={value}" for key, value in words[1].items())
     x.graph.lines.append(text.format(at=at, x=made.name, gates=gates, words=inside))
-    return Made(f"{at}.hidden", (made.shape[0], hidden))
+    return Output(f"{at}.hidden", (made.shape[0], hidden))
 
 
 @handles("lstm.input")

@@ -214,23 +214,11 @@ def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
         return _class_token(x, name, tensors[0], tensors[1], dim)
     values = [as_tensor(t, "one of them") for t in tensors]
     first = values[0]
-    others: list[View] = []
-    one = View(
-        (() if d == dim else axes for d, axes in enumerate(first.view.dims)), first.view.storage
-    )
+    one, others = _with_dim(first.view, dim, ()), []
     for value in values[1:]:
-        other = View(
-            (() if d == dim else axes for d, axes in enumerate(value.view.dims)), value.view.storage
-        )
-        one, other = aligned(one, other)
+        one, other = aligned(one, _with_dim(value.view, dim, ()))
         others.append(other)
-    seen = []
-    for value, view in zip(values, [one, *others]):
-        whole = View(
-            (value.view.dims[d] if d == dim else axes for d, axes in enumerate(view.dims)),
-            view.storage,
-        )
-        seen.append(whole)
+    seen = [_with_dim(v, dim, t.view.dims[dim]) for t, v in zip(values, [one, *others])]
     along = [v.dims[dim] for v in seen]
     order = list(seen[0].storage)
     place = min((order.index(a) for a in along[0]), default=0) if along[0] else len(order)
@@ -243,9 +231,12 @@ def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     made = x.graph.one("concat", name, inputs, axis=place)
     new = axis_of(made.shape[place])
     storage = (*rest[:place], *new, *rest[place:])
-    return Tensor(
-        made, View((new if d == dim else axes for d, axes in enumerate(seen[0].dims)), storage)
-    )
+    return Tensor(made, _with_dim(View(seen[0].dims, storage), dim, new))
+
+
+def _with_dim(view: View, dim: int, new: Axes) -> View:
+    """With other axes of one dimension."""
+    return View((new if d == dim else axes for d, axes in enumerate(view.dims)), view.storage)
 
 
 def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: int) -> Tensor:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ._graph import (
     Constant,
     Graph,
-    Made,
+    Output,
     Parameter,
     RefusalError,
     Tensor,
 )
-from ._views import Axes, Axis, View, extent, parted
+from ._views import Axes, Axis, View, ViewError, extent
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -71,21 +71,21 @@ def as_tensor(value: Any, what: str = "its input") -> Tensor:
     raise RefusalError(f"{what} is {found}, expected what the network computes from its input")
 
 
-def one_axis(graph: Graph, tensor: Tensor, dim: int, name: str) -> tuple[Made, View, Axis]:
+def one_axis(graph: Graph, tensor: Tensor, dim: int, name: str) -> tuple[Output, View, Axis]:
     """What a dimension extends along as one axis, and each axis as an extent of the value."""
     view = tensor.view
     axes = view.dims[dim]
     if any(axis.kind for axis in axes):
         raise RefusalError("samples that meet, or are taken apart")
-    places = [view.storage.index(axis) for axis in axes]
-    if places and places != list(range(places[0], places[0] + len(places))):
-        first = min(places)
-        before = [axis for axis in view.storage[:first] if axis not in axes]
-        rest = [axis for axis in view.storage[first:] if axis not in axes]
-        made = graph.lay(tensor, [*((a,) for a in before), axes, *((a,) for a in rest)], name)
-        tensor = Tensor(made, View(view.dims, (*before, *axes, *rest)))
-    view, axis = parted(tensor.view, dim)
-    return graph.lay(Tensor(tensor.made, view), [(a,) for a in view.storage], name), view, axis
+    if not axes:
+        raise ViewError(f"one place of dimension {dim} of {view.shape}")
+    first = min(view.storage.index(axis) for axis in axes)
+    before = view.storage[:first]
+    rest = tuple(axis for axis in view.storage[first:] if axis not in axes)
+    groups = [*((a,) for a in before), axes, *((a,) for a in rest)]
+    whole = axes[0] if len(axes) == 1 else Axis(extent(axes))
+    dims = ((whole,) if d == dim else old for d, old in enumerate(view.dims))
+    return graph.lay(tensor, groups, name), View(dims, (*before, whole, *rest)), whole
 
 
 def as_parameter(value: Any, what: str) -> Parameter:
@@ -102,7 +102,7 @@ def check_batch_first(view: View, rank: int, op: str) -> None:
         )
 
 
-def as_image(graph: Graph, x: Any, name: str, op: str) -> Made:
+def as_image(graph: Graph, x: Any, name: str, op: str) -> Output:
     """[N, C, H, W] as a value [H, W, C]."""
     x = as_tensor(x)
     check_batch_first(x.view, 4, op)
@@ -110,21 +110,22 @@ def as_image(graph: Graph, x: Any, name: str, op: str) -> Made:
     return graph.lay(x, (height, width, channels), name)
 
 
-def of_image(batch: Axes, made: Made) -> Tensor:
+def of_image(batch: Axes, made: Output) -> Tensor:
     height, width, channels = (axis_of(e) for e in made.shape)
     return Tensor(made, View((batch, channels, height, width), (*height, *width, *channels)))
 
 
-def as_rows(graph: Graph, x: Tensor, name: str, last: int = 1) -> Made:
-    """The last dimensions as the last extent; what is before them stays as it is in memory."""
-    channels = tuple(axis for dim in x.view.dims[len(x.view.dims) - last :] for axis in dim)
+def as_rows(graph: Graph, x: Tensor, name: str, dims: Sequence[int] = (-1,)) -> Tensor:
+    """Some dimensions as the last extent of the value; the rest stays as it is in memory."""
+    channels = tuple(axis for dim in dims for axis in x.view.dims[dim])
     if any(axis.kind for axis in channels):
-        raise RefusalError(f"{x.view.shape}, whose last dimension is of samples")
+        raise RefusalError(f"{x.view.shape}, whose channels are samples")
     rest = tuple(axis for axis in x.view.storage if axis not in channels)
-    if (*rest, *channels) == x.view.storage and x.made.shape[-1:] == (extent(channels),):
-        return x.made
-    groups = (rest, channels) if rest else (channels,)
-    return graph.lay(x, groups, name)
+    storage = (*rest, *channels)
+    if storage == x.view.storage and x.made.shape[-1:] == (extent(channels),):
+        return x
+    made = graph.lay(x, (rest, channels) if rest else (channels,), name)
+    return Tensor(made, View(x.view.dims, storage))
 
 
 def prefix(weight: str, bias: str | None) -> str | None:
@@ -135,6 +136,17 @@ def prefix(weight: str, bias: str | None) -> str | None:
     if bias is not None and bias != f"{head}bias{tail}":
         return None
     return head[:-1] if head.endswith(".") and not tail else f"{head}*{tail}"
+
+
+def stem_of(weight: Parameter, name: str) -> str:
+    """What a node with this weight is called; else by a name of its own."""
+    stem = weight.name.removesuffix(".weight")
+    return name if stem == weight.name else stem
+
+
+def own_name(params: str, suffix: str) -> str:
+    """What `params=` calls a parameter."""
+    return params.replace("*", suffix) if "*" in params else f"{params}.{suffix}"
 
 
 def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, object]:
@@ -151,8 +163,7 @@ def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, ob
     for suffix, (parameter, order, shape) in parameters.items():
         if suffix == "weight" and owner is not None:
             continue
-        made = found.replace("*", suffix) if "*" in found else f"{found}.{suffix}"
-        graph.weight(made, parameter.name, order, shape, len(order) > 2)
+        graph.weight(own_name(found, suffix), parameter.name, order, shape, len(order) > 2)
     return words
 
 
@@ -174,7 +185,7 @@ def layer_of(
         bias = as_parameter(bias, "its bias")
         check_whole(bias, "the bias")
         found["bias"] = (bias, (0,), bias.view.shape)
-    stem = weight.name[: -len(".weight")] if weight.name.endswith(".weight") else name
+    stem = stem_of(weight, name)
     return stem, named_parameters(x.graph, stem, found)
 
 
@@ -182,10 +193,9 @@ def unless(value: Any, usual: Any) -> Any:
     return None if value == usual else value
 
 
-def with_last(rows: Tensor, made: Made, new: Axes, last: int = 1) -> Tensor:
+def with_last(rows: Tensor, made: Output, new: Axes) -> Tensor:
     """A value whose rows stay, with another last dimension."""
-    kept = rows.view.dims[: len(rows.view.dims) - last]
-    gone = [axis for dim in rows.view.dims[len(kept) :] for axis in dim]
+    *kept, gone = rows.view.dims
     storage = tuple(axis for axis in rows.view.storage if axis not in gone)
     return Tensor(made, View((*kept, new), (*storage, *new)))
 

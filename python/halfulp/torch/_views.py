@@ -135,19 +135,3 @@ def aligned(one: View, other: View) -> tuple[View, View]:
 def extended(view: View, rank: int) -> View:
     """With dimensions of extent 1 in front."""
     return View(((),) * (rank - len(view.dims)) + view.dims, view.storage)
-
-
-def parted(view: View, dim: int) -> tuple[View, Axis]:
-    """As one axis what a dimension extends along, where its axes are neighbours in memory."""
-    axes = view.dims[dim]
-    if not axes:
-        raise ViewError(f"one place of dimension {dim} of {view.shape}")
-    if len(axes) == 1:
-        return view, axes[0]
-    places = [view.storage.index(axis) for axis in axes if axis in view.storage]
-    if len(places) != len(axes) or places != list(range(places[0], places[0] + len(axes))):
-        raise ViewError(f"dimension {dim} of {view.shape}, whose places lie apart")
-    whole = Axis(extent(axes))
-    storage = (*view.storage[: places[0]], whole, *view.storage[places[-1] + 1 :])
-    dims = [(whole,) if d == dim else axes for d, axes in enumerate(view.dims)]
-    return View(dims, storage), whole

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import shutil
 import tempfile
@@ -19,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..errors import ArgumentError, DtypeError, UnsupportedError, path_text
+from ..errors import ArgumentError, DtypeError, Error, UnsupportedError, path_text
 from ..networks import Net, Value
-from ..program import content_file, write_whole
+from ..program import write_whole
 from . import _elements, _norms, _pools, _products, _recurrences, _shapes  # noqa: F401 - they enter their handlers
-from ._graph import Constant, Graph, Made, Noise, Parameter, RefusalError, Tensor, Unknown, Weight
-from ._table import HANDLERS
-from ._views import Axes, Axis, View, ViewError
+from ._graph import Constant, Graph, Noise, Output, Parameter, RefusalError, Tensor, Unknown, Weight
+from ._table import HANDLERS, axis_of
+from ._views import Axis, View, ViewError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,17 +95,12 @@ class Captured(Net):
         write_whole(beside, self._stored())
         write_whole(target, self._text_with(os.path.basename(beside)))
 
-    def file_of_run(self, run: object) -> str:
-        """As `Net.file_of_run`, the weights beside it, called by what they are."""
+    def _file_in(self, folder: str) -> bytes:
+        """The weights are in the folder, called by what they are."""
         weights = self._stored()
         beside = f"weights-{hashlib.sha256(weights).hexdigest()[:16]}.safetensors"
-        folder = "runs" if run is None else os.path.dirname(str(run))
         write_whole(os.path.join(folder, beside), weights)
-        text = self._text_with(beside)
-        if run is None:
-            return content_file(text, "network", None)
-        write_whole(f"{run}.network.yaml", text)
-        return f"{run}.network.yaml"
+        return self._text_with(beside)
 
     def _text_with(self, weights: str) -> bytes:
         return f"{self.text}weights: {json.dumps(weights)}\n".encode()
@@ -114,8 +110,8 @@ class Captured(Net):
         arrays = self.initial()
         for weight in self.weights.values():
             if weight.is_filter:
-                back = [weight.order.index(d) for d in range(len(weight.order))]
-                arrays[weight.name] = np.ascontiguousarray(arrays[weight.name].transpose(back))
+                turned = arrays[weight.name].transpose(weight.back)
+                arrays[weight.name] = np.ascontiguousarray(turned)
         return _safetensors(arrays)
 
 
@@ -146,8 +142,7 @@ def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module
             array = torch.from_numpy(np.array(weights[weight.name]))
             if weight.order:
                 kept = [target.shape[d] for d in weight.order]
-                back = [weight.order.index(d) for d in range(len(weight.order))]
-                array = array.reshape(kept).permute(back)
+                array = array.reshape(kept).permute(weight.back)
             target.copy_(array.reshape(target.shape))
 
 
@@ -259,7 +254,7 @@ class _Walk:
 
     def input(self, example: Any) -> Tensor:
         shape = tuple(int(s) for s in example.shape[1:])
-        axes: list[Axes] = [(Axis(s),) if s > 1 else () for s in shape]
+        axes = [axis_of(s) for s in shape]
         is_image = len(shape) == 3
         order = (1, 2, 0) if is_image else tuple(range(len(shape)))
         own = tuple(shape[d] for d in order) or (1,)
@@ -268,7 +263,7 @@ class _Walk:
         self.work.graph.names.add(name)
         self.inputs.append((name, own, not example.is_floating_point()))
         storage = tuple(axis for d in order for axis in axes[d])
-        return Tensor(Made(name, own), View(((self.work.batch,), *axes), storage))
+        return Tensor(Output(name, own), View(((self.work.batch,), *axes), storage))
 
     def run(self) -> Any:
         for node in self.program.graph.nodes:
@@ -279,40 +274,30 @@ class _Walk:
         raise AssertionError("an exported graph without an output")
 
     def call(self, node: Any) -> Any:
-        op = str(node.target).removeprefix("aten.")
+        op = _op_of(node)
         args = torch.fx.node.map_arg(node.args, lambda n: self.values[n])
         keys = torch.fx.node.map_arg(dict(node.kwargs), lambda n: self.values[n])
+        if node.target is operator.getitem:
+            return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
         flat = [
             a
             for arg in (*args, *keys.values())
             for a in (arg if isinstance(arg, (list, tuple)) else [arg])
         ]
-        unknown = [a for a in flat if isinstance(a, Unknown)]
-        if unknown and getattr(node.target, "__name__", "") != "getitem":
-            self.refused += [
-                f"{self.where(node)}: {op}: {a.reason}" for a in unknown[:1] if a.reason
-            ]
-            return Unknown()
-        if getattr(node.target, "__name__", "") == "getitem":
-            return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
+        is_in_place = op.partition(".")[0].endswith("_")
         try:
-            if op.partition(".")[0].endswith("_") and node.args[0] in self.given:
+            if unknown := [a for a in flat if isinstance(a, Unknown)]:
+                if unknown[0].reason:
+                    raise RefusalError(unknown[0].reason)
+                return Unknown()
+            if is_in_place and node.args[0] in self.given:
                 raise RefusalError("it writes into what the module was given; a copy would help")
             made = self.made(node, op, args, keys, flat)
-        except (RefusalError, ViewError) as refusal:
+        except (RefusalError, ViewError, Error) as refusal:
             self.refused.append(f"{self.where(node)}: {op}: {refusal}")
             return Unknown()
-        except Exception as error:
-            if type(error).__module__.startswith("halfulp"):
-                self.refused.append(f"{self.where(node)}: {op}: {error}")
-                return Unknown()
-            raise
-        if (
-            op.partition(".")[0].endswith("_")
-            and node.args
-            and isinstance(node.args[0], torch.fx.Node)
-        ):
-            self.values[node.args[0]] = made  # written in place: later readers see it
+        if is_in_place:
+            self.values[node.args[0]] = made  # later readers see what was written
         return made
 
     def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
@@ -346,25 +331,32 @@ class _Walk:
 
     def where(self, node: Any) -> str:
         """The module that calls the operation."""
-        stack = list((node.meta.get("nn_module_stack") or {}).values())
-        path, kind = stack[-1] if stack else ("", "")
-        kind = kind if isinstance(kind, str) else kind.__name__
+        path, kind = _module_of(node)
         return f"{path or 'the module'} ({kind.rpartition('.')[2]})"
 
     def name(self, node: Any) -> str:
         """Of a node without parameters: its module's path where that is not all of the network."""
-        stack = list((node.meta.get("nn_module_stack") or {}).values())
-        path = stack[-1][0] if stack else ""
-        op = str(node.target).removeprefix("aten.").partition(".")[0].strip("_")
-        kind = stack[-1][1] if stack else ""
-        is_leaf = isinstance(kind, str) and kind.startswith("torch.nn.modules.")
+        path, kind = _module_of(node)
+        op = _op_of(node).partition(".")[0].strip("_")
+        is_leaf = kind.startswith("torch.nn.modules.")
         if path and is_leaf and path not in self.work.graph.names:
-            return str(path)
+            return path
         return f"{path}.{op}" if path else op
 
 
+def _op_of(node: Any) -> str:
+    return str(node.target).removeprefix("aten.")
+
+
+def _module_of(node: Any) -> tuple[str, str]:
+    """Path and class of the innermost module that calls the operation."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    path, kind = stack[-1] if stack else ("", "")
+    return str(path), kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
+
+
 def _parameter(name: str, shape: Sequence[int]) -> Parameter:
-    axes: list[Axes] = [(Axis(int(s)),) if s > 1 else () for s in shape]
+    axes = [axis_of(int(s)) for s in shape]
     return Parameter(name, View(axes, tuple(axis for dim in axes for axis in dim)))
 
 

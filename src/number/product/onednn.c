@@ -193,9 +193,33 @@ static dnnl_status_t hu_dnn_describe(const hu_dnn_request *request, hu_product_r
 
 #endif
 
-/* ---- products ---- */
+/* ---- the cap of its instruction set ---- */
 
-static hu_status hu_dnn_check_isa(void);
+static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
+static bool cap_failed;
+
+/* oneDNN takes the cap only before its first primitive. */
+static void cap_isa(void) {
+    hu_isa isa = hu_cpu_isa();
+    if (isa == hu_cpu_isa_native()) return;
+    dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
+    hu_dnn_lib.set_max_cpu_isa(cap);
+    cap_failed = ((unsigned)hu_dnn_lib.get_effective_cpu_isa() & ~(unsigned)cap) != 0;
+}
+
+/* Opens oneDNN and caps its instruction set as HALFULP_MAX_ISA says, once and before its first
+ * use; HU_ERR_UNSUPPORTED without its library, HU_ERR_INTERNAL if the cap came too late. */
+static hu_status hu_dnn_check_isa(void) {
+    if (!hu_dnn_is_there())
+        return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is %s", hu_dnn_absence());
+    pthread_once(&cap_once, cap_isa);
+    if (!cap_failed) return HU_OK;
+    return hu_fail(HU_ERR_INTERNAL,
+                   "oneDNN was in use before HALFULP_MAX_ISA=%s could cap its instruction set",
+                   hu_isa_name(hu_cpu_isa()));
+}
+
+/* ---- products ---- */
 
 /* Activations are plain [count, H, W, C]; weights are packed once per pass into the layout that the
  * primitives like. A primitive splits its work over the OpenMP threads it was made under, and its
@@ -684,29 +708,7 @@ bool hu_dnn_run(const hu_dnn *dnn, hu_product_role role, const hu_product_call *
     return role == HU_PRODUCT_INPUT_GRAD ? data_gradient(&e, call) : weight_gradient(&e, call);
 }
 
-/* ---- oneDNN as a library: the cap of its instruction set, and its version ---- */
-
-static pthread_once_t cap_once = PTHREAD_ONCE_INIT;
-static bool cap_failed;
-
-/* oneDNN takes the cap only before its first primitive. */
-static void cap_isa(void) {
-    hu_isa isa = hu_cpu_isa();
-    if (isa == hu_cpu_isa_native()) return;
-    dnnl_cpu_isa_t cap = isa == HU_ISA_AVX2 ? dnnl_cpu_isa_avx2 : dnnl_cpu_isa_sse41;
-    hu_dnn_lib.set_max_cpu_isa(cap);
-    cap_failed = ((unsigned)hu_dnn_lib.get_effective_cpu_isa() & ~(unsigned)cap) != 0;
-}
-
-static hu_status hu_dnn_check_isa(void) {
-    if (!hu_dnn_is_there())
-        return hu_fail(HU_ERR_UNSUPPORTED, "products by oneDNN: it is %s", hu_dnn_absence());
-    pthread_once(&cap_once, cap_isa);
-    if (!cap_failed) return HU_OK;
-    return hu_fail(HU_ERR_INTERNAL,
-                   "oneDNN was in use before HALFULP_MAX_ISA=%s could cap its instruction set",
-                   hu_isa_name(hu_cpu_isa()));
-}
+/* ---- oneDNN as a library ---- */
 
 bool hu_dnn_is_there(void) {
     return hu_dnn_open();
