@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
 nn, F = torch.nn, torch.nn.functional
 
 import halfulp as hu  # noqa: E402

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import safetensors.numpy
 import torch
 
 from ..errors import ArgumentError, DtypeError, Error, UnsupportedError, path_text
@@ -112,20 +113,7 @@ class Captured(Net):
             if weight.is_filter:
                 turned = arrays[weight.name].transpose(weight.back)
                 arrays[weight.name] = np.ascontiguousarray(turned)
-        return _safetensors(arrays)
-
-
-def _safetensors(arrays: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Source: https://github.com/huggingface/safetensors, its format."""
-    header, place = {}, 0
-    for name, array in arrays.items():
-        end = place + array.nbytes
-        header[name] = {"dtype": "F32", "shape": array.shape, "data_offsets": [place, end]}
-        place = end
-    words = json.dumps(header).encode()
-    words += b" " * (-len(words) % 8)
-    data = b"".join(array.tobytes() for array in arrays.values())
-    return len(words).to_bytes(8, "little") + words + data
+        return bytes(safetensors.numpy.save(arrays))
 
 
 def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module: Any) -> None:
