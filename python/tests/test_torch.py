@@ -427,6 +427,80 @@ def test_a_captured_resnet_has_the_bits_of_the_model(precision):
         assert ([trainer.step() for _ in range(20)], trainer.hash) == expected
 
 
+# ---- operations, one by one ----
+
+
+class Between(nn.Module):
+    """An operation between pictures and a last layer."""
+
+    def __init__(self, work, part=None):
+        super().__init__()
+        self.work, self.part, self.fc = work, part or nn.Identity(), nn.Linear(192, 10)
+
+    def forward(self, x):
+        return self.fc(self.work(self.part(x)).reshape(x.shape[0], -1))
+
+
+def whole_batch(x):
+    """Stochastic depth of all samples at once, as torchvision writes it."""
+    return x * torch.empty([1, 1, 1, 1]).bernoulli_(0.5).div_(0.5)
+
+
+def behind_a_view(x):
+    made = x * 1.0
+    made.flatten(1).add_(1.0)
+    return made
+
+
+def before_a_view(x):
+    made = x * 1.0
+    view = made.flatten(1)
+    made.mul_(2.0)
+    return view
+
+
+EQUAL = {
+    "clamp-low": lambda x: (3 * x).clamp(min=0),
+    "clamp-high": lambda x: (3 * x).clamp(max=0.5),
+    "clamp": lambda x: (3 * x).clamp(-0.5, 2.5),
+    "hardtanh": lambda x: F.hardtanh(3 * x),
+    "relu6": lambda x: F.relu6(9 * x),
+    "rsub": lambda x: torch.rsub(x, 2.0, alpha=3),
+    "add-alpha": lambda x: torch.add(x, 2.0, alpha=3),
+    "sub-alpha": lambda x: torch.sub(x, torch.sigmoid(x), alpha=3),
+    "mean-of-one": lambda x: x * x[:, :, :1, :1].mean((2, 3), keepdim=True),
+    "max-of-one": lambda x: x * x[:, :, :1].amax(2, keepdim=True),
+    "in-place-view": lambda x: (x * 1.0).flatten(1).relu_(),
+}
+WRONG = {
+    "whole numbers": (lambda x: (3 * x).long().float(), r"numbers cut to torch\.int64"),
+    "behind a view": (behind_a_view, "it writes what mul shows afterwards"),
+    "before a view": (before_a_view, "it writes what flatten shows afterwards"),
+    "drawn": (lambda x: x * torch.rand(()), "numbers that are drawn"),
+    "one draw": (whole_batch, r"one draw for \(1, 1, 1, 1\), expected one for each sample"),
+}
+
+
+@pytest.mark.parametrize("name", [*EQUAL, "rms_norm", "rms_norm-eps"])
+def test_an_operation_is_pytorchs(name):
+    parts = {"rms_norm": nn.RMSNorm(8), "rms_norm-eps": nn.RMSNorm([8, 8], eps=0.1)}
+    torch.manual_seed(4)
+    module = Between(EQUAL.get(name, lambda x: x), parts.get(name))
+    x = torch.randn(4, 3, 8, 8)
+    with hu.Trainer(ht.capture(module, (x,)), batch=4, steps=1, threads=1) as trainer:
+        found = trainer.predict(x.permute(0, 2, 3, 1).contiguous().numpy())
+    with torch.no_grad():
+        expected = module.eval()(x).log_softmax(1).numpy()
+    assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_network_would_do_otherwise_is_refused(name):
+    work, text = WRONG[name]
+    with pytest.raises(hu.UnsupportedError, match=text):
+        ht.capture(Between(work), (torch.zeros(2, 3, 8, 8),))
+
+
 # ---- what is refused ----
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ._graph import Constant, Noise, Parameter, RefusalError, Tensor, groups_of
@@ -35,8 +36,13 @@ def leaky_relu(x: Lowering, name: str, tensor: Any, slope: float = 0.01) -> Tens
     return elementwise(x, name, tensor, "leaky_relu", slope=float(slope))
 
 
-@handles("hardtanh.default", "clamp.default")
-def clip(x: Lowering, name: str, tensor: Any, low: Any = -1.0, high: Any = 1.0) -> Tensor:
+@handles("hardtanh.default")
+def hardtanh(x: Lowering, name: str, tensor: Any, low: float = -1.0, high: float = 1.0) -> Any:
+    return clamp(x, name, tensor, low, high)
+
+
+@handles("clamp.default")
+def clamp(x: Lowering, name: str, tensor: Any, low: Any = None, high: Any = None) -> Tensor:
     return elementwise(
         x,
         name,
@@ -48,8 +54,8 @@ def clip(x: Lowering, name: str, tensor: Any, low: Any = -1.0, high: Any = 1.0) 
 
 
 @handles("relu6.default")
-def relu6(x: Lowering, name: str, tensor: Any) -> Tensor:
-    return elementwise(x, name, tensor, "clip", low=0.0, high=6.0)
+def relu6(x: Lowering, name: str, tensor: Any) -> Any:
+    return hardtanh(x, name, tensor, 0.0, 6.0)
 
 
 @handles("dropout.default", "feature_dropout.default")
@@ -218,12 +224,19 @@ def _joined(x: Lowering, name: str, op: str, one: Tensor, other: Tensor) -> Tens
     return Tensor(x.graph.one(op, name, inputs), View(dims, order))
 
 
+def _times(x: Lowering, name: str, value: Any, alpha: float) -> Any:
+    """What `alpha` multiplies: a value, or a number that is known."""
+    if alpha == 1:
+        return value
+    if isinstance(value, (int, float)):
+        return value * alpha
+    return _arithmetic(x, f"{name}.alpha", "mul", value, float(alpha))
+
+
 def _binary(*names: str, op: str) -> None:
     @handles(*names)
-    def binary(x: Lowering, name: str, one: Any, other: Any, *, alpha: float = 1, **_: Any) -> Any:
-        if alpha != 1:
-            other = _arithmetic(x, f"{name}.alpha", "mul", other, float(alpha))
-        return _arithmetic(x, name, op, one, other)
+    def binary(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
+        return _arithmetic(x, name, op, one, _times(x, name, other, alpha))
 
 
 for _name in ("add", "sub", "mul", "div"):
@@ -232,15 +245,17 @@ _binary("minimum.default", op="minimum")
 _binary("maximum.default", op="maximum")
 
 
-@handles("rsub.Scalar")
-def rsub(x: Lowering, name: str, tensor: Any, number: float, alpha: float = 1) -> Any:
-    return _arithmetic(x, name, "sub", float(number), tensor)
+@handles("rsub.Scalar", "rsub.Tensor")
+def rsub(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
+    return _arithmetic(x, name, "sub", other, _times(x, name, one, alpha))
 
 
 @handles("bernoulli.float")
-def bernoulli(x: Lowering, name: str, noise: Any, survival: float, *_: Any, **__: Any) -> Noise:
+def bernoulli(x: Lowering, name: str, noise: Any, survival: float = 0.5, **_: Any) -> Noise:
     if not isinstance(noise, Noise):
         raise RefusalError(
             "numbers that are drawn; nn.Dropout or stochastic depth by rows would help"
         )
-    return Noise(survival, noise.divided)
+    if noise.shape[:1] != (x.batch.size,) or any(extent != 1 for extent in noise.shape[1:]):
+        raise RefusalError(f"one draw for {noise.shape}, expected one for each sample (mode='row')")
+    return replace(noise, survival=survival)

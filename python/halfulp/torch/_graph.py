@@ -51,10 +51,17 @@ class Constant:
     tensor: Any
 
 
-@dataclass
+@dataclass(frozen=True)
 class Noise:
-    """The factor of stochastic depth: one draw for each sample; `survival` is set by bernoulli_."""
+    """The factor of stochastic depth: one draw for each sample; `survival` is set by bernoulli_.
 
+    Attributes
+    ----------
+    shape : tuple of int
+        With the batch.
+    """
+
+    shape: tuple[int, ...]
     survival: float = 0.0
     divided: float = 1.0
 

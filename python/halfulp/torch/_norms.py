@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._graph import RefusalError, Tensor
+import numpy as np
+
+from ._graph import Parameter, RefusalError, Tensor
 from ._table import (
     Part,
     as_parameter,
@@ -64,7 +65,7 @@ def batch_norm(
     return Tensor(made, rows.view)
 
 
-@handles("layer_norm.default", "rms_norm.default")
+@handles("layer_norm.default")
 def layer_norm(
     x: Lowering,
     name: str,
@@ -72,25 +73,50 @@ def layer_norm(
     shape: Sequence[int],
     weight: Any = None,
     bias: Any = None,
-    eps: float | None = 1e-5,
+    eps: float = 1e-5,
     *_: Any,
-    op: str = "layer_norm",
 ) -> Tensor:
-    rows = as_tensor(rows)
-    if weight is None or (bias is None and op == "layer_norm"):
+    if weight is None or bias is None:
         raise RefusalError(
             "no weight or no bias; elementwise_affine=True with bias=True would help"
         )
-    rows = as_rows(x.graph, rows, name, range(-len(shape), 0))
-    weight = as_parameter(weight, "its weight")
-    flat = (math.prod(shape),)
-    found: dict[str, Part] = {"weight": (weight, tuple(range(len(shape))), flat)}
-    if bias is not None:
-        found["bias"] = (as_parameter(bias, "its bias"), tuple(range(len(shape))), flat)
-    stem = stem_of(weight, name)
+    parts = {"weight": as_parameter(weight, "its weight"), "bias": as_parameter(bias, "its bias")}
+    return _by_rows(x, name, rows, len(shape), "layer_norm", parts, eps)
+
+
+@handles("rms_norm.default")
+def rms_norm(
+    x: Lowering,
+    name: str,
+    rows: Any,
+    shape: Sequence[int],
+    weight: Any = None,
+    eps: float | None = None,
+) -> Tensor:
+    if weight is None:
+        raise RefusalError("no weight; elementwise_affine=True would help")
+    parts = {"weight": as_parameter(weight, "its weight")}
+    usual = float(np.finfo(np.float32).eps)
+    return _by_rows(x, name, rows, len(shape), "rms_norm", parts, usual if eps is None else eps)
+
+
+def _by_rows(
+    x: Lowering,
+    name: str,
+    rows: Any,
+    last: int,
+    op: str,
+    parts: Mapping[str, Parameter],
+    eps: float,
+) -> Tensor:
+    """A norm over the last dimensions, whose parameters are flat here."""
+    given = as_rows(x.graph, as_tensor(rows), name, range(-last, 0))
+    flat = given.made.shape[-1:]
+    found = {suffix: (part, tuple(range(last)), flat) for suffix, part in parts.items()}
+    stem = stem_of(parts["weight"], name)
     params = named_parameters(x.graph, stem, found)
-    made = x.graph.one(op, stem, [rows.made], epsilon=1e-5 if eps is None else eps, **params)
-    return Tensor(made, rows.view)
+    made = x.graph.one(op, stem, [given.made], epsilon=eps, **params)
+    return Tensor(made, given.view)
 
 
 @handles("group_norm.default")

@@ -116,6 +116,11 @@ def _reduction(*names: str, op: str) -> None:
         if any(axis.kind == "batch" for axis in axes):
             raise RefusalError(f"{op} over samples")
         view = tensor.view
+        left = [
+            () if d in gone else dim for d, dim in enumerate(view.dims) if keep or d not in gone
+        ]
+        if not axes:  # of one place: itself
+            return Tensor(tensor.made, View(left, view.storage))
         rest = tuple(axis for axis in view.storage if axis not in axes)
         is_pool = op == "reduce_mean" and rank == 4 and gone == [2, 3]
         if is_pool:
@@ -124,10 +129,7 @@ def _reduction(*names: str, op: str) -> None:
             made = x.graph.lay(tensor, [(axis,) for axis in view.storage], name)
             places = [view.storage.index(axis) for axis in axes]
             made = x.graph.one(op, name, [made], axes=places)
-        dims_left = [
-            () if d in gone else dim for d, dim in enumerate(view.dims) if keep or d not in gone
-        ]
-        return Tensor(made, View(dims_left, rest))
+        return Tensor(made, View(left, rest))
 
 
 _reduction("mean.dim", "mean.default", op="reduce_mean")

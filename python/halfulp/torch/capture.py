@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -206,6 +206,7 @@ class _Walk:
         self.values: dict[Any, Any] = {}
         self.refused: list[str] = []
         self.given: set[Any] = set()  # nodes of the module's inputs
+        self.memory = _memory_of(program.graph)
         self.inputs: list[tuple[str, tuple[int, ...], bool]] = []
         first: dict[int, str] = {}  # of parameters that are tied: one name
         self.tied = {
@@ -264,7 +265,7 @@ class _Walk:
     def call(self, node: Any) -> Any:
         op = _op_of(node)
         args = torch.fx.node.map_arg(node.args, lambda n: self.values[n])
-        keys = torch.fx.node.map_arg(dict(node.kwargs), lambda n: self.values[n])
+        keys = dict(torch.fx.node.map_arg(node.kwargs, lambda n: self.values[n]))
         if node.target is operator.getitem:
             return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
         flat = [
@@ -280,7 +281,9 @@ class _Walk:
                 return Unknown()
             if is_in_place and node.args[0] in self.given:
                 raise RefusalError("it writes into what the module was given; a copy would help")
-            made = self.made(node, op, args, keys, flat)
+            if is_in_place and (seen := self.seen_behind(node)):
+                raise RefusalError(f"it writes what {seen} shows afterwards; a copy would help")
+            made = self.made(node, op, _filled(node, args, keys), keys, flat)
         except (RefusalError, ViewError, Error) as refusal:
             self.refused.append(f"{self.where(node)}: {op}: {refusal}")
             return Unknown()
@@ -288,16 +291,26 @@ class _Walk:
             self.values[node.args[0]] = made  # later readers see what was written
         return made
 
+    def seen_behind(self, node: Any) -> str:
+        """Another name of the memory that a node writes, which is read behind it; "": none."""
+        for other in self.memory[node.args[0]]:
+            is_other = other is not node and other is not node.args[0]
+            if is_other and other < node and any(node < user for user in other.users):
+                return str(other.name)
+        return ""
+
     def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
         if op.startswith(("_assert", "sym_")):
             return None
         if op.startswith("empty."):
-            return Noise()
+            return Noise(tuple(node.meta["val"].shape))
         if op.startswith("div_.") and isinstance(args[0], Noise):
-            return Noise(args[0].survival, float(args[1]))
+            return replace(args[0], divided=float(args[1]))
         learned = (Tensor, Parameter, Noise)
         if not any(isinstance(a, learned) for a in flat):
             return self.constant(node, args, keys)
+        if _is_cut(node):
+            raise RefusalError(f"numbers cut to {node.meta['val'].dtype}, which no network has")
         if op.startswith("index.") and isinstance(args[0], Parameter):
             raise RefusalError("places of a parameter by indices")
         handler = HANDLERS.get(op)
@@ -307,6 +320,9 @@ class _Walk:
         return handler(self.work, self.name(node), *args, **keys)
 
     def constant(self, node: Any, args: Any, keys: Any) -> Any:
+        if torch.Tag.nondeterministic_seeded in node.target.tags:
+            raise RefusalError("numbers that are drawn; nn.Dropout would help")
+
         def plain(value: Any) -> Any:
             if isinstance(value, Constant):
                 return value.tensor.clone()
@@ -330,6 +346,38 @@ class _Walk:
         if path and is_leaf and path not in self.work.graph.names:
             return path
         return f"{path}.{op}" if path else op
+
+
+def _filled(node: Any, args: Any, keys: dict[str, Any]) -> Any:
+    """Arguments in the places of the operation's schema; `keys` keeps those by name alone."""
+    places = [a for a in node.target._schema.arguments if not a.kwarg_only]
+    count = max((n + 1 for n, a in enumerate(places) if a.name in keys), default=len(args))
+    return (*args, *(keys.pop(a.name, a.default_value) for a in places[len(args) : count]))
+
+
+def _is_cut(node: Any) -> bool:
+    """Whether it makes whole numbers of others, which no network has."""
+    if node.target.name().removeprefix("aten::").partition(".")[0] not in _CASTS:
+        return False
+    given, made = node.args[0].meta["val"], node.meta["val"]
+    return bool(given.is_floating_point() and not made.is_floating_point())
+
+
+_CASTS = ("to", "_to_copy", "type_as")
+
+
+def _memory_of(graph: Any) -> dict[Any, list[Any]]:
+    """All nodes that share the memory of a node: views of it, and what was written in place."""
+    found: dict[Any, list[Any]] = {}
+    for node in graph.nodes:
+        is_shared = (
+            isinstance(node.target, torch._ops.OpOverload)
+            and node.args
+            and any(r.alias_info is not None for r in node.target._schema.returns[:1])
+        )
+        found[node] = found[node.args[0]] if is_shared else []
+        found[node].append(node)
+    return found
 
 
 def _op_of(node: Any) -> str:
