@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 from ._graph import RefusalError, Tensor
 from ._table import (
     as_image,
-    as_parameter,
     as_tensor,
     axis_of,
     handles,
-    layer_of,
     of_image,
     pair_of,
     size_text,
@@ -155,40 +153,5 @@ def bilinear(x: Lowering, name: str, image: Any, size: Any, align: bool, factors
     wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
     made = x.graph.one(
         "bilinear", name, [made], size=size_text(wanted), align=unless(bool(align), False)
-    )
-    return of_image(image.view.dims[0], made)
-
-
-@handles("conv_transpose2d.input")
-def conv_transpose2d(
-    x: Lowering,
-    name: str,
-    image: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
-    groups: int = 1,
-    dilation: Any = 1,
-) -> Tensor:
-    weight = as_parameter(weight, "its weight")
-    _, out, height, width = weight.view.shape
-    made = as_image(x.graph, image, name, "conv_transpose2d")
-    stem, params = layer_of(x, name, weight, bias, (weight.view.shape[0], height, width, out))
-    made = x.graph.one(
-        "conv2d",
-        stem,
-        [made],
-        out=out * groups,
-        kernel=size_text((height, width)),
-        stride=unless(size_text(stride), 1),
-        pad=unless(size_text(padding), 0),
-        dilation=unless(size_text(dilation), 1),
-        groups=unless(groups, 1),
-        transposed=True,
-        extra=unless(size_text(output_padding), 0),
-        bias=unless(bias is not None, True),
-        **params,
     )
     return of_image(image.view.dims[0], made)

@@ -48,9 +48,45 @@ def conv2d(
             )
         d = pair_of(dilation)
         padding = (0, 0) if padding == "valid" else (d[0] * (height // 2), d[1] * (width // 2))
-    made = as_image(x.graph, image, name, "conv2d")
-    shape = (out, height, width, weight.view.shape[1])
-    stem, params = layer_of(x, name, weight, bias, shape)
+    return _conv(x, name, image, weight, bias, stride, padding, dilation, groups, out=out)
+
+
+@handles("conv_transpose2d.input")
+def conv_transpose2d(
+    x: Lowering,
+    name: str,
+    image: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    image, weight = as_tensor(image), as_parameter(weight, "its weight")
+    out = weight.view.shape[1] * groups
+    more = {"transposed": True, "extra": unless(size_text(output_padding), 0)}
+    return _conv(x, name, image, weight, bias, stride, padding, dilation, groups, out=out, **more)
+
+
+def _conv(
+    x: Lowering,
+    name: str,
+    image: Tensor,
+    weight: Parameter,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    out: int,
+    **more: object,
+) -> Tensor:
+    first, second, height, width = weight.view.shape
+    op = "conv_transpose2d" if more else "conv2d"
+    made = as_image(x.graph, image, name, op)
+    stem, params = layer_of(x, name, weight, bias, (first, height, width, second))
     made = x.graph.one(
         "conv2d",
         stem,
@@ -61,6 +97,7 @@ def conv2d(
         pad=unless(size_text(padding), 0),
         dilation=unless(size_text(dilation), 1),
         groups=unless(groups, 1),
+        **more,
         bias=unless(bias is not None, True),
         **params,
     )
