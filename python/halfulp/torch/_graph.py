@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..networks import inferred
 from ._views import Axes, Axis, View, ViewError, extent
 
 _WRONG = re.compile(r"[^A-Za-z0-9_.-]")
+_SUFFIXES = ("weight", "bias", "running_mean", "running_var")
 
 
 @dataclass(frozen=True)
@@ -100,18 +103,49 @@ class Weight:
         return tuple(self.order.index(d) for d in range(len(self.order)))
 
 
+@dataclass(frozen=True)
+class Node:
+    """An operation of the network, as `ht.apply` does it.
+
+    Attributes
+    ----------
+    name, op : str
+    inputs : tuple of str
+        Names of values.
+    shape : tuple of int
+        Of its output, of one sample.
+    attributes : dict
+        As handlers gave them.
+    parameters : dict of str to Weight
+        By what they are to the operation: "weight", "bias", "running_mean", "running_var".
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    attributes: Mapping[str, Any]
+    parameters: Mapping[str, Weight]
+
+
+def own_name(params: str, suffix: str) -> str:
+    """What `params=` calls a parameter."""
+    return params.replace("*", suffix) if "*" in params else f"{params}.{suffix}"
+
+
 class RefusalError(Exception):
     """An operation that the network cannot have; the text says why, and what would help."""
 
 
 @dataclass
 class Graph:
-    """Lines of a network file that are there so far."""
+    """Lines of a network file that are there so far, and its nodes."""
 
     lines: list[str] = field(default_factory=list)
+    nodes: dict[str, Node] = field(default_factory=dict)
     weights: dict[str, Weight] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
-    waiting: list[str] = field(default_factory=list)  # parameters of the next node
+    waiting: list[Weight] = field(default_factory=list)  # of the next node
     owners: dict[str, str] = field(default_factory=dict)  # the node of each parameter of PyTorch
     laid: dict[tuple[str, Axes, tuple[int, ...]], Output] = field(default_factory=dict)
 
@@ -139,8 +173,11 @@ class Graph:
         if share is not None:
             words = f"{words} share={share}".strip()
         for weight in self.waiting:
-            self.owners.setdefault(weight, name)
-        self.waiting.clear()
+            self.owners.setdefault(weight.torch_name, name)
+        parameters = self.parameters_of(str(params or name), share)
+        given = {k: v for k, v in attributes.items() if v is not None}
+        takes = tuple(i.name for i in inputs)
+        self.nodes[name] = Node(name, op, takes, shape, given, parameters)
         self.lines.append(
             " ".join(filter(None, [f"{name}: {op}", *(i.name for i in inputs), words]))
         )
@@ -155,7 +192,22 @@ class Graph:
         is_filter: bool = False,
     ) -> None:
         self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
-        self.waiting.append(torch_name)
+        self.waiting.append(self.weights[name])
+
+    def parameters_of(self, params: str, share: object) -> dict[str, Weight]:
+        """Those of the next node by what they are to it; `waiting` is empty then."""
+        found: dict[str, Weight] = {}
+        if isinstance(share, str):
+            is_one = share.startswith("weight:")
+            owner = share.removeprefix("weight:").removesuffix(".weight") if is_one else share
+            found = dict(self.nodes[owner].parameters)
+            if is_one:
+                found = {"weight": found["weight"]}
+        for weight in self.waiting:
+            fits = (s for s in _SUFFIXES if own_name(params, s) == weight.name)
+            found.setdefault(next(fits, "weight"), weight)
+        self.waiting.clear()
+        return found
 
     def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Output:
         """The tensor's numbers with these axes in memory, a group for each extent of the value."""
@@ -206,7 +258,8 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
-        return f"{value:.9g}"
+        text = f"{value:.9g}"  # read as float32: the same as PyTorch's, also where that is between
+        return text if np.float32(text) == np.float32(value) else f"{np.float32(value):.9g}"
     if isinstance(value, (list, tuple)):
         return ",".join(_text(v) for v in value)
     return str(value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._graph import Parameter, RefusalError, Tensor
+from ._graph import Parameter, RefusalError, Tensor, own_name
 from ._table import (
     Part,
     as_parameter,
@@ -15,7 +15,6 @@ from ._table import (
     as_tensor,
     handles,
     named_parameters,
-    own_name,
     stem_of,
     unless,
 )

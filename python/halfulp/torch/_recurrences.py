@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Constant, Output, RefusalError, Tensor, Unknown
+from ._graph import Constant, Node, Output, RefusalError, Tensor, Unknown, own_name
 from ._table import Part, as_parameter, as_tensor, axis_of, handles, named_parameters, unless
 from ._views import View
 
@@ -93,7 +93,23 @@ def _one_direction(
     inside = "" if has_bias else " bias=off"
     inside += "".join(f" {key}={value}" for key, value in words[1].items())
     x.graph.lines.append(text.format(at=at, x=made.name, gates=gates, words=inside))
-    return Output(f"{at}.hidden", (made.shape[0], hidden))
+    return _noted(x, at, made, words[1], hidden, "lstm" if text is _LSTM else "gru")
+
+
+def _noted(
+    x: Lowering, at: str, gates: Output, words: dict[str, object], hidden: int, op: str
+) -> Output:
+    """The loop as one node for `ht.apply`."""
+    if "share" in words:
+        owner = str(words["share"]).removesuffix(".xgates")
+        parameters = x.graph.nodes[f"{owner}.hidden"].parameters
+    else:
+        own = {s: own_name(str(words["params"]), s) for s in ("weight", "bias")}
+        parameters = {s: x.graph.weights[n] for s, n in own.items() if n in x.graph.weights}
+    made = Output(f"{at}.hidden", (gates.shape[0], hidden))
+    takes = (gates.name,)
+    x.graph.nodes[made.name] = Node(made.name, op, takes, made.shape, {"at": at}, parameters)
+    return made
 
 
 @handles("lstm.input")

@@ -17,6 +17,7 @@ from ._graph import (
     Parameter,
     RefusalError,
     Tensor,
+    own_name,
 )
 from ._views import Axes, Axis, View, ViewError, extent
 
@@ -142,11 +143,6 @@ def stem_of(weight: Parameter, name: str) -> str:
     """What a node with this weight is called; else by a name of its own."""
     stem = weight.name.removesuffix(".weight")
     return name if stem == weight.name else stem
-
-
-def own_name(params: str, suffix: str) -> str:
-    """What `params=` calls a parameter."""
-    return params.replace("*", suffix) if "*" in params else f"{params}.{suffix}"
 
 
 def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, object]:

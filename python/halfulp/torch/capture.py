@@ -25,9 +25,20 @@ from ..errors import ArgumentError, DtypeError, Error, UnsupportedError, path_te
 from ..networks import Net, Value
 from ..program import write_whole
 from . import _elements, _norms, _pools, _products, _recurrences, _shapes  # noqa: F401 - they enter their handlers
-from ._graph import Constant, Graph, Noise, Output, Parameter, RefusalError, Tensor, Unknown, Weight
+from ._graph import (
+    Constant,
+    Graph,
+    Node,
+    Noise,
+    Output,
+    Parameter,
+    RefusalError,
+    Tensor,
+    Unknown,
+    Weight,
+)
 from ._table import HANDLERS, axis_of
-from ._views import Axis, View, ViewError
+from ._views import Axis, View, ViewError, extent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,12 +65,23 @@ class Captured(Net):
         What was left out: further outputs, statistics that nothing reads.
     text : str
         The network file.
+    task : str
+        What the output is for.
+    nodes : list of Node
+        Its operations in turn, a recurrence as one.
+    inputs : tuple
+        Of each its name, the shape of a sample here, and whether it has ids.
     """
 
     weights: dict[str, Weight]
     notes: list[str]
     text: str
+    task: str
+    nodes: list[Node]
+    inputs: tuple[tuple[str, tuple[int, ...], bool], ...]  # name, shape of a sample, of ids
     _module: Any
+    _head: str
+    _head_shape: tuple[int, ...]  # without the batch; of an image [H, W, C]
 
     def initial(self) -> dict[str, NDArray[np.float32]]:
         """The module's weights now, by the names and in the orders that a `Trainer` has.
@@ -452,6 +474,8 @@ def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: lis
     if left:
         notes.append(f"parameters that the first output does not read: {', '.join(left)}")
     net.weights, net.notes, net.text, net._module = graph.weights, notes, text, model
+    net.nodes, net.inputs, net.task = list(graph.nodes.values()), tuple(walk.inputs), task
+    net._head, net._head_shape = made.name, tuple(map(extent, dims))
     value, shape, is_ids = walk.inputs[0]
     if not is_ids:
         net.input = Value(net, value, shape, 0)
