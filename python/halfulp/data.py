@@ -6,7 +6,7 @@ Source: include/halfulp/data.h.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
@@ -335,3 +335,26 @@ class Dataset(Made):
     def __repr__(self) -> str:
         names = ", ".join(f.name for f in self.fields)
         return f"Dataset({names}: {self.samples} samples, {self.test_samples} to test with)"
+
+
+def _declared(
+    model: object, fields: Iterable[Field] | None, samples: int | None, keys: Mapping[str, object]
+) -> Dataset | None:
+    """Shapes without samples; None: the recipe of a model of the program names its data."""
+    from .networks import Net
+
+    if fields is None and isinstance(model, Net) and model.input is not None and model._classes:
+        fields = [Field("image", model.input.shape), Field("label", classes=model._classes)]
+    if fields is None:
+        return None
+    if not isinstance(fields, Iterable):
+        raise DtypeError(f"fields: found {type(fields).__name__}, expected some of Field")
+    if samples is None:
+        steps, batch = (keys.get(key) for key in ("steps", "batch"))
+        if steps is None or batch is None:
+            raise ArgumentError(
+                "found a trainer without data, expected batch= and steps=, or samples= of an epoch"
+            )
+        samples = _integer(steps, "steps", 1, 2**40) * _integer(batch, "batch", 1, 2**31 - 1)
+    epoch = _integer(samples, "samples", 1, 2**62)
+    return Dataset(list(fields), train=min(epoch, 2**32 - 1))

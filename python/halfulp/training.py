@@ -19,7 +19,7 @@ import numpy as np
 from ._ffi import ffi, lib
 from ._inputs import _in_line
 from ._sound import Made, told
-from .data import Dataset, Field, _all_rows, _c_rows
+from .data import Dataset, Field, _all_rows, _c_rows, _declared
 from .errors import (
     ArgumentError,
     DtypeError,
@@ -30,7 +30,7 @@ from .errors import (
     path_text,
     text_of,
 )
-from .formats import _flag, _integer
+from .formats import _flag
 from .networks import Net, _shape_of
 from .program import words
 from .rounding import Counts, _counts_of
@@ -185,7 +185,7 @@ class Trainer(Made):
     """
 
     _PARTS = (
-        *("_c", "_data", "_kept", "_process", "_lock", "_finalizer", "_step", "_folder"),
+        *("_c", "_net", "_data", "_kept", "_process", "_lock", "_finalizer", "_step", "_folder"),
         *("_shapes", "fields"),
     )
 
@@ -264,7 +264,7 @@ class Trainer(Made):
             path = char_text(folder, "folder")
             check(lib.hu_training_reopen(c_net, settings, count, c_data, path, made))
         self._c = made[0]
-        self._data, self._kept = data, kept
+        self._net, self._data, self._kept = net, data, kept
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._finalizer = weakref.finalize(self, _close, self._c, self._process)
@@ -631,6 +631,25 @@ class Trainer(Made):
             c = ffi.from_buffer("float[]", array) if array.size else ffi.NULL
             check(self._call(lib.hu_training_write, char_text(name, "tensor"), c, array.size))
 
+    def to_torch(self, module: Any) -> None:
+        """Write the weights into a module of PyTorch, of a network that `ht.capture` has made.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            The one that was captured, or one of its kind.
+
+        Raises
+        ------
+        ArgumentError
+            The network was not captured, or the module has other names.
+        """
+        if not hasattr(self._net, "nodes"):
+            raise ArgumentError("found a network of halfulp, expected one of ht.capture")
+        from .torch import write_back
+
+        write_back(self._net, self.weights(), module)  # type: ignore[arg-type]
+
     @property
     def hash(self) -> str:
         """XXH64 over the bits of the masters, in hexadecimal, as `Run.hash`."""
@@ -772,24 +791,3 @@ def _joined(formats: object) -> str:
         if not isinstance(text, str):
             raise DtypeError(f"formats: found {type(text).__name__}, expected a text")
     return ",".join(texts)
-
-
-def _declared(
-    model: object, fields: Iterable[Field] | None, samples: int | None, keys: Mapping[str, object]
-) -> Dataset | None:
-    """Shapes without samples; None: the recipe of a model of the program names its data."""
-    if fields is None and isinstance(model, Net) and model.input is not None and model._classes:
-        fields = [Field("image", model.input.shape), Field("label", classes=model._classes)]
-    if fields is None:
-        return None
-    if not isinstance(fields, Iterable):
-        raise DtypeError(f"fields: found {type(fields).__name__}, expected some of Field")
-    if samples is None:
-        steps, batch = (keys.get(key) for key in ("steps", "batch"))
-        if steps is None or batch is None:
-            raise ArgumentError(
-                "found a trainer without data, expected batch= and steps=, or samples= of an epoch"
-            )
-        samples = _integer(steps, "steps", 1, 2**40) * _integer(batch, "batch", 1, 2**31 - 1)
-    epoch = _integer(samples, "samples", 1, 2**62)
-    return Dataset(list(fields), train=min(epoch, 2**32 - 1))

@@ -1,21 +1,27 @@
 """Operations that PyTorch knows by name, with fake kernels and gradients.
 
-`torch.ops.halfulp.round` is what `halfulp.round` does to an array, done to a tensor; importing this
-module registers it.
+`torch.ops.halfulp.round` is what `halfulp.round` does to an array, done to a tensor, and
+`round_counted` the same with counters; `gemm` is a product in an accumulator. Importing this module
+registers them.
 
 Source: docs/reference/numerics/formats.md.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from .. import arrays
-from ..errors import DtypeError, UnsupportedError
-from ..rounding import Key
+from .. import arrays, products
+from .._ffi import ffi, lib
+from ..errors import DtypeError, UnsupportedError, check
+from ..rounding import Key, _key_pointer
+from ..scaled import Quantization
 
 _WORD = 2**64 - 1
+COUNTS_WORDS = ffi.sizeof("hu_round_counts") // 8
 
 
 def check_tensor(x: Tensor, who: str) -> None:
@@ -60,8 +66,8 @@ def round_tensor(
     Examples
     --------
     >>> x = torch.tensor([0.1, 3.3, 1e6])
-    >>> torch.ops.halfulp.round(x, "e4m3fn:ovf=sat", "rne", 0, "", 0)
-    tensor([  0.1016,   3.2500, 448.0000])
+    >>> torch.ops.halfulp.round(x, "e4m3fn:ovf=sat", "rne", 0, "", 0).tolist()
+    [0.1015625, 3.25, 448.0]
     """
     check_tensor(x, "halfulp::round")
     key = Key(seed & _WORD, stream, step & _WORD)
@@ -79,3 +85,110 @@ def _straight(ctx: object, grad: Tensor) -> tuple[Tensor, None, None, None, None
 _round = torch.library.custom_op("halfulp::round", round_tensor, mutates_args=())
 _round.register_fake(_fake)
 _round.register_autograd(_straight)
+
+
+# ---- with counts, for `ht.apply` ----
+
+
+def no_counts() -> Any:
+    """Counters of nothing: a tensor of int64 with the bytes of `hu_round_counts`."""
+    made = torch.zeros(COUNTS_WORDS, dtype=torch.int64)
+    lib.hu_round_counts_clear(ffi.cast("hu_round_counts *", made.data_ptr()))
+    return made
+
+
+def quantize(
+    x: Any, counts: Any, quantization: Quantization, key: Key | None = None, out: Any = None
+) -> Any:
+    """Round a tensor in its order in memory; blocks run along its last dimension.
+
+    Parameters
+    ----------
+    x : Tensor of float32 on the CPU, any shape
+    counts : Tensor of int64, or None
+        Added to: `no_counts`.
+    quantization : Quantization
+    key : Key, optional
+        For stochastic rounding.
+    out : Tensor, optional
+        x itself: in place.
+
+    Returns
+    -------
+    Tensor of float32, shape of x, contiguous
+    """
+    check_tensor(x, "a tensor that is rounded")
+    source = x.contiguous()
+    target = source if out is x else torch.empty_like(source)
+    if source.numel():
+        handle, rows = quantization._for(tuple(source.shape))
+        taken = ffi.NULL if counts is None else ffi.cast("hu_round_counts *", counts.data_ptr())
+        check(
+            lib.hu_quantize(
+                handle,
+                rows,
+                ffi.cast("float *", source.data_ptr()),
+                ffi.cast("float *", target.data_ptr()),
+                _key_pointer(key),
+                0,
+                ffi.NULL,
+                taken,
+            )
+        )
+    return target
+
+
+def _round_counted(
+    x: Tensor, counts: Tensor, format: str, stream: int, seed: int, step: int
+) -> Tensor:
+    key = Key(seed & _WORD, stream & _WORD, step & _WORD) if stream else None
+    return quantize(x, counts, Quantization(format), key)
+
+
+_counted = torch.library.custom_op(
+    "halfulp::round_counted",
+    _round_counted,
+    mutates_args=("counts",),
+    schema="(Tensor x, Tensor(a!) counts, str format, int stream, int seed, int step) -> Tensor",
+)
+_counted.register_fake(lambda x, *_: torch.empty_like(x, memory_format=torch.contiguous_format))
+
+
+def signed(word: int) -> int:
+    """A word of 64 bits as PyTorch's int."""
+    return word - 2**64 if word >= 2**63 else word
+
+
+# ---- products ----
+
+
+def _product(a: Tensor, b: Tensor, bias: Tensor | None, accumulator: str, semantics: str) -> Tensor:
+    given = None if bias is None else bias.detach().numpy()
+    left, right = a.detach().numpy(), b.detach().numpy()
+    made = products.gemm(left, right, accumulator, bias=given, semantics=semantics)
+    return torch.from_numpy(made)
+
+
+def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+    a, b, bias, ctx.accumulator, ctx.semantics = inputs
+    ctx.has_bias = bias is not None
+    ctx.save_for_backward(a, b)
+
+
+def _gradients(ctx: Any, g: Any) -> Any:
+    a, b = ctx.saved_tensors
+    how = (ctx.accumulator, ctx.semantics)
+    da = torch.ops.halfulp.gemm(g, b.t(), None, *how) if ctx.needs_input_grad[0] else None
+    db = torch.ops.halfulp.gemm(a.t(), g, None, *how) if ctx.needs_input_grad[1] else None
+    return da, db, g.sum(0) if ctx.has_bias else None, None, None
+
+
+# C[m, n] = sum over k of A[m, k] B[k, n], k ascending, in an accumulator: `halfulp.gemm`.
+_gemm = torch.library.custom_op(
+    "halfulp::gemm",
+    _product,
+    mutates_args=(),
+    schema="(Tensor a, Tensor b, Tensor? bias, str accumulator, str semantics) -> Tensor",
+)
+_gemm.register_fake(lambda a, b, *_: a.new_empty(a.shape[0], b.shape[1]))
+_gemm.register_autograd(_gradients, setup_context=_keep)

@@ -1,0 +1,306 @@
+"""Formats, plans and counts for a module that stays in PyTorch: `apply`."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ..data import Dataset
+from ..errors import ArgumentError, ShapeError, UnknownNameError, UnsupportedError
+from ..histograms import Exponents
+from ..plans import Plan
+from ..tables import table
+from ._hooks import Hooks, general_plan
+from ._network import Network
+from ._places import in_order
+from ._points import Clock, Point
+from .capture import Captured, capture
+
+if TYPE_CHECKING:
+    from ._graph import Node
+
+
+class Applied(torch.nn.Module):
+    """A module whose tensors are rounded as a plan says; its parameters are the module's own.
+
+    Made by `apply`. It is used as the module was: `parameters()`, `state_dict()`, `train()`,
+    `eval()` are those of the module, with its names.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+        The module.
+    plan : Plan
+        What it follows.
+    net : Captured or None
+        The same network for halfulp's engine; None: it could not be captured, and is rounded by
+        hooks.
+    notes : list of str
+        What of the plan and of the module is not followed here.
+    """
+
+    module: Any
+    plan: Plan
+    net: Captured | None
+    notes: list[str]
+    _run: Network | Hooks
+    _clock: Clock
+
+    def __init__(
+        self, model: Any, plan: Plan, run: Network | Hooks, clock: Clock, notes: Sequence[str]
+    ) -> None:
+        super().__init__()
+        own = self.__dict__
+        for part in ("_modules", "_parameters", "_buffers", "_non_persistent_buffers_set"):
+            own[part] = model.__dict__[part]
+        self.training = model.training
+        own.update(module=model, plan=plan, notes=list(notes), _run=run, _clock=clock)
+        own["net"] = run._net if isinstance(run, Network) else None
+        self._reads_masters = plan.facts.get("eval") == "master"
+
+    # ---- passes ----
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the module makes, with rounded tensors.
+
+        Parameters
+        ----------
+        *inputs : Tensor
+            As the module takes them: one batch.
+
+        Returns
+        -------
+        Tensor
+            The module's first output; of a module that hooks round, all that it gives.
+        """
+        self._clock.counts = self.training
+        if self.training:
+            self._clock.step += 1
+        reads_masters = self._reads_masters and not self.training
+        return self._run.run(inputs, self.training, reads_masters)
+
+    def loss(self, scores: Any, labels: Any) -> Any:
+        """Cross entropy, with the logarithms of the shares rounded as the plan says.
+
+        Parameters
+        ----------
+        scores : Tensor [N, classes], or [N, classes, ...]
+            What the module has made.
+        labels : Tensor of int64 [N], or [N, ...]
+            -100: not labelled.
+
+        Returns
+        -------
+        Tensor
+            The mean over the labels; the rounding of the loss itself is counted alone.
+        """
+        return self._run.loss(scores, labels)
+
+    # ---- what it tells ----
+
+    @property
+    def step(self) -> int:
+        """Forward passes of training so far, less one."""
+        return self._clock.step
+
+    @step.setter
+    def step(self, value: int) -> None:
+        self._clock.step = int(value)
+
+    def counts(self, name: str | None = None) -> Any:
+        """What rounding did since `forget`.
+
+        Parameters
+        ----------
+        name : str, optional
+            Of a tensor: "conv1.out", "conv1.out.grad".
+
+        Returns
+        -------
+        Counts, or without a name a pandas.DataFrame (a list of dict without pandas)
+            One row for each tensor that is rounded: its name, its format, its counts.
+
+        Raises
+        ------
+        UnknownNameError
+            No such tensor is rounded.
+        """
+        if name is not None:
+            return self._point(name).told()
+        rows = []
+        for point in self._run.points:
+            told = point.told()
+            shares = ("overflow", "underflow", "subnormal", "zero", "nan")
+            ends = ("max_exponent", "min_exponent")
+            rows.append(
+                {"tensor": point.name, "format": point.text, "elements": told.elements}
+                | {key: getattr(told, key) for key in (*shares, *ends)}
+            )
+        return table(rows)
+
+    def points(self) -> list[Point]:
+        """All places of rounding in the order of a step: forward, then back."""
+        return in_order(self._run.points)
+
+    @property
+    def records(self) -> bool:
+        """Whether exponents are kept."""
+        return self._clock.records
+
+    def record(self, on: bool = True) -> None:
+        """Keep the exponents of what is rounded from now on (slower); or do not."""
+        self._clock.records = bool(on)
+
+    def histograms(self) -> Mapping[str, Exponents]:
+        """Exponents before rounding since `forget`, of every tensor; `record` first."""
+        return {point.name: point.exponents() for point in self._run.points}
+
+    def forget(self) -> None:
+        """Count and record from nothing."""
+        for point in self._run.points:
+            point.forget()
+
+    def _point(self, name: str) -> Point:
+        for point in self._run.points:
+            if point.name == name:
+                return point
+
+        known = [point.name for point in self._run.points]
+        near = ", ".join(map(repr, difflib.get_close_matches(str(name), known, 3, 0.0)))
+        raise UnknownNameError(f"tensor {name!r} is not rounded (nearest: {near})")
+
+
+def apply(
+    model: Any,
+    plan: Plan | str | os.PathLike[str],
+    example_inputs: Sequence[Any],
+    *,
+    products: str = "torch",
+    task: str = "classify",
+    seed: int = 1,
+    strict: bool = False,
+) -> Applied:
+    """The module with every tensor rounded as a plan says; it stays in PyTorch.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        On the CPU. It goes on to own its parameters, which are the masters.
+    plan : Plan, str or path
+        A plan of `ht.capture(model, ...)`, of a file, or a precision: "hfp8", "mxfp8",
+        "w=e4m3fn,act=e4m3fn,grad=e5m2".
+    example_inputs : tuple of Tensor
+        One batch, whose numbers do not matter.
+    products : {"torch", "halfulp"}
+        Who computes layers and attention: "halfulp" has the plan's accumulators, and float32 sums
+        in the order of halfulp's engine; slower.
+    task : str
+        As `capture` takes it.
+    seed : int
+        Of stochastic rounding.
+    strict : bool
+        Whether a module that `capture` refuses is refused here too. Else hooks round the outputs of
+        its modules, the sums of their gradients and its parameters, a warning names what they do
+        not see, and a plan has the names PATH.out and those of parameters.
+
+    Returns
+    -------
+    Applied
+        A module.
+
+    Raises
+    ------
+    UnsupportedError
+        A scale that needs the history of a training; with strict, or products="halfulp",
+        operations that a network of halfulp cannot have, all at once.
+    UnknownNameError
+        The plan names tensors that the module does not have, with the nearest.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import halfulp.torch as ht
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    >>> net = ht.apply(model, "w=e4m3fn,act=e4m3fn,grad=e5m2", (torch.zeros(1, 8),))
+    >>> made = net.train()(torch.randn(5, 8))
+    >>> net.counts("_0.out").elements
+    20
+    """
+    if products not in ("torch", "halfulp"):
+        raise ArgumentError(f"products: found {products!r}, expected 'torch' or 'halfulp'")
+    clock = Clock(seed)
+    try:
+        net = capture(model, example_inputs, task=task)
+    except UnsupportedError as refusal:
+        if strict or products == "halfulp" or not isinstance(model, torch.nn.Module):
+            raise
+        return _hooked(model, plan, clock, refusal)
+    found = plan_of(net, plan, task)
+    run = Network(model, net, found, products, clock)
+    return Applied(model, found, run, clock, [*net.notes, *_notes(found, products, net.nodes)])
+
+
+def _hooked(model: Any, plan: Any, clock: Clock, refusal: UnsupportedError) -> Applied:
+    is_named = isinstance(plan, Plan) or os.fspath(plan).endswith((".yaml", ".yml"))
+    if is_named:
+        found = plan if isinstance(plan, Plan) else Plan.load(plan)
+    else:
+        found = general_plan(os.fspath(plan))
+    note = (
+        f"rounded by hooks around its modules, since it cannot be captured ({refusal}); not "
+        "rounded: what functions make between modules, and what each consumer gives to a gradient"
+    )
+    warnings.warn(note, stacklevel=3)
+    run = Hooks(model, found, clock, not is_named)
+    return Applied(model, found, run, clock, [note, *_notes(found, "torch", [])])
+
+
+def plan_of(net: Captured, plan: Plan | str | os.PathLike[str], task: str) -> Plan:
+    """A plan for a network: that one, that of a file, or that of a precision."""
+    if isinstance(plan, Plan):
+        return plan
+    text = os.fspath(plan)
+    if text.endswith((".yaml", ".yml")):
+        return Plan.load(text)
+    with contextlib.suppress(ShapeError, ArgumentError):  # of the usual data of the task
+        return Plan.of(model=net, precision=text)
+    return _plan_of_zeros(net, text, task)
+
+
+def _plan_of_zeros(net: Captured, precision: str, task: str) -> Plan:
+    """Of a network whose shapes are not those of usual data."""
+    from ..training import Trainer
+    from .train import fields_of
+
+    fields = fields_of(net, task)
+    rows = {field.name: np.zeros((1, *field.shape), np.float32) for field in fields}
+    data = Dataset(fields, train=rows, test=rows)
+    with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
+        folder = os.path.join(place, "run")
+        with Trainer(net, data, precision=precision, batch=1, steps=1, run_dir=folder):
+            return Plan.load(os.path.join(folder, "plan.resolved.yaml"))
+
+
+def _notes(plan: Plan, products: str, nodes: Sequence[Node]) -> list[str]:
+    found = []
+    if plan.products and products == "torch":
+        found.append(
+            f"accumulators of {len(plan.products)} layers are not followed: products='halfulp' "
+            "would follow them"
+        )
+    if "promotion" in plan.facts:
+        found.append("promotion of tensors that overflow is not followed")
+    if any(plan[name].weights for name in plan):
+        found.append("gradients that are rounded apart for the weights are not followed")
+    dropped = [n.name for n in nodes if n.op in ("dropout", "drop_path")]
+    if dropped:
+        found.append(f"random words of dropout are PyTorch's: {', '.join(dropped)}")
+    return found

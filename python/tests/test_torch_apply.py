@@ -1,0 +1,510 @@
+"""Modules that stay in PyTorch, rounded by plans: the engine's numbers, counts and losses."""
+
+import copy
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("safetensors")
+nn, F = torch.nn, torch.nn.functional
+
+import halfulp as hu  # noqa: E402
+import halfulp.torch as ht  # noqa: E402
+from halfulp.torch import _forward, _points  # noqa: E402
+from halfulp.torch.apply import plan_of  # noqa: E402
+from test_torch import MODULES, Case  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
+
+NOTHING = "halfulp_plan: 1\nmodel: {name: none}\ntensors: {}\n"
+COUNTED = ("elements", "overflow", "underflow", "subnormal", "zero", "nan")
+
+
+def without_noise(module):
+    """Dropout has random words of its own in each."""
+    for part in module.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+        if hasattr(part, "dropout") and isinstance(part.dropout, float):
+            part.dropout = 0.0
+    return module
+
+
+def scale_of(plan):
+    return ht.LossScaler.from_plan(plan).value
+
+
+# ---- what a plan does not name ----
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_without_formats_it_is_the_module(name):
+    case = Case(name)
+    net = ht.apply(copy.deepcopy(case.module), hu.Plan(NOTHING), (case.x,), task=case.task)
+    made = []
+    for module in (case.module.train(), net.train()):
+        torch.manual_seed(0)  # of dropout
+        y = module(case.x)
+        y.square().sum().backward()
+        made.append(y.detach())
+    assert (made[0] - made[1]).abs().max() <= 1e-6 * made[0].abs().max()
+    own, theirs = dict(net.named_parameters()), dict(case.module.named_parameters())
+    assert list(own) == list(theirs)
+    assert list(net.state_dict()) == list(case.module.state_dict())
+    whole = torch.sqrt(sum(p.grad.square().sum() for p in theirs.values()))
+    for key, parameter in theirs.items():
+        assert (own[key].grad - parameter.grad).norm() <= 1e-6 * whole, key
+    for a, b in zip(net.buffers(), case.module.buffers()):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
+    with torch.no_grad():
+        a, b = net.eval()(case.x), case.module.eval()(case.x)
+    assert (a - b).abs().max() <= 1e-6 * b.abs().max()
+
+
+def test_what_capture_makes_can_be_done():
+    """Every operation that a handler names has its function here, and attributes that it reads."""
+    import re
+    from pathlib import Path
+
+    folder = Path(ht.__file__).parent
+    sources = [p for p in folder.glob("_*.py") if p.name in HANDLER_FILES]
+    assert len(sources) == len(HANDLER_FILES)
+    text = "\n".join(p.read_text(encoding="utf-8") for p in sources)
+    named = set(re.findall(r"graph\.one\(\s*\"([a-z_0-9]+)\"", text))
+    named |= set(re.findall(r"elementwise\([^\"]*?\"([a-z_]+)\"[,)]", text))
+    named |= set(re.findall(r"op=\"([a-z_]+)\"", text))
+    assert len(named) > 30
+    shaped = {"softmax", "log_softmax", "attention_weights", *_forward.BY_OUTPUT}
+    plain = {"relu", "sigmoid", "tanh", "silu", "exp", "log", "sqrt", "abs", "neg", "square"}
+    assert (named | plain) - set(_forward.FORWARD) - shaped == set()
+
+
+HANDLER_FILES = (
+    "_elements.py",
+    "_norms.py",
+    "_pools.py",
+    "_products.py",
+    "_recurrences.py",
+    "_shapes.py",
+)
+
+
+# ---- the engine's bits ----
+
+
+class Beside:
+    """A step of the engine, and the same of PyTorch with the sums of halfulp's definition."""
+
+    def __init__(self, monkeypatch, name, precision, products="halfulp"):
+        self.made = {}
+        rounds = _points.Point.round
+
+        def keep(point, x, in_place=False):
+            y = rounds(point, x, in_place)
+            self.made.setdefault(point.name, []).append(y.detach().clone())
+            return y
+
+        monkeypatch.setattr(_points.Point, "round", keep)
+        case = self.case = Case(name)
+        without_noise(case.module)
+        self.captured = ht.capture(case.module, (case.x,), task=case.task)
+        plan = plan_of(self.captured, precision, case.task)
+        self.net = ht.apply(case.module, plan, (case.x,), task=case.task, products=products)
+        rows = {f.name: a for f, a in zip(case.fields, case.arrays)}
+        keys = {"optimizer": "sgd", "batch": len(case.x), "steps": 2, "lr_base": 0.1}
+        self.trainer = hu.Trainer(
+            self.captured, hu.Dataset(case.fields, train=rows, test=rows), precision=plan, **keys
+        )
+        self.trainer.watch("*")
+        loss = self.net.train().loss(self.net(case.x), case.y)
+        (loss * scale_of(plan)).backward()
+        self.losses = float(loss.detach()), self.trainer.step(*case.arrays).loss
+
+    def forward(self):
+        """Of every value that is rounded forward, and of no parameter: its name, ours, theirs."""
+        for point in self.net.points():
+            if ".grad" in point.name or point.name in self.captured.weights:
+                continue
+            parts = [part.numpy() for part in self.made[point.name]]
+            ours = parts[0] if len(parts) == 1 else np.stack(parts, 1)  # the steps of a loop
+            theirs = self.trainer.tensor(point.name)
+            yield point.name, ours.reshape(theirs.shape), theirs
+
+    def close(self):
+        self.trainer.close()
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "fp16", "mxfp8", "nvfp4", "e4m3fn sr"])
+@pytest.mark.parametrize("name", ["pictures", "edges", "patches", "sequential", "language"])
+def test_the_forward_pass_has_the_engines_bits(monkeypatch, name, precision):
+    beside = Beside(monkeypatch, name, precision)
+    seen = 0
+    for tensor, ours, theirs in beside.forward():
+        np.testing.assert_array_equal(ours, theirs, tensor)
+        seen += 1
+    assert seen >= 6
+    assert abs(beside.losses[0] - beside.losses[1]) <= 2e-7 * beside.losses[1]
+    beside.close()
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "mxfp8"])
+@pytest.mark.parametrize("name", ["lstm", "lstm-both", "gru"])
+def test_loops_have_the_engines_bits(monkeypatch, name, precision):
+    beside = Beside(monkeypatch, name, precision)
+    for tensor, ours, theirs in beside.forward():
+        np.testing.assert_array_equal(ours, theirs, tensor)
+    beside.close()
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "mxfp8"])
+@pytest.mark.parametrize("name", ["gates", "unet"])
+def test_up_to_the_first_norm_over_the_batch_the_bits_are_the_engines(monkeypatch, name, precision):
+    beside = Beside(monkeypatch, name, precision)
+    norm = next(n.name for n in beside.captured.nodes if n.op == "batch_norm")
+    before = [n.name for n in beside.captured.nodes]
+    before = {f"{n}.out" for n in before[: before.index(norm)]} | {"input"}
+    seen = 0
+    for tensor, ours, theirs in beside.forward():
+        if tensor in before:
+            np.testing.assert_array_equal(ours, theirs, tensor)
+            seen += 1
+    assert seen >= 2
+    beside.close()
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "fp16", "mxfp8"])
+@pytest.mark.parametrize("name", MODULES)
+def test_counts_are_the_engines(monkeypatch, name, precision):
+    """Of every tensor, gradients too, at most a thousandth of its numbers, or two, apart."""
+    beside = Beside(monkeypatch, name, precision)
+    seen = 0
+    for point in beside.net.points():
+        ours, theirs = beside.net.counts(point.name), beside.trainer.counts(point.name)
+        assert ours.elements == theirs.elements, point.name
+        for key in COUNTED:
+            apart = abs(getattr(ours, key) - getattr(theirs, key))
+            assert apart <= max(2, 0.001 * ours.elements), (point.name, key)
+        seen += 1
+    assert seen >= 15
+    beside.close()
+
+
+def test_the_plan_decides_the_accumulators(monkeypatch):
+    """A chosen accumulator changes the products, as the engine has them."""
+    made = {}
+    for accumulator in ("fmacs", "fmac:e5m10", "fmac8:1/6/9"):
+        monkeypatch.undo()
+        case = Case("sequential")
+        net = ht.capture(case.module, (case.x,))
+        plan = hu.Plan.of(model=net, precision="hfp8", accumulator=accumulator)
+        applied = ht.apply(case.module, plan, (case.x,), products="halfulp")
+        rows = {f.name: a for f, a in zip(case.fields, case.arrays)}
+        with hu.Trainer(
+            net, hu.Dataset(case.fields, train=rows), precision=plan, batch=6, steps=1
+        ) as trainer:
+            trainer.watch("_0.out")
+            trainer.step(*case.arrays)
+            theirs = trainer.tensor("_0.out")
+        kept = []
+        rounds = _points.Point.round
+        monkeypatch.setattr(
+            _points.Point,
+            "round",
+            lambda p, x, i=False, r=rounds, k=kept: k.append((p.name, y := r(p, x, i))) or y,
+        )
+        applied.train()(case.x)
+        (ours,) = [y.detach().numpy() for n, y in kept if n == "_0.out"]
+        np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+        made[accumulator] = ours
+    assert not np.array_equal(made["fmac:e5m10"], made["fmacs"])
+
+
+def test_accumulators_that_are_not_followed_are_noted():
+    case = Case("sequential")
+    plan = hu.Plan.of(model=case.net, precision="hfp8", accumulator="fmac8:1/6/9")
+    net = ht.apply(case.module, plan, (case.x,))
+    assert any("accumulators" in note and "products='halfulp'" in note for note in net.notes)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_losses_stay_together(seed):
+    """Ten steps in 16 bits, by PyTorch's own sums: as near as the issue of it asks."""
+    torch.manual_seed(seed)
+    module = without_noise(MODULES["patches"][0]())
+    x = torch.randn(10, 16, *MODULES["patches"][1])
+    y = torch.randint(0, 10, (10, 16))
+    net = ht.capture(module, (x[0],))
+    applied = ht.apply(module, "fp16", (x[0],)).train()
+    optimizer = torch.optim.SGD(applied.parameters(), 0.02)
+    scaler = ht.LossScaler.from_plan(applied.plan)
+    fields = [hu.Field("image", net.inputs[0][1]), hu.Field("label", classes=10)]
+    keys = {"optimizer": "sgd", "optimizer_momentum": 0.0, "optimizer_weight_decay": 0.0}
+    keys |= {"lr_base": 0.02, "lr_schedule": "constant", "batch": 16, "steps": 10}
+    with hu.Trainer(net, hu.Dataset(fields, train=16), precision=applied.plan, **keys) as trainer:
+        for batch, labels in zip(x, y):
+            optimizer.zero_grad()
+            loss = applied.loss(applied(batch), labels)
+            scaler.scale(loss).backward()
+            assert scaler.step(optimizer)
+            pixels = batch.permute(0, 2, 3, 1).contiguous().numpy()
+            assert abs(trainer.step(pixels, labels.numpy()).loss - float(loss.detach())) < 1e-3
+
+
+# ---- PyTorch's own ways ----
+
+
+@pytest.mark.parametrize("precision", ["hfp8", "e4m3fn sr", "mxfp8"])
+def test_it_compiles_whole(precision):
+    case = Case("gates")
+    plain, compiled = (
+        ht.apply(copy.deepcopy(case.module), precision, (case.x,)).train() for _ in range(2)
+    )
+    run = torch.compile(compiled, backend="aot_eager", fullgraph=True)
+    for _ in range(2):
+        made = []
+        for net, call in ((plain, plain), (compiled, run)):
+            loss = net.loss(call(case.x), case.y)
+            loss.backward()
+            made.append(loss.detach())
+        assert torch.equal(*made)
+    for a, b in zip(plain.parameters(), compiled.parameters()):
+        assert torch.equal(a.grad, b.grad)
+    for point in plain.points():
+        assert plain.counts(point.name) == compiled.counts(point.name)
+
+
+def test_operations_are_sound():
+    x = torch.randn(7, 5)
+    counts = ht._ops.no_counts()
+    torch.library.opcheck(
+        torch.ops.halfulp.round_counted.default, (x, counts, "e4m3fn sr", -7, 1, 0)
+    )
+    for bias in (None, torch.randn(4, requires_grad=True)):
+        given = (x.clone().requires_grad_(), torch.randn(5, 4, requires_grad=True), bias)
+        torch.library.opcheck(torch.ops.halfulp.gemm.default, (*given, "fmacs", "exact"))
+
+
+def test_gradients_of_products_are_right():
+    """Whole numbers, so that sums are exact and differences of float32 are slopes."""
+    torch.manual_seed(0)
+
+    def whole(*shape):
+        return torch.randint(-4, 5, shape).float().requires_grad_()
+
+    def product(a, b, bias):
+        return torch.ops.halfulp.gemm(a, b, bias, "fmacs", "exact")
+
+    given = (whole(6, 5), whole(5, 4), whole(4))
+    assert torch.autograd.gradcheck(product, given, eps=1.0, atol=1e-5, rtol=0, nondet_tol=0.0)
+    sums = ht._sums.Sums(hu.Plan(NOTHING))
+    for kernel, stride, pad, dilation, groups in (
+        (1, 1, 0, 1, 1),
+        (3, 1, 1, 1, 1),
+        (3, 2, 1, 1, 2),
+        (2, 3, 4, 1, 1),
+        (3, 1, 2, 2, 2),
+        (5, 2, 0, 1, 1),
+    ):
+        x, w, bias = whole(2, 9, 10, 4), whole(6, 4 // groups, kernel, kernel), whole(6)
+        grid = ((stride, stride), (pad, pad), (dilation, dilation), groups)
+        made = sums.conv2d("conv", x, w, bias, *grid)
+        image = x.permute(0, 3, 1, 2)
+        wanted = F.conv2d(image, w, bias, stride, pad, dilation, groups).permute(0, 2, 3, 1)
+        assert torch.equal(made, wanted)
+        slope = torch.randint(-3, 4, made.shape).float()
+        ours = torch.autograd.grad(made, (x, w, bias), slope)
+        theirs = torch.autograd.grad(wanted, (x, w, bias), slope)
+        assert all(map(torch.equal, ours, theirs))
+
+
+def test_it_is_the_module_to_optimizers_and_files(tmp_path):
+    case = Case("gates")
+    net = ht.apply(case.module, "hfp8", (case.x,))
+    assert net.conv is case.module.conv
+    torch.save(net.state_dict(), tmp_path / "weights.pt")
+    other = copy.deepcopy(case.module)
+    other.load_state_dict(torch.load(tmp_path / "weights.pt"))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    net.train().loss(net(case.x), case.y).backward()
+    before = case.module.conv.weight.detach().clone()
+    optimizer.step()
+    assert not torch.equal(case.module.conv.weight, before)  # the module's own
+    assert case.module.conv.training
+    net.eval()
+    assert not case.module.conv.training
+
+
+def test_evaluation_counts_nothing_and_reads_what_the_plan_says():
+    case = Case("sequential")
+    net = ht.apply(case.module, "hfp8", (case.x,)).eval()
+    net(case.x)
+    assert net.counts("_0.out").elements == 0
+    assert net.plan.facts["eval"] == "master"
+    assert net.counts("0.weight").elements == 0
+
+
+def test_batches_of_any_size():
+    case = Case("patches")
+    net = ht.apply(case.module, "hfp8", (case.x,)).train()
+    assert net(case.x[:1]).shape == (1, 10)
+    assert net(torch.cat([case.x] * 3)).shape == (18, 10)
+    with pytest.raises(hu.ShapeError, match=r"\(3, 8, 8\).*expected those of the example"):
+        net(torch.zeros(2, 3, 8, 8))
+    with pytest.raises(hu.DtypeError, match=r"float64.*expected torch.float32"):
+        net(case.x.double())
+    with pytest.raises(hu.ShapeError, match="found 2 inputs, expected 1"):
+        net(case.x, case.x)
+
+
+# ---- what it tells ----
+
+
+def test_counts_and_histograms_begin_anew():
+    case = Case("sequential")
+    net = ht.apply(case.module, "hfp8", (case.x,)).train()
+    net.record()
+    net.loss(net(case.x), case.y).backward()
+    once = net.counts("_0.out")
+    assert net.histograms()["_0.out"].elements == once.elements > 0
+    net(case.x)
+    assert net.counts("_0.out").elements == 2 * once.elements
+    net.forget()
+    assert net.counts("_0.out") == hu.Counts()
+    assert net.histograms()["_0.out"].elements == 0
+    table = hu.tables.rows_of(net.counts())
+    assert [row["tensor"] for row in table][:2] == ["input", "_0.out"]
+    with pytest.raises(hu.UnknownNameError, match=r"nearest: '_0.out'"):
+        net.counts("_0.outt")
+
+
+def test_why_finds_the_tensor_that_died():
+    case = Case("sequential")
+    net = ht.apply(case.module, "w=e4m3fn,act=e4m3fn,grad=e4m3fn", (case.x,)).train()
+    net.record()
+    (net.loss(net(case.x), case.y) * 1e-6).backward()
+    found = ht.why(net)
+    assert (found.tensor, found.cause) == ("log_softmax.out.grad", "underflow")
+    assert found.share == 1.0
+    assert "_0.out.grad" in found.silent
+    assert "bf16" in found.holds and "e4m3fn" not in found.holds
+    assert found.verdict.startswith("log_softmax.out.grad: 100 % of its nonzero numbers")
+    net.forget()
+    with pytest.raises(hu.ArgumentError, match="found no counts"):
+        ht.why(net)
+    net.loss(net(case.x), case.y).backward()
+    assert ht.why(net).tensor is None
+
+
+def test_the_scaler_is_the_engines():
+    """The same scales and skips as a Trainer whose gradients overflow now and then."""
+    case = Case("sequential")
+    net = ht.capture(case.module, (case.x,))
+    plan = hu.Plan.of(
+        model=net, precision="fp16", scaler_init=2.0**20, scaler_interval=2, scaler="dynamic"
+    )
+    applied = ht.apply(case.module, plan, (case.x,)).train()
+    scaler = ht.LossScaler.from_plan(plan)
+    optimizer = torch.optim.SGD(applied.parameters(), 0.01)
+    keys = {"optimizer": "sgd", "optimizer_momentum": 0.0, "lr_base": 0.01, "steps": 12}
+    keys["lr_schedule"] = "constant"
+    rows = {f.name: a for f, a in zip(case.fields, case.arrays)}
+    with hu.Trainer(
+        net, hu.Dataset(case.fields, train=rows), precision=plan, batch=6, **keys
+    ) as trainer:
+        skips = []
+        for _ in range(12):
+            optimizer.zero_grad()
+            before = scaler.value
+            scaler.scale(applied.loss(applied(case.x), case.y)).backward()
+            stepped = scaler.step(optimizer)
+            step = trainer.step(*case.arrays)
+            assert step.scale == before
+            assert step.skipped == (not stepped)
+            skips.append(step.skipped)
+    assert True in skips and False in skips
+    state = scaler.state_dict()
+    other = ht.LossScaler()
+    other.load_state_dict(state)
+    assert other.value == scaler.value and other.skipped == sum(skips)
+
+
+def test_a_scaler_that_never_steps_ends():
+    parameter = nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([parameter], 0.1)
+    scaler = ht.LossScaler(init=4.0, stop_after=3)
+    for number in range(3):
+        scaler.scale((parameter * torch.inf).sum()).backward()
+        if number == 2:
+            with pytest.raises(hu.NonFiniteError, match="3 steps in a row"):
+                scaler.step(optimizer)
+        else:
+            assert not scaler.step(optimizer)
+    assert torch.equal(parameter, torch.ones(2))
+    with pytest.raises(hu.ArgumentError, match="init: found 0"):
+        ht.LossScaler(init=0)
+
+
+# ---- refusals, and hooks ----
+
+
+def test_a_plan_of_another_module_is_refused():
+    one, other = Case("sequential"), Case("patches")
+    plan = hu.Plan.of(model=one.net, precision="hfp8")
+    with pytest.raises(
+        hu.UnknownNameError, match=r"names what the module does not have: tensor '_0.out'"
+    ):
+        ht.apply(other.module, plan, (other.x,))
+    with pytest.raises(hu.ArgumentError, match="products: found 'cuda'"):
+        ht.apply(one.module, plan, (one.x,), products="cuda")
+    with pytest.raises(hu.UnsupportedError, match=r"input: e4m3fn.*a delayed scale"):
+        ht.apply(one.module, "e4m3fn:scale=delayed", (one.x,))
+
+
+def rounded(x):
+    return hu.round(x, "e4m3fn")
+
+
+class Odd(nn.Module):
+    """What no network of halfulp can have, between modules that hooks see."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.act, self.two = nn.Linear(8, 6), nn.PReLU(), nn.Linear(6, 3)
+
+    def forward(self, x):
+        y = self.act(self.one(x))
+        return self.two(torch.cumsum(y, 1))
+
+
+def test_hooks_round_what_cannot_be_captured():
+    torch.manual_seed(0)
+    module, x, y = Odd(), torch.randn(5, 8), torch.tensor([0, 1, 2, 0, 1])
+    with pytest.raises(hu.UnsupportedError, match="PReLU"):
+        ht.apply(module, "hfp8", (x,), strict=True)
+    with pytest.warns(UserWarning, match=r"(?s)rounded by hooks.*PReLU"):
+        net = ht.apply(module, "e4m3fn", (x,)).train()
+    assert net.net is None and "not rounded" in net.notes[0]
+    loss = net.loss(net(x), y)
+    loss.backward()
+    assert list(net.state_dict()) == list(module.state_dict())
+    weight = rounded(module.one.weight.detach().numpy())
+    first = rounded(
+        F.linear(
+            x,
+            torch.from_numpy(weight),
+            torch.from_numpy(rounded(module.one.bias.detach().numpy())),
+        ).numpy()
+    )
+    counts = net.counts("one.out")
+    assert counts.elements == 30 and counts.zero == int((first == 0).sum())
+    assert net.counts("one.weight.grad").elements == 48
+    assert net.counts("two.out.grad").elements == 15
+    for parameter in module.parameters():
+        gradient = parameter.grad.numpy()
+        np.testing.assert_array_equal(gradient, rounded(gradient))
+    module(x)  # outside of the applied module nothing is rounded
+    assert net.counts("one.out").elements == 30
+    names = "halfulp_plan: 1\nmodel: {name: none}\ntensors:\n  one.outt: {value: e4m3fn}\n"
+    with pytest.raises(hu.UnknownNameError, match=r"'one.outt' \(nearest: 'one.out'"):
+        ht.apply(Odd(), hu.Plan(names), (x,))
