@@ -257,6 +257,43 @@ def microxcaling_step():
     torch_step(False)
 
 
+def apply_step(precision):
+    """The step of torch with every tensor rounded by a plan."""
+    import torch
+    import halfulp.torch as ht
+    sys.path.insert(0, HERE)
+    import step
+    torch.set_num_threads(int(option("threads", "1")))
+    images = torch.randn(BATCH, 3, 32, 32).contiguous(memory_format=torch.channels_last)
+    labels = torch.randint(0, 10, (BATCH,))
+    net = ht.apply(step.build("resnet20", 1), precision, (images[:1],)).train()
+    scaler = ht.LossScaler.from_plan(net.plan)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+
+    def one():
+        optimizer.zero_grad()
+        scaler.scale(net.loss(net(images), labels)).backward()
+        scaler.step(optimizer)
+    timed(one)
+
+
+def captured_step(precision):
+    """The step of the module that is captured, with batches of the caller's."""
+    import numpy
+    import torch
+    import halfulp as hu
+    import halfulp.torch as ht
+    sys.path.insert(0, HERE)
+    import step
+    net = ht.capture(step.build("resnet20", 1), (torch.zeros(1, 3, 32, 32),))
+    images = numpy.random.default_rng(0).standard_normal((BATCH, 32, 32, 3), numpy.float32)
+    labels = numpy.arange(BATCH) % 10
+    fields = [hu.Field("image", (32, 32, 3)), hu.Field("label", classes=10)]
+    keys = dict(optimizer="sgd", lr_base=0.01, batch=BATCH, steps=1000, threads=int(option("threads", "1")))
+    with hu.Trainer(net, hu.Dataset(fields, train=BATCH), precision=precision, **keys) as trainer:
+        timed(lambda: trainer.step(images, labels))
+
+
 def timed(one):
     best = float("inf")
     for i in range(WARM_UP + STEPS):
