@@ -11,7 +11,7 @@ from pathlib import Path
 import cffi
 
 HEADERS = ("api", "status", "random", "format", "round", "histogram", "quantize", "gemm", "tensor")
-HEADERS += ("plan", "data", "train", "why")
+HEADERS += ("allreduce", "plan", "data", "train", "why")
 
 
 def statuses(text: str) -> str:

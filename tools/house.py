@@ -45,7 +45,7 @@ HEIGHT = {room: -i for i, rooms in enumerate(STOREYS) for room in rooms}
 
 # Public headers whose name is not their room's.
 PUBLIC = {"api": "base", "status": "base", "random": "base", "round": "kernel", "gemm": "kernel", "histogram": "kernel",
-          "quantize": "tensor", "plan": "settings", "train": "session", "why": "diagnose",
+          "quantize": "tensor", "allreduce": "comm", "plan": "settings", "train": "session", "why": "diagnose",
           "halfulp": "cli"}
 
 CODE = (".c", ".h", ".inc", ".list")

@@ -8,6 +8,7 @@
  *   histogram.h arrays: their exponents, and what formats would lose of them
  *   quantize.h  arrays: formats with scales, block formats, uniform integers
  *   gemm.h      matrix products with a chosen accumulator
+ *   allreduce.h sums of gradients over processes, in narrow formats
  *   plan.h      resolved plans: how every tensor of a training is rounded
  *   tensor.h    shapes
  *   data.h      data sets and loaders
@@ -23,6 +24,7 @@
  */
 #ifndef HALFULP_HALFULP_H
 #define HALFULP_HALFULP_H
+#include <halfulp/allreduce.h>
 #include <halfulp/api.h>
 #include <halfulp/data.h>
 #include <halfulp/format.h>

@@ -3,6 +3,8 @@
 Exact for float64 numbers whose quotient by a unit of the format is below 2**52.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 
 
@@ -106,3 +108,61 @@ def boundaries(fmt, count, seed):
     found = np.concatenate([points, *near, special]).astype(np.float32)
     found = np.concatenate([found, -found, pattern])
     return found[:count] if found.size >= count else np.resize(found, count)
+
+
+def drawn_gradients(workers, elements, seed, magnitude=1.0, rho=0.2, sigma=1.0):
+    """What `halfulp comm` draws: [workers, elements] (docs/reference/numerics/workers.md)."""
+    from halfulp._ffi import lib
+
+    def normals(what, worker):
+        stream = int(lib.hu_stream_id(b"gradient", what.encode()))
+        pair = random_words(
+            SimpleNamespace(seed=seed, stream=stream, step=worker), 0, 2 * elements
+        ).reshape(-1, 2)
+        u, turn = (pair[:, 0] + 1.0) * 2.0**-32, pair[:, 1] * 2.0**-32
+        return (np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * turn)).astype(np.float32)
+
+    size = np.exp(sigma * normals("size", 0).astype(np.float64)).astype(np.float32)
+    mean = (rho * size.astype(np.float64) * normals("mean", 0)).astype(np.float32)
+    rows = [
+        mean.astype(np.float64) + size.astype(np.float64) * normals("noise", w)
+        for w in range(workers)
+    ]
+    return np.stack([(row / workers * magnitude).astype(np.float32) for row in rows])
+
+
+def xxh64(data, seed=0):
+    """XXH64 of bytes (Collet, xxHash specification 0.1.1)."""
+    p1, p2, p3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+    p4, p5, mask = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5, 2**64 - 1
+
+    def turned(x, by):
+        return ((x << by) | (x >> (64 - by))) & mask
+
+    def mixed(lane, word):
+        return turned((lane + word * p2) & mask, 31) * p1 & mask
+
+    size, at = len(data), 0
+    if size >= 32:
+        lanes = [(seed + p1 + p2) & mask, (seed + p2) & mask, seed, (seed - p1) & mask]
+        words = np.frombuffer(data, np.uint64, size // 32 * 4).tolist()
+        for i, word in enumerate(words):
+            lanes[i % 4] = mixed(lanes[i % 4], word)
+        at = size // 32 * 32
+        found = sum(turned(v, by) for v, by in zip(lanes, (1, 7, 12, 18))) & mask
+        for lane in lanes:
+            found = ((found ^ mixed(0, lane)) * p1 + p4) & mask
+    else:
+        found = (seed + p5) & mask
+    found = (found + size) & mask
+    while at + 8 <= size:
+        found ^= mixed(0, int.from_bytes(data[at : at + 8], "little"))
+        found, at = (turned(found, 27) * p1 + p4) & mask, at + 8
+    if at + 4 <= size:
+        found ^= int.from_bytes(data[at : at + 4], "little") * p1 & mask
+        found, at = (turned(found, 23) * p2 + p3) & mask, at + 4
+    for byte in data[at:]:
+        found = turned(found ^ byte * p5 & mask, 11) * p1 & mask
+    found = (found ^ (found >> 33)) * p2 & mask
+    found = (found ^ (found >> 29)) * p3 & mask
+    return found ^ (found >> 32)

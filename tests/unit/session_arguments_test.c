@@ -38,6 +38,7 @@ static hu_net *net;
 static hu_training *training;
 static hu_quantization *quantization;
 static hu_plan *plan;
+static hu_allreduce *allreduce;
 static const hu_loader_settings in_order = {.seed = 1};
 static float floats[4096];
 
@@ -65,6 +66,10 @@ static int open_all(void **unused) {
     if (hu_net_create(&net) != HU_OK) return 1;
     if (hu_quantization_open("mxfp8", HU_ROUND_NEAREST_EVEN, 32, &quantization) != HU_OK) return 1;
     if (hu_plan_parse(plan_text, "plan", &plan) != HU_OK) return 1;
+    const hu_allreduce_options two = {
+        .size = sizeof two, .workers = 2, .format = "e5m2", .scaling = "aps"};
+    const hu_allreduce_layer layer = {"w", 8, 0};
+    if (hu_allreduce_open(&two, &layer, 1, &allreduce) != HU_OK) return 1;
     return hu_training_open(NULL, settings, sizeof settings / sizeof *settings, NULL, &training) !=
            HU_OK;
 }
@@ -74,6 +79,7 @@ static int close_all(void **unused) {
     hu_training_close(training);
     hu_quantization_close(quantization);
     hu_plan_close(plan);
+    hu_allreduce_close(allreduce);
     hu_net_free(net);
     hu_loader_close(loader);
     hu_dataset_close(data);
@@ -425,6 +431,106 @@ FUNCTION(hu_gemm_scratch_bytes) {
 FUNCTION(hu_gemm_reference) {
     REFUSED("task", hu_gemm_reference(NULL));
     FAILS(HU_ERR_ARGUMENT, hu_gemm_reference(&no_buffers));
+}
+
+/* ---- allreduce.h ---- */
+
+static const hu_allreduce_layer eight = {"w", 8, 0};
+
+FUNCTION(hu_allreduce_open) {
+    const hu_allreduce_options usual = {
+        .size = sizeof usual, .workers = 2, .format = "e5m2", .scaling = "aps"};
+    const hu_allreduce_layer nameless = {NULL, 8, 0}, negative = {"w", -1, 0};
+    const hu_allreduce_layer huge[] = {{"v", INT64_MAX, 0}, {"w", INT64_MAX, 0}};
+    hu_allreduce_options wrong = usual;
+    hu_allreduce *made;
+    REFUSED("allreduce", hu_allreduce_open(&usual, &eight, 1, NULL));
+    REFUSED("options", hu_allreduce_open(NULL, &eight, 1, &made));
+    REFUSED("layer", hu_allreduce_open(&usual, NULL, 1, &made));
+    REFUSED("layers", hu_allreduce_open(&usual, &eight, 0, &made));
+    REFUSED("layers", hu_allreduce_open(&usual, &eight, SIZE_MAX, &made));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_open(&usual, &nameless, 1, &made));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_open(&usual, &negative, 1, &made));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_open(&usual, huge, 2, &made));
+    wrong.size = 1;
+    REFUSED("options->size", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong = usual;
+    wrong.workers = 0;
+    REFUSED("options->workers", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong = usual;
+    wrong.rank = 2;
+    REFUSED("options->rank", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong.rank = -1;
+    REFUSED("options->rank", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong = usual;
+    wrong.rounding = HU_ROUND_COUNT;
+    REFUSED("options->rounding", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong = usual;
+    wrong.format = NULL;
+    REFUSED("options->format", hu_allreduce_open(&wrong, &eight, 1, &made));
+    wrong = usual;
+    wrong.scaling = NULL;
+    REFUSED("options->scaling", hu_allreduce_open(&wrong, &eight, 1, &made));
+    assert_null(made);
+}
+FUNCTION(hu_allreduce_close) {
+    hu_allreduce_close(NULL);
+}
+FUNCTION(hu_allreduce_print) {
+    char text[4] = "abc";
+    hu_allreduce_print(NULL, text, sizeof text);
+    assert_string_equal(text, "");
+    hu_allreduce_print(allreduce, NULL, 8);
+    hu_allreduce_print(allreduce, text, 0);
+}
+FUNCTION(hu_allreduce_told_bytes) {
+    assert_int_equal(hu_allreduce_told_bytes(NULL), 0);
+}
+FUNCTION(hu_allreduce_part_bytes) {
+    assert_int_equal(hu_allreduce_part_bytes(NULL, 0), 0);
+    assert_int_equal(hu_allreduce_part_bytes(allreduce, -1), 0);
+    assert_int_equal(hu_allreduce_part_bytes(allreduce, 2), 0);
+}
+FUNCTION(hu_allreduce_sum_bytes) {
+    assert_int_equal(hu_allreduce_sum_bytes(NULL, 0), 0);
+    assert_int_equal(hu_allreduce_sum_bytes(allreduce, -1), 0);
+    assert_int_equal(hu_allreduce_sum_bytes(allreduce, 2), 0);
+}
+FUNCTION(hu_allreduce_begin) {
+    REFUSED("allreduce", hu_allreduce_begin(NULL, 0, floats, floats));
+    REFUSED("x", hu_allreduce_begin(allreduce, 0, NULL, floats));
+    REFUSED("told", hu_allreduce_begin(allreduce, 0, floats, NULL));
+}
+FUNCTION(hu_allreduce_round) {
+    REFUSED("allreduce", hu_allreduce_round(NULL, floats, floats));
+    REFUSED("told", hu_allreduce_round(allreduce, NULL, floats));
+    REFUSED("parts", hu_allreduce_round(allreduce, floats, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_round(allreduce, floats, floats));
+}
+FUNCTION(hu_allreduce_add) {
+    REFUSED("allreduce", hu_allreduce_add(NULL, floats, floats));
+    REFUSED("parts", hu_allreduce_add(allreduce, NULL, floats));
+    REFUSED("sum", hu_allreduce_add(allreduce, floats, NULL));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_add(allreduce, floats, floats));
+}
+FUNCTION(hu_allreduce_end) {
+    REFUSED("allreduce", hu_allreduce_end(NULL, floats, 64));
+    REFUSED("sums", hu_allreduce_end(allreduce, NULL, 64));
+    FAILS(HU_ERR_ARGUMENT, hu_allreduce_end(allreduce, floats, 64));
+}
+FUNCTION(hu_allreduce_counts) {
+    hu_round_counts rounded, added;
+    REFUSED("allreduce", hu_allreduce_counts(NULL, 0, &rounded, &added));
+    REFUSED("rounded", hu_allreduce_counts(allreduce, 0, NULL, &added));
+    REFUSED("added", hu_allreduce_counts(allreduce, 0, &rounded, NULL));
+    REFUSED("layer", hu_allreduce_counts(allreduce, 1, &rounded, &added));
+    REFUSED("layer", hu_allreduce_counts(allreduce, SIZE_MAX, &rounded, &added));
+}
+FUNCTION(hu_allreduce_lost) {
+    assert_null(hu_allreduce_lost(NULL, 0));
+    assert_null(hu_allreduce_lost(allreduce, -1));
+    assert_null(hu_allreduce_lost(allreduce, HU_ALLREDUCE_LOSSES));
+    assert_null(hu_allreduce_lost(allreduce, 0)); /* it has no error feedback */
 }
 
 /* ---- data.h ---- */
@@ -863,6 +969,18 @@ static const struct {
     ROW(hu_quantized_bytes),
     ROW(hu_quantize_pack),
     ROW(hu_quantize_unpack),
+    ROW(hu_allreduce_open),
+    ROW(hu_allreduce_close),
+    ROW(hu_allreduce_print),
+    ROW(hu_allreduce_told_bytes),
+    ROW(hu_allreduce_part_bytes),
+    ROW(hu_allreduce_sum_bytes),
+    ROW(hu_allreduce_begin),
+    ROW(hu_allreduce_round),
+    ROW(hu_allreduce_add),
+    ROW(hu_allreduce_end),
+    ROW(hu_allreduce_counts),
+    ROW(hu_allreduce_lost),
     ROW(hu_plan_load),
     ROW(hu_plan_parse),
     ROW(hu_plan_close),

@@ -164,6 +164,15 @@ void hu_comm_code_finish(const hu_comm_worker *worker, int32_t layer, float *x);
 void hu_comm_add_range(hu_comm_worker *worker, int32_t layer, hu_comm_range range,
                        const uint8_t *bits, const hu_random_key *key);
 
+/* ---- schedule.c ---- */
+
+/* The peer of a message that reaches all others. */
+enum { HU_COMM_EVERYONE = -1 };
+
+/* What allreduce.c runs: a first step sends each of the others its piece, a last one everyone the
+ * sum. */
+extern const hu_comm_schedule hu_comm_schedule_collective;
+
 /* ---- emulated.c ---- */
 
 /* All workers of a reduction in one process, step by step: what the processes of

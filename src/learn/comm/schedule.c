@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "comm/internal.h"
 
 #define ADDRESS(identifier) &hu_comm_schedule_##identifier,
 static const hu_comm_schedule *const schedules[] = {HU_COMM_SCHEDULE_LIST(ADDRESS)};
@@ -402,6 +403,27 @@ const hu_comm_schedule hu_comm_schedule_pairwise = {
     .help = "every worker adds one piece of all the others; 2 (p - 1) steps",
     .pieces = pairwise_pieces,
     .write = pairwise_write};
+
+/* ---- schedule collective ---- */
+
+/* Pairwise exchange as an all-to-all and an all-gather carry it: the same sums, but an owner's
+ * reaches all others by one message, in one step. Not in the list of schedules: users know it as
+ * pairwise, whose bits it has. */
+
+static void collective_write(const hu_comm_shape *shape, int32_t rank, hu_comm_list *list) {
+    hu_comm_group all = {.size = shape->workers, .index = rank, .stride = 1, .pieces = 1};
+    hu_comm_exchange(list, &all, 0);
+    hu_comm_list_step(list);
+    hu_comm_list_send(list, HU_COMM_EVERYONE, rank, 1);
+    for (int32_t w = 0; w < shape->workers; w++)
+        if (w != rank) hu_comm_list_receive(list, HU_COMM_TAKE, w, w, 1);
+}
+
+const hu_comm_schedule hu_comm_schedule_collective = {
+    .name = "pairwise",
+    .help = "pairwise, whose messages an all-to-all and an all-gather carry",
+    .pieces = pairwise_pieces,
+    .write = collective_write};
 
 /* ---- schedule ring ---- */
 
