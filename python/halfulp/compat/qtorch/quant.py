@@ -50,7 +50,10 @@ class _Quantization:
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.ends is not None:
-            x = torch.clamp(quantize(x, self.forward), *self.ends)
+            low, high = self.ends
+            rounded = quantize(x, self.forward)
+            is_outside = (rounded < low) | (rounded > high)
+            x = torch.where(is_outside, rounded.detach().clamp(low, high), rounded)
             if self.backward:
                 x = quantize(x, "", self.backward)
         elif self.forward or self.backward:
