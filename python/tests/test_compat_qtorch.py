@@ -263,6 +263,14 @@ def test_block_floating_point_has_qpytorchs_bits(peer, wl, dim):
     assert (differ & ~tiny).mean() < 2.0 ** (wl - 22)
 
 
+@pytest.mark.parametrize("shape", [(1,), (50,), (7, 9), (9, 1), (3, 4, 5, 6), (2, 1, 3, 1, 4)])
+def test_blocks_of_every_dimension_have_qpytorchs_bits(peer, shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
+    for dim in range(-1, len(shape)):
+        ours = quant.block_quantize(x, 6, dim, "nearest")
+        assert torch.equal(ours, peer.quant.block_quantize(x, 6, dim, "nearest")), dim
+
+
 def test_qpytorch_loses_the_largest_blocks(peer):
     x = torch.tensor([1e38, 3e37])
     assert (peer.quant.block_quantize(x, 8, rounding="nearest") < -1e38).all()

@@ -137,6 +137,15 @@ def _fixed(wl: int, fl: int, clamp: int, symmetric: int, is_random: bool) -> Rou
     return round_to
 
 
+def _largest(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """The largest magnitude of every block; NaN where there is one."""
+    others = [d for d in range(x.dim()) if d != dim]
+    if not others:  # each number is a block, and PyTorch takes no dimensions for all of them
+        return x.abs()
+    low, high = torch.aminmax(x) if dim < 0 else (x.amin(others, True), x.amax(others, True))
+    return torch.maximum(high, -low)
+
+
 def _block(wl: int, dim: int, is_random: bool) -> Rounder:
     _integer(wl, "block floating point: wl", 2, _SIGNIFICANT)
     grid = Format(exp=1, man=wl - 2, bias=1, specials="fin", overflow="sat")
@@ -150,9 +159,7 @@ def _block(wl: int, dim: int, is_random: bool) -> Rounder:
             )
         if x.numel() == 0:
             return x.clone()
-        others = [d for d in range(x.dim()) if d != dim]
-        low, high = torch.aminmax(x) if dim < 0 else (x.amin(others, True), x.amax(others, True))
-        top = torch.maximum(high, -low)  # of a block with a NaN: NaN
+        top = _largest(x, dim)
         exponent = (torch.frexp(top).exponent - 1).clamp_(min=-126)
         one = torch.where(torch.isfinite(top), 1.0, math.nan)
         y = x * torch.ldexp(one, -exponent)
