@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,9 +76,9 @@ def fixed_numbers(wl, fl, count=10**5):
     return mixed(count, (-fl - 3, wl - fl + 1))
 
 
-def block_numbers(seed=0):
+def block_numbers(seed=0, shape=(40, 50, 51)):
     random = np.random.default_rng(seed)
-    x = random.standard_normal((40, 50, 51)) * np.exp(3 * random.standard_normal((40, 50, 1)))
+    x = random.standard_normal(shape) * np.exp(3 * random.standard_normal((*shape[:2], 1)))
     x[0], x[1], x[2, 3] = np.round(x[0] * 4) / 4, 0, 1e-40
     return x.astype(np.float32)
 
@@ -138,6 +140,15 @@ def test_block_floating_point_has_one_step_for_a_block_with_ties_up(wl, dim):
     most = 2 ** (wl - 1) - 1
     expected = np.clip(np.floor(x / step + 0.5), -most, most) * step
     np.testing.assert_array_equal(found, expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("shape", [(50,), (1,), (7, 9), (2, 3, 1, 5)])
+def test_a_block_is_what_has_the_same_index(shape):
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    for dim in range(len(shape)):
+        whole = quant.block_quantize(x, 5, dim, "nearest")
+        for part, found in zip(x.unbind(dim), whole.unbind(dim)):
+            assert torch.equal(quant.block_quantize(part, 5, -1, "nearest"), found)
 
 
 def test_a_block_of_eight_bits_has_the_numbers_of_mxint8():
@@ -245,7 +256,7 @@ def test_fixed_point_has_qpytorchs_bits(peer, wl, fl, clamp, symmetric):
 @pytest.mark.parametrize("wl", BLOCKS)
 @pytest.mark.parametrize("dim", [-1, 0, 1, 2])
 def test_block_floating_point_has_qpytorchs_bits(peer, wl, dim):
-    x = block_numbers(1)
+    x = block_numbers(1, (80, 125, 100))
     tensor = torch.from_numpy(x)
     ours = quant.block_quantize(tensor, wl, dim, "nearest")
     theirs = peer.quant.block_quantize(tensor, wl, dim, "nearest")
@@ -554,6 +565,17 @@ def test_an_optimizer_goes_on_where_it_was_saved():
         again.load_state_dict(saved[1])
 
 
+def test_all_states_of_adam_are_rounded():
+    weight = nn.Parameter(torch.randn(20))
+    adam = torch.optim.Adam([weight], lr=0.01, amsgrad=True)
+    round_states = quant.quantizer(FloatingPoint(8, 3), forward_rounding="nearest")
+    optimizer = optim.OptimLP(adam, momentum_quant=round_states)
+    weight.square().sum().backward()
+    optimizer.step()
+    states = [adam.state[weight][name] for name in ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")]
+    assert all(torch.equal(round_states(state), state) for state in states)
+
+
 def test_a_closure_is_called_and_groups_are_added():
     one, two = (nn.Parameter(torch.tensor([1.0])) for _ in range(2))
     round_all = quant.quantizer(FloatingPoint(4, 3), forward_rounding="nearest")
@@ -616,6 +638,24 @@ def test_a_layer_that_is_used_twice_is_wrapped_once():
     assert lowered[0] is lowered[2]
     assert len(list(lowered.parameters())) == 2
     assert type(auto_low.sequential_lower(layer, ["linear"], FloatingPoint(4, 3))) is nn.Sequential
+
+
+# ---- the page ----
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "from-other-libraries.md"
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="no pages beside these tests")
+def test_the_page_runs():
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 4
+    names = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    weight = names["model"][0][0].weight
+    assert torch.equal(quant.quantizer(FloatingPoint(5, 2))(weight), weight)
+    limits = hu.Format(exp=4, man=3, specials="fin", overflow="sat")
+    assert (limits.max, str(limits)) == (480.0, "fp(4,3,0)")
 
 
 # ---- what is refused ----
