@@ -12,7 +12,7 @@ came of it.
 
 accuracy: after `steps` steps of 128 pictures, on the first 2,000 test pictures, for each seed. bits: the example with
 nearest rounding everywhere; every tensor that QPyTorch rounds is rounded by halfulp too, and the numbers that differ are
-counted. time: medians of steps in turns, beside the same model without rounding.
+counted. time: steps in turns, beside the same model without rounding.
 """
 import copy
 import importlib
@@ -276,19 +276,21 @@ def seconds(example, data, turns, narrow):
     runs = {library: made(example, library, "stochastic", 0, narrow) for library in LIBRARIES}
     plain = PreResNet20(nn.Identity, nn.Identity) if example == "tutorial" else VGG16BN(narrow)
     runs["float32"] = plain, torch.optim.SGD(plain.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4), 1
-    spent = {name: [] for name in runs}
+    wall, processor = ({name: [] for name in runs} for _ in "12")
     for at, batch in enumerate(data.batches(0, turns + 2)):
         for name, run in runs.items():
-            begin = time.perf_counter()
+            begin = time.perf_counter(), time.process_time()
             step(*run, *batch)
             if at >= 2:
-                spent[name].append(time.perf_counter() - begin)
-    medians = {name: statistics.median(times) for name, times in spent.items()}
-    print(f"{example}, {torch.get_num_threads()} threads: s of a step: "
-          + ", ".join(f"{name} {median:.4f} (least {min(spent[name]):.4f})" for name, median in medians.items())
-          + f"; qtorch / halfulp {medians['qtorch'] / medians['halfulp']:.2f}"
-          + f", halfulp / float32 {medians['halfulp'] / medians['float32']:.2f}"
-          + f", beyond float32: {(medians['qtorch'] - medians['float32']) / (medians['halfulp'] - medians['float32']):.1f}")
+                wall[name].append(time.perf_counter() - begin[0])
+                processor[name].append(time.process_time() - begin[1])
+    for kind, spent in (("wall, least", {n: min(t) for n, t in wall.items()}),
+                        ("processor, median", {n: statistics.median(t) for n, t in processor.items()})):
+        print(f"{example}, {torch.get_num_threads()} threads, {kind}, s of a step: "
+              + ", ".join(f"{name} {value:.4f}" for name, value in spent.items())
+              + f"; qtorch / halfulp {spent['qtorch'] / spent['halfulp']:.2f}"
+              + f", halfulp / float32 {spent['halfulp'] / spent['float32']:.2f}, beyond float32: "
+              + f"{(spent['qtorch'] - spent['float32']) / (spent['halfulp'] - spent['float32']):.1f}", flush=True)
 
 
 def main(what, example, folder, *words):

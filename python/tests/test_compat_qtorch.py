@@ -417,6 +417,21 @@ def test_a_compiled_model_has_the_same_bits(number, rounding):
         assert all(map(torch.equal, *results))
 
 
+def test_a_model_is_exported_with_its_quantizers():
+    model = nn.Sequential(
+        nn.Linear(6, 5), quant.Quantizer(FloatingPoint(4, 3), FloatingPoint(5, 2)), nn.Linear(5, 3)
+    )
+    x = torch.randn(4, 6)
+    program = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    targets = [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    assert "halfulp.qtorch_quantize.default" in targets
+    results = []
+    for call in (model, program.module()):
+        torch.manual_seed(3)
+        results.append(call(x))
+    assert torch.equal(*results)
+
+
 def test_hooks_clamping_and_functions_are_compiled():
     torch._dynamo.reset()
     call = quant.quantizer(
