@@ -17,7 +17,7 @@ _STATES = {SGD: ("momentum_buffer",), Adam: ("exp_avg", "exp_avg_sq", "max_exp_a
 _ACCUMULATORS = "accumulators"
 
 
-class OptimLP(Optimizer):  # type: ignore[misc]
+class OptimLP(Optimizer):
     """An optimizer of PyTorch with rounding around its step.
 
     A step rounds gradients, lets the optimizer work on the accumulators (or on the weights, where

@@ -24,7 +24,7 @@ __all__ = [
 Hook = Callable[[Tensor], Tensor]
 
 
-class _Hooked(torch.autograd.Function):  # type: ignore[misc]
+class _Hooked(torch.autograd.Function):
     """The same numbers; the gradient goes through functions."""
 
     @staticmethod
@@ -190,7 +190,7 @@ def float_quantize(x: Tensor, exp: int, man: int, rounding: str = "stochastic") 
     return quantize(x.detach(), text_of_fields("float", (exp, man), rounding, "float_quantize"))
 
 
-class Quantizer(nn.Module):  # type: ignore[misc]
+class Quantizer(nn.Module):
     """A module that rounds what passes, and the gradients that come back.
 
     Parameters
