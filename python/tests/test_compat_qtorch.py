@@ -355,6 +355,33 @@ def test_clamped_numbers_have_no_gradient(peer, symmetric):
     assert (found[0][1] == 0).sum() >= 2
 
 
+def test_a_gradient_has_random_numbers_of_its_own():
+    x = torch.rand(200, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    number = FloatingPoint(4, 1)
+    y = quant.quantizer(number, number)(x)
+    y.backward(x.detach())
+    assert not torch.equal(y, x.grad)
+    leaf = x.detach().clone().requires_grad_()
+    quant.quantizer(None, number, "nearest")(leaf).backward(x.detach())
+    assert not torch.equal(leaf.grad, x.detach())
+    assert torch.equal(quant.quantizer(number)(leaf.grad), leaf.grad)
+
+
+def test_blocks_of_the_smallest_numbers_keep_their_step():
+    x = torch.tensor([1.7 * 2.0**-125, 0.3 * 2.0**-125, -(2.0**-126)])
+    step = 2.0 ** (-125 - 6)
+    expected = np.floor(x.double().numpy() / step + 0.5) * step
+    found = quant.block_quantize(x, 8, rounding="nearest").double().numpy()
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_layers_count_by_their_own_class():
+    model = nn.Sequential(nn.MultiheadAttention(4, 2), nn.Linear(4, 4))
+    lowered = auto_low.sequential_lower(model, ["linear"], FloatingPoint(4, 3))
+    assert type(lowered[0].out_proj) is type(model[0].out_proj)
+    assert type(lowered[1]) is nn.Sequential
+
+
 def test_gradients_of_clamped_numbers_are_zero_without_a_backward_number_too():
     leaf = torch.tensor([0.3, 9.0]).requires_grad_()
     quant.quantizer(FixedPoint(4, 1), clamping_grad_zero=True)(leaf).sum().backward()
@@ -571,6 +598,8 @@ def test_an_optimizer_goes_on_where_it_was_saved():
     other, again = fresh()
     other.load_state_dict(saved[0])
     again.load_state_dict(saved[1])
+    assert again.state is again.optim.state
+    assert again.param_groups is again.optim.param_groups
     train(other, again, range(3, 6))
     for one, two in zip(model.parameters(), other.parameters()):
         assert torch.equal(one, two)
