@@ -82,7 +82,12 @@ def _straight(ctx: object, grad: Tensor) -> tuple[Tensor, None, None, None, None
     return grad, None, None, None, None, None
 
 
-_round = torch.library.custom_op("halfulp::round", round_tensor, mutates_args=())
+_round = torch.library.custom_op(
+    "halfulp::round",
+    round_tensor,
+    mutates_args=(),
+    schema="(Tensor x, str format, str rounding, int seed, str stream, int step) -> Tensor",
+)
 _round.register_fake(_fake)
 _round.register_autograd(_straight)
 
