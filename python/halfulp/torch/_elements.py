@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ._graph import Constant, Noise, Parameter, RefusalError, Tensor, groups_of
-from ._table import as_rows, as_tensor, elementwise, handles, one_axis, unless
+from ._table import HANDLERS, as_rows, as_tensor, elementwise, handles, one_axis, unless
 from ._views import Axes, View, aligned, extended, extent
 
 if TYPE_CHECKING:
@@ -72,44 +72,93 @@ def power(x: Lowering, name: str, tensor: Any, exponent: float) -> Tensor:
     return elementwise(x, name, tensor, "pow", exponent=float(exponent))
 
 
+@handles("linalg_vector_norm.default")
+def vector_norm(
+    x: Lowering,
+    name: str,
+    tensor: Any,
+    order: float = 2,
+    dims: Any = None,
+    keep: bool = False,
+    **_: Any,
+) -> Any:
+    if order not in (1, 2):
+        raise RefusalError(f"a norm of order {order}, expected 1 or 2")
+    terms = elementwise(x, f"{name}.terms", tensor, "square" if order == 2 else "abs")
+    total = HANDLERS["sum.dim_IntList"](x, f"{name}.sum", terms, dims, keep)
+    return elementwise(x, name, total, "sqrt") if order == 2 else total
+
+
+@handles("clamp_min.default")
+def clamp_min(x: Lowering, name: str, tensor: Any, low: Any) -> Any:
+    return clamp(x, name, tensor, low)
+
+
+@handles("clamp_max.default")
+def clamp_max(x: Lowering, name: str, tensor: Any, high: Any) -> Any:
+    return clamp(x, name, tensor, None, high)
+
+
 @handles("softmax.int", "_softmax.default")
 def softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
-    made, view, axis = one_axis(x.graph, as_tensor(tensor), dim, name)
+    made, view, axis = one_axis(x.graph, as_tensor(x, name, tensor), dim, name)
     return Tensor(x.graph.one("softmax", name, [made], axis=view.storage.index(axis)), view)
 
 
 @handles("log_softmax.int")
 def log_softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
-    tensor = as_tensor(tensor)
+    tensor = as_tensor(x, name, tensor)
     if dim % len(tensor.view.dims) != len(tensor.view.dims) - 1:
         raise RefusalError("log_softmax along another dimension than the last one")
     rows = as_rows(x.graph, tensor, name)
     return Tensor(x.graph.one("log_softmax", name, [rows.made]), rows.view)
 
 
-def _arithmetic(x: Lowering, name: str, op: str, one: Any, other: Any) -> Any:
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return _joined(x, name, op, one, other)
-    for tensor, beside, is_first in ((one, other, True), (other, one, False)):
-        if not isinstance(tensor, Tensor):
-            continue
-        if isinstance(beside, Noise):
-            if op != "mul" or beside.divided != beside.survival:
-                raise RefusalError("noise that is no drop of whole samples")
-            return elementwise(x, name, tensor, "drop_path", probability=1 - beside.survival)
-        if isinstance(beside, Constant):
-            if beside.tensor.numel() != 1:
-                raise RefusalError(
-                    f"a constant of {tuple(beside.tensor.shape)}; a parameter would help"
-                )
-            beside = float(beside.tensor)
-        if isinstance(beside, Parameter):
-            if not is_first and op in ("sub", "div"):
-                raise RefusalError(f"{op} from a parameter; its negative would help")
-            return _beside_parameter(x, name, op, tensor, beside)
-        if isinstance(beside, (int, float)):
-            return _beside_number(x, name, op, tensor, float(beside), is_first)
-    raise RefusalError(f"{op} without a value that the network computes")
+_HIDDEN = -1e30  # in place of -inf, which no buffer may have: softmax makes zeros of both
+
+
+def arithmetic(x: Lowering, name: str, op: str, one: Any, other: Any) -> Any:
+    one, other = _number(one), _number(other)
+    if not any(isinstance(value, Tensor) for value in (one, other)):
+        if isinstance(one, (int, float)) or isinstance(other, Constant):
+            other = as_tensor(x, f"{name}.other", other)
+        else:
+            one = as_tensor(x, f"{name}.one", one)
+    is_first = isinstance(one, Tensor)
+    tensor, beside = (one, other) if is_first else (other, one)
+    if isinstance(beside, Noise):
+        if op != "mul" or beside.divided != beside.survival:
+            raise RefusalError("noise that is no drop of whole samples")
+        return elementwise(x, name, tensor, "drop_path", probability=1 - beside.survival)
+    if isinstance(beside, Parameter) and (is_first or op not in ("sub", "div")):
+        return _beside_parameter(x, name, op, tensor, beside)
+    if isinstance(beside, Constant) and is_first and _is_nothing(op, tensor, beside.tensor):
+        return tensor
+    if isinstance(beside, (int, float)):
+        return _beside_number(x, name, op, tensor, float(beside), is_first)
+    if isinstance(beside, Constant) and op == "add":
+        beside = Constant(beside.tensor.masked_fill(beside.tensor == -math.inf, _HIDDEN))
+    beside = as_tensor(x, f"{name}.other", beside)
+    one, other = (tensor, beside) if is_first else (beside, tensor)
+    return _joined(x, name, op, one, other)
+
+
+def _number(value: Any) -> Any:
+    """A constant of one number as that number."""
+    is_one = isinstance(value, Constant) and value.tensor.numel() == 1
+    return float(value.tensor) if is_one else value
+
+
+def _is_nothing(op: str, tensor: Tensor, constant: Any) -> bool:
+    """Whether the constant changes neither numbers nor shape: a mask that hides nothing."""
+    rank = len(constant.shape)
+    shape = tensor.view.shape
+    if rank > len(shape) or any(
+        size not in (1, own) for size, own in zip(constant.shape, shape[len(shape) - rank :])
+    ):
+        return False
+    neutral = 0 if op in ("add", "sub") else 1
+    return op in ("add", "sub", "mul", "div") and bool((constant == neutral).all())
 
 
 def _beside_number(
@@ -131,16 +180,17 @@ def _beside_parameter(
 ) -> Tensor:
     rank = max(len(tensor.view.dims), len(parameter.view.dims))
     view, seen = aligned(extended(tensor.view, rank), extended(parameter.view, rank))
-    if any(axis.kind != "stretched" and axis not in view.axes for axis in seen.axes):
-        raise RefusalError(
-            f"{op} of {view.shape} and the larger parameter {parameter.name} {seen.shape}"
-        )
+    is_larger = any(axis.kind != "stretched" and axis not in view.axes for axis in seen.axes)
+    if is_larger or parameter.name in x.shared:
+        return _joined(x, name, op, tensor, as_tensor(x, name, parameter))
     tensor = Tensor(tensor.made, view)
     own = set(seen.storage)
     inside = tuple(axis for axis in view.storage if axis in own)
     order = () if inside == seen.storage else _turned(parameter, seen, inside)
     if op == "add" and inside == view.storage:
         return _position(x, name, tensor, parameter, order)
+    if parameter.rows:
+        return _joined(x, name, op, tensor, as_tensor(x, name, parameter))
     made = x.graph.lay(tensor, [(a,) for a in view.storage], name) if view.storage else tensor.made
     shape = tuple(axis.size if axis in own else 1 for axis in view.storage) or (1,)
     stem = parameter.name.removesuffix(".weight")
@@ -230,13 +280,13 @@ def _times(x: Lowering, name: str, value: Any, alpha: float) -> Any:
         return value
     if isinstance(value, (int, float)):
         return value * alpha
-    return _arithmetic(x, f"{name}.alpha", "mul", value, float(alpha))
+    return arithmetic(x, f"{name}.alpha", "mul", value, float(alpha))
 
 
 def _binary(*names: str, op: str) -> None:
     @handles(*names)
     def binary(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
-        return _arithmetic(x, name, op, one, _times(x, name, other, alpha))
+        return arithmetic(x, name, op, one, _times(x, name, other, alpha))
 
 
 for _name in ("add", "sub", "mul", "div"):
@@ -247,7 +297,7 @@ _binary("maximum.default", op="maximum")
 
 @handles("rsub.Scalar", "rsub.Tensor")
 def rsub(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
-    return _arithmetic(x, name, "sub", other, _times(x, name, one, alpha))
+    return arithmetic(x, name, "sub", other, _times(x, name, one, alpha))
 
 
 @handles("bernoulli.float")

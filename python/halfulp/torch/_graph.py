@@ -95,6 +95,10 @@ class Weight:
     is_filter: bool = False
 
     @property
+    def is_turned(self) -> bool:
+        return self.order != tuple(range(len(self.order)))
+
+    @property
     def back(self) -> tuple[int, ...]:
         """The order that undoes `order`."""
         return tuple(self.order.index(d) for d in range(len(self.order)))
@@ -156,6 +160,10 @@ class Graph:
     ) -> None:
         self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
         self.waiting.append(torch_name)
+
+    def name_of(self, torch_name: str) -> str:
+        """What a parameter of PyTorch that a node has is called here."""
+        return next(w.name for w in self.weights.values() if w.torch_name == torch_name)
 
     def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Output:
         """The tensor's numbers with these axes in memory, a group for each extent of the value."""

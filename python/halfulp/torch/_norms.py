@@ -38,7 +38,7 @@ def batch_norm(
     eps: float,
     *_: Any,
 ) -> Tensor:
-    image = as_tensor(image)
+    image = as_tensor(x, name, image)
     if weight is None or bias is None:
         raise RefusalError("no weight and bias; affine=True would help")
     if mean is None or var is None:
@@ -110,7 +110,7 @@ def _by_rows(
     eps: float,
 ) -> Tensor:
     """A norm over the last dimensions, whose parameters are flat here."""
-    given = as_rows(x.graph, as_tensor(rows), name, range(-last, 0))
+    given = as_rows(x.graph, as_tensor(x, name, rows), name, range(-last, 0))
     flat = given.made.shape[-1:]
     found = {suffix: (part, tuple(range(last)), flat) for suffix, part in parts.items()}
     stem = stem_of(parts["weight"], name)
@@ -130,7 +130,7 @@ def group_norm(
     eps: float = 1e-5,
     *_: Any,
 ) -> Tensor:
-    image = as_tensor(image)
+    image = as_tensor(x, name, image)
     rows = as_rows(x.graph, image, name, (1,))
     params: dict[str, object] = {"affine": False}
     if weight is not None:

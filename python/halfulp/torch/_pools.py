@@ -66,7 +66,8 @@ def _pooled(
     ceil: bool,
     **more: object,
 ) -> Tensor:
-    made = as_image(x.graph, image, name, op)
+    image = as_tensor(x, name, image)
+    made = as_image(x, name, image, op)
     made = x.graph.one(
         op,
         name,
@@ -82,8 +83,8 @@ def _pooled(
 
 @handles("adaptive_avg_pool2d.default")
 def adaptive_avg_pool2d(x: Lowering, name: str, image: Any, out: Any) -> Tensor:
-    given = as_tensor(image)
-    made = as_image(x.graph, given, name, "adaptive_avg_pool2d")
+    given = as_tensor(x, name, image)
+    made = as_image(x, name, given, "adaptive_avg_pool2d")
     if pair_of(out) == made.shape[:2]:
         return given
     if pair_of(out) == (1, 1):
@@ -100,7 +101,7 @@ def _reduction(*names: str, op: str) -> None:
     def reduced(
         x: Lowering, name: str, tensor: Any, dims: Any = None, keep: bool = False, **_: Any
     ) -> Tensor:
-        tensor = as_tensor(tensor)
+        tensor = as_tensor(x, name, tensor)
         rank = len(tensor.view.dims)
         given = (
             range(rank)
@@ -122,7 +123,7 @@ def _reduction(*names: str, op: str) -> None:
         rest = tuple(axis for axis in view.storage if axis not in axes)
         is_pool = op == "reduce_mean" and rank == 4 and gone == [2, 3]
         if is_pool:
-            made = x.graph.one("global_avg_pool", name, [as_image(x.graph, tensor, name, "mean")])
+            made = x.graph.one("global_avg_pool", name, [as_image(x, name, tensor, "mean")])
         else:
             made = x.graph.lay(tensor, [(axis,) for axis in view.storage], name)
             places = [view.storage.index(axis) for axis in axes]
@@ -137,7 +138,8 @@ _reduction("amax.default", op="reduce_max")
 
 @handles("upsample_nearest2d.vec")
 def nearest(x: Lowering, name: str, image: Any, size: Any, factors: Any) -> Tensor:
-    made = as_image(x.graph, image, name, "upsample_nearest2d")
+    image = as_tensor(x, name, image)
+    made = as_image(x, name, image, "upsample_nearest2d")
     wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
     if any(w % e for w, e in zip(wanted, made.shape)):
         raise RefusalError(
@@ -149,7 +151,8 @@ def nearest(x: Lowering, name: str, image: Any, size: Any, factors: Any) -> Tens
 
 @handles("upsample_bilinear2d.vec")
 def bilinear(x: Lowering, name: str, image: Any, size: Any, align: bool, factors: Any) -> Tensor:
-    made = as_image(x.graph, image, name, "upsample_bilinear2d")
+    image = as_tensor(x, name, image)
+    made = as_image(x, name, image, "upsample_bilinear2d")
     wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
     made = x.graph.one(
         "bilinear", name, [made], size=size_text(wanted), align=unless(bool(align), False)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Constant, Parameter, RefusalError, Tensor
+from ._graph import Parameter, RefusalError, Tensor
 from ._table import as_tensor, as_whole, axis_of, handles, one_axis, unless
-from ._views import Axes, Axis, View, aligned, extended
+from ._views import Axes, Axis, View, ViewError, aligned, extended, extent
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 def _seen(value: Any, view: View) -> Any:
     if isinstance(value, Tensor):
         return Tensor(value.made, view)
-    if isinstance(value, Constant):
-        raise RefusalError("a constant")
     return Parameter(value.name, view, value.rows)
 
 
@@ -28,7 +26,23 @@ def view(x: Lowering, name: str, tensor: Any, shape: Sequence[int]) -> Any:
     if -1 in sizes:
         rest = math.prod(s for s in sizes if s != -1)
         sizes[sizes.index(-1)] = math.prod(tensor.view.shape) // rest
-    return _seen(tensor, tensor.view.viewed(sizes))
+    try:
+        return _seen(tensor, tensor.view.viewed(sizes))
+    except ViewError:
+        if not isinstance(tensor, Tensor):
+            raise
+    return _in_memory(x, name, tensor, sizes)
+
+
+def _in_memory(x: Lowering, name: str, tensor: Tensor, sizes: Sequence[int]) -> Tensor:
+    """A view across axes, such as 3 x 2 places as 2 x 3: of numbers in the order of dimensions."""
+    samples = [axis for axis in tensor.view.axes if axis.kind == "batch"]
+    own = tuple(axis for axis in tensor.view.axes if not axis.kind)
+    if tensor.view.axes != (*samples, *own):
+        raise RefusalError(f"a view of {tensor.view.shape} as {tuple(sizes)} across samples")
+    made = x.graph.lay(tensor, (own,), name)
+    places = axis_of(extent(own))
+    return Tensor(made, View((*((axis,) for axis in samples), places), places).viewed(sizes))
 
 
 @handles("flatten.using_ints")
@@ -36,10 +50,8 @@ def flatten(x: Lowering, name: str, tensor: Any, start: int = 0, end: int = -1) 
     rank = len(tensor.view.dims)
     start, end = start % rank, end % rank
     shape = tensor.view.shape
-    return _seen(
-        tensor,
-        tensor.view.viewed([*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]]),
-    )
+    joined = math.prod(shape[start : end + 1])
+    return view(x, name, tensor, [*shape[:start], joined, *shape[end + 1 :]])
 
 
 @handles("unflatten.int")
@@ -49,7 +61,7 @@ def unflatten(x: Lowering, name: str, tensor: Any, dim: int, sizes: Sequence[int
     sizes = list(sizes)
     if -1 in sizes:
         sizes[sizes.index(-1)] = shape[dim] // math.prod(s for s in sizes if s != -1)
-    return _seen(tensor, tensor.view.viewed([*shape[:dim], *sizes, *shape[dim + 1 :]]))
+    return view(x, name, tensor, [*shape[:dim], *sizes, *shape[dim + 1 :]])
 
 
 @handles("permute.default")
@@ -57,7 +69,17 @@ def permute(x: Lowering, name: str, tensor: Any, order: Sequence[int]) -> Any:
     return _seen(tensor, tensor.view.permuted([d % len(tensor.view.dims) for d in order]))
 
 
-@handles("transpose.int")
+@handles("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist")
+def movedim(x: Lowering, name: str, tensor: Any, source: Any, target: Any) -> Any:
+    rank = len(tensor.view.dims)
+    pairs = zip(*([v] if isinstance(v, int) else v for v in (source, target)))
+    places = {new % rank: old % rank for old, new in pairs}
+    left = iter(d for d in range(rank) if d not in places.values())
+    order = [places[d] if d in places else next(left) for d in range(rank)]
+    return _seen(tensor, tensor.view.permuted(order))
+
+
+@handles("transpose.int", "swapaxes.default", "swapdims.default")
 def transpose(x: Lowering, name: str, tensor: Any, one: int, other: int) -> Any:
     order = list(range(len(tensor.view.dims)))
     order[one], order[other] = order[other], order[one]
@@ -114,6 +136,20 @@ def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) 
     return _seen(tensor, View(dims, seen.storage))
 
 
+@handles("expand_as.default")
+def expand_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
+    return expand(x, name, tensor, other.view.shape)
+
+
+@handles("repeat.default")
+def repeat(x: Lowering, name: str, tensor: Any, times: Sequence[int]) -> Any:
+    """Of dimensions of one place: the others would be copies in memory."""
+    seen = extended(tensor.view, len(times))
+    if any(dim and count != 1 for dim, count in zip(seen.dims, times)):
+        raise RefusalError(f"repeat of {seen.shape} {tuple(times)} times; cat would help")
+    return expand(x, name, _seen(tensor, seen), [-1 if n == 1 else n for n in times])
+
+
 def _part(
     x: Lowering, name: str, tensor: Tensor, dim: int, start: int, end: int, step: int = 1
 ) -> Tensor:
@@ -154,12 +190,17 @@ def slice_(
         if (start or 0) == 0 and (end is None or end >= size) and step == 1:
             return tensor
     start, end = 0 if start is None else start, 2**62 if end is None else end
-    return _part(x, name, as_tensor(tensor), dim, start, end, step)
+    return _part(x, name, as_tensor(x, name, tensor), dim, start, end, step)
+
+
+@handles("narrow.default")
+def narrow(x: Lowering, name: str, tensor: Any, dim: int, start: int, length: int) -> Any:
+    return slice_(x, name, tensor, dim, start, as_whole(start, "a place") + length)
 
 
 @handles("select.int")
 def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
-    tensor = as_tensor(tensor)
+    tensor = as_tensor(x, name, tensor)
     dim %= len(tensor.view.dims)
     index %= tensor.view.shape[dim]
     part = _part(x, name, tensor, dim, index, index + 1)
@@ -170,14 +211,14 @@ def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
 
 @handles("chunk.default")
 def chunk(x: Lowering, name: str, tensor: Any, count: int, dim: int = 0) -> list[Tensor]:
-    size = as_tensor(tensor).view.shape[dim]
+    size = as_tensor(x, name, tensor).view.shape[dim]
     parts: list[Tensor] = split(x, name, tensor, -(-size // count), dim)
     return parts
 
 
 @handles("split.Tensor", "split_with_sizes.default", "split.sizes")
 def split(x: Lowering, name: str, tensor: Any, sizes: Any, dim: int = 0) -> list[Tensor]:
-    tensor = as_tensor(tensor)
+    tensor = as_tensor(x, name, tensor)
     size = tensor.view.shape[dim]
     parts = (
         sizes
@@ -202,7 +243,7 @@ def split(x: Lowering, name: str, tensor: Any, sizes: Any, dim: int = 0) -> list
 
 @handles("unbind.int")
 def unbind(x: Lowering, name: str, tensor: Any, dim: int = 0) -> list[Tensor]:
-    size = as_tensor(tensor).view.shape[dim]
+    size = as_tensor(x, name, tensor).view.shape[dim]
     return [select(x, f"{name}.{i}", tensor, dim, i) for i in range(size)]
 
 
@@ -212,13 +253,13 @@ def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     dim %= rank
     if isinstance(tensors[0], Parameter) and len(tensors) == 2 and isinstance(tensors[1], Tensor):
         return _class_token(x, name, tensors[0], tensors[1], dim)
-    values = [as_tensor(t, "one of them") for t in tensors]
+    values = [as_tensor(x, name, t) for t in tensors]
     first = values[0]
-    one, others = _with_dim(first.view, dim, ()), []
+    one, others = first.view.with_dim(dim, ()), []
     for value in values[1:]:
-        one, other = aligned(one, _with_dim(value.view, dim, ()))
+        one, other = aligned(one, value.view.with_dim(dim, ()))
         others.append(other)
-    seen = [_with_dim(v, dim, t.view.dims[dim]) for t, v in zip(values, [one, *others])]
+    seen = [v.with_dim(dim, t.view.dims[dim]) for t, v in zip(values, [one, *others])]
     along = [v.dims[dim] for v in seen]
     order = list(seen[0].storage)
     place = min((order.index(a) for a in along[0]), default=0) if along[0] else len(order)
@@ -231,12 +272,15 @@ def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     made = x.graph.one("concat", name, inputs, axis=place)
     new = axis_of(made.shape[place])
     storage = (*rest[:place], *new, *rest[place:])
-    return Tensor(made, _with_dim(View(seen[0].dims, storage), dim, new))
+    return Tensor(made, View(seen[0].dims, storage).with_dim(dim, new))
 
 
-def _with_dim(view: View, dim: int, new: Axes) -> View:
-    """With other axes of one dimension."""
-    return View((new if d == dim else axes for d, axes in enumerate(view.dims)), view.storage)
+@handles("stack.default")
+def stack(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
+    rank = len(tensors[0].view.dims) + 1
+    made = [as_tensor(x, f"{name}.{i}", tensor) for i, tensor in enumerate(tensors)]
+    made = [unsqueeze(x, name, tensor, dim % rank) for tensor in made]
+    return cat(x, name, made, dim % rank) if len(made) > 1 else made[0]
 
 
 def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: int) -> Tensor:
@@ -259,7 +303,7 @@ def reshape_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
 @handles("roll.default")
 def roll(x: Lowering, name: str, tensor: Any, shifts: Any, dims: Any = ()) -> Tensor:
     """Places that leave at one end come in at the other."""
-    made = as_tensor(tensor)
+    made = as_tensor(x, name, tensor)
     if not dims:
         raise RefusalError("roll of a flat tensor; dims= would help")
     for number, (shift, dim) in enumerate(zip(shifts, dims)):
@@ -283,7 +327,7 @@ def pad(
     mode: str = "constant",
     value: float | None = None,
 ) -> Tensor:
-    made = as_tensor(tensor)
+    made = as_tensor(x, name, tensor)
     if mode != "constant" or min(places, default=0) < 0:
         raise RefusalError(f"pad with mode={mode!r} {tuple(places)}, expected one number around it")
     rank, view = len(made.view.dims), made.view

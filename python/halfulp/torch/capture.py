@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,17 @@ import torch
 from ..errors import ArgumentError, DtypeError, Error, UnsupportedError, path_text
 from ..networks import Net, Value
 from ..program import write_whole
-from . import _elements, _norms, _pools, _products, _recurrences, _shapes  # noqa: F401 - they enter their handlers
+from . import (  # noqa: F401 - they enter their handlers
+    _attention,
+    _elements,
+    _matmul,
+    _norms,
+    _places,
+    _pools,
+    _products,
+    _recurrences,
+    _shapes,
+)
 from ._graph import Constant, Graph, Noise, Output, Parameter, RefusalError, Tensor, Unknown, Weight
 from ._table import HANDLERS, axis_of
 from ._views import Axis, View, ViewError
@@ -32,15 +42,43 @@ from ._views import Axis, View, ViewError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BATCH = 5  # samples while it is captured: no extent of usual networks
+BATCH = 61  # samples while it is captured: no extent of usual networks
 
 
 @dataclass
 class Lowering:
-    """What handlers work on."""
+    """What handlers work on.
+
+    Attributes
+    ----------
+    computed : dict of str to Output
+        Of parameters that are read as values.
+    shared : set of str
+        Parameters that several operations read.
+    constants : dict of str to numpy.ndarray
+        By the name of the node that gives them to every sample.
+    """
 
     graph: Graph
     batch: Axis
+    computed: dict[str, Output] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    constants: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    given: dict[Any, Output] = field(default_factory=dict)
+
+    def constant(self, op: str, name: str, numbers: Any, shape: Sequence[int]) -> Output:
+        """A value of numbers that do not learn; those that are there already once more."""
+        if numbers.is_complex():
+            raise RefusalError("complex numbers, which no network has")
+        if not bool(torch.isfinite(numbers).all()):
+            raise RefusalError("a constant with numbers that are not finite")
+        array = np.ascontiguousarray(numbers.to("cpu", torch.float32).numpy()).reshape(shape)
+        key = (op, array.shape, hashlib.sha256(array.tobytes()).digest())
+        if key not in self.given:
+            made = self.graph.one(op, f"{name}.{op}", [], shape="x".join(map(str, shape)))
+            self.constants[made.name] = array
+            self.given[key] = made
+        return self.given[key]
 
 
 class Captured(Net):
@@ -50,6 +88,8 @@ class Captured(Net):
     ----------
     weights : dict of str to Weight
         By name here: the parameter or statistic of PyTorch that it is.
+    constants : dict of str to numpy.ndarray
+        Numbers that the module works out without its input, by the name of their node.
     notes : list of str
         What was left out: further outputs, statistics that nothing reads.
     text : str
@@ -57,6 +97,7 @@ class Captured(Net):
     """
 
     weights: dict[str, Weight]
+    constants: dict[str, NDArray[np.float32]]
     notes: list[str]
     text: str
     _module: Any
@@ -73,10 +114,10 @@ class Captured(Net):
         found = {}
         for weight in self.weights.values():
             array = state[weight.torch_name].detach().to("cpu", torch.float32).numpy()
-            if weight.order:
+            if weight.is_turned:
                 array = array.transpose(weight.order)
             found[weight.name] = np.ascontiguousarray(array).reshape(weight.shape)
-        return found
+        return {**found, **self.constants}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as a file, and the module's weights as safetensors beside it.
@@ -128,7 +169,7 @@ def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module
         for weight in net.weights.values():
             target = state[weight.torch_name]
             array = torch.from_numpy(np.array(weights[weight.name]))
-            if weight.order:
+            if weight.is_turned:
                 kept = [target.shape[d] for d in weight.order]
                 array = array.reshape(kept).permute(weight.back)
             target.copy_(array.reshape(target.shape))
@@ -221,21 +262,24 @@ class _Walk:
             **signature.inputs_to_buffers,
             **getattr(signature, "inputs_to_lifted_tensor_constants", {}),
         }
+        seen: set[str] = set()
         stored = {**self.program.state_dict, **self.program.constants}
         for node in self.program.graph.nodes:
             if node.op != "placeholder":
                 continue
             if node.name in parameters:
-                self.values[node] = _parameter(
-                    self.tied[parameters[node.name]], node.meta["val"].shape
-                )
+                name = self.tied[parameters[node.name]]
+                if len(node.users) > 1 or name in seen:
+                    self.work.shared.add(name)
+                seen.add(name)
+                self.values[node] = _parameter(name, node.meta["val"].shape)
             elif node.name in buffers:
                 name = buffers[node.name]
                 is_learned = name.rpartition(".")[2] in ("running_mean", "running_var")
                 self.values[node] = (
                     _parameter(name, node.meta["val"].shape)
                     if is_learned
-                    else Constant(stored[name].detach())
+                    else Constant(stored[name].detach().clone())
                 )
             else:
                 self.given.add(node)
@@ -247,7 +291,7 @@ class _Walk:
         is_image = len(shape) == 3
         order = (1, 2, 0) if is_image else tuple(range(len(shape)))
         own = tuple(shape[d] for d in order) or (1,)
-        first = "tokens" if self.task == "language" else "input"
+        first = "tokens" if self.task in _OF_TOKENS else "input"
         name = first if not self.inputs else f"input{len(self.inputs) + 1}"
         self.work.graph.names.add(name)
         self.inputs.append((name, own, not example.is_floating_point()))
@@ -268,6 +312,8 @@ class _Walk:
         keys = dict(torch.fx.node.map_arg(node.kwargs, lambda n: self.values[n]))
         if node.target is operator.getitem:
             return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return None  # of extents that are worked out while it runs
         flat = [
             a
             for arg in (*args, *keys.values())
@@ -281,7 +327,8 @@ class _Walk:
                 return Unknown()
             if is_in_place and node.args[0] in self.given:
                 raise RefusalError("it writes into what the module was given; a copy would help")
-            if is_in_place and (seen := self.seen_behind(node)):
+            is_known = isinstance(args[0] if args else None, Constant)
+            if is_in_place and not is_known and (seen := self.seen_behind(node)):
                 raise RefusalError(f"it writes what {seen} shows afterwards; a copy would help")
             made = self.made(node, op, _filled(node, args, keys), keys, flat)
         except (RefusalError, ViewError, Error) as refusal:
@@ -306,13 +353,12 @@ class _Walk:
             return Noise(tuple(node.meta["val"].shape))
         if op.startswith("div_.") and isinstance(args[0], Noise):
             return replace(args[0], divided=float(args[1]))
-        learned = (Tensor, Parameter, Noise)
-        if not any(isinstance(a, learned) for a in flat):
+        if not any(isinstance(a, (Tensor, Parameter, Noise)) for a in flat):
             return self.constant(node, args, keys)
+        if op.partition(".")[0] in _FILLED:  # which reads a shape alone
+            return self.constant(node, (Constant(torch.zeros(args[0].view.shape)), *args[1:]), keys)
         if _is_cut(node):
             raise RefusalError(f"numbers cut to {node.meta['val'].dtype}, which no network has")
-        if op.startswith("index.") and isinstance(args[0], Parameter):
-            raise RefusalError("places of a parameter by indices")
         handler = HANDLERS.get(op)
         if handler is None:
             near = ", ".join(sorted({n for n in HANDLERS if n.split(".")[0] == op.split(".")[0]}))
@@ -325,13 +371,17 @@ class _Walk:
 
         def plain(value: Any) -> Any:
             if isinstance(value, Constant):
-                return value.tensor.clone()
+                return value.tensor  # itself: what is written into a view is seen in all
             if isinstance(value, (list, tuple)):
                 return type(value)(plain(v) for v in value)
             return value
 
-        result = node.target(*plain(args), **{k: plain(v) for k, v in keys.items()})
-        return Constant(result) if isinstance(result, torch.Tensor) else result
+        def known(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                return Constant(value)
+            return [known(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+        return known(node.target(*plain(args), **{k: plain(v) for k, v in keys.items()}))
 
     def where(self, node: Any) -> str:
         """The module that calls the operation."""
@@ -363,6 +413,8 @@ def _is_cut(node: Any) -> bool:
     return bool(given.is_floating_point() and not made.is_floating_point())
 
 
+_OF_TOKENS = ("language", "classify_text")  # tasks whose input has that name
+_FILLED = ("new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like")
 _CASTS = ("to", "_to_copy", "type_as")
 
 
@@ -451,7 +503,8 @@ def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: lis
     left = [n for n, _ in model.named_parameters() if n not in used]
     if left:
         notes.append(f"parameters that the first output does not read: {', '.join(left)}")
-    net.weights, net.notes, net.text, net._module = graph.weights, notes, text, model
+    net.weights, net.constants = graph.weights, walk.work.constants
+    net.notes, net.text, net._module = notes, text, model
     value, shape, is_ids = walk.inputs[0]
     if not is_ids:
         net.input = Value(net, value, shape, 0)
