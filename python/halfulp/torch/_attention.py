@@ -11,8 +11,8 @@ import torch
 from ._elements import arithmetic, softmax
 from ._graph import Constant, RefusalError, Tensor
 from ._matmul import product
-from ._table import as_tensor, axis_of, elementwise, handles, unless
-from ._views import View
+from ._table import as_tensor, axis_of, elementwise, handles, in_places, unless
+from ._views import Axis, View, extent
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -35,11 +35,9 @@ def attention(
         attn_mask = None
     if isinstance(attn_mask, Constant) and _is_causal(attn_mask.tensor):
         attn_mask, is_causal = None, True
-    if enable_gqa:
-        raise RefusalError(
-            "fewer heads of keys than of queries; repeat_interleave'd keys would help"
-        )
     q, k, v = (as_tensor(x, name, tensor) for tensor in (q, k, v))
+    if enable_gqa:
+        k, v = (_by_groups(x, name, tensor, q.view.shape[-3]) for tensor in (k, v))
     factor = q.view.shape[-1] ** -0.5 if scale is None else float(scale)
     if attn_mask is not None or not all(_is_by_heads(t.view) for t in (q, k, v)):
         return _with_mask(x, name, (q, k, v), attn_mask, is_causal, dropout_p, factor)
@@ -74,6 +72,16 @@ def attention(
     return Tensor(made, View((batch, head, rows, depth), (*rows, *head, *depth)))
 
 
+def _by_groups(x: Lowering, name: str, tensor: Tensor, heads: int) -> Tensor:
+    """Keys or values of which each head stands for several of the queries."""
+    *outer, own, rows, depth = tensor.view.dims
+    if heads == extent(own):
+        return tensor
+    groups = Axis(heads // extent(own), "stretched")
+    view = View((*outer, (*own, groups), rows, depth), tensor.view.storage)
+    return in_places(x, name, Tensor(tensor.made, view))
+
+
 def _is_by_heads(view: View) -> bool:
     """Of [N, heads, T, d], for the operations of attention as they are."""
     return len(view.dims) == 4 and [axis.kind for axis in view.dims[0]] == ["batch"]
@@ -100,6 +108,8 @@ def _with_mask(
     if mask is not None:
         if isinstance(mask, Constant):
             mask = Constant(_added(mask.tensor))
+            if bool((mask.tensor == -math.inf).all(-1).any()):
+                raise RefusalError("a mask with rows that see no key at all")
         scores = arithmetic(x, f"{name}.mask", "add", scores, mask)
     weights = softmax(x, f"{name}.weights", scores, -1)
     if dropout > 0:

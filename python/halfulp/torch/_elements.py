@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _plain(*names: str, op: str) -> None:
-    @handles(*names)
+    @handles(*names, stretched=True)
     def plain(x: Lowering, name: str, tensor: Any, *_: Any, **__: Any) -> Tensor:
         return elementwise(x, name, tensor, op)
 
@@ -41,7 +41,7 @@ def hardtanh(x: Lowering, name: str, tensor: Any, low: float = -1.0, high: float
     return clamp(x, name, tensor, low, high)
 
 
-@handles("clamp.default")
+@handles("clamp.default", stretched=True)
 def clamp(x: Lowering, name: str, tensor: Any, low: Any = None, high: Any = None) -> Tensor:
     return elementwise(
         x,
@@ -51,6 +51,23 @@ def clamp(x: Lowering, name: str, tensor: Any, low: Any = None, high: Any = None
         low=None if low is None else float(low),
         high=None if high is None else float(high),
     )
+
+
+@handles("clamp.Tensor")
+def clamp_between(x: Lowering, name: str, tensor: Any, low: Any = None, high: Any = None) -> Any:
+    if low is not None:
+        tensor = arithmetic(x, f"{name}.low", "maximum", tensor, low)
+    return tensor if high is None else arithmetic(x, name, "minimum", tensor, high)
+
+
+@handles("clamp_min.Tensor")
+def clamp_from(x: Lowering, name: str, tensor: Any, low: Any) -> Any:
+    return arithmetic(x, name, "maximum", tensor, low)
+
+
+@handles("clamp_max.Tensor")
+def clamp_to(x: Lowering, name: str, tensor: Any, high: Any) -> Any:
+    return arithmetic(x, name, "minimum", tensor, high)
 
 
 @handles("relu6.default")
@@ -82,9 +99,11 @@ def vector_norm(
     keep: bool = False,
     **_: Any,
 ) -> Any:
-    if order not in (1, 2):
-        raise RefusalError(f"a norm of order {order}, expected 1 or 2")
+    if order not in (1, 2, math.inf):
+        raise RefusalError(f"a norm of order {order}, expected 1, 2 or inf")
     terms = elementwise(x, f"{name}.terms", tensor, "square" if order == 2 else "abs")
+    if order == math.inf:
+        return HANDLERS["amax.default"](x, name, terms, dims, keep)
     total = HANDLERS["sum.dim_IntList"](x, f"{name}.sum", terms, dims, keep)
     return elementwise(x, name, total, "sqrt") if order == 2 else total
 
@@ -99,6 +118,16 @@ def clamp_max(x: Lowering, name: str, tensor: Any, high: Any) -> Any:
     return clamp(x, name, tensor, None, high)
 
 
+@handles("rsqrt.default")
+def rsqrt(x: Lowering, name: str, tensor: Any) -> Any:
+    return power(x, name, tensor, -0.5)
+
+
+@handles("reciprocal.default")
+def reciprocal(x: Lowering, name: str, tensor: Any) -> Any:
+    return power(x, name, tensor, -1.0)
+
+
 @handles("softmax.int", "_softmax.default")
 def softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
     made, view, axis = one_axis(x.graph, as_tensor(x, name, tensor), dim, name)
@@ -107,10 +136,7 @@ def softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
 
 @handles("log_softmax.int")
 def log_softmax(x: Lowering, name: str, tensor: Any, dim: int, *_: Any) -> Tensor:
-    tensor = as_tensor(x, name, tensor)
-    if dim % len(tensor.view.dims) != len(tensor.view.dims) - 1:
-        raise RefusalError("log_softmax along another dimension than the last one")
-    rows = as_rows(x.graph, tensor, name)
+    rows = as_rows(x.graph, as_tensor(x, name, tensor), name, (dim,))
     return Tensor(x.graph.one("log_softmax", name, [rows.made]), rows.view)
 
 
@@ -284,7 +310,7 @@ def _times(x: Lowering, name: str, value: Any, alpha: float) -> Any:
 
 
 def _binary(*names: str, op: str) -> None:
-    @handles(*names)
+    @handles(*names, stretched=True)
     def binary(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
         return arithmetic(x, name, op, one, _times(x, name, other, alpha))
 
@@ -295,7 +321,7 @@ _binary("minimum.default", op="minimum")
 _binary("maximum.default", op="maximum")
 
 
-@handles("rsub.Scalar", "rsub.Tensor")
+@handles("rsub.Scalar", "rsub.Tensor", stretched=True)
 def rsub(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
     return arithmetic(x, name, "sub", other, _times(x, name, one, alpha))
 

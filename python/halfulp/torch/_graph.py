@@ -168,7 +168,7 @@ class Graph:
     def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Output:
         """The tensor's numbers with these axes in memory, a group for each extent of the value."""
         order = tuple(axis for group in groups for axis in group)
-        shape = tuple(extent(group) for group in groups)
+        shape = tuple(extent(group) for group in groups) or (1,)
         made, storage = tensor.made, tensor.view.storage
         if set(order) != set(storage) or len(order) != len(storage):
             raise ViewError(f"{tensor.view.shape} with samples or places that are not its own")

@@ -111,7 +111,10 @@ def _layer(x: Lowering, name: str, rows: Any, weight: Any, bias: Any = None) -> 
     """Rows times a parameter [k, out] as it is, or turned; None: it is something else."""
     if not isinstance(weight, Parameter) or len(weight.view.dims) != 2:
         return None
-    if bias is not None and not (isinstance(bias, Parameter) and is_whole(bias)):
+    out = weight.view.shape[1]
+    if bias is not None and not (
+        isinstance(bias, Parameter) and is_whole(bias) and bias.view.shape == (out,)
+    ):
         made = _layer(x, name, rows, weight)
         return made and arithmetic(x, f"{name}.bias", "add", made, bias)
     turned = replace(weight, view=weight.view.permuted((1, 0)))

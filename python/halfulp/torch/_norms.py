@@ -34,7 +34,7 @@ def batch_norm(
     mean: Any,
     var: Any,
     training: bool,
-    momentum: float,
+    momentum: float | None,
     eps: float,
     *_: Any,
 ) -> Tensor:
@@ -43,6 +43,12 @@ def batch_norm(
         raise RefusalError("no weight and bias; affine=True would help")
     if mean is None or var is None:
         raise RefusalError("no running statistics; track_running_stats=True would help")
+    if not training:
+        raise RefusalError("statistics that stay as they are; a norm in training would help")
+    if momentum is None:
+        raise RefusalError("running statistics that are means of all batches; momentum= would help")
+    if not any(axis.kind == "batch" for axis in image.view.axes):
+        raise RefusalError("numbers that all samples share")
     rows = as_rows(x.graph, image, name, (1,))
     weight, bias, mean, var = (as_parameter(p, "a part") for p in (weight, bias, mean, var))
     found: dict[str, Part] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._graph import Constant, Parameter, RefusalError, Tensor
 from ._table import as_tensor, handles, ids_of, is_whole, one_axis, table_rows, with_places
-from ._views import View
+from ._views import Axes, Axis, View
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -31,7 +31,7 @@ def index(x: Lowering, name: str, tensor: Any, indices: Sequence[Any]) -> Any:
     dims = [dim for dim, _ in found]
     if dims != list(range(dims[0], dims[0] + len(dims))):
         raise RefusalError(f"indices of the dimensions {dims}, expected neighbours")
-    return _at(x, name, tensor, dims, [ids for _, ids in found])
+    return at_places(x, name, tensor, dims, [ids for _, ids in found])
 
 
 def _is_mask(given: Constant) -> bool:
@@ -42,10 +42,12 @@ def _is_mask(given: Constant) -> bool:
 def index_select(x: Lowering, name: str, tensor: Any, dim: int, ids: Any) -> Any:
     if not isinstance(ids, Constant):
         raise RefusalError("places that are computed; indices that are known would help")
-    return _at(x, name, tensor, [dim % len(tensor.view.dims)], [ids.tensor])
+    return at_places(x, name, tensor, [dim % len(tensor.view.dims)], [ids.tensor])
 
 
-def _at(x: Lowering, name: str, tensor: Any, dims: Sequence[int], lists: Sequence[Any]) -> Tensor:
+def at_places(
+    x: Lowering, name: str, tensor: Any, dims: Sequence[int], lists: Sequence[Any]
+) -> Tensor:
     """Places of dimensions side by side, which are one for that."""
     view, first = tensor.view, dims[0]
     sizes = [view.shape[d] for d in dims]
@@ -54,6 +56,14 @@ def _at(x: Lowering, name: str, tensor: Any, dims: Sequence[int], lists: Sequenc
     )
     joined = tuple(axis for d in dims for axis in view.dims[d])
     seen = View((*view.dims[:first], joined, *view.dims[dims[-1] + 1 :]), view.storage)
+    if not joined:  # one place, as often as it is asked for
+        several: list[Axes] = [
+            (Axis(size, "stretched"),) if size > 1 else () for size in whole.shape
+        ]
+        made = as_tensor(x, name, tensor)
+        return Tensor(
+            made.made, View((*seen.dims[:first], *several, *seen.dims[first + 1 :]), view.storage)
+        )
     if isinstance(tensor, Parameter) and _is_table(tensor, seen):
         return table_rows(x, name, tensor, seen, first, whole)
     made = as_tensor(x, name, tensor)

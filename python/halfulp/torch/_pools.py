@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._graph import RefusalError, Tensor
+import torch
+
+from ._graph import Output, RefusalError, Tensor, Unknown
+from ._places import at_places
 from ._table import (
     as_image,
     as_tensor,
@@ -35,6 +38,11 @@ def max_pool2d(
     if pair_of(dilation) != (1, 1):
         raise RefusalError("max_pool2d with dilation")
     return _pooled(x, name, "max_pool", image, kernel, stride, padding, ceil)
+
+
+@handles("max_pool2d_with_indices.default")
+def max_pool2d_with_indices(x: Lowering, name: str, image: Any, *options: Any) -> list[Any]:
+    return [max_pool2d(x, name, image, *options), Unknown("the places of largest numbers")]
 
 
 @handles("avg_pool2d.default")
@@ -141,19 +149,43 @@ def nearest(x: Lowering, name: str, image: Any, size: Any, factors: Any) -> Tens
     image = as_tensor(x, name, image)
     made = as_image(x, name, image, "upsample_nearest2d")
     wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
-    if any(w % e for w, e in zip(wanted, made.shape)):
-        raise RefusalError(
-            f"nearest pixels of {made.shape[:2]} for {tuple(wanted)}, expected whole multiples"
+    places = [
+        torch.nn.functional.interpolate(
+            torch.arange(float(e))[None, None],
+            size=w if size else None,
+            scale_factor=None if size else factors[axis],
         )
+        .flatten()
+        .long()
+        for axis, (w, e) in enumerate(zip(wanted, made.shape))
+    ]
+    if any(
+        w % e or not torch.equal(p, torch.arange(w) // (w // e))
+        for w, e, p in zip(wanted, made.shape, places)
+    ):
+        image = at_places(x, name, image, [2], places[:1])
+        return at_places(x, name, image, [3], places[1:])
     factor = size_text([w // e for w, e in zip(wanted, made.shape)])
     return of_image(image.view.dims[0], x.graph.one("nearest", name, [made], factor=factor))
+
+
+def _wanted(made: Output, size: Any, factors: Any) -> tuple[int, int]:
+    """Height and width of a resized image, between whose pixels PyTorch steps by 1 / factor."""
+    if size:
+        return (size[0], size[1])
+    exact = [e * f for e, f in zip(made.shape, factors)]
+    if any(e != int(e) for e in exact):
+        raise RefusalError(
+            f"{made.shape[:2]} times {tuple(factors)}, which is no whole number; size= would help"
+        )
+    return (int(exact[0]), int(exact[1]))
 
 
 @handles("upsample_bilinear2d.vec")
 def bilinear(x: Lowering, name: str, image: Any, size: Any, align: bool, factors: Any) -> Tensor:
     image = as_tensor(x, name, image)
     made = as_image(x, name, image, "upsample_bilinear2d")
-    wanted = size or [int(e * f) for e, f in zip(made.shape, factors)]
+    wanted = _wanted(made, size, factors)
     made = x.graph.one(
         "bilinear", name, [made], size=size_text(wanted), align=unless(bool(align), False)
     )

@@ -125,40 +125,40 @@ def dense(
 
 
 @handles("embedding.default")
-def embedding(x: Lowering, name: str, weight: Any, ids: Any, padding_idx: int = -1, *_: Any) -> Any:
+def embedding(
+    x: Lowering,
+    name: str,
+    weight: Any,
+    ids: Any,
+    padding_idx: int = -1,
+    by_frequency: bool = False,
+    *_: Any,
+) -> Any:
     weight = as_parameter(weight, "its table")
+    if by_frequency:
+        raise RefusalError("gradients by frequency; scale_grad_by_freq=False would help")
     words, width = weight.view.shape
+    pads = None if padding_idx < 0 else True
+    padding = {"pads": pads, "padding": padding_idx if pads else None}
     if isinstance(ids, Constant):
-        return _fixed_rows(x, name, weight, ids.tensor)
+        return _fixed_rows(x, name, weight, ids.tensor, padding if pads else {})
     ids = as_tensor(x, name, ids)
     made = x.graph.lay(ids, (ids.view.storage,), name)
     stem, params = layer_of(x, name, weight, None, weight.view.shape)
-    pads = None if padding_idx < 0 else True
-    made = x.graph.one(
-        "embedding",
-        stem,
-        [made],
-        words=words,
-        width=width,
-        pads=pads,
-        padding=padding_idx if pads else None,
-        **params,
-    )
+    made = x.graph.one("embedding", stem, [made], words=words, width=width, **padding, **params)
     new = axis_of(width)
     return Tensor(made, View((*ids.view.dims, new), (*ids.view.storage, *new)))
 
 
-def _fixed_rows(x: Lowering, name: str, weight: Parameter, ids: Any) -> Any:
-    """Rows of a table, the same for all samples: those in turn, for `position`, or one row."""
+def _fixed_rows(x: Lowering, name: str, weight: Parameter, ids: Any, pads: Any) -> Any:
+    """Rows of a table, the same for all samples: those in turn, for `position`, or others."""
     words, width = weight.view.shape
+    if ids.dim() > 1 and len(ids) == x.batch.size and bool((ids == ids[:1]).all()):
+        ids = ids[:1]
     flat = ids.reshape(-1).tolist()
+    if ids.dim() == 0 or math.prod(ids.shape[:-1]) != 1 or pads:
+        return table_rows(x, name, weight, weight.view, 0, ids, pads)
     places, channels = axis_of(len(flat)), weight.view.dims[1]
-    if len(ids.shape) > 1 and math.prod(ids.shape[:-1]) != 1:
-        one = ids.reshape(-1, ids.shape[-1])
-        if not bool((one == one[:1]).all()):
-            return table_rows(x, name, weight, weight.view, 0, ids)
-        flat = one[0].tolist()
-        places = axis_of(len(flat))
     leading: tuple[Axes, ...] = ((),) * (len(ids.shape) - 1)
     if flat == list(range(len(flat))):
         return Parameter(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._graph import Parameter, RefusalError, Tensor
-from ._table import as_tensor, as_whole, axis_of, handles, one_axis, unless
-from ._views import Axes, Axis, View, ViewError, aligned, extended, extent
+from ._table import as_tensor, as_whole, axis_of, handles, in_places, one_axis, unless
+from ._views import Axes, Axis, View, ViewError, aligned, extended, extent, is_stretched
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -20,7 +20,7 @@ def _seen(value: Any, view: View) -> Any:
     return Parameter(value.name, view, value.rows)
 
 
-@handles("view.default", "reshape.default", "_unsafe_view.default")
+@handles("view.default", "reshape.default", "_unsafe_view.default", stretched=True)
 def view(x: Lowering, name: str, tensor: Any, shape: Sequence[int]) -> Any:
     sizes = [as_whole(s, "an extent") for s in shape]
     if -1 in sizes:
@@ -31,7 +31,7 @@ def view(x: Lowering, name: str, tensor: Any, shape: Sequence[int]) -> Any:
     except ViewError:
         if not isinstance(tensor, Tensor):
             raise
-    return _in_memory(x, name, tensor, sizes)
+    return _in_memory(x, name, in_places(x, name, tensor), sizes)
 
 
 def _in_memory(x: Lowering, name: str, tensor: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -45,7 +45,7 @@ def _in_memory(x: Lowering, name: str, tensor: Tensor, sizes: Sequence[int]) -> 
     return Tensor(made, View((*((axis,) for axis in samples), places), places).viewed(sizes))
 
 
-@handles("flatten.using_ints")
+@handles("flatten.using_ints", stretched=True)
 def flatten(x: Lowering, name: str, tensor: Any, start: int = 0, end: int = -1) -> Any:
     rank = len(tensor.view.dims)
     start, end = start % rank, end % rank
@@ -54,7 +54,7 @@ def flatten(x: Lowering, name: str, tensor: Any, start: int = 0, end: int = -1) 
     return view(x, name, tensor, [*shape[:start], joined, *shape[end + 1 :]])
 
 
-@handles("unflatten.int")
+@handles("unflatten.int", stretched=True)
 def unflatten(x: Lowering, name: str, tensor: Any, dim: int, sizes: Sequence[int]) -> Any:
     dim %= len(tensor.view.dims)
     shape = tensor.view.shape
@@ -64,12 +64,12 @@ def unflatten(x: Lowering, name: str, tensor: Any, dim: int, sizes: Sequence[int
     return view(x, name, tensor, [*shape[:dim], *sizes, *shape[dim + 1 :]])
 
 
-@handles("permute.default")
+@handles("permute.default", stretched=True)
 def permute(x: Lowering, name: str, tensor: Any, order: Sequence[int]) -> Any:
     return _seen(tensor, tensor.view.permuted([d % len(tensor.view.dims) for d in order]))
 
 
-@handles("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist")
+@handles("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist", stretched=True)
 def movedim(x: Lowering, name: str, tensor: Any, source: Any, target: Any) -> Any:
     rank = len(tensor.view.dims)
     pairs = zip(*([v] if isinstance(v, int) else v for v in (source, target)))
@@ -79,19 +79,19 @@ def movedim(x: Lowering, name: str, tensor: Any, source: Any, target: Any) -> An
     return _seen(tensor, tensor.view.permuted(order))
 
 
-@handles("transpose.int", "swapaxes.default", "swapdims.default")
+@handles("transpose.int", "swapaxes.default", "swapdims.default", stretched=True)
 def transpose(x: Lowering, name: str, tensor: Any, one: int, other: int) -> Any:
     order = list(range(len(tensor.view.dims)))
     order[one], order[other] = order[other], order[one]
     return _seen(tensor, tensor.view.permuted(order))
 
 
-@handles("t.default")
+@handles("t.default", stretched=True)
 def turned(x: Lowering, name: str, tensor: Any) -> Any:
     return _seen(tensor, tensor.view.permuted(list(range(len(tensor.view.dims)))[::-1]))
 
 
-@handles("unsqueeze.default")
+@handles("unsqueeze.default", stretched=True)
 def unsqueeze(x: Lowering, name: str, tensor: Any, dim: int) -> Any:
     dim %= len(tensor.view.dims) + 1
     return _seen(
@@ -99,7 +99,7 @@ def unsqueeze(x: Lowering, name: str, tensor: Any, dim: int) -> Any:
     )
 
 
-@handles("squeeze.dim", "squeeze.dims", "squeeze.default")
+@handles("squeeze.dim", "squeeze.dims", "squeeze.default", stretched=True)
 def squeeze(x: Lowering, name: str, tensor: Any, dims: Any = None) -> Any:
     rank = len(tensor.view.dims)
     given = range(rank) if dims is None else dims if isinstance(dims, (list, tuple)) else [dims]
@@ -118,12 +118,18 @@ def squeeze(x: Lowering, name: str, tensor: Any, dims: Any = None) -> Any:
     "to.dtype_layout",
     "to.device",
     "type_as.default",
+    stretched=True,
 )
 def unchanged(x: Lowering, name: str, tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
-@handles("expand.default")
+@handles("detach.default")
+def detach(x: Lowering, name: str, tensor: Any) -> Any:
+    raise RefusalError("a gradient that ends here; a network has all of them")
+
+
+@handles("expand.default", stretched=True)
 def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) -> Any:
     seen = extended(tensor.view, len(shape))
     dims = []
@@ -136,18 +142,22 @@ def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) 
     return _seen(tensor, View(dims, seen.storage))
 
 
-@handles("expand_as.default")
+@handles("expand_as.default", stretched=True)
 def expand_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
     return expand(x, name, tensor, other.view.shape)
 
 
-@handles("repeat.default")
+@handles("repeat.default", stretched=True)
 def repeat(x: Lowering, name: str, tensor: Any, times: Sequence[int]) -> Any:
-    """Of dimensions of one place: the others would be copies in memory."""
     seen = extended(tensor.view, len(times))
-    if any(dim and count != 1 for dim, count in zip(seen.dims, times)):
-        raise RefusalError(f"repeat of {seen.shape} {tuple(times)} times; cat would help")
-    return expand(x, name, _seen(tensor, seen), [-1 if n == 1 else n for n in times])
+    sizes = [1 if dim else count for dim, count in zip(seen.dims, times)]
+    view = expand(x, name, _seen(tensor, seen), [-1 if n == 1 else n for n in sizes]).view
+    for d, (dim, count) in enumerate(zip(seen.dims, times)):
+        if dim and count > 1:
+            if any(axis.kind == "batch" for axis in dim):
+                raise RefusalError("samples that come several times")
+            view = view.with_dim(d, (Axis(count, "stretched"), *dim))
+    return _seen(tensor, view)
 
 
 def _part(
@@ -161,6 +171,8 @@ def _part(
     end = end + size if end < 0 else end
     if (start, end, step) == (0, size, 1):
         return tensor
+    if start >= end:
+        raise RefusalError(f"no place of {size}, from {start} to before {end}")
     made, view, axis = one_axis(x.graph, tensor, dim, name)
     made = x.graph.one(
         "slice",
@@ -198,11 +210,14 @@ def narrow(x: Lowering, name: str, tensor: Any, dim: int, start: int, length: in
     return slice_(x, name, tensor, dim, start, as_whole(start, "a place") + length)
 
 
-@handles("select.int")
+@handles("select.int", stretched=True)
 def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
     tensor = as_tensor(x, name, tensor)
     dim %= len(tensor.view.dims)
     index %= tensor.view.shape[dim]
+    if is_stretched(tensor.view.dims[dim]):
+        dims = (*tensor.view.dims[:dim], *tensor.view.dims[dim + 1 :])
+        return Tensor(tensor.made, View(dims, tensor.view.storage))
     part = _part(x, name, tensor, dim, index, index + 1)
     return Tensor(
         part.made, View((d for i, d in enumerate(part.view.dims) if i != dim), part.view.storage)
@@ -295,7 +310,7 @@ def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: in
     return Tensor(made, View((rows.view.dims[0], new, channels), (*new, *channels)))
 
 
-@handles("reshape_as.default", "view_as.default")
+@handles("reshape_as.default", "view_as.default", stretched=True)
 def reshape_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
     return view(x, name, tensor, other.view.shape)
 
@@ -318,7 +333,14 @@ def roll(x: Lowering, name: str, tensor: Any, shifts: Any, dims: Any = ()) -> Te
     return made
 
 
-@handles("pad.default", "constant_pad_nd.default")
+@handles("constant_pad_nd.default")
+def constant_pad(
+    x: Lowering, name: str, tensor: Any, places: Sequence[int], value: float = 0.0
+) -> Any:
+    return pad(x, name, tensor, places, "constant", value)
+
+
+@handles("pad.default")
 def pad(
     x: Lowering,
     name: str,
@@ -328,22 +350,32 @@ def pad(
     value: float | None = None,
 ) -> Tensor:
     made = as_tensor(x, name, tensor)
-    if mode != "constant" or min(places, default=0) < 0:
-        raise RefusalError(f"pad with mode={mode!r} {tuple(places)}, expected one number around it")
-    rank, view = len(made.view.dims), made.view
+    if mode != "constant":
+        raise RefusalError(f"pad with mode={mode!r}, expected one number around it")
+    rank = len(made.view.dims)
     for number in range(0, len(places), 2):
         dim = rank - 1 - number // 2
         low, high = places[number : number + 2]
+        if low < 0 or high < 0:
+            size = made.view.shape[dim]
+            made = _part(x, f"{name}.part", made, dim, max(-low, 0), size - max(-high, 0))
+            low, high = max(low, 0), max(high, 0)
         if not low + high:
             continue
-        if not view.dims[dim]:
-            raise RefusalError("pad of one place; expand() and cat would help")
-        inside, view, axis = one_axis(x.graph, Tensor(made.made, view), dim, name)
-        place = view.storage.index(axis)
-        lows, highs = ([0] * len(view.storage) for _ in range(2))
+        if made.view.dims[dim]:
+            inside, view, axis = one_axis(x.graph, made, dim, name)
+            place, count, size = view.storage.index(axis), len(view.storage), axis.size
+        else:  # of one place, which is the last extent then
+            groups = [*((axis,) for axis in made.view.storage), ()]
+            inside, view, size = x.graph.lay(made, groups, name), made.view, 1
+            place, count = len(groups) - 1, len(groups)
+        lows, highs = ([0] * count for _ in range(2))
         lows[place], highs[place] = low, high
         amount = None if not value else float(value)
         inside = x.graph.one("pad", name, [inside], before=lows, after=highs, value=amount)
-        view = view.replaced(axis, axis_of(axis.size + low + high))
-        made = Tensor(inside, view)
+        new = axis_of(size + low + high)
+        if size > 1:
+            made = Tensor(inside, view.replaced(axis, new))
+        else:
+            made = Tensor(inside, View(view.with_dim(dim, new).dims, (*view.storage, *new)))
     return made

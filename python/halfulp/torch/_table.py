@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -30,12 +31,18 @@ Handler = Callable[..., Any]
 Part = tuple[Parameter, Sequence[int], Sequence[int]]
 Given = Mapping[str, Part]
 HANDLERS: dict[str, Handler] = {}
+COPING: set[Handler] = set()
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
-    """Enter a handler, also for the forms that write in place."""
+def handles(*names: str, stretched: bool = False) -> Callable[[Handler], Handler]:
+    """Enter a handler, also for the forms that write in place.
+
+    With `stretched` it copes with dimensions whose places are all alike; others find each of them.
+    """
 
     def enter(function: Handler) -> Handler:
+        if stretched:
+            COPING.add(function)
         for name in names:
             HANDLERS[name] = function
             op, _, overload = name.partition(".")
@@ -119,6 +126,21 @@ def _constant_value(x: Lowering, name: str, constant: Any) -> Tensor:
     storage = tuple(axis for dim in dims for axis in dim if not axis.kind)
     shape = tuple(axis.size for axis in storage) or (1,)
     return Tensor(x.constant("constant", name, constant, shape), View(dims, storage))
+
+
+def in_places(x: Lowering, name: str, tensor: Tensor) -> Tensor:
+    """With each place of stretched dimensions in memory."""
+    stretched = [axis for axis in tensor.view.axes if axis.kind == "stretched"]
+    if not stretched:
+        return tensor
+    own, view = tensor.view.storage, tensor.view
+    new = tuple(Axis(axis.size) for axis in stretched)
+    for old, axis in zip(stretched, new):
+        view = view.replaced(old, (axis,))
+    zeros = x.graph.one("zeros", f"{name}.zeros", [], numbers=extent(new))
+    zeros = x.graph.one("reshape", f"{name}.rows", [zeros], shape=f"{extent(new)}x1")
+    made = x.graph.one("add", f"{name}.each", [x.graph.lay(tensor, (own,), name), zeros])
+    return Tensor(made, View(view.dims, (*new, *own)))
 
 
 def ids_of(x: Lowering, name: str, ids: Any, count: int) -> tuple[Output, tuple[Axes, ...]]:
@@ -281,7 +303,13 @@ def with_places(view: View, dim: int, axes: Sequence[Axes], rest: Axes) -> View:
 
 
 def table_rows(
-    x: Lowering, name: str, table: Parameter, seen: View, dim: int, places: Any
+    x: Lowering,
+    name: str,
+    table: Parameter,
+    seen: View,
+    dim: int,
+    places: Any,
+    padding: Mapping[str, object] = MappingProxyType({}),
 ) -> Tensor:
     """Rows of a parameter by ids that are the same for all samples."""
     words, own = seen.shape[dim], set(seen.dims[dim])
@@ -299,6 +327,7 @@ def table_rows(
         [ids],
         words=words,
         width=width,
+        **padding,
         **named_parameters(x.graph, stem, given),
     )
     return Tensor(made, with_places(seen, dim, axes, rest))

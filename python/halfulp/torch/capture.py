@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from . import (  # noqa: F401 - they enter their handlers
     _shapes,
 )
 from ._graph import Constant, Graph, Noise, Output, Parameter, RefusalError, Tensor, Unknown, Weight
-from ._table import HANDLERS, axis_of
+from ._table import COPING, HANDLERS, axis_of, in_places
 from ._views import Axis, View, ViewError
 
 if TYPE_CHECKING:
@@ -363,6 +363,8 @@ class _Walk:
         if handler is None:
             near = ", ".join(sorted({n for n in HANDLERS if n.split(".")[0] == op.split(".")[0]}))
             raise RefusalError(f"no operation of halfulp is this{f' (but {near})' if near else ''}")
+        if handler not in COPING:
+            args = _each(args, lambda t: in_places(self.work, self.name(node), t))
         return handler(self.work, self.name(node), *args, **keys)
 
     def constant(self, node: Any, args: Any, keys: Any) -> Any:
@@ -396,6 +398,13 @@ class _Walk:
         if path and is_leaf and path not in self.work.graph.names:
             return path
         return f"{path}.{op}" if path else op
+
+
+def _each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Arguments with tensors that are changed."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_each(v, change) for v in value)
+    return change(value) if isinstance(value, Tensor) else value
 
 
 def _filled(node: Any, args: Any, keys: dict[str, Any]) -> Any:
@@ -477,6 +486,7 @@ def _lowered(model: Any, program: Any, task: str, name: str) -> Captured:
 
 def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: list[str]) -> Captured:
     graph = walk.work.graph
+    head = in_places(walk.work, "head", head)
     dims = head.view.dims[1:]
     if len(dims) == 3:  # an image: its channels are the last
         dims = (*dims[1:], dims[0])
