@@ -219,7 +219,7 @@ def _beside_parameter(
         return _joined(x, name, op, tensor, as_tensor(x, name, parameter))
     made = x.graph.lay(tensor, [(a,) for a in view.storage], name) if view.storage else tensor.made
     shape = tuple(axis.size if axis in own else 1 for axis in view.storage) or (1,)
-    stem = parameter.name.removesuffix(".weight")
+    stem = x.graph.word(parameter.name.removesuffix(".weight"))
     x.graph.weight(f"{stem}.weight", parameter.name, order, shape)
     made = x.graph.one(op, name, [made], shape="x".join(map(str, shape)), params=stem)
     return Tensor(made, view)
@@ -245,13 +245,14 @@ def _position(
     rows = parameter.rows or made.shape[0]
     is_whole = len(parameter.view.dims) == len(made.shape) + 1 and not parameter.rows
     shape = (rows, *made.shape[1:])
-    x.graph.weight(parameter.name, parameter.name, order, (1, *shape) if is_whole else shape)
+    own = x.graph.word(parameter.name)
+    x.graph.weight(own, parameter.name, order, (1, *shape) if is_whole else shape)
     made = x.graph.one(
         "position",
         name,
         [made],
         batches=unless(is_whole, False),
-        params=parameter.name,
+        params=own,
         rows=parameter.rows or None,
     )
     return Tensor(made, view)

@@ -46,9 +46,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """What does not depend on inputs and does not learn: a tensor of PyTorch."""
+    """What does not depend on inputs and does not learn: a tensor of PyTorch.
+
+    Attributes
+    ----------
+    buffer : str
+        That it is made of, where the module writes it: another one in each step.
+    """
 
     tensor: Any
+    buffer: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,15 @@ class Graph:
     waiting: list[str] = field(default_factory=list)  # parameters of the next node
     owners: dict[str, str] = field(default_factory=dict)  # the node of each parameter of PyTorch
     laid: dict[tuple[str, Axes, tuple[int, ...]], Output] = field(default_factory=dict)
+
+    def word(self, name: str) -> str:
+        """A parameter's name, or where a file cannot have it the first like it that is free."""
+        made = _WRONG.sub("_", name)
+        tried, number = made, 1
+        while made != name and any(w == tried or w.startswith(f"{tried}.") for w in self.weights):
+            number += 1
+            tried = f"{made}_{number}"
+        return tried
 
     def free_name(self, wanted: str) -> str:
         """That name, or the first with a number behind it that is free."""

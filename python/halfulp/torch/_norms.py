@@ -58,8 +58,9 @@ def batch_norm(
     stem = stem_of(weight, name)
     params = named_parameters(x.graph, stem, found)
     for suffix, statistic in (("running_mean", mean), ("running_var", var)):
-        made_name = own_name(str(params["params"]), suffix)
-        x.graph.weight(made_name, statistic.name, (0,), statistic.view.shape)
+        if "params" in params:
+            made_name = own_name(str(params["params"]), suffix)
+            x.graph.weight(made_name, statistic.name, (0,), statistic.view.shape)
     made = x.graph.one(
         "batch_norm",
         stem,

@@ -304,8 +304,9 @@ def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: in
     places, channels = rows.view.dims[1:]
     made = x.graph.lay(rows, (places, channels), name)
     shape = (1, 1, made.shape[1])
-    x.graph.weight(token.name, token.name, (), shape)
-    made = x.graph.one("class_token", name, [made], batches=True, params=token.name)
+    own = x.graph.word(token.name)
+    x.graph.weight(own, token.name, (), shape)
+    made = x.graph.one("class_token", name, [made], batches=True, params=own)
     new = axis_of(made.shape[0])
     return Tensor(made, View((rows.view.dims[0], new, channels), (*new, *channels)))
 

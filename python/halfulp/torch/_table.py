@@ -113,16 +113,12 @@ def _first_rows(x: Lowering, name: str, table: Parameter) -> Tensor:
 
 
 def _constant_value(x: Lowering, name: str, constant: Any) -> Tensor:
-    """Numbers that do not depend on samples; where they repeat along a dimension, one of them."""
-    dims: list[Axes] = []
-    for dim, size in enumerate(constant.shape):
-        first = constant.narrow(dim, 0, min(size, 1))
-        if size > 1 and torch.equal(constant, first.expand_as(constant)):
-            is_batch = dim == 0 and size == x.batch.size
-            dims.append((x.batch,) if is_batch else (Axis(size, "stretched"),))
-            constant = first
-        else:
-            dims.append(axis_of(size))
+    """Numbers that do not depend on samples."""
+    dims = [axis_of(size) for size in constant.shape]
+    if constant.shape[:1] == (x.batch.size,) and torch.equal(
+        constant, constant[:1].expand_as(constant)
+    ):
+        dims[0], constant = (x.batch,), constant[0]
     storage = tuple(axis for dim in dims for axis in dim if not axis.kind)
     shape = tuple(axis.size for axis in storage) or (1,)
     return Tensor(x.constant("constant", name, constant, shape), View(dims, storage))
@@ -232,19 +228,23 @@ def own_name(params: str, suffix: str) -> str:
 
 def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, object]:
     """`params=` and `share=` of a node, whose weights are noted by their names here."""
-    weight = parameters["weight"][0].name
-    bias = parameters["bias"][0].name if "bias" in parameters else None
+    names = {suffix: part[0].name for suffix, part in parameters.items()}
+    weight, bias = names["weight"], names.get("bias")
+    stem = graph.word(stem)
     found = prefix(weight, bias) or stem
+    if graph.word(found.replace("*", "")) != found.replace("*", ""):
+        found = stem
     words: dict[str, object] = {"params": found}
     owner = graph.owners.get(weight)
     if owner is not None and graph.owners.get(bias or weight) == owner:
         return {"share": owner}
-    if owner is not None:
-        words, found = {"share": f"weight:{graph.name_of(weight)}"}, stem
+    tied = {suffix: name for suffix, name in names.items() if name in graph.owners}
+    if tied:
+        own = (f"{suffix}:{graph.name_of(name)}" for suffix, name in tied.items())
+        words, found = {"share": ",".join(own)}, stem
     for suffix, (parameter, order, shape) in parameters.items():
-        if suffix == "weight" and owner is not None:
-            continue
-        graph.weight(own_name(found, suffix), parameter.name, order, shape, len(order) > 2)
+        if suffix not in tied:
+            graph.weight(own_name(found, suffix), parameter.name, order, shape, len(order) > 2)
     return words
 
 
@@ -277,6 +277,8 @@ def layer_of(
         check_whole(bias, "the bias")
         found["bias"] = (bias, (0,), bias.view.shape)
     stem = stem_of(weight, name)
+    if bias is not None and weight.name in x.graph.owners:  # tied, with a bias of its own
+        stem = bias.name.removesuffix(".bias")
     return stem, named_parameters(x.graph, stem, found)
 
 

@@ -216,8 +216,27 @@ def capture(
         raise DtypeError(
             "example_inputs: found what is no tensor, expected a tuple of tensors, one batch"
         )
+    for number, example in enumerate(inputs):
+        if example.ndim == 0 or example.shape[0] == 0 or example.is_complex():
+            raise DtypeError(
+                f"example_inputs[{number}]: found {example.dtype} of shape {tuple(example.shape)}, "
+                "expected real numbers of at least one sample"
+            )
     program = _exported(model, inputs)
     return _lowered(model, program, task, name or type(model).__name__)
+
+
+_CONTROL = "control flow that depends on numbers has no place in a network of fixed operations"
+_EXPORT_HELP = (  # by words of PyTorch's errors
+    ("data-dependent", _CONTROL),
+    ("uninitialized parameter", "module(*example_inputs) before would help"),
+    ("argument", "expected example_inputs as forward takes them, each a tensor"),
+    (".numpy()", "operations of PyTorch in its place would help"),
+)
+_OF_BATCH = (
+    f"it is tried with {BATCH} samples, whatever the example has: no shape or number in it may "
+    "be that of one batch"
+)
 
 
 def _exported(model: Any, inputs: Sequence[Any]) -> Any:
@@ -228,10 +247,10 @@ def _exported(model: Any, inputs: Sequence[Any]) -> Any:
         return torch.export.export(model, batch)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        text = lines[0] if lines else repr(error)
+        advice = next((advice for word, advice in _EXPORT_HELP if word in text), _OF_BATCH)
         raise UnsupportedError(
-            f"{type(model).__name__}: torch.export cannot follow it: "
-            f"{lines[0] if lines else error!r}; control flow that depends on numbers has no place "
-            "in a network of fixed operations"
+            f"{type(model).__name__}: torch.export cannot follow it: {text.rstrip('.')}; {advice}"
         ) from error
     finally:
         for module, mode in before:
@@ -275,11 +294,13 @@ class _Walk:
                 self.values[node] = _parameter(name, node.meta["val"].shape)
             elif node.name in buffers:
                 name = buffers[node.name]
-                is_learned = name.rpartition(".")[2] in ("running_mean", "running_var")
+                is_statistic = any(_op_of(user).startswith("batch_norm.") for user in node.users)
                 self.values[node] = (
                     _parameter(name, node.meta["val"].shape)
-                    if is_learned
-                    else Constant(stored[name].detach().clone())
+                    if is_statistic
+                    else Constant(
+                        stored[name].detach().clone(), name if self.is_written(node) else ""
+                    )
                 )
             else:
                 self.given.add(node)
@@ -304,6 +325,8 @@ class _Walk:
                 return node.args[0]
             if node.op == "call_function":
                 self.values[node] = self.call(node)
+            if node.op == "get_attr":
+                self.values[node] = None  # a branch of control flow
         raise AssertionError("an exported graph without an output")
 
     def call(self, node: Any) -> Any:
@@ -312,6 +335,9 @@ class _Walk:
         keys = dict(torch.fx.node.map_arg(node.kwargs, lambda n: self.values[n]))
         if node.target is operator.getitem:
             return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            self.refused.append(f"{self.where(node)}: {op}: {_CONTROL}")
+            return Unknown()
         if not isinstance(node.target, torch._ops.OpOverload):
             return None  # of extents that are worked out while it runs
         flat = [
@@ -329,7 +355,10 @@ class _Walk:
                 raise RefusalError("it writes into what the module was given; a copy would help")
             is_known = isinstance(args[0] if args else None, Constant)
             if is_in_place and not is_known and (seen := self.seen_behind(node)):
-                raise RefusalError(f"it writes what {seen} shows afterwards; a copy would help")
+                raise RefusalError(
+                    f"it writes what {seen} shows afterwards; a copy, torch.cat or torch.where "
+                    "would help"
+                )
             made = self.made(node, op, _filled(node, args, keys), keys, flat)
         except (RefusalError, ViewError, Error) as refusal:
             self.refused.append(f"{self.where(node)}: {op}: {refusal}")
@@ -337,6 +366,10 @@ class _Walk:
         if is_in_place:
             self.values[node.args[0]] = made  # later readers see what was written
         return made
+
+    def is_written(self, node: Any) -> bool:
+        """Whether an operation writes into the memory of a node."""
+        return any(_op_of(n).partition(".")[0].endswith("_") for n in self.memory[node])
 
     def seen_behind(self, node: Any) -> str:
         """Another name of the memory that a node writes, which is read behind it; "": none."""
@@ -349,6 +382,8 @@ class _Walk:
     def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
         if op.startswith(("_assert", "sym_")):
             return None
+        if any(t.is_complex() for t in _tensors(node.meta.get("val"))):
+            raise RefusalError("complex numbers, which no network has; two real values would help")
         if op.startswith("empty."):
             return Noise(tuple(node.meta["val"].shape))
         if op.startswith("div_.") and isinstance(args[0], Noise):
@@ -357,6 +392,11 @@ class _Walk:
             return self.constant(node, args, keys)
         if op.partition(".")[0] in _FILLED:  # which reads a shape alone
             return self.constant(node, (Constant(torch.zeros(args[0].view.shape)), *args[1:]), keys)
+        if changing := [a.buffer for a in flat if isinstance(a, Constant) and a.buffer]:
+            raise RefusalError(
+                f"the buffer {changing[0]}, which the module writes in every step; of such numbers "
+                "a network has the running statistics of batch norms"
+            )
         if _is_cut(node):
             raise RefusalError(f"numbers cut to {node.meta['val'].dtype}, which no network has")
         handler = HANDLERS.get(op)
@@ -378,9 +418,12 @@ class _Walk:
                 return type(value)(plain(v) for v in value)
             return value
 
+        parts = [n for n in node.all_input_nodes if isinstance(self.values[n], Constant)]
+        buffer = next((b for n in parts if (b := self.values[n].buffer)), "")
+
         def known(value: Any) -> Any:
             if isinstance(value, torch.Tensor):
-                return Constant(value)
+                return Constant(value, buffer)
             return [known(v) for v in value] if isinstance(value, (list, tuple)) else value
 
         return known(node.target(*plain(args), **{k: plain(v) for k, v in keys.items()}))
@@ -398,6 +441,12 @@ class _Walk:
         if path and is_leaf and path not in self.work.graph.names:
             return path
         return f"{path}.{op}" if path else op
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
 
 
 def _each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
@@ -513,6 +562,14 @@ def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: lis
     left = [n for n, _ in model.named_parameters() if n not in used]
     if left:
         notes.append(f"parameters that the first output does not read: {', '.join(left)}")
+    fixed = [n for n, p in model.named_parameters() if n in used and not p.requires_grad]
+    if fixed:
+        notes.append(
+            f"parameters without requires_grad, which are trained here: {', '.join(fixed)}"
+        )
+    kinds = {p.dtype for p in model.parameters()} - {torch.float32}
+    if kinds:
+        notes.append(f"parameters of {', '.join(sorted(map(str, kinds)))}, which are float32 here")
     net.weights, net.constants = graph.weights, walk.work.constants
     net.notes, net.text, net._module = notes, text, model
     value, shape, is_ids = walk.inputs[0]
