@@ -80,6 +80,41 @@ def attention(**more):
     return lambda m, x: F.scaled_dot_product_attention(x, x.tanh(), x * 2, **more)
 
 
+def written_places(_, x):
+    made = x * 1.0
+    made[:, 1:3, 2:] = 2 * x[:, 3:5, 2:]
+    made[:, -1] += 1
+    made[:, 0] = 0
+    return made
+
+
+def written_zeros(_, x):
+    made = x.new_zeros(x.shape[0], 6, 10)
+    made[:, :, 1:9] = x
+    made[:, :, 9:] = x[:, :, :1].relu()
+    return made
+
+
+def written_bias(m, x):
+    bias = m.w.clone()
+    bias[2:5].zero_()
+    return x + bias
+
+
+def written_through_parts(_, x):
+    made = x * 1.0
+    rows = made[:, 1:3]
+    rows[:, :, 0].relu_()
+    rows.sub_(1)
+    return torch.cat([made, rows], 1)
+
+
+def written_whole(_, x):
+    made = x.relu()
+    made[:] = 2 * x
+    return made
+
+
 ROWS, HEADS = (6, 8), (3, 6, 8)
 CASES = {
     # products
@@ -198,6 +233,12 @@ CASES = {
         ROWS,
         {"w": lambda: nn.Embedding(9, 8)},
     ),
+    # writes
+    "written-places": (written_places, ROWS, {}),
+    "written-zeros": (written_zeros, ROWS, {}),
+    "written-bias": (written_bias, ROWS, {"w": (8,)}),
+    "written-through-parts": (written_through_parts, ROWS, {}),
+    "written-whole": (written_whole, ROWS, {}),
     # shapes
     "stacked": (lambda m, x: torch.stack([x, x * 2, x.relu()], 2), ROWS, {}),
     "other-rows": (lambda m, x: x.reshape(-1, 3, 16).softmax(-1), ROWS, {}),
@@ -488,10 +529,21 @@ def test_what_a_capture_leaves_out_is_noted():
 # ---- what is refused ----
 
 
-def write_part(_, x):
+def write_turned(_, x):
     made = x * 1.0
-    made[:, 0] = 0
+    made.transpose(1, 2)[:, 0] = 3
     return made
+
+
+def write_steps(_, x):
+    made = x * 1.0
+    made[:, ::2] = 0
+    return made
+
+
+def write_given(_, x):
+    x[:, 0] = 0
+    return x
 
 
 WRONG = {
@@ -510,7 +562,9 @@ WRONG = {
     ),
     "complex": (lambda m, x: torch.fft.rfft(x).abs(), "fft_rfft.default: complex numbers"),
     "complex-constant": (lambda m, x: (x * torch.tensor(1j)).real, "complex numbers"),
-    "written-part": (write_part, r"it writes what mul shows afterwards; a copy, torch\.cat"),
+    "written-turned": (write_turned, r"it writes what mul shows afterwards; a copy, torch\.cat"),
+    "written-steps": (write_steps, "it writes every so many places"),
+    "written-input": (write_given, "it writes into what the module was given"),
     "written-buffer": (
         lambda m, x: x - m.mean.mul_(0.9).add_(1.0),
         "the buffer mean, which the module writes in every step",

@@ -38,6 +38,7 @@ from . import (  # noqa: F401 - they enter their handlers
 from ._graph import Constant, Graph, Noise, Output, Parameter, RefusalError, Tensor, Unknown, Weight
 from ._table import COPING, HANDLERS, axis_of, in_places
 from ._views import Axis, View, ViewError
+from ._writes import is_in_place, memory_of, written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -266,7 +267,7 @@ class _Walk:
         self.values: dict[Any, Any] = {}
         self.refused: list[str] = []
         self.given: set[Any] = set()  # nodes of the module's inputs
-        self.memory = _memory_of(program.graph)
+        self.memory = memory_of(program.graph)
         self.inputs: list[tuple[str, tuple[int, ...], bool]] = []
         first: dict[int, str] = {}  # of parameters that are tied: one name
         self.tied = {
@@ -345,39 +346,35 @@ class _Walk:
             for arg in (*args, *keys.values())
             for a in (arg if isinstance(arg, (list, tuple)) else [arg])
         ]
-        is_in_place = op.partition(".")[0].endswith("_")
         try:
             if unknown := [a for a in flat if isinstance(a, Unknown)]:
                 if unknown[0].reason:
                     raise RefusalError(unknown[0].reason)
                 return Unknown()
-            if is_in_place and node.args[0] in self.given:
-                raise RefusalError("it writes into what the module was given; a copy would help")
-            is_known = isinstance(args[0] if args else None, Constant)
-            if is_in_place and not is_known and (seen := self.seen_behind(node)):
-                raise RefusalError(
-                    f"it writes what {seen} shows afterwards; a copy, torch.cat or torch.where "
-                    "would help"
-                )
             made = self.made(node, op, _filled(node, args, keys), keys, flat)
+            if is_in_place(node):
+                self.write(node, made)
         except (RefusalError, ViewError, Error) as refusal:
             self.refused.append(f"{self.where(node)}: {op}: {refusal}")
             return Unknown()
-        if is_in_place:
-            self.values[node.args[0]] = made  # later readers see what was written
         return made
+
+    def write(self, node: Any, made: Any) -> None:
+        """Later readers see what was written."""
+        memory = self.memory[node.args[0]]
+        if memory[0] in self.given:
+            raise RefusalError("it writes into what the module was given; a copy would help")
+        owner = self.values[memory[0]]
+        if isinstance(owner, Parameter) and memory[0].op == "placeholder":
+            raise RefusalError("it writes into a parameter; a copy would help")
+        if isinstance(owner, Constant) and isinstance(made, Constant):
+            self.values[node.args[0]] = made  # PyTorch has written it
+            return
+        written(self.work, self.name(node), node, made, memory, self.values)
 
     def is_written(self, node: Any) -> bool:
         """Whether an operation writes into the memory of a node."""
-        return any(_op_of(n).partition(".")[0].endswith("_") for n in self.memory[node])
-
-    def seen_behind(self, node: Any) -> str:
-        """Another name of the memory that a node writes, which is read behind it; "": none."""
-        for other in self.memory[node.args[0]]:
-            is_other = other is not node and other is not node.args[0]
-            if is_other and other < node and any(node < user for user in other.users):
-                return str(other.name)
-        return ""
+        return any(is_in_place(other) for other in self.memory[node])
 
     def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
         if op.startswith(("_assert", "sym_")):
@@ -474,20 +471,6 @@ def _is_cut(node: Any) -> bool:
 _OF_TOKENS = ("language", "classify_text")  # tasks whose input has that name
 _FILLED = ("new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like")
 _CASTS = ("to", "_to_copy", "type_as")
-
-
-def _memory_of(graph: Any) -> dict[Any, list[Any]]:
-    """All nodes that share the memory of a node: views of it, and what was written in place."""
-    found: dict[Any, list[Any]] = {}
-    for node in graph.nodes:
-        is_shared = (
-            isinstance(node.target, torch._ops.OpOverload)
-            and node.args
-            and any(r.alias_info is not None for r in node.target._schema.returns[:1])
-        )
-        found[node] = found[node.args[0]] if is_shared else []
-        found[node].append(node)
-    return found
 
 
 def _op_of(node: Any) -> str:
