@@ -326,6 +326,23 @@ def test_constants_go_with_the_file(tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
+def test_the_program_trains_with_constants(tmp_path):
+    torch.manual_seed(6)
+    module = nn.Sequential(nn.Conv2d(3, 8, 4, 4), Windows())
+    net = ht.capture(module, (torch.zeros(1, 3, 32, 32),))
+    net.save(tmp_path / "mine.yaml")
+    keys = dict(precision="hfp8", batch=16, steps=4, threads=1, optimizer="sgd", lr_base=0.05)
+    data = {"data": "glyphs", "data_limit": 64, "data_test_limit": 32}
+    made = hu.train(
+        model=tmp_path / "mine.yaml", run_dir=tmp_path / "run", progress=False, **data, **keys
+    )
+    glyphs = hu.Dataset.open("glyphs", limit=64, test_limit=32)
+    with hu.Trainer(net, glyphs, **keys) as trainer:
+        for _ in range(4):
+            trainer.step()
+        assert trainer.hash == made.hash
+
+
 def test_ids_are_not_rounded():
     module, x, y = windows()
     net = ht.capture(module, (x,))
