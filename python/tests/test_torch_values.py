@@ -565,6 +565,15 @@ def write_given(_, x):
 
 WRONG = {
     "samples": (lambda m, x: x.flatten(1).t() @ x.flatten(1), r"samples that meet|a sum over"),
+    "pairs-of-samples": (
+        lambda m, x: x[:, None] - x[None],
+        "sub.Tensor: each sample beside each of the others",
+    ),
+    "products-of-pairs": (
+        lambda m, x: x[:, None] @ x.transpose(1, 2)[None],
+        "matmul.default: each sample beside each of the others",
+    ),
+    "samples-behind": (lambda m, x: x.flatten(1).t(), "its output: .*expected one row for each"),
     "computed-places": (
         lambda m, x: m.w[x[:, 0, 0].long()],
         r"numbers cut to torch\.int64",

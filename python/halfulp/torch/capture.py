@@ -352,6 +352,8 @@ class _Walk:
                     raise RefusalError(unknown[0].reason)
                 return Unknown()
             made = self.made(node, op, _filled(node, args, keys), keys, flat)
+            if isinstance(made, Tensor) and made.view.axes.count(self.work.batch) > 1:
+                raise RefusalError("each sample beside each of the others")
             if is_in_place(node):
                 self.write(node, made)
         except (RefusalError, ViewError, Error) as refusal:
@@ -513,7 +515,12 @@ def _lowered(model: Any, program: Any, task: str, name: str) -> Captured:
         )
     head = results[0]
     notes = [f"{len(results) - 1} further outputs"] if len(results) > 1 else []
-    return _net(model, walk, head, task, name, notes)
+    try:
+        return _net(model, walk, head, task, name, notes)
+    except (RefusalError, ViewError) as refusal:
+        raise UnsupportedError(
+            f"{type(model).__name__}: its output: {refusal}; expected one row for each sample"
+        ) from refusal
 
 
 def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: list[str]) -> Captured:
