@@ -405,54 +405,6 @@ def test_a_text_of_the_wrong_kind_is_told():
         hu.Trainer(net, fields=fields, samples=4, batch=4, steps=1)
 
 
-@pytest.mark.parametrize("attention", ["sdpa", "eager"])
-@pytest.mark.parametrize("kind", ["SequenceClassification", "TokenClassification"])
-def test_bert(kind, attention):
-    transformers = pytest.importorskip("transformers")
-    shape = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
-    config = transformers.BertConfig(
-        vocab_size=WORDS,
-        max_position_embeddings=24,
-        num_labels=3 if kind == "SequenceClassification" else WORDS,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        **shape,
-    )
-    config._attn_implementation = attention
-    torch.manual_seed(8)
-    inside = getattr(transformers, f"BertFor{kind}")(config)
-
-    class Bert(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bert = inside
-
-        def forward(self, ids):
-            return self.bert(ids).logits
-
-    x = torch.randint(0, WORDS, (6, PLACES))
-    if kind == "SequenceClassification":
-        net = compare(Bert(), x, torch.randint(0, 3, (6,)), text_fields(), "classify_text", 10)
-        assert not net.constants
-        return
-    module, y = Bert(), torch.randint(0, WORDS, (6, PLACES))
-    net = ht.capture(module, (x,), task="language")
-    names = ("tokens", "targets")
-    fields = [hu.Field(n, (PLACES,), classes=WORDS) for n in names]
-    with hu.Trainer(net, fields=fields, samples=6, batch=6, steps=10, **PLAIN) as trainer:
-        with torch.no_grad():
-            expected = copy.deepcopy(module).eval()(x).numpy()
-        found = trainer.predict(x.numpy()).reshape(expected.shape)
-        assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
-        optimizer = torch.optim.SGD(module.parameters(), lr=PLAIN["lr_base"])
-        for _ in range(10):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(module(x).transpose(1, 2), y)
-            loss.backward()
-            optimizer.step()
-            assert abs(trainer.step(x.numpy(), y.numpy()).loss - float(loss)) < 1e-4
-
-
 # ---- tied parameters, fixed statistics, names ----
 
 
