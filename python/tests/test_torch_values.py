@@ -144,6 +144,16 @@ CASES = {
         {"w": (5, 8), "g": (5, 1)},
     ),
     "computed-bias": (lambda m, x: F.linear(x, m.w, m.b * 2), ROWS, {"w": (5, 8), "b": (5,)}),
+    "two-weights": (
+        lambda m, x: F.linear(F.linear(x, m.v).relu(), m.w),
+        ROWS,
+        {"v": (5, 8), "w": (4, 5)},
+    ),
+    "bias-of-parts": (
+        lambda m, x: F.linear(x, m.w, torch.cat([m.v, torch.zeros(2), m.u])),
+        ROWS,
+        {"w": (6, 8), "v": (2,), "u": (2,)},
+    ),
     # attention
     "attention-without-heads": (attention(), ROWS, {}),
     "attention-with-a-mask": (attention(attn_mask=torch.ones(6, 6).triu().bool()), HEADS, {}),

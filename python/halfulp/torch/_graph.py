@@ -174,6 +174,11 @@ class Graph:
         shape: Iterable[int],
         is_filter: bool = False,
     ) -> None:
+        own = self.weights.get(name)
+        if own is not None and own.torch_name != torch_name:
+            raise RefusalError(f"{torch_name} and {own.torch_name}, which are both called {name}")
+        if any(w.torch_name == torch_name for w in self.weights.values() if w is not own):
+            raise RefusalError(f"{torch_name}, which is read in another shape elsewhere")
         self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
         self.waiting.append(torch_name)
 

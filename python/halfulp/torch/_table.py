@@ -92,7 +92,7 @@ def _parameter_value(x: Lowering, name: str, parameter: Parameter) -> Tensor:
         return _first_rows(x, name, parameter)
     if parameter.name not in x.computed:
         zero = x.graph.one("zeros", f"{name}.zero", [], numbers=1)
-        stem = stem_of(parameter, name)
+        stem = x.graph.word(parameter.name.removesuffix(".weight"))
         if parameter.name in x.graph.owners:
             known = x.graph.weights[x.graph.name_of(parameter.name)]
             shape = shape if known.is_turned else known.shape
@@ -231,7 +231,7 @@ def named_parameters(graph: Graph, stem: str, parameters: Given) -> dict[str, ob
     names = {suffix: part[0].name for suffix, part in parameters.items()}
     weight, bias = names["weight"], names.get("bias")
     stem = graph.word(stem)
-    found = prefix(weight, bias) or stem
+    found = prefix(weight, bias) or graph.word(weight.removesuffix(".weight"))
     if graph.word(found.replace("*", "")) != found.replace("*", ""):
         found = stem
     words: dict[str, object] = {"params": found}
