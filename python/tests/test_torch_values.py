@@ -190,6 +190,11 @@ CASES = {
     "from-a-parameter": (lambda m, x: m.w - x, ROWS, {"w": (8,)}),
     "by-a-value": (lambda m, x: m.w / (x.square() + 1), ROWS, {"w": (8,)}),
     "larger-parameter": (lambda m, x: x.unsqueeze(-1) * m.w, ROWS, {"w": (8, 3)}),
+    "factor-in-another-order": (
+        lambda m, x: x.transpose(1, 2) * m.w.reshape(4, 2, 6).transpose(0, 1).reshape(8, 6),
+        ROWS,
+        {"w": (8, 6)},
+    ),
     "rows-that-follow": (
         lambda m, x: torch.cat([x, m.w.expand(x.shape[0], -1, -1)], 1),
         ROWS,

@@ -213,6 +213,8 @@ def _beside_parameter(
     own = set(seen.storage)
     inside = tuple(axis for axis in view.storage if axis in own)
     order = () if inside == seen.storage else _turned(parameter, seen, inside)
+    if order is None:
+        return _joined(x, name, op, tensor, as_tensor(x, name, parameter))
     if op == "add" and inside == view.storage:
         return _position(x, name, tensor, parameter, order)
     if parameter.rows:
@@ -225,12 +227,15 @@ def _beside_parameter(
     return Tensor(made, view)
 
 
-def _turned(parameter: Parameter, seen: View, inside: Axes) -> tuple[int, ...]:
-    """PyTorch's dimensions of a parameter in the order in which its axes lie in a value."""
+def _turned(parameter: Parameter, seen: View, inside: Axes) -> tuple[int, ...] | None:
+    """PyTorch's dimensions of a parameter in the order in which its axes lie in a value.
+
+    None where that is no order of whole dimensions.
+    """
     rank = len(parameter.view.dims)
     dims = seen.dims[len(seen.dims) - rank :]
     if any(len(dim) > 1 for dim in dims) or tuple(a for d in dims for a in d) != seen.storage:
-        raise RefusalError(f"{parameter.name} with its dimensions in another order")
+        return None
     place = {dim[0]: d for d, dim in enumerate(dims) if dim}
     return (*(d for d, dim in enumerate(dims) if not dim), *(place[axis] for axis in inside))
 
