@@ -332,6 +332,17 @@ def rsub(x: Lowering, name: str, one: Any, other: Any, alpha: float = 1) -> Any:
     return arithmetic(x, name, "sub", other, _times(x, name, one, alpha))
 
 
+def _with_product(op: str) -> None:
+    @handles(f"addc{op}.default")
+    def added(x: Lowering, name: str, tensor: Any, one: Any, other: Any, value: float = 1) -> Any:
+        part = _times(x, name, arithmetic(x, f"{name}.{op}", op, one, other), value)
+        return arithmetic(x, name, "add", tensor, part)
+
+
+_with_product("mul")
+_with_product("div")
+
+
 @handles("bernoulli.float")
 def bernoulli(x: Lowering, name: str, noise: Any, survival: float = 0.5, **_: Any) -> Noise:
     if not isinstance(noise, Noise):

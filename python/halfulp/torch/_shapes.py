@@ -160,6 +160,19 @@ def repeat(x: Lowering, name: str, tensor: Any, times: Sequence[int]) -> Any:
     return _seen(tensor, view)
 
 
+@handles("repeat_interleave.self_int", stretched=True)
+def repeat_interleave(
+    x: Lowering, name: str, tensor: Any, count: Any, dim: int | None = None, **_: Any
+) -> Any:
+    if dim is None:
+        raise RefusalError("repeat_interleave of a flat tensor; dim= would help")
+    axes = tensor.view.dims[dim]
+    if any(axis.kind == "batch" for axis in axes):
+        raise RefusalError("samples that come several times")
+    more = (Axis(as_whole(count, "the count"), "stretched"),) if count > 1 else ()
+    return _seen(tensor, tensor.view.with_dim(dim % len(tensor.view.dims), (*axes, *more)))
+
+
 def _part(
     x: Lowering, name: str, tensor: Tensor, dim: int, start: int, end: int, step: int = 1
 ) -> Tensor:
