@@ -154,6 +154,14 @@ CASES = {
         ROWS,
         {"w": (6, 8), "v": (2,), "u": (2,)},
     ),
+    "rows-convolved": (
+        lambda m, x: F.avg_pool1d(F.max_pool1d(m.b(m.a(x)).relu(), 2, 1), 2),
+        ROWS,
+        {
+            "a": lambda: nn.Conv1d(6, 8, 3, padding=1, groups=2),
+            "b": lambda: nn.ConvTranspose1d(8, 4, 2, 2, bias=False),
+        },
+    ),
     # attention
     "attention-without-heads": (attention(), ROWS, {}),
     "attention-with-a-mask": (attention(attn_mask=torch.ones(6, 6).triu().bool()), HEADS, {}),
@@ -339,6 +347,22 @@ def test_constants_go_with_the_file(tmp_path):
     with hu.Trainer(read, fields=fields, samples=4, batch=4, steps=1, **PLAIN) as trainer:
         found = trainer.predict(x.permute(0, 2, 3, 1).contiguous().numpy())
     np.testing.assert_array_equal(found, expected)
+
+
+def test_filters_of_rows_go_with_the_file(tmp_path):
+    torch.manual_seed(6)
+    module = nn.Sequential(nn.Conv1d(6, 8, 3), nn.ConvTranspose1d(8, 4, 2), nn.Flatten())
+    module.append(nn.Linear(28, 10))
+    net, x = ht.capture(module, (torch.zeros(1, *ROWS),)), torch.randn(4, *ROWS)
+    net.save(tmp_path / "mine.yaml")
+    fields = [hu.Field("image", ROWS), hu.Field("label", classes=10)]
+    found = []
+    for one in (net, hu.Net.load(tmp_path / "mine.yaml")):
+        with hu.Trainer(one, fields=fields, samples=4, batch=4, steps=1, **PLAIN) as trainer:
+            found.append(trainer.predict(x.numpy()))
+    np.testing.assert_array_equal(*found)
+    with torch.no_grad():
+        np.testing.assert_allclose(found[0], module(x).log_softmax(1).numpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_the_program_trains_with_constants(tmp_path):

@@ -9,9 +9,11 @@ import torch
 from ._graph import Output, RefusalError, Tensor, Unknown
 from ._places import at_places
 from ._table import (
+    HANDLERS,
     as_image,
     as_tensor,
     axis_of,
+    check_batch_first,
     handles,
     of_image,
     pair_of,
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from .capture import Lowering
 
 
-@handles("max_pool2d.default")
-def max_pool2d(
+@handles("max_pool2d.default", "max_pool1d.default")
+def max_pool(
     x: Lowering,
     name: str,
     image: Any,
@@ -36,17 +38,17 @@ def max_pool2d(
     ceil: bool = False,
 ) -> Tensor:
     if pair_of(dilation) != (1, 1):
-        raise RefusalError("max_pool2d with dilation")
+        raise RefusalError("max_pool with dilation")
     return _pooled(x, name, "max_pool", image, kernel, stride, padding, ceil)
 
 
-@handles("max_pool2d_with_indices.default")
-def max_pool2d_with_indices(x: Lowering, name: str, image: Any, *options: Any) -> list[Any]:
-    return [max_pool2d(x, name, image, *options), Unknown("the places of largest numbers")]
+@handles("max_pool2d_with_indices.default", "max_pool1d_with_indices.default")
+def max_pool_with_indices(x: Lowering, name: str, image: Any, *options: Any) -> list[Any]:
+    return [max_pool(x, name, image, *options), Unknown("the places of largest numbers")]
 
 
-@handles("avg_pool2d.default")
-def avg_pool2d(
+@handles("avg_pool2d.default", "avg_pool1d.default")
+def avg_pool(
     x: Lowering,
     name: str,
     image: Any,
@@ -75,9 +77,10 @@ def _pooled(
     **more: object,
 ) -> Tensor:
     image = as_tensor(x, name, image)
-    made = as_image(x, name, image, op)
+    places = len(image.view.dims) - 2 if isinstance(kernel, int) else len(kernel)
+    made = as_image(x, name, image, op, places)
     made = x.graph.one(
-        op,
+        f"{op}1d" if places == 1 else op,
         name,
         [made],
         kernel=size_text(kernel),
@@ -87,6 +90,17 @@ def _pooled(
         **more,
     )
     return of_image(image.view.dims[0], made)
+
+
+@handles("adaptive_avg_pool1d.default")
+def adaptive_avg_pool1d(x: Lowering, name: str, rows: Any, out: Any) -> Any:
+    rows = as_tensor(x, name, rows)
+    check_batch_first(rows.view, 3, "adaptive_avg_pool1d")
+    if list(out) == [rows.view.shape[2]]:
+        return rows
+    if list(out) != [1]:
+        raise RefusalError(f"adaptive_avg_pool1d of {rows.view.shape} for {out[0]}, expected 1")
+    return HANDLERS["mean.dim"](x, name, rows, [2], True)
 
 
 @handles("adaptive_avg_pool2d.default")

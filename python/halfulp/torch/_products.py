@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .capture import Lowering
 
 
-@handles("conv2d.default", "conv2d.padding")
-def conv2d(
+@handles("conv2d.default", "conv2d.padding", "conv1d.default", "conv1d.padding")
+def conv(
     x: Lowering,
     name: str,
     image: Any,
@@ -39,20 +39,20 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    image, weight = as_tensor(x, name, image), as_parameter(weight, "its weight")
-    out, _, height, width = weight.view.shape
+    weight = as_parameter(weight, "its weight")
+    out, _, *kernel = weight.view.shape
     if isinstance(padding, str):
-        if padding == "same" and (height % 2 == 0 or width % 2 == 0 or pair_of(stride) != (1, 1)):
+        if padding == "same" and (any(k % 2 == 0 for k in kernel) or pair_of(stride) != (1, 1)):
             raise RefusalError(
                 "padding='same' that is not alike on both sides; pad= with numbers would help"
             )
-        d = pair_of(dilation)
-        padding = (0, 0) if padding == "valid" else (d[0] * (height // 2), d[1] * (width // 2))
+        wide = [d * (k // 2) for d, k in zip(pair_of(dilation), kernel)]
+        padding = [0] if padding == "valid" else wide
     return _conv(x, name, image, weight, bias, stride, padding, dilation, groups, out=out)
 
 
-@handles("conv_transpose2d.input")
-def conv_transpose2d(
+@handles("conv_transpose2d.input", "conv_transpose1d.default")
+def conv_transpose(
     x: Lowering,
     name: str,
     image: Any,
@@ -64,7 +64,7 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    image, weight = as_tensor(x, name, image), as_parameter(weight, "its weight")
+    weight = as_parameter(weight, "its weight")
     out = weight.view.shape[1] * groups
     more = {"transposed": True, "extra": unless(size_text(output_padding), 0)}
     return _conv(x, name, image, weight, bias, stride, padding, dilation, groups, out=out, **more)
@@ -73,7 +73,7 @@ def conv_transpose2d(
 def _conv(
     x: Lowering,
     name: str,
-    image: Tensor,
+    image: Any,
     weight: Parameter,
     bias: Any,
     stride: Any,
@@ -83,16 +83,17 @@ def _conv(
     out: int,
     **more: object,
 ) -> Tensor:
-    first, second, height, width = weight.view.shape
-    op = "conv_transpose2d" if more else "conv2d"
-    made = as_image(x, name, image, op)
-    stem, params = layer_of(x, name, weight, bias, (first, height, width, second))
+    first, second, *kernel = weight.view.shape
+    op = f"conv{'_transpose' * bool(more)}{len(kernel)}d"
+    image = as_tensor(x, name, image)
+    made = as_image(x, name, image, op, len(kernel))
+    stem, params = layer_of(x, name, weight, bias, (first, *kernel, second))
     made = x.graph.one(
-        "conv2d",
+        f"conv{len(kernel)}d",
         stem,
         [made],
         out=out,
-        kernel=size_text((height, width)),
+        kernel=size_text(kernel),
         stride=unless(size_text(stride), 1),
         pad=unless(size_text(padding), 0),
         dilation=unless(size_text(dilation), 1),

@@ -180,16 +180,17 @@ def check_batch_first(view: View, rank: int, op: str) -> None:
         )
 
 
-def as_image(x: Lowering, name: str, image: Tensor, op: str) -> Output:
-    """[N, C, H, W] as a value [H, W, C]."""
-    check_batch_first(image.view, 4, op)
-    channels, height, width = image.view.dims[1:]
-    return x.graph.lay(image, (height, width, channels), name)
+def as_image(x: Lowering, name: str, image: Tensor, op: str, places: int = 2) -> Output:
+    """[N, C, H, W] as a value [H, W, C], or [N, C, T] as [T, C]."""
+    check_batch_first(image.view, places + 2, op)
+    channels, *rest = image.view.dims[1:]
+    return x.graph.lay(image, (*rest, channels), name)
 
 
 def of_image(batch: Axes, made: Output) -> Tensor:
-    height, width, channels = (axis_of(e) for e in made.shape)
-    return Tensor(made, View((batch, channels, height, width), (*height, *width, *channels)))
+    *rest, channels = (axis_of(e) for e in made.shape)
+    storage = tuple(axis for dim in (*rest, channels) for axis in dim)
+    return Tensor(made, View((batch, channels, *rest), storage))
 
 
 def as_rows(graph: Graph, x: Tensor, name: str, dims: Sequence[int] = (-1,)) -> Tensor:
