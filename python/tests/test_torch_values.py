@@ -198,6 +198,16 @@ CASES = {
     "from-a-parameter": (lambda m, x: m.w - x, ROWS, {"w": (8,)}),
     "by-a-value": (lambda m, x: m.w / (x.square() + 1), ROWS, {"w": (8,)}),
     "larger-parameter": (lambda m, x: x.unsqueeze(-1) * m.w, ROWS, {"w": (8, 3)}),
+    "columns-in-front": (
+        lambda m, x: torch.cat([m.w.expand(len(x), -1, -1), x], 2),
+        ROWS,
+        {"w": (1, 6, 3)},
+    ),
+    "row-twice": (
+        lambda m, x: torch.cat([m.w.expand(len(x), -1, -1), x], 1) + m.w.expand(len(x), -1, -1),
+        ROWS,
+        {"w": (1, 1, 8)},
+    ),
     "factor-in-another-order": (
         lambda m, x: x.transpose(1, 2) * m.w.reshape(4, 2, 6).transpose(0, 1).reshape(8, 6),
         ROWS,
@@ -212,6 +222,11 @@ CASES = {
     "constant": (lambda m, x: x + torch.arange(8.0) - torch.arange(6.0)[:, None], ROWS, {}),
     "constant-for-all": (
         lambda m, x: x * torch.arange(8.0).expand(x.shape[0], 6, 8),
+        ROWS,
+        {},
+    ),
+    "constant-in-front": (
+        lambda m, x: torch.cat([torch.ones(len(x), 1, 8), x, torch.zeros(len(x), 2, 8)], 1),
         ROWS,
         {},
     ),

@@ -57,6 +57,11 @@ class Constant:
     tensor: Any
     buffer: str = ""
 
+    @property
+    def view(self) -> View:
+        axes = [(Axis(size),) if size > 1 else () for size in self.tensor.shape]
+        return View(axes, tuple(axis for dim in axes for axis in dim))
+
 
 @dataclass(frozen=True)
 class Noise:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._graph import Parameter, RefusalError, Tensor
+from ._graph import Constant, Parameter, RefusalError, Tensor
 from ._table import as_tensor, as_whole, axis_of, handles, in_places, one_axis, unless
 from ._views import Axes, Axis, View, ViewError, aligned, extended, extent, is_stretched
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 def _seen(value: Any, view: View) -> Any:
     if isinstance(value, Tensor):
         return Tensor(value.made, view)
+    if isinstance(value, Constant):
+        raise RefusalError("a constant in the shape of a value; its shape in numbers would help")
     return Parameter(value.name, view, value.rows)
 
 
@@ -279,8 +281,11 @@ def unbind(x: Lowering, name: str, tensor: Any, dim: int = 0) -> list[Tensor]:
 def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     rank = len(tensors[0].view.dims)
     dim %= rank
-    if isinstance(tensors[0], Parameter) and len(tensors) == 2 and isinstance(tensors[1], Tensor):
-        return _class_token(x, name, tensors[0], tensors[1], dim)
+    token = tensors[0]
+    is_row = isinstance(token, Parameter) and token.name not in x.shared and dim == 1 and rank == 3
+    is_row = is_row and bool(token.view.dims[0]) and not token.view.dims[1]
+    if is_row and len(tensors) == 2 and isinstance(tensors[1], Tensor):
+        return _class_token(x, name, token, tensors[1])
     values = [as_tensor(x, name, t) for t in tensors]
     first = values[0]
     one, others = first.view.with_dim(dim, ()), []
@@ -311,9 +316,7 @@ def stack(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tenso
     return cat(x, name, made, dim % rank) if len(made) > 1 else made[0]
 
 
-def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: int) -> Tensor:
-    if dim != 1 or len(rows.view.dims) != 3 or token.view.dims[1] or not token.view.dims[0]:
-        raise RefusalError("a parameter beside values, expected one row before the rows [N, T, C]")
+def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor) -> Tensor:
     places, channels = rows.view.dims[1:]
     made = x.graph.lay(rows, (places, channels), name)
     shape = (1, 1, made.shape[1])

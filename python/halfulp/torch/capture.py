@@ -289,7 +289,7 @@ class _Walk:
                 continue
             if node.name in parameters:
                 name = self.tied[parameters[node.name]]
-                if len(node.users) > 1 or name in seen:
+                if _readers(node) > 1 or name in seen:
                     self.work.shared.add(name)
                 seen.add(name)
                 self.values[node] = _parameter(name, node.meta["val"].shape)
@@ -442,6 +442,13 @@ class _Walk:
         return f"{path}.{op}" if path else op
 
 
+def _readers(node: Any) -> int:
+    """How many operations read a parameter, itself or through views of it."""
+    return sum(
+        _readers(user) if _op_of(user).partition(".")[0] in _VIEWS else 1 for user in node.users
+    )
+
+
 def _tensors(value: Any) -> list[Any]:
     if isinstance(value, torch.Tensor):
         return [value]
@@ -471,6 +478,7 @@ def _is_cut(node: Any) -> bool:
 
 
 _OF_TOKENS = ("language", "classify_text")  # tasks whose input has that name
+_VIEWS = ("expand", "view", "reshape", "permute", "transpose", "t", "unsqueeze", "squeeze", "slice")
 _FILLED = ("new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like")
 _CASTS = ("to", "_to_copy", "type_as")
 
