@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks of torchvision, timm and transformers, captured by halfulp.torch: what is taken, and how near its numbers are.
 
-usage: bench/peers/captured.py [SEED] [NAME...]
+usage: bench/peers/captured.py [SEED] [NAME...]   (of torchvision or timm; else those of docs/results/pytorch.md)
 
 Needs the Python package, torch, torchvision, timm and transformers. Each network begins with random weights of one seed;
 dropout and stochastic depth are set to 0 in both. docs/results/pytorch.md has what came of it.
@@ -36,7 +36,7 @@ TIMM = """deit_tiny_patch16_224 resnet26d resnetv2_50 mixer_s16_224 convmixer_76
 
 def made(name):
     torch.manual_seed(SEED)
-    if name in TIMM:
+    if name in TIMM or not hasattr(torchvision.models, name):
         return timm.create_model(name, num_classes=10)
     weights = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
     return getattr(torchvision.models, name)(weights=None, num_classes=10, **weights)
@@ -70,7 +70,7 @@ def main_output(model, x):
 
 def compared(name):
     model = without_noise(made(name))
-    side = SIDES.get(name, 224 if name in TIMM else 64)
+    side = SIDES.get(name, model.default_cfg["input_size"][-1] if hasattr(model, "default_cfg") else 64)
     x, y = torch.randn(SAMPLES, 3, side, side), torch.arange(SAMPLES) % 10
     begun = time.time()
     net = ht.capture(model, (x,))

@@ -470,6 +470,8 @@ EQUAL = {
     "sub-alpha": lambda x: torch.sub(x, torch.sigmoid(x), alpha=3),
     "mean-of-one": lambda x: x * x[:, :, :1, :1].mean((2, 3), keepdim=True),
     "max-of-one": lambda x: x * x[:, :, :1].amax(2, keepdim=True),
+    "clamp-max": lambda x: (3 * x).clamp_max(0.5),
+    "pow": lambda x: (x.square() + 0.5) ** 1.5,
     "in-place-view": lambda x: (x * 1.0).flatten(1).relu_(),
 }
 WRONG = {

@@ -14,6 +14,7 @@ import halfulp.torch as ht  # noqa: E402
 from halfulp.torch import _forward, _points  # noqa: E402
 from halfulp.torch.apply import plan_of  # noqa: E402
 from test_torch import MODULES, Case  # noqa: E402
+from test_torch_values import CASES, Work, windows  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
 
@@ -62,6 +63,50 @@ def test_without_formats_it_is_the_module(name):
     assert (a - b).abs().max() <= 1e-6 * b.abs().max()
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_without_formats_values_are_the_modules(name):
+    work, shape, parts = CASES[name]
+    torch.manual_seed(5)
+    module, x = Work(work, shape, parts).train(), torch.randn(4, *shape)
+    net = ht.apply(module, hu.Plan(NOTHING), (x,)).train()
+    wanted, made = module(x), net(x)
+    assert (made - wanted).abs().max() <= 1e-5 * wanted.abs().max()
+    theirs, ours = (
+        torch.autograd.grad(y.square().sum(), list(module.parameters()), allow_unused=True)
+        for y in (wanted, made)
+    )
+    whole = torch.sqrt(sum(g.square().sum() for g in theirs if g is not None))
+    for a, b in zip(ours, theirs):
+        assert (a is None) == (b is None)
+        assert a is None or (a - b).norm() <= 1e-5 * whole
+
+
+def test_windows_have_the_engines_bits(monkeypatch):
+    module, x, y = windows()
+    kept = {}
+    rounds = _points.Point.round
+    monkeypatch.setattr(
+        _points.Point,
+        "round",
+        lambda p, x, i=False: kept.setdefault(p.name, rounds(p, x, i)),
+    )
+    net = ht.apply(module, "hfp8", (x,), products="halfulp").train()
+    net(x)
+    fields = [hu.Field("image", (8, 8, 8)), hu.Field("label", classes=10)]
+    pixels = x.permute(0, 2, 3, 1).contiguous().numpy()
+    keys = {"samples": 4, "batch": 4, "steps": 1, "precision": net.plan}
+    with hu.Trainer(net.net, fields=fields, **keys) as trainer:
+        trainer.watch("*.out")
+        trainer.step(pixels, y.numpy())
+        names = [n for n in kept if n.endswith(".out")]
+        assert len(names) >= 15
+        for name in names:
+            theirs = trainer.tensor(name)
+            np.testing.assert_array_equal(
+                kept[name].detach().numpy().reshape(theirs.shape), theirs, name
+            )
+
+
 def test_what_capture_makes_can_be_done():
     """Every operation that a handler names has its function here, and attributes that it reads."""
     import re
@@ -81,12 +126,16 @@ def test_what_capture_makes_can_be_done():
 
 
 HANDLER_FILES = (
+    "_attention.py",
     "_elements.py",
+    "_matmul.py",
     "_norms.py",
+    "_places.py",
     "_pools.py",
     "_products.py",
     "_recurrences.py",
     "_shapes.py",
+    "_table.py",
 )
 
 
@@ -272,6 +321,26 @@ def test_it_compiles_whole(precision):
         assert torch.equal(a.grad, b.grad)
     for point in plain.points():
         assert plain.counts(point.name) == compiled.counts(point.name)
+
+
+@pytest.mark.parametrize("text", ["e4m3fn sr", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"])
+def test_threads_share_tensors_to_the_same_bits(text):
+    torch.manual_seed(0)
+    x = torch.randn(501, 33, 16) * torch.exp2(torch.randint(-12, 12, (501, 1, 1)).float())
+    key = hu.Key(7, "x", 3) if text.endswith("sr") else None
+    wanted, counted = hu.Quantization(text).round(x.numpy(), key, counts=True)
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            counts = ht._ops.no_counts()
+            made = ht._ops.quantize(x, counts, hu.Quantization(text), key)
+            np.testing.assert_array_equal(made.numpy(), wanted)
+            point = _points.Point("x", text, _points.Clock(1))
+            point.counts = counts
+            assert point.told() == counted
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_operations_are_sound():

@@ -93,6 +93,33 @@ static void a_text_gives_ids_and_targets(void **state) {
     assert_string_equal(hu_task_counted(&hu_task_classify), "images");
 }
 
+/* A row of tokens and one class: ids of the graph, and one row of scores. */
+static void a_text_may_have_a_class(void **state) {
+    (void)state;
+    enum { TOKENS = 30 };
+    hu_dataset good = text(TOKENS, CLASSES);
+    hu_task_choice choice = {.task = &hu_task_classify_text};
+    hu_value_id values[HU_TASK_FIELDS_MAX];
+    hu_graph *graph;
+    strcpy(good.field[1].name, "label");
+    says(hu_task_fit(&hu_task_classify_text, &good, &choice.shapes), HU_ERR_ARGUMENT,
+         "field 'label': found 4 classes, rank 1");
+    good.field[1].rank = 0;
+    assert_int_equal(hu_task_fit(&hu_task_classify_text, &good, &choice.shapes), HU_OK);
+    assert_int_equal(choice.shapes.outputs, CLASSES);
+    hu_shape head = hu_task_classify_text.head(&choice);
+    assert_true(head.rank == 1 && head.extent[0] == CLASSES);
+    assert_int_equal(hu_graph_create(&graph), HU_OK);
+    assert_int_equal(hu_task_declare(&choice, graph, values), HU_OK);
+    assert_int_equal(graph->value[values[0]].role, HU_VALUE_IDS);
+    assert_int_equal(graph->value[values[0]].ids, TOKENS);
+    hu_graph_free(graph);
+    good.field[0].classes = 1;
+    says(hu_task_fit(&hu_task_classify_text, &good, &choice.shapes), HU_ERR_ARGUMENT,
+         "field 'tokens': found rank 1 and 1 different tokens, the task classify_text needs");
+    assert_string_equal(hu_task_counted(&hu_task_classify_text), "tokens");
+}
+
 static void every_task_has_a_loss_that_fits_and_a_metric(void **state) {
     (void)state;
     size_t count = 0;
@@ -330,6 +357,7 @@ int main(void) {
         cmocka_unit_test(a_code_has_a_loss_of_its_own),
         cmocka_unit_test(adversaries_have_phases),
         cmocka_unit_test(a_text_gives_ids_and_targets),
+        cmocka_unit_test(a_text_may_have_a_class),
         cmocka_unit_test(cells_of_a_prediction_are_printed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
-from ._places import product_of
+from ._edges import product_of
 from ._table import pair_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ class Pass:
     training : bool
     batch : int
         Samples.
+    constants : dict of str to ndarray
+        Numbers of nodes that make the same for all samples, by the node's name.
     sums : Sums or None
         Who computes products; None: PyTorch.
     """
@@ -44,6 +46,7 @@ class Pass:
     buffers: Mapping[str, Any]
     training: bool
     batch: int
+    constants: Mapping[str, Any]
     sums: Sums | None
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Pass:
@@ -122,7 +125,7 @@ def lower(scores: Any) -> Any:
 
 @does("attention_scores")
 def attention_scores(node: Node, run: Pass, q: Any, k: Any) -> Any:
-    heads, factor = int(node.attributes["heads"]), float(node.attributes.get("factor", 1.0))
+    heads, factor = int(node.attributes.get("heads", 1)), float(node.attributes.get("factor", 1.0))
     q, k = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (q, k))
     turned = k.transpose(-1, -2)
     made = q @ turned if run.sums is None else run.sums.matmul(node.name, q, turned)
@@ -145,13 +148,24 @@ def attention_context(node: Node, run: Pass, weights: Any, v: Any) -> Any:
 @does("embedding")
 def embedding(node: Node, run: Pass, ids: Any) -> Any:
     padding = node.attributes.get("padding") if node.attributes.get("pads") else None
-    made = F.embedding(ids.long(), run.parameters["weight"], padding)
+    made = F.embedding(ids.long(), run.ours(node, "weight"), padding)
     return made * float(node.attributes["factor"]) if "factor" in node.attributes else made
 
 
 @does("zeros")
 def zeros(node: Node, run: Pass) -> Any:
     return torch.zeros(run.batch, *node.shape)
+
+
+@does("constant", "ids")
+def constant(node: Node, run: Pass) -> Any:
+    numbers = torch.from_numpy(run.constants[node.name]).reshape(1, *node.shape)
+    return numbers.expand(run.batch, *node.shape)
+
+
+@does("pick_rows")
+def pick_rows(node: Node, run: Pass, x: Any, places: Any) -> Any:
+    return x[torch.arange(run.batch).unsqueeze(1), places.long()]
 
 
 @does("position")
@@ -315,7 +329,8 @@ def _joins(**functions: Callable[[Any, Any], Any]) -> None:
             if "value" in node.attributes:
                 return _do(x[0], torch.tensor(float(node.attributes["value"])))
             if "shape" in node.attributes:
-                return _do(x[0], run.ours(node, "weight"))
+                weight = run.ours(node, "weight")
+                return _do(_beside(x[0], max(x[0].dim(), weight.dim() + 1)), weight)
             made, rank = x[0], max(one.dim() for one in x)
             for other in x[1:]:
                 made = _do(_beside(made, rank), _beside(other, rank))

@@ -49,9 +49,21 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Constant:
-    """What does not depend on inputs and does not learn: a tensor of PyTorch."""
+    """What does not depend on inputs and does not learn: a tensor of PyTorch.
+
+    Attributes
+    ----------
+    buffer : str
+        That it is made of, where the module writes it: another one in each step.
+    """
 
     tensor: Any
+    buffer: str = ""
+
+    @property
+    def view(self) -> View:
+        axes = [(Axis(size),) if size > 1 else () for size in self.tensor.shape]
+        return View(axes, tuple(axis for dim in axes for axis in dim))
 
 
 @dataclass(frozen=True)
@@ -96,6 +108,10 @@ class Weight:
     order: tuple[int, ...]
     shape: tuple[int, ...]
     is_filter: bool = False
+
+    @property
+    def is_turned(self) -> bool:
+        return self.order != tuple(range(len(self.order)))
 
     @property
     def back(self) -> tuple[int, ...]:
@@ -149,6 +165,15 @@ class Graph:
     owners: dict[str, str] = field(default_factory=dict)  # the node of each parameter of PyTorch
     laid: dict[tuple[str, Axes, tuple[int, ...]], Output] = field(default_factory=dict)
 
+    def word(self, name: str) -> str:
+        """A parameter's name, or where a file cannot have it the first like it that is free."""
+        made = _WRONG.sub("_", name)
+        tried, number = made, 1
+        while made != name and any(w == tried or w.startswith(f"{tried}.") for w in self.weights):
+            number += 1
+            tried = f"{made}_{number}"
+        return tried
+
     def free_name(self, wanted: str) -> str:
         """That name, or the first with a number behind it that is free."""
         name = _WRONG.sub("_", wanted).strip(".")
@@ -191,6 +216,11 @@ class Graph:
         shape: Iterable[int],
         is_filter: bool = False,
     ) -> None:
+        own = self.weights.get(name)
+        if own is not None and own.torch_name != torch_name:
+            raise RefusalError(f"{torch_name} and {own.torch_name}, which are both called {name}")
+        if any(w.torch_name == torch_name for w in self.weights.values() if w is not own):
+            raise RefusalError(f"{torch_name}, which is read in another shape elsewhere")
         self.weights[name] = Weight(name, torch_name, tuple(order), tuple(shape), is_filter)
         self.waiting.append(self.weights[name])
 
@@ -209,10 +239,14 @@ class Graph:
         self.waiting.clear()
         return found
 
+    def name_of(self, torch_name: str) -> str:
+        """What a parameter of PyTorch that a node has is called here."""
+        return next(w.name for w in self.weights.values() if w.torch_name == torch_name)
+
     def lay(self, tensor: Tensor, groups: Sequence[Axes], name: str) -> Output:
         """The tensor's numbers with these axes in memory, a group for each extent of the value."""
         order = tuple(axis for group in groups for axis in group)
-        shape = tuple(extent(group) for group in groups)
+        shape = tuple(extent(group) for group in groups) or (1,)
         made, storage = tensor.made, tensor.view.storage
         if set(order) != set(storage) or len(order) != len(storage):
             raise ViewError(f"{tensor.view.shape} with samples or places that are not its own")

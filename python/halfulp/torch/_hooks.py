@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ._edges import check_names
 from ._graph import Weight
-from ._places import check_names
 from ._points import Clock, Ordered, Point, Value
 
 if TYPE_CHECKING:

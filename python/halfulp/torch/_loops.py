@@ -12,13 +12,13 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
 from ._definition import in_double, slope_in_double
+from ._edges import product_of
 from ._forward import BY_OUTPUT
-from ._places import product_of
 
 if TYPE_CHECKING:
+    from ._edges import Places
     from ._forward import Pass
     from ._graph import Node
-    from ._places import Places
 
 _SIGMOID, _TANH = BY_OUTPUT["sigmoid"], BY_OUTPUT["tanh"]
 

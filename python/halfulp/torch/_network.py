@@ -9,9 +9,9 @@ import torch
 
 from ..errors import DtypeError, ShapeError
 from ._definition import defined, in_double, slope_in_double
+from ._edges import Places
 from ._forward import FORWARD, Pass, by_output
 from ._loops import run_loop
-from ._places import Places
 from ._sums import Sums
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Network:
         self._net = net
         self._inputs = [name for name, _, _ in net.inputs]
         weights = [w.name for w in net.weights.values()]
-        has_logs = net.task == "classify"
+        has_logs = net.task in ("classify", "classify_text")
         self._places = Places(plan, net.nodes, self._inputs, net._head, weights, has_logs, clock)
         self.points: list[Point] = self._places.points
         self._sums = Sums(plan) if products == "halfulp" else None
@@ -65,7 +65,14 @@ class Network:
                 for kind, weight in node.parameters.items()
                 if not kind.startswith("running")
             }
-            run = Pass(parameters, self._buffers_of(node), training, batch, self._sums)
+            run = Pass(
+                parameters,
+                self._buffers_of(node),
+                training,
+                batch,
+                self._net.constants,
+                self._sums,
+            )
             values[node.name] = self._do(node, run, [values[name] for name in node.inputs])
         made = values[self._net._head].reshape(batch, *self._net._head_shape)
         return made.permute(0, 3, 1, 2) if len(self._net._head_shape) == 3 else made

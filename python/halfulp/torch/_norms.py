@@ -33,15 +33,21 @@ def batch_norm(
     mean: Any,
     var: Any,
     training: bool,
-    momentum: float,
+    momentum: float | None,
     eps: float,
     *_: Any,
 ) -> Tensor:
-    image = as_tensor(image)
+    image = as_tensor(x, name, image)
     if weight is None or bias is None:
         raise RefusalError("no weight and bias; affine=True would help")
     if mean is None or var is None:
         raise RefusalError("no running statistics; track_running_stats=True would help")
+    if not training:
+        raise RefusalError("statistics that stay as they are; a norm in training would help")
+    if momentum is None:
+        raise RefusalError("running statistics that are means of all batches; momentum= would help")
+    if not any(axis.kind == "batch" for axis in image.view.axes):
+        raise RefusalError("numbers that all samples share")
     rows = as_rows(x.graph, image, name, (1,))
     weight, bias, mean, var = (as_parameter(p, "a part") for p in (weight, bias, mean, var))
     found: dict[str, Part] = {
@@ -51,8 +57,9 @@ def batch_norm(
     stem = stem_of(weight, name)
     params = named_parameters(x.graph, stem, found)
     for suffix, statistic in (("running_mean", mean), ("running_var", var)):
-        made_name = own_name(str(params["params"]), suffix)
-        x.graph.weight(made_name, statistic.name, (0,), statistic.view.shape)
+        if "params" in params:
+            made_name = own_name(str(params["params"]), suffix)
+            x.graph.weight(made_name, statistic.name, (0,), statistic.view.shape)
     made = x.graph.one(
         "batch_norm",
         stem,
@@ -109,7 +116,7 @@ def _by_rows(
     eps: float,
 ) -> Tensor:
     """A norm over the last dimensions, whose parameters are flat here."""
-    given = as_rows(x.graph, as_tensor(rows), name, range(-last, 0))
+    given = as_rows(x.graph, as_tensor(x, name, rows), name, range(-last, 0))
     flat = given.made.shape[-1:]
     found = {suffix: (part, tuple(range(last)), flat) for suffix, part in parts.items()}
     stem = stem_of(parts["weight"], name)
@@ -129,7 +136,7 @@ def group_norm(
     eps: float = 1e-5,
     *_: Any,
 ) -> Tensor:
-    image = as_tensor(image)
+    image = as_tensor(x, name, image)
     rows = as_rows(x.graph, image, name, (1,))
     params: dict[str, object] = {"affine": False}
     if weight is not None:

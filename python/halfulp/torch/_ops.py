@@ -9,6 +9,10 @@ Source: docs/reference/numerics/formats.md.
 
 from __future__ import annotations
 
+import functools
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -121,26 +125,68 @@ def quantize(
     Returns
     -------
     Tensor of float32, shape of x, contiguous
+        The same bits for any number of PyTorch's threads, which share the work.
     """
     check_tensor(x, "a tensor that is rounded")
     source = x.contiguous()
     target = source if out is x else torch.empty_like(source)
-    if source.numel():
-        handle, rows = quantization._for(tuple(source.shape))
-        taken = ffi.NULL if counts is None else ffi.cast("hu_round_counts *", counts.data_ptr())
+    if not source.numel():
+        return target
+    handle, rows = quantization._for(tuple(source.shape))
+    line = source.numel() // rows
+    threads = 1
+    if source.numel() >= 2 * _LEAST_PART and _is_local(str(quantization)):
+        threads = min(torch.get_num_threads(), source.numel() // _LEAST_PART, rows)
+    ends = [rows * i // threads for i in range(threads + 1)]
+    own = [ffi.new("hu_round_counts *") for _ in range(threads)]
+
+    def part(i: int) -> None:
+        first = ends[i] * line
+        lib.hu_round_counts_clear(own[i])
+        x_pointer, y_pointer = (
+            ffi.cast("float *", t.data_ptr() + 4 * first) for t in (source, target)
+        )
+        count = ends[i + 1] - ends[i]
         check(
             lib.hu_quantize(
-                handle,
-                rows,
-                ffi.cast("float *", source.data_ptr()),
-                ffi.cast("float *", target.data_ptr()),
-                _key_pointer(key),
-                0,
-                ffi.NULL,
-                taken,
+                *(handle, count, x_pointer, y_pointer),
+                *(_key_pointer(key), first, ffi.NULL, own[i]),
             )
         )
+
+    if threads == 1:
+        part(0)
+    else:
+        others = [_pool().submit(part, i) for i in range(1, threads)]
+        part(0)
+        for other in others:
+            other.result()
+    if counts is not None:
+        total = ffi.cast("hu_round_counts *", counts.data_ptr())
+        for one in own:
+            lib.hu_round_counts_add(total, one)
     return target
+
+
+_LEAST_PART = 1 << 16  # numbers that a thread is worth
+
+
+@functools.lru_cache(maxsize=256)
+def _is_local(text: str) -> bool:
+    """Whether a number's rounding hangs on its block alone, not on the whole tensor."""
+    return not re.search(r"uniform|nvfp|scale=(current|bias|delayed)", text)
+
+
+def _pool() -> ThreadPoolExecutor:
+    """Threads of this process: a fork has none of its parent's."""
+    pid = os.getpid()
+    if pid not in _POOLS:
+        _POOLS.clear()
+        _POOLS[pid] = ThreadPoolExecutor(os.cpu_count() or 1)
+    return _POOLS[pid]
+
+
+_POOLS: dict[int, ThreadPoolExecutor] = {}
 
 
 def _round_counted(

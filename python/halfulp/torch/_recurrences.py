@@ -43,7 +43,7 @@ def _recurrence(
     text: str,
 ) -> list[Any]:
     has_biases, layers, dropout, train, both, batch_first = options
-    rows = as_tensor(rows)
+    rows = as_tensor(x, name, rows)
     for state in states:
         if not isinstance(state, Constant) or bool(state.tensor.any()):
             raise RefusalError("a state to begin with that is not zeros")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._graph import Constant, Parameter, RefusalError, Tensor
-from ._table import as_tensor, as_whole, axis_of, handles, one_axis, unless
-from ._views import Axes, Axis, View, aligned, extended
+from ._table import as_tensor, as_whole, axis_of, handles, in_places, one_axis, unless
+from ._views import Axes, Axis, View, ViewError, aligned, extended, extent, is_stretched
 
 if TYPE_CHECKING:
     from .capture import Lowering
@@ -18,58 +18,82 @@ def _seen(value: Any, view: View) -> Any:
     if isinstance(value, Tensor):
         return Tensor(value.made, view)
     if isinstance(value, Constant):
-        raise RefusalError("a constant")
+        raise RefusalError("a constant in the shape of a value; its shape in numbers would help")
     return Parameter(value.name, view, value.rows)
 
 
-@handles("view.default", "reshape.default", "_unsafe_view.default")
+@handles("view.default", "reshape.default", "_unsafe_view.default", stretched=True)
 def view(x: Lowering, name: str, tensor: Any, shape: Sequence[int]) -> Any:
     sizes = [as_whole(s, "an extent") for s in shape]
     if -1 in sizes:
         rest = math.prod(s for s in sizes if s != -1)
         sizes[sizes.index(-1)] = math.prod(tensor.view.shape) // rest
-    return _seen(tensor, tensor.view.viewed(sizes))
+    try:
+        return _seen(tensor, tensor.view.viewed(sizes))
+    except ViewError:
+        if not isinstance(tensor, Tensor):
+            raise
+    return _in_memory(x, name, in_places(x, name, tensor), sizes)
 
 
-@handles("flatten.using_ints")
+def _in_memory(x: Lowering, name: str, tensor: Tensor, sizes: Sequence[int]) -> Tensor:
+    """A view across axes, such as 3 x 2 places as 2 x 3: of numbers in the order of dimensions."""
+    samples = [axis for axis in tensor.view.axes if axis.kind == "batch"]
+    own = tuple(axis for axis in tensor.view.axes if not axis.kind)
+    if tensor.view.axes != (*samples, *own):
+        raise RefusalError(f"a view of {tensor.view.shape} as {tuple(sizes)} across samples")
+    made = x.graph.lay(tensor, (own,), name)
+    places = axis_of(extent(own))
+    return Tensor(made, View((*((axis,) for axis in samples), places), places).viewed(sizes))
+
+
+@handles("flatten.using_ints", stretched=True)
 def flatten(x: Lowering, name: str, tensor: Any, start: int = 0, end: int = -1) -> Any:
     rank = len(tensor.view.dims)
     start, end = start % rank, end % rank
     shape = tensor.view.shape
-    return _seen(
-        tensor,
-        tensor.view.viewed([*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]]),
-    )
+    joined = math.prod(shape[start : end + 1])
+    return view(x, name, tensor, [*shape[:start], joined, *shape[end + 1 :]])
 
 
-@handles("unflatten.int")
+@handles("unflatten.int", stretched=True)
 def unflatten(x: Lowering, name: str, tensor: Any, dim: int, sizes: Sequence[int]) -> Any:
     dim %= len(tensor.view.dims)
     shape = tensor.view.shape
     sizes = list(sizes)
     if -1 in sizes:
         sizes[sizes.index(-1)] = shape[dim] // math.prod(s for s in sizes if s != -1)
-    return _seen(tensor, tensor.view.viewed([*shape[:dim], *sizes, *shape[dim + 1 :]]))
+    return view(x, name, tensor, [*shape[:dim], *sizes, *shape[dim + 1 :]])
 
 
-@handles("permute.default")
+@handles("permute.default", stretched=True)
 def permute(x: Lowering, name: str, tensor: Any, order: Sequence[int]) -> Any:
     return _seen(tensor, tensor.view.permuted([d % len(tensor.view.dims) for d in order]))
 
 
-@handles("transpose.int")
+@handles("movedim.int", "movedim.intlist", "moveaxis.int", "moveaxis.intlist", stretched=True)
+def movedim(x: Lowering, name: str, tensor: Any, source: Any, target: Any) -> Any:
+    rank = len(tensor.view.dims)
+    pairs = zip(*([v] if isinstance(v, int) else v for v in (source, target)))
+    places = {new % rank: old % rank for old, new in pairs}
+    left = iter(d for d in range(rank) if d not in places.values())
+    order = [places[d] if d in places else next(left) for d in range(rank)]
+    return _seen(tensor, tensor.view.permuted(order))
+
+
+@handles("transpose.int", "swapaxes.default", "swapdims.default", stretched=True)
 def transpose(x: Lowering, name: str, tensor: Any, one: int, other: int) -> Any:
     order = list(range(len(tensor.view.dims)))
     order[one], order[other] = order[other], order[one]
     return _seen(tensor, tensor.view.permuted(order))
 
 
-@handles("t.default")
+@handles("t.default", stretched=True)
 def turned(x: Lowering, name: str, tensor: Any) -> Any:
     return _seen(tensor, tensor.view.permuted(list(range(len(tensor.view.dims)))[::-1]))
 
 
-@handles("unsqueeze.default")
+@handles("unsqueeze.default", stretched=True)
 def unsqueeze(x: Lowering, name: str, tensor: Any, dim: int) -> Any:
     dim %= len(tensor.view.dims) + 1
     return _seen(
@@ -77,7 +101,7 @@ def unsqueeze(x: Lowering, name: str, tensor: Any, dim: int) -> Any:
     )
 
 
-@handles("squeeze.dim", "squeeze.dims", "squeeze.default")
+@handles("squeeze.dim", "squeeze.dims", "squeeze.default", stretched=True)
 def squeeze(x: Lowering, name: str, tensor: Any, dims: Any = None) -> Any:
     rank = len(tensor.view.dims)
     given = range(rank) if dims is None else dims if isinstance(dims, (list, tuple)) else [dims]
@@ -96,12 +120,18 @@ def squeeze(x: Lowering, name: str, tensor: Any, dims: Any = None) -> Any:
     "to.dtype_layout",
     "to.device",
     "type_as.default",
+    stretched=True,
 )
 def unchanged(x: Lowering, name: str, tensor: Any, *_: Any, **__: Any) -> Any:
     return tensor
 
 
-@handles("expand.default")
+@handles("detach.default")
+def detach(x: Lowering, name: str, tensor: Any) -> Any:
+    raise RefusalError("a gradient that ends here; a network has all of them")
+
+
+@handles("expand.default", stretched=True)
 def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) -> Any:
     seen = extended(tensor.view, len(shape))
     dims = []
@@ -112,6 +142,37 @@ def expand(x: Lowering, name: str, tensor: Any, shape: Sequence[int], **_: Any) 
             kind = "batch" if size == x.batch.size and not dims else "stretched"
             dims.append((x.batch,) if kind == "batch" else (Axis(size, kind),))
     return _seen(tensor, View(dims, seen.storage))
+
+
+@handles("expand_as.default", stretched=True)
+def expand_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
+    return expand(x, name, tensor, other.view.shape)
+
+
+@handles("repeat.default", stretched=True)
+def repeat(x: Lowering, name: str, tensor: Any, times: Sequence[int]) -> Any:
+    seen = extended(tensor.view, len(times))
+    sizes = [1 if dim else count for dim, count in zip(seen.dims, times)]
+    view = expand(x, name, _seen(tensor, seen), [-1 if n == 1 else n for n in sizes]).view
+    for d, (dim, count) in enumerate(zip(seen.dims, times)):
+        if dim and count > 1:
+            if any(axis.kind == "batch" for axis in dim):
+                raise RefusalError("samples that come several times")
+            view = view.with_dim(d, (Axis(count, "stretched"), *dim))
+    return _seen(tensor, view)
+
+
+@handles("repeat_interleave.self_int", stretched=True)
+def repeat_interleave(
+    x: Lowering, name: str, tensor: Any, count: Any, dim: int | None = None, **_: Any
+) -> Any:
+    if dim is None:
+        raise RefusalError("repeat_interleave of a flat tensor; dim= would help")
+    axes = tensor.view.dims[dim]
+    if any(axis.kind == "batch" for axis in axes):
+        raise RefusalError("samples that come several times")
+    more = (Axis(as_whole(count, "the count"), "stretched"),) if count > 1 else ()
+    return _seen(tensor, tensor.view.with_dim(dim % len(tensor.view.dims), (*axes, *more)))
 
 
 def _part(
@@ -125,6 +186,8 @@ def _part(
     end = end + size if end < 0 else end
     if (start, end, step) == (0, size, 1):
         return tensor
+    if start >= end:
+        raise RefusalError(f"no place of {size}, from {start} to before {end}")
     made, view, axis = one_axis(x.graph, tensor, dim, name)
     made = x.graph.one(
         "slice",
@@ -154,14 +217,22 @@ def slice_(
         if (start or 0) == 0 and (end is None or end >= size) and step == 1:
             return tensor
     start, end = 0 if start is None else start, 2**62 if end is None else end
-    return _part(x, name, as_tensor(tensor), dim, start, end, step)
+    return _part(x, name, as_tensor(x, name, tensor), dim, start, end, step)
 
 
-@handles("select.int")
+@handles("narrow.default")
+def narrow(x: Lowering, name: str, tensor: Any, dim: int, start: int, length: int) -> Any:
+    return slice_(x, name, tensor, dim, start, as_whole(start, "a place") + length)
+
+
+@handles("select.int", stretched=True)
 def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
-    tensor = as_tensor(tensor)
+    tensor = as_tensor(x, name, tensor)
     dim %= len(tensor.view.dims)
     index %= tensor.view.shape[dim]
+    if is_stretched(tensor.view.dims[dim]):
+        dims = (*tensor.view.dims[:dim], *tensor.view.dims[dim + 1 :])
+        return Tensor(tensor.made, View(dims, tensor.view.storage))
     part = _part(x, name, tensor, dim, index, index + 1)
     return Tensor(
         part.made, View((d for i, d in enumerate(part.view.dims) if i != dim), part.view.storage)
@@ -170,14 +241,14 @@ def select(x: Lowering, name: str, tensor: Any, dim: int, index: int) -> Tensor:
 
 @handles("chunk.default")
 def chunk(x: Lowering, name: str, tensor: Any, count: int, dim: int = 0) -> list[Tensor]:
-    size = as_tensor(tensor).view.shape[dim]
+    size = as_tensor(x, name, tensor).view.shape[dim]
     parts: list[Tensor] = split(x, name, tensor, -(-size // count), dim)
     return parts
 
 
 @handles("split.Tensor", "split_with_sizes.default", "split.sizes")
 def split(x: Lowering, name: str, tensor: Any, sizes: Any, dim: int = 0) -> list[Tensor]:
-    tensor = as_tensor(tensor)
+    tensor = as_tensor(x, name, tensor)
     size = tensor.view.shape[dim]
     parts = (
         sizes
@@ -202,7 +273,7 @@ def split(x: Lowering, name: str, tensor: Any, sizes: Any, dim: int = 0) -> list
 
 @handles("unbind.int")
 def unbind(x: Lowering, name: str, tensor: Any, dim: int = 0) -> list[Tensor]:
-    size = as_tensor(tensor).view.shape[dim]
+    size = as_tensor(x, name, tensor).view.shape[dim]
     return [select(x, f"{name}.{i}", tensor, dim, i) for i in range(size)]
 
 
@@ -210,15 +281,18 @@ def unbind(x: Lowering, name: str, tensor: Any, dim: int = 0) -> list[Tensor]:
 def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     rank = len(tensors[0].view.dims)
     dim %= rank
-    if isinstance(tensors[0], Parameter) and len(tensors) == 2 and isinstance(tensors[1], Tensor):
-        return _class_token(x, name, tensors[0], tensors[1], dim)
-    values = [as_tensor(t, "one of them") for t in tensors]
+    token = tensors[0]
+    is_row = isinstance(token, Parameter) and token.name not in x.shared and dim == 1 and rank == 3
+    is_row = is_row and bool(token.view.dims[0]) and not token.view.dims[1]
+    if is_row and len(tensors) == 2 and isinstance(tensors[1], Tensor):
+        return _class_token(x, name, token, tensors[1])
+    values = [as_tensor(x, name, t) for t in tensors]
     first = values[0]
-    one, others = _with_dim(first.view, dim, ()), []
+    one, others = first.view.with_dim(dim, ()), []
     for value in values[1:]:
-        one, other = aligned(one, _with_dim(value.view, dim, ()))
+        one, other = aligned(one, value.view.with_dim(dim, ()))
         others.append(other)
-    seen = [_with_dim(v, dim, t.view.dims[dim]) for t, v in zip(values, [one, *others])]
+    seen = [v.with_dim(dim, t.view.dims[dim]) for t, v in zip(values, [one, *others])]
     along = [v.dims[dim] for v in seen]
     order = list(seen[0].storage)
     place = min((order.index(a) for a in along[0]), default=0) if along[0] else len(order)
@@ -231,27 +305,29 @@ def cat(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
     made = x.graph.one("concat", name, inputs, axis=place)
     new = axis_of(made.shape[place])
     storage = (*rest[:place], *new, *rest[place:])
-    return Tensor(made, _with_dim(View(seen[0].dims, storage), dim, new))
+    return Tensor(made, View(seen[0].dims, storage).with_dim(dim, new))
 
 
-def _with_dim(view: View, dim: int, new: Axes) -> View:
-    """With other axes of one dimension."""
-    return View((new if d == dim else axes for d, axes in enumerate(view.dims)), view.storage)
+@handles("stack.default")
+def stack(x: Lowering, name: str, tensors: Sequence[Any], dim: int = 0) -> Tensor:
+    rank = len(tensors[0].view.dims) + 1
+    made = [as_tensor(x, f"{name}.{i}", tensor) for i, tensor in enumerate(tensors)]
+    made = [unsqueeze(x, name, tensor, dim % rank) for tensor in made]
+    return cat(x, name, made, dim % rank) if len(made) > 1 else made[0]
 
 
-def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor, dim: int) -> Tensor:
-    if dim != 1 or len(rows.view.dims) != 3 or token.view.dims[1] or not token.view.dims[0]:
-        raise RefusalError("a parameter beside values, expected one row before the rows [N, T, C]")
+def _class_token(x: Lowering, name: str, token: Parameter, rows: Tensor) -> Tensor:
     places, channels = rows.view.dims[1:]
     made = x.graph.lay(rows, (places, channels), name)
     shape = (1, 1, made.shape[1])
-    x.graph.weight(token.name, token.name, (), shape)
-    made = x.graph.one("class_token", name, [made], batches=True, params=token.name)
+    own = x.graph.word(token.name)
+    x.graph.weight(own, token.name, (), shape)
+    made = x.graph.one("class_token", name, [made], batches=True, params=own)
     new = axis_of(made.shape[0])
     return Tensor(made, View((rows.view.dims[0], new, channels), (*new, *channels)))
 
 
-@handles("reshape_as.default", "view_as.default")
+@handles("reshape_as.default", "view_as.default", stretched=True)
 def reshape_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
     return view(x, name, tensor, other.view.shape)
 
@@ -259,7 +335,7 @@ def reshape_as(x: Lowering, name: str, tensor: Any, other: Any) -> Any:
 @handles("roll.default")
 def roll(x: Lowering, name: str, tensor: Any, shifts: Any, dims: Any = ()) -> Tensor:
     """Places that leave at one end come in at the other."""
-    made = as_tensor(tensor)
+    made = as_tensor(x, name, tensor)
     if not dims:
         raise RefusalError("roll of a flat tensor; dims= would help")
     for number, (shift, dim) in enumerate(zip(shifts, dims)):
@@ -274,7 +350,14 @@ def roll(x: Lowering, name: str, tensor: Any, shifts: Any, dims: Any = ()) -> Te
     return made
 
 
-@handles("pad.default", "constant_pad_nd.default")
+@handles("constant_pad_nd.default")
+def constant_pad(
+    x: Lowering, name: str, tensor: Any, places: Sequence[int], value: float = 0.0
+) -> Any:
+    return pad(x, name, tensor, places, "constant", value)
+
+
+@handles("pad.default")
 def pad(
     x: Lowering,
     name: str,
@@ -283,23 +366,33 @@ def pad(
     mode: str = "constant",
     value: float | None = None,
 ) -> Tensor:
-    made = as_tensor(tensor)
-    if mode != "constant" or min(places, default=0) < 0:
-        raise RefusalError(f"pad with mode={mode!r} {tuple(places)}, expected one number around it")
-    rank, view = len(made.view.dims), made.view
+    made = as_tensor(x, name, tensor)
+    if mode != "constant":
+        raise RefusalError(f"pad with mode={mode!r}, expected one number around it")
+    rank = len(made.view.dims)
     for number in range(0, len(places), 2):
         dim = rank - 1 - number // 2
         low, high = places[number : number + 2]
+        if low < 0 or high < 0:
+            size = made.view.shape[dim]
+            made = _part(x, f"{name}.part", made, dim, max(-low, 0), size - max(-high, 0))
+            low, high = max(low, 0), max(high, 0)
         if not low + high:
             continue
-        if not view.dims[dim]:
-            raise RefusalError("pad of one place; expand() and cat would help")
-        inside, view, axis = one_axis(x.graph, Tensor(made.made, view), dim, name)
-        place = view.storage.index(axis)
-        lows, highs = ([0] * len(view.storage) for _ in range(2))
+        if made.view.dims[dim]:
+            inside, view, axis = one_axis(x.graph, made, dim, name)
+            place, count, size = view.storage.index(axis), len(view.storage), axis.size
+        else:  # of one place, which is the last extent then
+            groups = [*((axis,) for axis in made.view.storage), ()]
+            inside, view, size = x.graph.lay(made, groups, name), made.view, 1
+            place, count = len(groups) - 1, len(groups)
+        lows, highs = ([0] * count for _ in range(2))
         lows[place], highs[place] = low, high
         amount = None if not value else float(value)
         inside = x.graph.one("pad", name, [inside], before=lows, after=highs, value=amount)
-        view = view.replaced(axis, axis_of(axis.size + low + high))
-        made = Tensor(inside, view)
+        new = axis_of(size + low + high)
+        if size > 1:
+            made = Tensor(inside, view.replaced(axis, new))
+        else:
+            made = Tensor(inside, View(view.with_dim(dim, new).dims, (*view.storage, *new)))
     return made

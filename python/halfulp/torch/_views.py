@@ -73,6 +73,11 @@ class View:
 
         return View((put(dim) for dim in self.dims), put(self.storage))
 
+    def with_dim(self, dim: int, new: Axes) -> View:
+        """With other axes of one dimension."""
+        dims = (new if d == dim else axes for d, axes in enumerate(self.dims))
+        return View(dims, self.storage)
+
     def permuted(self, order: Sequence[int]) -> View:
         return View((self.dims[d] for d in order), self.storage)
 
@@ -102,13 +107,24 @@ class View:
         return View(dims, view.storage)
 
 
+def is_stretched(axes: Axes) -> bool:
+    return all(axis.kind == "stretched" for axis in axes)
+
+
 def aligned(one: View, other: View) -> tuple[View, View]:
     """Two views of one shape, whose dimensions consist of the same axes: the other's are renamed.
 
-    Dimensions that only one of them extends along stay as they are.
+    Dimensions that only one of them extends along stay as they are; one that is stretched beside
+    the other's places is as if it did not extend.
     """
     for d in range(len(one.dims)):
         if not (one.dims[d] and other.dims[d]):
+            continue
+        if is_stretched(one.dims[d]):
+            one = one.with_dim(d, ())
+            continue
+        if is_stretched(other.dims[d]):
+            other = other.with_dim(d, ())
             continue
         place = 0
         while place < len(one.dims[d]):

@@ -18,9 +18,9 @@ from ..errors import ArgumentError, ShapeError, UnknownNameError, UnsupportedErr
 from ..histograms import Exponents
 from ..plans import Plan
 from ..tables import table
+from ._edges import in_order
 from ._hooks import Hooks, general_plan
 from ._network import Network
-from ._places import in_order
 from ._points import Clock, Point
 from .capture import Captured, capture
 

@@ -13,8 +13,8 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,17 @@ import torch
 from ..errors import ArgumentError, DtypeError, Error, UnsupportedError, path_text
 from ..networks import Net, Value
 from ..program import write_whole
-from . import _elements, _norms, _pools, _products, _recurrences, _shapes  # noqa: F401 - they enter their handlers
+from . import (  # noqa: F401 - they enter their handlers
+    _attention,
+    _elements,
+    _matmul,
+    _norms,
+    _places,
+    _pools,
+    _products,
+    _recurrences,
+    _shapes,
+)
 from ._graph import (
     Constant,
     Graph,
@@ -37,21 +47,50 @@ from ._graph import (
     Unknown,
     Weight,
 )
-from ._table import HANDLERS, axis_of
+from ._table import COPING, HANDLERS, axis_of, in_places
 from ._views import Axis, View, ViewError, extent
+from ._writes import is_in_place, memory_of, written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-BATCH = 5  # samples while it is captured: no extent of usual networks
+BATCH = 61  # samples while it is captured: no extent of usual networks
 
 
 @dataclass
 class Lowering:
-    """What handlers work on."""
+    """What handlers work on.
+
+    Attributes
+    ----------
+    computed : dict of str to Output
+        Of parameters that are read as values.
+    shared : set of str
+        Parameters that several operations read.
+    constants : dict of str to numpy.ndarray
+        By the name of the node that gives them to every sample.
+    """
 
     graph: Graph
     batch: Axis
+    computed: dict[str, Output] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
+    constants: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    given: dict[Any, Output] = field(default_factory=dict)
+
+    def constant(self, op: str, name: str, numbers: Any, shape: Sequence[int]) -> Output:
+        """A value of numbers that do not learn; those that are there already once more."""
+        if numbers.is_complex():
+            raise RefusalError("complex numbers, which no network has")
+        if not bool(torch.isfinite(numbers).all()):
+            raise RefusalError("a constant with numbers that are not finite")
+        array = np.ascontiguousarray(numbers.to("cpu", torch.float32).numpy()).reshape(shape)
+        key = (op, array.shape, hashlib.sha256(array.tobytes()).digest())
+        if key not in self.given:
+            made = self.graph.one(op, f"{name}.{op}", [], shape="x".join(map(str, shape)))
+            self.constants[made.name] = array
+            self.given[key] = made
+        return self.given[key]
 
 
 class Captured(Net):
@@ -61,6 +100,8 @@ class Captured(Net):
     ----------
     weights : dict of str to Weight
         By name here: the parameter or statistic of PyTorch that it is.
+    constants : dict of str to numpy.ndarray
+        Numbers that the module works out without its input, by the name of their node.
     notes : list of str
         What was left out: further outputs, statistics that nothing reads.
     text : str
@@ -74,6 +115,7 @@ class Captured(Net):
     """
 
     weights: dict[str, Weight]
+    constants: dict[str, NDArray[np.float32]]
     notes: list[str]
     text: str
     task: str
@@ -95,10 +137,10 @@ class Captured(Net):
         found = {}
         for weight in self.weights.values():
             array = state[weight.torch_name].detach().to("cpu", torch.float32).numpy()
-            if weight.order:
+            if weight.is_turned:
                 array = array.transpose(weight.order)
             found[weight.name] = np.ascontiguousarray(array).reshape(weight.shape)
-        return found
+        return {**found, **self.constants}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network as a file, and the module's weights as safetensors beside it.
@@ -150,7 +192,7 @@ def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module
         for weight in net.weights.values():
             target = state[weight.torch_name]
             array = torch.from_numpy(np.array(weights[weight.name]))
-            if weight.order:
+            if weight.is_turned:
                 kept = [target.shape[d] for d in weight.order]
                 array = array.reshape(kept).permute(weight.back)
             target.copy_(array.reshape(target.shape))
@@ -197,8 +239,27 @@ def capture(
         raise DtypeError(
             "example_inputs: found what is no tensor, expected a tuple of tensors, one batch"
         )
+    for number, example in enumerate(inputs):
+        if example.ndim == 0 or example.shape[0] == 0 or example.is_complex():
+            raise DtypeError(
+                f"example_inputs[{number}]: found {example.dtype} of shape {tuple(example.shape)}, "
+                "expected real numbers of at least one sample"
+            )
     program = _exported(model, inputs)
     return _lowered(model, program, task, name or type(model).__name__)
+
+
+_CONTROL = "control flow that depends on numbers has no place in a network of fixed operations"
+_EXPORT_HELP = (  # by words of PyTorch's errors
+    ("data-dependent", _CONTROL),
+    ("uninitialized parameter", "module(*example_inputs) before would help"),
+    ("argument", "expected example_inputs as forward takes them, each a tensor"),
+    (".numpy()", "operations of PyTorch in its place would help"),
+)
+_OF_BATCH = (
+    f"it is tried with {BATCH} samples, whatever the example has: no shape or number in it may "
+    "be that of one batch"
+)
 
 
 def _exported(model: Any, inputs: Sequence[Any]) -> Any:
@@ -209,10 +270,10 @@ def _exported(model: Any, inputs: Sequence[Any]) -> Any:
         return torch.export.export(model, batch)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        text = lines[0] if lines else repr(error)
+        advice = next((advice for word, advice in _EXPORT_HELP if word in text), _OF_BATCH)
         raise UnsupportedError(
-            f"{type(model).__name__}: torch.export cannot follow it: "
-            f"{lines[0] if lines else error!r}; control flow that depends on numbers has no place "
-            "in a network of fixed operations"
+            f"{type(model).__name__}: torch.export cannot follow it: {text.rstrip('.')}; {advice}"
         ) from error
     finally:
         for module, mode in before:
@@ -228,7 +289,7 @@ class _Walk:
         self.values: dict[Any, Any] = {}
         self.refused: list[str] = []
         self.given: set[Any] = set()  # nodes of the module's inputs
-        self.memory = _memory_of(program.graph)
+        self.memory = memory_of(program.graph)
         self.inputs: list[tuple[str, tuple[int, ...], bool]] = []
         first: dict[int, str] = {}  # of parameters that are tied: one name
         self.tied = {
@@ -243,21 +304,26 @@ class _Walk:
             **signature.inputs_to_buffers,
             **getattr(signature, "inputs_to_lifted_tensor_constants", {}),
         }
+        seen: set[str] = set()
         stored = {**self.program.state_dict, **self.program.constants}
         for node in self.program.graph.nodes:
             if node.op != "placeholder":
                 continue
             if node.name in parameters:
-                self.values[node] = _parameter(
-                    self.tied[parameters[node.name]], node.meta["val"].shape
-                )
+                name = self.tied[parameters[node.name]]
+                if _readers(node) > 1 or name in seen:
+                    self.work.shared.add(name)
+                seen.add(name)
+                self.values[node] = _parameter(name, node.meta["val"].shape)
             elif node.name in buffers:
                 name = buffers[node.name]
-                is_learned = name.rpartition(".")[2] in ("running_mean", "running_var")
+                is_statistic = any(_op_of(user).startswith("batch_norm.") for user in node.users)
                 self.values[node] = (
                     _parameter(name, node.meta["val"].shape)
-                    if is_learned
-                    else Constant(stored[name].detach())
+                    if is_statistic
+                    else Constant(
+                        stored[name].detach().clone(), name if self.is_written(node) else ""
+                    )
                 )
             else:
                 self.given.add(node)
@@ -269,7 +335,7 @@ class _Walk:
         is_image = len(shape) == 3
         order = (1, 2, 0) if is_image else tuple(range(len(shape)))
         own = tuple(shape[d] for d in order) or (1,)
-        first = "tokens" if self.task == "language" else "input"
+        first = "tokens" if self.task in _OF_TOKENS else "input"
         name = first if not self.inputs else f"input{len(self.inputs) + 1}"
         self.work.graph.names.add(name)
         self.inputs.append((name, own, not example.is_floating_point()))
@@ -282,6 +348,8 @@ class _Walk:
                 return node.args[0]
             if node.op == "call_function":
                 self.values[node] = self.call(node)
+            if node.op == "get_attr":
+                self.values[node] = None  # a branch of control flow
         raise AssertionError("an exported graph without an output")
 
     def call(self, node: Any) -> Any:
@@ -290,55 +358,74 @@ class _Walk:
         keys = dict(torch.fx.node.map_arg(node.kwargs, lambda n: self.values[n]))
         if node.target is operator.getitem:
             return args[0] if isinstance(args[0], Unknown) else args[0][args[1]]
+        if isinstance(node.target, torch._ops.HigherOrderOperator):
+            self.refused.append(f"{self.where(node)}: {op}: {_CONTROL}")
+            return Unknown()
+        if not isinstance(node.target, torch._ops.OpOverload):
+            return None  # of extents that are worked out while it runs
         flat = [
             a
             for arg in (*args, *keys.values())
             for a in (arg if isinstance(arg, (list, tuple)) else [arg])
         ]
-        is_in_place = op.partition(".")[0].endswith("_")
         try:
             if unknown := [a for a in flat if isinstance(a, Unknown)]:
                 if unknown[0].reason:
                     raise RefusalError(unknown[0].reason)
                 return Unknown()
-            if is_in_place and node.args[0] in self.given:
-                raise RefusalError("it writes into what the module was given; a copy would help")
-            if is_in_place and (seen := self.seen_behind(node)):
-                raise RefusalError(f"it writes what {seen} shows afterwards; a copy would help")
             made = self.made(node, op, _filled(node, args, keys), keys, flat)
+            if isinstance(made, Tensor) and made.view.axes.count(self.work.batch) > 1:
+                raise RefusalError("each sample beside each of the others")
+            if is_in_place(node):
+                self.write(node, made)
         except (RefusalError, ViewError, Error) as refusal:
             self.refused.append(f"{self.where(node)}: {op}: {refusal}")
             return Unknown()
-        if is_in_place:
-            self.values[node.args[0]] = made  # later readers see what was written
         return made
 
-    def seen_behind(self, node: Any) -> str:
-        """Another name of the memory that a node writes, which is read behind it; "": none."""
-        for other in self.memory[node.args[0]]:
-            is_other = other is not node and other is not node.args[0]
-            if is_other and other < node and any(node < user for user in other.users):
-                return str(other.name)
-        return ""
+    def write(self, node: Any, made: Any) -> None:
+        """Later readers see what was written."""
+        memory = self.memory[node.args[0]]
+        if memory[0] in self.given:
+            raise RefusalError("it writes into what the module was given; a copy would help")
+        owner = self.values[memory[0]]
+        if isinstance(owner, Parameter) and memory[0].op == "placeholder":
+            raise RefusalError("it writes into a parameter; a copy would help")
+        if isinstance(owner, Constant) and isinstance(made, Constant):
+            self.values[node.args[0]] = made  # PyTorch has written it
+            return
+        written(self.work, self.name(node), node, made, memory, self.values)
+
+    def is_written(self, node: Any) -> bool:
+        """Whether an operation writes into the memory of a node."""
+        return any(is_in_place(other) for other in self.memory[node])
 
     def made(self, node: Any, op: str, args: Any, keys: Any, flat: Sequence[Any]) -> Any:
         if op.startswith(("_assert", "sym_")):
             return None
+        if any(t.is_complex() for t in _tensors(node.meta.get("val"))):
+            raise RefusalError("complex numbers, which no network has; two real values would help")
         if op.startswith("empty."):
             return Noise(tuple(node.meta["val"].shape))
         if op.startswith("div_.") and isinstance(args[0], Noise):
             return replace(args[0], divided=float(args[1]))
-        learned = (Tensor, Parameter, Noise)
-        if not any(isinstance(a, learned) for a in flat):
+        if not any(isinstance(a, (Tensor, Parameter, Noise)) for a in flat):
             return self.constant(node, args, keys)
+        if op.partition(".")[0] in _FILLED:  # which reads a shape alone
+            return self.constant(node, (Constant(torch.zeros(args[0].view.shape)), *args[1:]), keys)
+        if changing := [a.buffer for a in flat if isinstance(a, Constant) and a.buffer]:
+            raise RefusalError(
+                f"the buffer {changing[0]}, which the module writes in every step; of such numbers "
+                "a network has the running statistics of batch norms"
+            )
         if _is_cut(node):
             raise RefusalError(f"numbers cut to {node.meta['val'].dtype}, which no network has")
-        if op.startswith("index.") and isinstance(args[0], Parameter):
-            raise RefusalError("places of a parameter by indices")
         handler = HANDLERS.get(op)
         if handler is None:
             near = ", ".join(sorted({n for n in HANDLERS if n.split(".")[0] == op.split(".")[0]}))
             raise RefusalError(f"no operation of halfulp is this{f' (but {near})' if near else ''}")
+        if handler not in COPING:
+            args = _each(args, lambda t: in_places(self.work, self.name(node), t))
         return handler(self.work, self.name(node), *args, **keys)
 
     def constant(self, node: Any, args: Any, keys: Any) -> Any:
@@ -347,13 +434,20 @@ class _Walk:
 
         def plain(value: Any) -> Any:
             if isinstance(value, Constant):
-                return value.tensor.clone()
+                return value.tensor  # itself: what is written into a view is seen in all
             if isinstance(value, (list, tuple)):
                 return type(value)(plain(v) for v in value)
             return value
 
-        result = node.target(*plain(args), **{k: plain(v) for k, v in keys.items()})
-        return Constant(result) if isinstance(result, torch.Tensor) else result
+        parts = [n for n in node.all_input_nodes if isinstance(self.values[n], Constant)]
+        buffer = next((b for n in parts if (b := self.values[n].buffer)), "")
+
+        def known(value: Any) -> Any:
+            if isinstance(value, torch.Tensor):
+                return Constant(value, buffer)
+            return [known(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+        return known(node.target(*plain(args), **{k: plain(v) for k, v in keys.items()}))
 
     def where(self, node: Any) -> str:
         """The module that calls the operation."""
@@ -368,6 +462,26 @@ class _Walk:
         if path and is_leaf and path not in self.work.graph.names:
             return path
         return f"{path}.{op}" if path else op
+
+
+def _readers(node: Any) -> int:
+    """How many operations read a parameter, itself or through views of it."""
+    return sum(
+        _readers(user) if _op_of(user).partition(".")[0] in _VIEWS else 1 for user in node.users
+    )
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
+
+
+def _each(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Arguments with tensors that are changed."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(_each(v, change) for v in value)
+    return change(value) if isinstance(value, Tensor) else value
 
 
 def _filled(node: Any, args: Any, keys: dict[str, Any]) -> Any:
@@ -385,21 +499,10 @@ def _is_cut(node: Any) -> bool:
     return bool(given.is_floating_point() and not made.is_floating_point())
 
 
+_OF_TOKENS = ("language", "classify_text")  # tasks whose input has that name
+_VIEWS = ("expand", "view", "reshape", "permute", "transpose", "t", "unsqueeze", "squeeze", "slice")
+_FILLED = ("new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like")
 _CASTS = ("to", "_to_copy", "type_as")
-
-
-def _memory_of(graph: Any) -> dict[Any, list[Any]]:
-    """All nodes that share the memory of a node: views of it, and what was written in place."""
-    found: dict[Any, list[Any]] = {}
-    for node in graph.nodes:
-        is_shared = (
-            isinstance(node.target, torch._ops.OpOverload)
-            and node.args
-            and any(r.alias_info is not None for r in node.target._schema.returns[:1])
-        )
-        found[node] = found[node.args[0]] if is_shared else []
-        found[node].append(node)
-    return found
 
 
 def _op_of(node: Any) -> str:
@@ -442,11 +545,17 @@ def _lowered(model: Any, program: Any, task: str, name: str) -> Captured:
         )
     head = results[0]
     notes = [f"{len(results) - 1} further outputs"] if len(results) > 1 else []
-    return _net(model, walk, head, task, name, notes)
+    try:
+        return _net(model, walk, head, task, name, notes)
+    except (RefusalError, ViewError) as refusal:
+        raise UnsupportedError(
+            f"{type(model).__name__}: its output: {refusal}; expected one row for each sample"
+        ) from refusal
 
 
 def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: list[str]) -> Captured:
     graph = walk.work.graph
+    head = in_places(walk.work, "head", head)
     dims = head.view.dims[1:]
     if len(dims) == 3:  # an image: its channels are the last
         dims = (*dims[1:], dims[0])
@@ -473,7 +582,16 @@ def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: lis
     left = [n for n, _ in model.named_parameters() if n not in used]
     if left:
         notes.append(f"parameters that the first output does not read: {', '.join(left)}")
-    net.weights, net.notes, net.text, net._module = graph.weights, notes, text, model
+    fixed = [n for n, p in model.named_parameters() if n in used and not p.requires_grad]
+    if fixed:
+        notes.append(
+            f"parameters without requires_grad, which are trained here: {', '.join(fixed)}"
+        )
+    kinds = {p.dtype for p in model.parameters()} - {torch.float32}
+    if kinds:
+        notes.append(f"parameters of {', '.join(sorted(map(str, kinds)))}, which are float32 here")
+    net.weights, net.constants = graph.weights, walk.work.constants
+    net.notes, net.text, net._module = notes, text, model
     net.nodes, net.inputs, net.task = list(graph.nodes.values()), tuple(walk.inputs), task
     net._head, net._head_shape = made.name, tuple(map(extent, dims))
     value, shape, is_ids = walk.inputs[0]

@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 
     from ..plans import Plan
 
-_TASKS = {"classify": ("image", "label"), "segment": ("image", "mask")}
-_TASKS["language"] = ("tokens", "targets")
+_TASKS = {
+    "classify": ("image", "label"),
+    "classify_text": ("tokens", "label"),
+    "segment": ("image", "mask"),
+    "language": ("tokens", "targets"),
+}
 _LOSSES = (torch.nn.functional.cross_entropy, torch.nn.functional.nll_loss)
 
 
@@ -56,7 +60,7 @@ def train(
         "cross_entropy", `torch.nn.functional.cross_entropy`, `torch.nn.CrossEntropyLoss()`, also
         with label_smoothing; behind a log-softmax `nll_loss`.
     task : str
-        "classify", "segment" or "language".
+        "classify", "classify_text", "segment" or "language".
     test : Dataset, optional
         Samples that the run folder's metrics are of (`run_dir=`); they are held in memory.
     seed : int
@@ -155,10 +159,12 @@ def _smoothing(loss: Any) -> float:
 def fields_of(net: Captured, task: str) -> list[Field]:
     """What a sample has: what goes in, and what the output is compared with."""
     first, second = _TASKS[task]
-    _, shape, is_ids = net.inputs[0]
+    name, shape, is_ids = net.inputs[0]
     classes = net._head_shape[-1]
-    rest = {"classify": (), "segment": net._head_shape[:-1], "language": shape}[task]
-    taken = Field(first, shape, classes=classes) if is_ids else Field(first, shape)
+    rest = {"segment": net._head_shape[:-1], "language": shape}.get(task, ())
+    tables = (node for node in net.nodes if node.op == "embedding" and name in node.inputs)
+    words = next((int(node.attributes["words"]) for node in tables), classes)
+    taken = Field(first, shape, classes=words) if is_ids else Field(first, shape)
     label = Field(second, rest, classes=classes) if rest else Field(second, classes=classes)
     return [taken, label]
 

@@ -176,6 +176,13 @@ typedef struct hu_zeros_attrs {
     int64_t numbers;
 } hu_zeros_attrs;
 
+/* constant and ids give every sample the numbers of a buffer, which is called by the node's prefix
+ * alone and comes with a network's weights; without any it has zeros. A constant is rounded like
+ * every value; ids are read as whole numbers, and no format rounds them. */
+typedef struct hu_constant_attrs {
+    hu_shape shape;
+} hu_constant_attrs;
+
 /* ---- Rows as tokens ---- */
 
 /* pick_rows has no attributes: [T, ..] and places [M] -> [M, ..], of which what is no

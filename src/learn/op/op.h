@@ -399,6 +399,8 @@ static inline bool hu_accumulates(const hu_node_info *info, hu_product_role role
     X(normal) \
     X(zeros) \
     X(carried) \
+    X(constant) \
+    X(ids) \
     X(softmax) \
     X(log_softmax) \
     X(nll) \

@@ -148,3 +148,45 @@ const hu_op hu_op_carried = {.name = "carried",
                              .is_carried = true,
                              .shape = zeros_shape,
                              .saves = HU_SAVE_NOTHING};
+
+/* ---- constant and ids: numbers that do not learn, the same for all samples ---- */
+
+/* -> [shape] */
+static hu_status constant_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
+                                hu_shape *out) {
+    const hu_constant_attrs *a = attrs;
+    (void)n_in, (void)in;
+    *n_out = 1;
+    out[0] = a->shape;
+    if (a->shape.rank > 0) return hu_shape_check(&a->shape);
+    return hu_fail(HU_ERR_SHAPE, "found no shape=, expected extents as 7x7x16");
+}
+
+static hu_status constant_params(const void *attrs, const hu_shape *in, hu_param_decl *list,
+                                 int *count) {
+    const hu_constant_attrs *a = attrs;
+    (void)in;
+    *count = 1;
+    list[0] = (hu_param_decl){.suffix = "", .shape = a->shape, .trained = false};
+    return HU_OK;
+}
+
+static void constant_forward(const hu_op_call *call) {
+    int64_t n = hu_shape_elements(&call->info->out[0]);
+    for (int64_t s = 0; s < call->count; s++)
+        memcpy(call->out[0] + s * n, call->param[0], (size_t)n * sizeof(float));
+}
+
+static const hu_attribute constant_attributes[] = {
+    {HU_ATTRIBUTE_SHAPE, "shape", offsetof(hu_constant_attrs, shape), 0, 0, 0},
+    {HU_ATTRIBUTE_END, NULL, 0, 0, 0, 0},
+};
+
+#define CONSTANT_RECORD                                                                            \
+    .attrs_bytes = sizeof(hu_constant_attrs), .attributes = constant_attributes,                   \
+    .shape = constant_shape, .params = constant_params, .saves = HU_SAVE_NOTHING,                  \
+    .forward = constant_forward
+
+const hu_op hu_op_constant = {.name = "constant", CONSTANT_RECORD};
+
+const hu_op hu_op_ids = {.name = "ids", .makes_facts = true, CONSTANT_RECORD};

@@ -47,8 +47,8 @@ static hu_status count_outputs(const hu_field *const *fields, int64_t *outputs) 
     *outputs = fields[1]->classes;
     if (fields[1]->rank == 0 && *outputs >= 2) return HU_OK;
     return hu_fail(HU_ERR_ARGUMENT,
-                   "field '%s': found %lld classes, rank %d; the task classify needs one class "
-                   "number of at least 2 classes per sample",
+                   "field '%s': found %lld classes, rank %d; expected one class number of at least "
+                   "2 classes per sample",
                    fields[1]->name, (long long)*outputs, fields[1]->rank);
 }
 
@@ -115,6 +115,35 @@ const hu_task hu_task_classify = {
     .loss = "nll",
     .metric = {&hu_metric_accuracy},
     .count_outputs = count_outputs,
+    .head = head,
+    .column = {{.title = "label", .is_whole = true, .is_class = true, .needs_truth = true},
+               {"predicted", true, 0, true},
+               {"probability", false, 4, false}},
+    .describe = describe,
+    .find = find,
+    .judge = judge,
+};
+
+/* The same of texts, whose tokens are numbers that the network reads. */
+static hu_status text_count_outputs(const hu_field *const *fields, int64_t *outputs) {
+    const hu_field *tokens = fields[0];
+    if (tokens->rank == 1 && tokens->classes >= 2) return count_outputs(fields, outputs);
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "field '%s': found rank %d and %lld different tokens, the task classify_text "
+                   "needs one row of at least 2",
+                   tokens->name, tokens->rank, (long long)tokens->classes);
+}
+
+const hu_task hu_task_classify_text = {
+    .name = "classify_text",
+    .help = "one class for every text",
+    .field = {{.field = "tokens", .value = "tokens", .reading = HU_READ_PLAIN, .is_ids = true},
+              {.field = "label", .value = "label", .reading = HU_READ_PLAIN, .is_target = true}},
+    .kind = HU_LOSS_ROWS,
+    .loss = "nll",
+    .place = "tokens",
+    .metric = {&hu_metric_accuracy},
+    .count_outputs = text_count_outputs,
     .head = head,
     .column = {{.title = "label", .is_whole = true, .is_class = true, .needs_truth = true},
                {"predicted", true, 0, true},

@@ -326,7 +326,8 @@ typedef struct hu_task_bands {
     X(detect_regions)   \
     X(transcribe)       \
     X(translate)        \
-    X(pretrain)
+    X(pretrain)         \
+    X(classify_text)
 
 // clang-format on
 
