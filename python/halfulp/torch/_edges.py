@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..plans import Formats, Plan, TensorPlan
     from ._graph import Node, Weight
 
-_PRODUCTS = ("conv2d", "linear")
+_PRODUCTS = ("conv1d", "conv2d", "linear")
 _LOOPS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     # node, what it reads, what it makes; {x} are the gates from outside
     "lstm": (

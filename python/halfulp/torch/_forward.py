@@ -90,20 +90,45 @@ def of_image(x: Any) -> Any:
 
 @does("conv2d")
 def conv2d(node: Node, run: Pass, x: Any) -> Any:
-    a = node.attributes
     weight, bias = run.parameters["weight"], run.parameters.get("bias")
-    stride, pad, dilation = (
-        sizes_of(a.get(key, usual)) for key, usual in (("stride", 1), ("pad", 0), ("dilation", 1))
-    )
-    groups = int(a.get("groups", 1))
-    if a.get("transposed"):
-        extra = sizes_of(a.get("extra", 0))
-        image = to_image(x)
-        return of_image(
-            F.conv_transpose2d(image, weight, bias, stride, pad, extra, groups, dilation)
-        )
+    sizes = [_pair(node, key, usual) for key, usual in _GRID]
+    return _conv(node, run, x, weight, bias, *sizes)
+
+
+@does("conv1d")
+def conv1d(node: Node, run: Pass, x: Any) -> Any:
+    """Rows as an image of one column."""
+    weight, bias = run.parameters["weight"].unsqueeze(-1), run.parameters.get("bias")
+    sizes = [(_pair(node, key, usual)[0], usual) for key, usual in _GRID]
+    return _conv(node, run, x.unsqueeze(2), weight, bias, *sizes).squeeze(2)
+
+
+_GRID = (("stride", 1), ("pad", 0), ("dilation", 1), ("extra", 0))
+_Pair = tuple[int, int]
+
+
+def _pair(node: Node, key: str, usual: int) -> _Pair:
+    return sizes_of(node.attributes.get(key, usual))
+
+
+def _conv(
+    node: Node,
+    run: Pass,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: _Pair,
+    pad: _Pair,
+    dilation: _Pair,
+    extra: _Pair,
+) -> Any:
+    groups = int(node.attributes.get("groups", 1))
+    if node.attributes.get("transposed"):
+        grid = (stride, pad, extra, groups, dilation)
+        return of_image(F.conv_transpose2d(to_image(x), weight, bias, *grid))
     if run.sums is not None:
-        return run.sums.conv2d(product_of(node), x, weight, bias, stride, pad, dilation, groups)
+        name = product_of(node)
+        return run.sums.conv2d(name, x, weight, bias, stride, pad, dilation, groups)
     return of_image(F.conv2d(to_image(x), weight, bias, stride, pad, dilation, groups))
 
 
@@ -392,21 +417,36 @@ def reverse(node: Node, run: Pass, x: Any) -> Any:
 # ---- pooling and reductions ----
 
 
-@does("max_pool")
+@does("max_pool", "max_pool1d")
 def max_pool(node: Node, run: Pass, x: Any) -> Any:
-    a = node.attributes
-    kernel, stride, padding = (sizes_of(a.get(k, 0)) for k in ("kernel", "stride", "pad"))
-    return of_image(
-        F.max_pool2d(to_image(x), kernel, stride, padding, ceil_mode=bool(a.get("ceil")))
-    )
+    sizes = _windows(node)
+    made = F.max_pool2d(_as_image(node, x), *sizes, ceil_mode=bool(node.attributes.get("ceil")))
+    return _from_image(node, made)
 
 
-@does("avg_pool")
+@does("avg_pool", "avg_pool1d")
 def avg_pool(node: Node, run: Pass, x: Any) -> Any:
     a = node.attributes
-    kernel, stride, padding = (sizes_of(a.get(k, 0)) for k in ("kernel", "stride", "pad"))
-    counts = bool(a.get("count_padding"))
-    return of_image(F.avg_pool2d(to_image(x), kernel, stride, padding, bool(a.get("ceil")), counts))
+    how = (bool(a.get("ceil")), bool(a.get("count_padding")))
+    return _from_image(node, F.avg_pool2d(_as_image(node, x), *_windows(node), *how))
+
+
+def _windows(node: Node) -> list[_Pair]:
+    """Kernel, stride and padding; of rows along the first dimension of an image."""
+    usual = (("kernel", 1), ("stride", 1), ("pad", 0))
+    pairs = [_pair(node, key, value) for key, value in usual]
+    if not node.op.endswith("1d"):
+        return pairs
+    return [(pair[0], value) for pair, (_, value) in zip(pairs, usual)]
+
+
+def _as_image(node: Node, x: Any) -> Any:
+    return to_image(x.unsqueeze(2) if node.op.endswith("1d") else x)
+
+
+def _from_image(node: Node, x: Any) -> Any:
+    made = of_image(x)
+    return made.squeeze(2) if node.op.endswith("1d") else made
 
 
 @does("global_avg_pool")

@@ -226,18 +226,21 @@ class Graph:
 
     def parameters_of(self, params: str, share: object) -> dict[str, Weight]:
         """Those of the next node by what they are to it; `waiting` is empty then."""
-        found: dict[str, Weight] = {}
-        if isinstance(share, str):
-            is_one = share.startswith("weight:")
-            owner = share.removeprefix("weight:").removesuffix(".weight") if is_one else share
-            found = dict(self.nodes[owner].parameters)
-            if is_one:
-                found = {"weight": found["weight"]}
+        found = self.shared(share)
         for weight in self.waiting:
             fits = (s for s in _SUFFIXES if own_name(params, s) == weight.name)
             found.setdefault(next(fits, "weight"), weight)
         self.waiting.clear()
         return found
+
+    def shared(self, share: object) -> dict[str, Weight]:
+        """What `share=` names: all of a node, or some by what they are."""
+        if not isinstance(share, str):
+            return {}
+        if ":" not in share:
+            return dict(self.nodes[share].parameters)
+        pairs = (part.split(":", 1) for part in share.split(","))
+        return {kind: self.weights[name] for kind, name in pairs}
 
     def name_of(self, torch_name: str) -> str:
         """What a parameter of PyTorch that a node has is called here."""

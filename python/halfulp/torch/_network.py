@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from .capture import Captured
 
 # What they make is read by nobody else, and the backward pass of none of them reads it.
-_OWN = {"conv2d", "linear", "batch_norm", "layer_norm", "add", "attention_scores", "max_pool"}
+_OWN = {
+    "conv1d",
+    "conv2d",
+    "linear",
+    "batch_norm",
+    "layer_norm",
+    "add",
+    "attention_scores",
+    "max_pool",
+}
 _Pair = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 
 

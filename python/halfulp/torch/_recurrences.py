@@ -100,12 +100,13 @@ def _noted(
     x: Lowering, at: str, gates: Output, words: dict[str, object], hidden: int, op: str
 ) -> Output:
     """The loop as one node for `ht.apply`."""
-    if "share" in words:
-        owner = str(words["share"]).removesuffix(".xgates")
-        parameters = x.graph.nodes[f"{owner}.hidden"].parameters
+    share = str(words.get("share", ""))
+    if share and ":" not in share:  # all of another loop, whose first product owns its parameters
+        parameters = dict(x.graph.nodes[f"{share.removesuffix('.xgates')}.hidden"].parameters)
     else:
-        own = {s: own_name(str(words["params"]), s) for s in ("weight", "bias")}
+        own = {s: own_name(str(words.get("params", "")), s) for s in ("weight", "bias")}
         parameters = {s: x.graph.weights[n] for s, n in own.items() if n in x.graph.weights}
+        parameters |= x.graph.shared(share or None)
     made = Output(f"{at}.hidden", (gates.shape[0], hidden))
     takes = (gates.name,)
     x.graph.nodes[made.name] = Node(made.name, op, takes, made.shape, {"at": at}, parameters)
