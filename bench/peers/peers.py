@@ -2,7 +2,7 @@
 """halfulp beside the emulators of PyTorch, in one run: rounding, and a training step of ResNet-20.
 
     bench/peers/peers.py [--halfulp=build/halfulp] [--venv=build/peers] [--turns=5] [--threads=1,2] [--parts=round,step]
-                         [--mptorch=DIR] [--microxcaling=DIR] [--json]
+                         [--package=DIR] [--mptorch=DIR] [--microxcaling=DIR] [--json]
 
 Makes a virtual environment of its own and installs torch, qtorch, torchao, gfloat and ml_dtypes there, each by itself;
 says which did not install and goes on without it. MPTorch and microxcaling are no packages: name a folder of their
@@ -13,6 +13,9 @@ qtorch compiles its C++ without any -O flag at first use; "-O3" is the same with
 qtorch: a Quantizer behind every convolution, batch norm with relu, block and linear layer; OptimLP with rounded weights
 and float32 masters (it cannot express a bias of the exponent, so that formats are 4/3 forward, 5/2 back, 6/9 for
 gradients of weights, as hfp8 but for the bias). microxcaling: inject_pyt_ops with mxfp8, beside halfulp's mxfp8.
+
+--package names the folder that has halfulp's Python package (which needs cffi and safetensors in the environment), for
+two turns more: the module in torch, every tensor rounded by ht.apply, and the module captured and trained by hu.Trainer.
 """
 import ctypes
 import json
@@ -345,6 +348,11 @@ def steps(python, versions, threads):
         ways["qtorch, as shipped"] = ([*whole, "--turn=qtorch"], {"TORCH_EXTENSIONS_DIR": os.path.join(extensions, "plain")})
         ways["qtorch, -O3"] = ([*whole, "--turn=qtorch"], {"TORCH_EXTENSIONS_DIR": os.path.join(extensions, "o3"),
                                                            "CXX": wrapper(extensions)})
+    if option("package", ""):
+        found = {"PYTHONPATH": os.path.abspath(option("package", ""))}
+        for precision in ("hfp8", "mxfp8"):
+            for way, told in (("apply", "torch, rounded by ht.apply"), ("capture", "captured, by hu.Trainer")):
+                ways[f"{told}, {precision}"] = ([*whole, f"--turn={way}:{precision}"], found)
     if option("microxcaling", ""):
         ways["microxcaling mxfp8"] = ([*whole, "--turn=microxcaling"], {})
     else:
@@ -390,9 +398,10 @@ def print_rounding(rows):
 
 
 def main():
-    turn = option("turn", "")
+    turn, _, precision = option("turn", "").partition(":")
     if turn:
         {"torch": lambda: torch_step(False), "qtorch": qtorch_step, "microxcaling": microxcaling_step,
+         "apply": lambda: apply_step(precision), "capture": lambda: captured_step(precision),
          "round": round_turns}[turn]()
         return
     python, versions = environment()
