@@ -413,6 +413,18 @@ def test_evaluation_counts_nothing_and_reads_what_the_plan_says():
     assert net.counts("0.weight").elements == 0
 
 
+def test_a_norm_that_is_frozen_stays():
+    case = Case("gates")
+    net = ht.apply(case.module, hu.Plan(NOTHING), (case.x,)).train()
+    net.bn.eval()
+    before = net.bn.running_mean.clone()
+    made = net(case.x)
+    assert torch.equal(net.bn.running_mean, before) and net.bn.num_batches_tracked == 0
+    torch.testing.assert_close(made, case.module(case.x), rtol=1e-5, atol=1e-5)
+    net.train()(case.x)
+    assert not torch.equal(net.bn.running_mean, before)
+
+
 def test_batches_of_any_size():
     case = Case("patches")
     net = ht.apply(case.module, "hfp8", (case.x,)).train()

@@ -53,7 +53,7 @@ class Network:
     """
 
     def __init__(self, model: Any, net: Captured, plan: Plan, products: str, clock: Clock) -> None:
-        self._net = net
+        self._net, self._model = net, model
         self._inputs = [name for name, _, _ in net.inputs]
         weights = [w.name for w in net.weights.values()]
         has_logs = net.task in ("classify", "classify_text")
@@ -77,7 +77,7 @@ class Network:
             run = Pass(
                 parameters,
                 self._buffers_of(node),
-                training,
+                self._is_training(node, training),
                 batch,
                 self._net.constants,
                 self._sums,
@@ -112,6 +112,12 @@ class Network:
             made = getattr(owner, name)
             copies[weight.torch_name] = made if reads_masters else self._places.copy(weight, made)
         return copies[weight.torch_name]
+
+    def _is_training(self, node: Node, training: bool) -> bool:
+        """Of a norm that the script has put in evaluation by itself: no."""
+        mean = node.parameters.get("running_mean")
+        owner = self._model if mean is None else self._kept[mean.torch_name][0]
+        return training if owner is self._model else training and bool(owner.training)
 
     def _buffers_of(self, node: Node) -> dict[str, Any]:
         found = {}
