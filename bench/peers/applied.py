@@ -2,6 +2,7 @@
 """The same training by PyTorch, rounded by halfulp.torch, and by halfulp's engine: losses and counts.
 
 usage: bench/peers/applied.py CIFAR10_FOLDER [SEED...] [--models=cnn-s,resnet20,deit-s] [--precisions=fp16,hfp8]
+                              [--products=torch,halfulp] [--rate=0.001]
 
 Needs the Python package, torch and timm. Ten steps of SGD with momentum from the same weights, on the same batches of
 128 pictures, by the same plan. losses: the largest difference of the ten. counts: of all tensors that are rounded, the
@@ -20,9 +21,9 @@ import halfulp as hu
 import halfulp.torch as ht
 import same_model
 
-STEPS, BATCH, RATE = 10, 128, 0.02
+STEPS, BATCH = 10, 128
 COUNTS = ("overflow", "underflow", "subnormal", "zero", "nan")
-PRECISIONS = ("fp32", "fp16", "1/6/9", "hfp8", "mxfp8")
+PRECISIONS = ("fp32", "fp16", "hfp8", "mxfp8")
 
 
 def option(name, usual):
@@ -47,6 +48,7 @@ def build(name):
 
 def compare(name, precision, products, seed, data):
     x, y = data
+    rate = float(option("rate", ("0.001",))[0])
     torch.manual_seed(seed)
     module = build(name)
     places = torch.randperm(len(x))[: STEPS * BATCH].reshape(STEPS, BATCH)
@@ -54,10 +56,10 @@ def compare(name, precision, products, seed, data):
     plan = hu.Plan.of(model=captured, precision=precision)
     net = ht.apply(module, plan, (x[:1],), products=products).train()
     scaler = ht.LossScaler.from_plan(plan)
-    optimizer = torch.optim.SGD(net.parameters(), RATE, momentum=0.9)
+    optimizer = torch.optim.SGD(net.parameters(), rate, momentum=0.9)
     fields = [hu.Field("image", (32, 32, 3)), hu.Field("label", classes=10)]
     keys = dict(optimizer="sgd", optimizer_momentum=0.9, optimizer_weight_decay=0.0, optimizer_nesterov=False,
-                lr_base=RATE, lr_schedule="constant", batch=BATCH, steps=STEPS)
+                lr_base=rate, lr_schedule="constant", batch=BATCH, steps=STEPS)
     apart, first, worst = 0.0, 0.0, 0.0
     with hu.Trainer(captured, hu.Dataset(fields, train=BATCH), precision=plan, **keys) as trainer:
         for step, chosen in enumerate(places):

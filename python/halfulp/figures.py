@@ -255,7 +255,7 @@ def _columns(
     ends = [sum(widths[: k + 1]) for k in range(len(names))]
     axes.set_xlim(0, ends[-1] if ends else 1)
     for end, name, fmt in zip(ends, names, formats):
-        how = {"va": "bottom", "rotation": 90} if is_upright else {"va": "center"}
+        how: dict[str, Any] = {"va": "bottom", "rotation": 90} if is_upright else {"va": "center"}
         axes.text(end, -0.6 if is_upright else -0.85, name, fontsize=6.5, ha="right", **how)
         shares = [_percent(row["lost"]) for row in losses if row["format"] == str(fmt)]
         for y, text in enumerate(shares):

@@ -88,7 +88,7 @@ def test_windows_have_the_engines_bits(monkeypatch):
     monkeypatch.setattr(
         _points.Point,
         "round",
-        lambda p, x, i=False: kept.setdefault(p.name, rounds(p, x, i)),
+        lambda p, x, i=False, now=None: kept.setdefault(p.name, rounds(p, x, i, now)),
     )
     net = ht.apply(module, "hfp8", (x,), products="halfulp").train()
     net(x)
@@ -149,8 +149,8 @@ class Beside:
         self.made = {}
         rounds = _points.Point.round
 
-        def keep(point, x, in_place=False):
-            y = rounds(point, x, in_place)
+        def keep(point, x, in_place=False, now=None):
+            y = rounds(point, x, in_place, now)
             self.made.setdefault(point.name, []).append(y.detach().clone())
             return y
 
@@ -260,7 +260,9 @@ def test_the_plan_decides_the_accumulators(monkeypatch):
         monkeypatch.setattr(
             _points.Point,
             "round",
-            lambda p, x, i=False, r=rounds, k=kept: k.append((p.name, y := r(p, x, i))) or y,
+            lambda p, x, i=False, now=None, r=rounds, k=kept: (
+                k.append((p.name, y := r(p, x, i, now))) or y
+            ),
         )
         applied.train()(case.x)
         (ours,) = [y.detach().numpy() for n, y in kept if n == "_0.out"]
@@ -425,6 +427,94 @@ def test_a_norm_that_is_frozen_stays():
     assert not torch.equal(net.bn.running_mean, before)
 
 
+def test_the_head_is_rounded_whatever_the_loss():
+    case = Case("sequential")
+    net = ht.apply(case.module, "e4m3fn", (case.x,)).train()
+    F.cross_entropy(net(case.x), case.y).backward()
+    assert net.counts("3.out.grad" if "3.out" in net.plan else "_3.out.grad").elements == 60
+    net.forget()
+    net.loss(net(case.x), case.y).backward()
+    assert net.counts("_3.out.grad").elements == 60
+
+
+@pytest.mark.parametrize("precision", ["e4m3fn", "1/6/9", "hfp8"])
+def test_tied_parameters_step_as_the_engine(precision):
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table, self.out = nn.Embedding(20, 8), nn.Linear(8, 20, bias=False)
+            self.out.weight = self.table.weight
+
+        def forward(self, ids):
+            return self.out(self.table(ids))
+
+    torch.manual_seed(2)
+    module, x, y = Tied(), torch.randint(0, 20, (4, 6)), torch.randint(0, 20, (4, 6))
+    net = ht.apply(module, precision, (x,), task="language", products="halfulp").train()
+    fields = [hu.Field(n, (6,), classes=20) for n in ("tokens", "targets")]
+    keys = {"optimizer": "sgd", "optimizer_momentum": 0.0, "optimizer_weight_decay": 0.0}
+    keys |= {"lr_base": 1.0, "lr_schedule": "constant", "batch": 4, "steps": 1, "samples": 4}
+    scaler = ht.LossScaler.from_plan(net.plan)
+    with hu.Trainer(net.net, fields=fields, precision=net.plan, **keys) as trainer:
+        scaler.scale(net.loss(net(x), y)).backward()
+        assert scaler.step(torch.optim.SGD(net.parameters(), 1.0))
+        trainer.step(x.numpy(), y.numpy())
+        (theirs,) = trainer.weights().values()
+    np.testing.assert_allclose(module.table.weight.detach().numpy(), theirs, rtol=0, atol=1e-6)
+
+
+def test_a_pass_between_changes_no_gradient():
+    case = Case("sequential")
+    net = ht.apply(case.module, "e4m3fn sr", (case.x,)).train()
+    net.eval()(case.x)  # before any step
+    net.train()
+    loss = net.loss(net(case.x), case.y)
+    with torch.no_grad():
+        net.eval()(case.x)
+        net.train()(case.x)
+    loss.backward()
+    kept = [p.grad.clone() for p in net.parameters()]
+    assert net.counts("_0.out.grad").elements > 0
+    other = ht.apply(copy.deepcopy(case.module), "e4m3fn sr", (case.x,)).train()
+    other.zero_grad()
+    other.loss(other(case.x), case.y).backward()
+    assert all(map(torch.equal, kept, (p.grad for p in other.parameters())))
+
+
+def test_gradients_of_gradients_are_refused():
+    """They would be those of a part of the network."""
+    case = Case("pictures")
+    net = ht.apply(case.module, "e4m3fn", (case.x,)).train()
+    slopes = torch.autograd.grad(net(case.x).sum(), list(net.parameters()), create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable"):
+        sum(slope.square().sum() for slope in slopes).backward()
+
+
+def test_loops_with_scales_of_steps_are_refused():
+    case = Case("lstm")
+    for precision in ("e4m3fn sr", "uniform8", "nvfp4", "e4m3fn:scale=current"):
+        with pytest.raises(hu.UnsupportedError, match=r"rnn_l0.*in a loop each step of a sample"):
+            ht.apply(case.module, precision, (case.x,), task="language")
+
+
+def test_a_module_that_no_plan_fits_says_so():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(4, 3)
+
+        def forward(self, a, b):
+            return self.fc(a + b)
+
+    given = (torch.zeros(2, 4), torch.zeros(2, 4))
+    with pytest.raises(hu.UnsupportedError, match=r"Two: no plan can be made of 'fp16' alone"):
+        ht.apply(Two(), "fp16", given)
+    net = ht.apply(Two(), hu.Plan(NOTHING), given)
+    assert net(torch.zeros(0, 4), torch.zeros(0, 4)).shape == (0, 3)
+    with pytest.raises(hu.ShapeError, match=r"found inputs of \[4, 1\] samples"):
+        net(torch.zeros(4, 4), torch.zeros(1, 4))
+
+
 def test_batches_of_any_size():
     case = Case("patches")
     net = ht.apply(case.module, "hfp8", (case.x,)).train()
@@ -499,6 +589,7 @@ def test_the_scaler_is_the_engines():
             before = scaler.value
             scaler.scale(applied.loss(applied(case.x), case.y)).backward()
             stepped = scaler.step(optimizer)
+            scaler.update()
             step = trainer.step(*case.arrays)
             assert step.scale == before
             assert step.skipped == (not stepped)
@@ -508,6 +599,30 @@ def test_the_scaler_is_the_engines():
     other = ht.LossScaler()
     other.load_state_dict(state)
     assert other.value == scaler.value and other.skipped == sum(skips)
+
+
+def test_a_scaler_of_two_optimizers_follows_once():
+    """As GradScaler: both are unscaled by one factor, whichever of them overflows."""
+    one, other = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
+    optimizers = [torch.optim.SGD([p], 0.1) for p in (one, other)]
+    scaler, theirs = ht.LossScaler(65536.0), torch.amp.GradScaler("cpu", init_scale=65536.0)
+    found = []
+    for made in (scaler, theirs):
+        one.grad = other.grad = None
+        made.scale((one * 1e38).sum() + other.sum()).backward()
+        for optimizer in optimizers:
+            made.step(optimizer)
+        made.update()
+        found.append((float(other.grad), made.get_scale()))
+    assert found[0] == found[1] == (1.0, 32768.0)
+    scaler.scale(one.sum()).backward()
+    scaler.unscale_(optimizers[0])  # and the script does not step
+    scaler.update()
+    one.grad = None
+    scaler.scale(one.sum()).backward()
+    assert scaler.step(optimizers[0]) and float(one.grad) == 1.0
+    with pytest.raises(hu.ArgumentError, match="found a second one of this optimizer"):
+        scaler.step(optimizers[0])
 
 
 def test_a_scaler_that_never_steps_ends():

@@ -102,8 +102,15 @@ def test_losses_of_pytorch():
         return found[0], case
 
     plain, case = losses()
-    for loss in (F.cross_entropy, nn.CrossEntropyLoss(), F.nll_loss, nn.NLLLoss()):
+    for loss in (F.cross_entropy, nn.CrossEntropyLoss()):
         assert losses(loss=loss)[0] == plain
+    with pytest.raises(hu.ArgumentError, match=r"found nll_loss behind linear"):
+        losses(loss=F.nll_loss)
+    case, found = Case("sequential"), []
+    module = nn.Sequential(case.module, nn.LogSoftmax(-1))
+    data = torch.utils.data.DataLoader(Samples(case, 1), batch_size=6)
+    ht.train(module, data, loss=nn.NLLLoss(), precision="fp32", on_step=found.append, **KEYS)
+    assert abs(found[0].loss - plain) < 1e-6
     smooth, _ = losses(loss=nn.CrossEntropyLoss(label_smoothing=0.1))
     case = Case("sequential")
     wanted = F.cross_entropy(case.module(case.x), case.y, label_smoothing=0.1)
@@ -125,6 +132,30 @@ def test_an_interrupt_leaves_the_weights_so_far():
         ht.train(case.module, Samples(case), batch=8, on_step=stop, **KEYS)
     after = case.module.state_dict()
     assert any(not torch.equal(before[key], after[key]) for key in before)
+
+
+def test_what_is_not_labelled_has_no_loss():
+    case, found = Case("sequential"), []
+    case.y[::2] = -100
+    wanted = float(F.cross_entropy(case.module(case.x), case.y).detach())
+    data = torch.utils.data.DataLoader(Samples(case, 1), batch_size=6)
+    ht.train(case.module, data, precision="fp32", on_step=found.append, **KEYS)
+    assert abs(found[0].loss - wanted) < 1e-6
+    case.y[0] = -1
+    with pytest.raises(hu.ArgumentError, match=r"labels: found -1, expected classes, or -100"):
+        ht.train(case.module, Samples(case, 1), **KEYS)
+
+
+def test_frozen_parameters_and_folders_without_tests_are_refused(tmp_path):
+    case = Case("sequential")
+    with pytest.raises(hu.ArgumentError, match="run_dir: found no test="):
+        ht.train(case.module, Samples(case), run_dir=str(tmp_path / "run"), **KEYS)
+    case.module[0].weight.requires_grad_(False)
+    with pytest.raises(hu.UnsupportedError, match=r"without requires_grad \(0.weight\)"):
+        ht.train(case.module, Samples(case), **KEYS)
+    empty = torch.utils.data.DataLoader(Samples(case, 1), batch_size=7, drop_last=True)
+    with pytest.raises(hu.ShapeError, match="found no batch"):
+        ht.train(case.module, empty, **KEYS)
 
 
 def test_what_is_no_data_is_refused():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from ._forward import FORWARD
 
@@ -50,6 +51,7 @@ class BatchNorm(torch.autograd.Function):
         return (x - center) * factor + bias, mean, var
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any, *_: Any) -> Any:
         x, center, factor, inverse = ctx.saved_tensors
         off, lines = x - center, g.reshape(-1, g.shape[-1])

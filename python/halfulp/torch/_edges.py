@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnknownNameError
+from ..errors import UnknownNameError, UnsupportedError
 from ._points import ByOutput, Clock, Ordered, Point, Use, Value
 
 if TYPE_CHECKING:
@@ -158,11 +159,13 @@ class Places:
         self._values: dict[str, tuple[Point | None, Point | None]] = {}
         self._uses: dict[tuple[str, int], tuple[Point | None, Point | None]] = {}
         self._copies: dict[str, Point | None] = {}
+        self._sums: dict[str, Point | None] = {}
         self._gradients: dict[tuple[str, str], Point | None] = {}  # by node and what it is to it
         self.points: list[Point] = []
         readers: dict[str, list[tuple[str, int]]] = {name: [] for name in values}
         for value, node, number in edges:
             readers[value].append((node, number))
+        _check_loops(plan, nodes)
         for name in plan:  # in the order of the network
             found = plan[name]
             if name in readers:
@@ -183,6 +186,8 @@ class Places:
                 point = self._point(f"{name}.grad", text, first, use)
                 self._gradients[node.name, kind] = point
                 first, number = first or point, number + 1
+        if number > 1 and found.sum and found.sum.split()[0] != "fp32":
+            self._sums[name] = Point(f"{name}.grad.sum", found.sum, self.clock)  # not counted
 
     def _point(
         self, name: str, text: Formats, like: Point | None = None, use: str = ""
@@ -246,8 +251,10 @@ class Places:
 
     def copy(self, weight: Weight, x: Any) -> Any:
         """The working copy of a parameter, which all its consumers share."""
-        value = self._copies.get(weight.name)
-        return x if value is None else Ordered.apply(x, weight, value, None)
+        value, total = self._copies.get(weight.name), self._sums.get(weight.name)
+        if value is None and total is None:
+            return x
+        return Ordered.apply(x, weight, value, total)
 
     def parameter(self, node: Node, kind: str, x: Any) -> Any:
         """That copy for one consumer, whose gradient of it is rounded alone."""
@@ -255,13 +262,31 @@ class Places:
         return x if gradient is None else Ordered.apply(x, node.parameters[kind], None, gradient)
 
 
+def _check_loops(plan: Plan, nodes: Sequence[Node]) -> None:
+    """A scale, a range or random words in a loop are those of one step of one sample."""
+    for at in (f"{n.attributes['at']}." for n in nodes if n.op in _LOOPS):
+        for name in (n for n in plan if n.startswith(at) and not n.startswith(f"{at}xgates")):
+            found = plan[name]
+            for text in (found.value, found.sum, found.grad, found.use):
+                words = " ".join(text) if isinstance(text, tuple) else text or ""
+                if re.search(r"\bsr\b|uniform|nvfp|scale=(current|bias)", words):
+                    raise UnsupportedError(
+                        f"{name}: {words}: in a loop each step of a sample has a scale and random "
+                        "words of its own, which are not followed here; ht.train has them"
+                    )
+
+
 def in_order(points: Sequence[Point]) -> list[Point]:
     """Points in the order of a step: forward, then back, contributions before their sum."""
-    forward = [p for p in points if ".grad" not in p.name]
-    place = {p.name.partition(".grad")[0]: i for i, p in enumerate(points)}
-    back = [p for p in points if ".grad" in p.name]
-    back.sort(key=lambda p: (-place[p.name.partition(".grad")[0]], p.name))
-    return forward + back
+
+    def base(point: Point) -> str:
+        return point.name.removesuffix(".sum").removesuffix(".grad")
+
+    is_back = {id(p): p.name.endswith((".grad", ".grad.sum")) for p in points}
+    place = {base(p): i for i, p in enumerate(points)}
+    back = [p for p in points if is_back[id(p)]]
+    back.sort(key=lambda p: (-place[base(p)], p.name))
+    return [p for p in points if not is_back[id(p)]] + back
 
 
 def check_names(plan: Plan, tensors: Sequence[str], layers: Sequence[str]) -> None:

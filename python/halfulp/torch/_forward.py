@@ -137,7 +137,7 @@ def linear(node: Node, run: Pass, x: Any) -> Any:
     weight, bias = run.parameters["weight"], run.parameters.get("bias")
     if node.attributes.get("transposed"):
         weight = weight.t()
-    rows = x if node.attributes.get("rows") else x.reshape(run.batch, -1)
+    rows = x if node.attributes.get("rows") else x.flatten(1)
     if run.sums is not None:
         return run.sums.linear(product_of(node), rows, weight, bias)
     return F.linear(rows, weight, bias)
@@ -391,9 +391,9 @@ def transpose(node: Node, run: Pass, x: Any) -> Any:
 @does("slice")
 def slice_(node: Node, run: Pass, x: Any) -> Any:
     a = node.attributes
-    places = torch.arange(x.shape[a["axis"] + 1])[a["start"] : a["end"] : a.get("step", 1)]
-    first, last, step = int(places[0]), int(places[-1]) + 1, int(a.get("step", 1))
-    return x[(slice(None),) * (a["axis"] + 1) + (slice(first, last, step),)]
+    places = range(x.shape[a["axis"] + 1])[a["start"] : a["end"] : a.get("step", 1)]
+    whole = (slice(None),) * (a["axis"] + 1)
+    return x[(*whole, slice(places.start, places.stop, places.step))]
 
 
 @does("concat")

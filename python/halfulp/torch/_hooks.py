@@ -74,9 +74,13 @@ class Hooks:
         def rounded(module: Any, given: Any, made: Any) -> Any:
             if not self._clock.is_on:
                 return made
-            if isinstance(made, tuple):
-                return tuple(one(x) for x in made)
-            return one(made)
+            return each(made)
+
+        def each(made: Any) -> Any:
+            if not isinstance(made, tuple):
+                return one(made)
+            parts = [each(x) for x in made]
+            return type(made)(*parts) if hasattr(made, "_fields") else tuple(parts)
 
         def one(x: Any) -> Any:
             if not isinstance(x, torch.Tensor) or x.dtype != torch.float32:

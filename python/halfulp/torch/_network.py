@@ -59,9 +59,9 @@ class Network:
         has_logs = net.task in ("classify", "classify_text")
         self._places = Places(plan, net.nodes, self._inputs, net._head, weights, has_logs, clock)
         self.points: list[Point] = self._places.points
+        self._reader = "log_softmax" if has_logs else "loss"  # of the head
         self._sums = Sums(plan) if products == "halfulp" else None
         self._absent = _absent_of(net.nodes)
-        self._kept = {w.torch_name: _place_of(model, w.torch_name) for w in net.weights.values()}
 
     def run(self, inputs: Sequence[Any], training: bool, reads_masters: bool) -> Any:
         """The module's output for a batch; reads_masters: parameters are not rounded."""
@@ -83,12 +83,16 @@ class Network:
                 self._sums,
             )
             values[node.name] = self._do(node, run, [values[name] for name in node.inputs])
-        made = values[self._net._head].reshape(batch, *self._net._head_shape)
+        made = self._places.use(self._reader, 0, values[self._net._head])
+        made = made.reshape(batch, *self._net._head_shape)
         return made.permute(0, 3, 1, 2) if len(self._net._head_shape) == 3 else made
 
     def _given(self, inputs: Sequence[Any]) -> dict[str, Any]:
         if len(inputs) != len(self._inputs):
             raise ShapeError(f"found {len(inputs)} inputs, expected {len(self._inputs)}")
+        counts = [len(x) for x in inputs if isinstance(x, torch.Tensor) and x.dim()]
+        if len(set(counts)) > 1:
+            raise ShapeError(f"found inputs of {counts} samples, expected as many of each")
         values = {}
         for x, (name, shape, is_ids) in zip(inputs, self._net.inputs):
             if not isinstance(x, torch.Tensor):
@@ -103,27 +107,31 @@ class Network:
                     f"{name}: found samples of {tuple(x.shape[1:])}, expected those of the example "
                     f"input; as [height, width, channels] {shape}"
                 )
-            values[name] = self._places.value(name, turned.reshape(-1, *shape))
+            values[name] = self._places.value(name, turned.reshape(x.shape[0], *shape))
         return values
 
     def _copy(self, weight: Weight, copies: dict[str, Any], reads_masters: bool) -> Any:
         if weight.torch_name not in copies:
-            owner, name = self._kept[weight.torch_name]
-            made = getattr(owner, name)
+            made = getattr(*self._owner(weight))
             copies[weight.torch_name] = made if reads_masters else self._places.copy(weight, made)
         return copies[weight.torch_name]
+
+    def _owner(self, weight: Weight) -> tuple[Any, str]:
+        """The module that has a parameter now, and its name there."""
+        path, _, last = weight.torch_name.rpartition(".")
+        return self._model.get_submodule(path), last
 
     def _is_training(self, node: Node, training: bool) -> bool:
         """Of a norm that the script has put in evaluation by itself: no."""
         mean = node.parameters.get("running_mean")
-        owner = self._model if mean is None else self._kept[mean.torch_name][0]
+        owner = self._model if mean is None else self._owner(mean)[0]
         return training if owner is self._model else training and bool(owner.training)
 
     def _buffers_of(self, node: Node) -> dict[str, Any]:
         found = {}
         for kind, weight in node.parameters.items():
             if kind.startswith("running"):
-                owner, name = self._kept[weight.torch_name]
+                owner, name = self._owner(weight)
                 found[kind] = getattr(owner, name)
                 tracked = getattr(owner, "num_batches_tracked", None)
                 if tracked is not None:
@@ -163,7 +171,6 @@ class Network:
         places, is_last = self._places, self._net.task != "segment"
         rows = scores if is_last else scores.movedim(1, -1)
         if not places.has_logs:
-            rows = places.use("loss", 0, rows)
             wide = rows if self._sums is None else rows.double()
             logs = torch.log_softmax(wide, -1)
         else:
@@ -171,18 +178,13 @@ class Network:
                 lambda x: torch.log_softmax(x, -1),
                 lambda g, y: g - y.exp() * g.sum(-1, keepdim=True),
             )
-            logs = places.by_output("log_softmax.out", places.use("log_softmax", 0, rows), *shaped)
+            logs = places.by_output("log_softmax.out", rows, *shaped)
             logs = places.use("loss", 0, logs)
         flat, known = logs.reshape(-1, logs.shape[-1]), labels.reshape(-1)
         with torch.no_grad():
             own = torch.nn.functional.nll_loss(flat, known, reduction="none")
             places.value("loss.out", own.reshape(len(labels), -1).sum(1).float())
         return torch.nn.functional.nll_loss(flat, known).float()
-
-
-def _place_of(model: Any, name: str) -> tuple[Any, str]:
-    path, _, last = name.rpartition(".")
-    return model.get_submodule(path), last
 
 
 def _absent_of(nodes: Sequence[Node]) -> dict[str, int]:

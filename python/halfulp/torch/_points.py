@@ -11,13 +11,16 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.autograd.function import once_differentiable
 
 from .._ffi import ffi, lib
-from ..errors import UnsupportedError, check
+from ..errors import DtypeError, UnsupportedError, check
 from ..histograms import Exponents, _exponents_of
 from ..rounding import Counts, Key, _counts_of
 from ..scaled import Quantization
 from ._ops import no_counts, quantize, signed
+
+Now = tuple[int, bool, int]  # step, whether it counts, numbers that are absent
 
 
 class Clock:
@@ -88,21 +91,32 @@ class Point:
         self.histogram = ffi.new("hu_histogram *") if like is None else like.histogram
         self.absent = 0
 
-    def round(self, x: Any, in_place: bool = False) -> Any:
+    def now(self) -> Now:
+        """What the gradients of this pass are rounded by, whatever the network does before."""
+        return self.clock.step, self.clock.counts, self.absent
+
+    def round(self, x: Any, in_place: bool = False, now: Now | None = None) -> Any:
         """The tensor rounded, counted while the network trains."""
-        clock = self.clock
-        step = clock.step if self.stream else 0
-        if torch.compiler.is_compiling():
-            return torch.ops.halfulp.round_counted(
-                x, self.counts, self.text, signed(self.stream), clock.seed, step
+        if x.dtype != torch.float32 or x.device.type != "cpu":
+            raise DtypeError(
+                f"{self.name}: found {x.dtype} on {x.device}, expected torch.float32 on the CPU; "
+                "model.float() is that, and autocast has to be off"
             )
-        if clock.records and clock.counts:
+        clock = self.clock
+        at, is_counted, absent = self.now() if now is None else now
+        step = max(at, 0) if self.stream else 0
+        if is_counted and absent:
+            self.counts[0] -= absent  # elements
+            self.counts[4] -= absent  # zeros
+        if torch.compiler.is_compiling():
+            counts = self.counts if is_counted else torch.zeros_like(self.counts)
+            return torch.ops.halfulp.round_counted(
+                x, counts, self.text, signed(self.stream), clock.seed, step
+            )
+        if clock.records and is_counted:
             self._record(x)
-        counts = self.counts if clock.counts else None
-        if counts is not None and self.absent:
-            counts[0] -= self.absent  # elements
-            counts[4] -= self.absent  # zeros
         key = Key(clock.seed, self.stream, step) if self.stream else None
+        counts = self.counts if is_counted else None
         return quantize(x, counts, self.quantization, key, x if in_place else None)
 
     def _record(self, x: Any) -> None:
@@ -142,7 +156,7 @@ class Value(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any, value: Point | None, total: Point | None, own: bool) -> Any:
-        ctx.total = total
+        ctx.total, ctx.now = total, total and total.now()
         if value is None:
             return x.view_as(x)
         y = value.round(x, own and x.is_contiguous())
@@ -151,8 +165,9 @@ class Value(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        return (g if ctx.total is None else ctx.total.round(g)), None, None, None
+        return (g if ctx.total is None else ctx.total.round(g, now=ctx.now)), None, None, None
 
 
 class Use(torch.autograd.Function):
@@ -160,12 +175,13 @@ class Use(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any, use: Point | None, gradient: Point | None) -> Any:
-        ctx.gradient = gradient
+        ctx.gradient, ctx.now = gradient, gradient and gradient.now()
         return x.view_as(x) if use is None else use.round(x)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        return (g if ctx.gradient is None else ctx.gradient.round(g)), None, None
+        return (g if ctx.gradient is None else ctx.gradient.round(g, now=ctx.now)), None, None
 
 
 class ByOutput(torch.autograd.Function):
@@ -183,14 +199,15 @@ class ByOutput(torch.autograd.Function):
         y = does(x)
         if value is not None:
             y = value.round(y, y.is_contiguous())
-        ctx.slope, ctx.total = slope, total
+        ctx.slope, ctx.total, ctx.now = slope, total, total and total.now()
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
         (y,) = ctx.saved_tensors
-        g = g if ctx.total is None else ctx.total.round(g)
+        g = g if ctx.total is None else ctx.total.round(g, now=ctx.now)
         return ctx.slope(g, y), None, None, None, None
 
 
@@ -199,18 +216,19 @@ class Ordered(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any, weight: Any, value: Point | None, gradient: Point | None) -> Any:
-        ctx.weight, ctx.gradient = weight, gradient
+        ctx.weight, ctx.gradient, ctx.now = weight, gradient, gradient and gradient.now()
         return x.view_as(x) if value is None else _in_order(x, weight, value)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        g = g if ctx.gradient is None else _in_order(g, ctx.weight, ctx.gradient)
+        g = g if ctx.gradient is None else _in_order(g, ctx.weight, ctx.gradient, ctx.now)
         return g, None, None, None
 
 
-def _in_order(x: Any, weight: Any, point: Point) -> Any:
+def _in_order(x: Any, weight: Any, point: Point, now: Now | None = None) -> Any:
     if not point.is_ordered or (not weight.order and tuple(x.shape) == weight.shape):
-        return point.round(x)
+        return point.round(x, now=now)
     turned = x.permute(weight.order) if weight.order else x
-    made = point.round(turned.reshape(weight.shape)).reshape(turned.shape)
+    made = point.round(turned.reshape(weight.shape), now=now).reshape(turned.shape)
     return made.permute(weight.back) if weight.order else made.reshape(x.shape)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
+from torch.autograd.function import once_differentiable
 
 from . import _ops  # noqa: F401 - it registers them
 
@@ -103,6 +104,7 @@ class _Linear(torch.autograd.Function):
         return _sum(rows, weight.t(), bias, how[0], how[3])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
         rows, weight = ctx.saved_tensors
         g, (_, inward, own, semantics) = g.contiguous(), ctx.how
@@ -119,6 +121,7 @@ class _Matmul(torch.autograd.Function):
         return _each(one, other, how[0], how[3])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
         one, other = ctx.saved_tensors
         _, inward, own, semantics = ctx.how
@@ -146,6 +149,7 @@ class _Conv(torch.autograd.Function):
         return torch.cat(places).reshape(x.shape[0], *sizes, weight.shape[0])
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
         x, weight = ctx.saved_tensors
         g = g.contiguous()

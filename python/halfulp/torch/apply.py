@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from ..data import Dataset
-from ..errors import ArgumentError, ShapeError, UnknownNameError, UnsupportedError
+from ..errors import ArgumentError, Error, ShapeError, UnknownNameError, UnsupportedError
 from ..histograms import Exponents
 from ..plans import Plan
 from ..tables import table
@@ -66,6 +66,21 @@ class Applied(torch.nn.Module):
         own["net"] = run._net if isinstance(run, Network) else None
         self._reads_masters = plan.facts.get("eval") == "master"
 
+    def __getattr__(self, name: str) -> Any:
+        """What the module has beside parameters, buffers and modules."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if "module" not in self.__dict__:
+                raise
+            return getattr(self.__dict__["module"], name)
+
+    def train(self, mode: bool = True) -> Applied:
+        """The mode of all of it, the module's own too."""
+        super().train(mode)
+        self.module.training = mode
+        return self
+
     # ---- passes ----
 
     def forward(self, *inputs: Any) -> Any:
@@ -92,8 +107,9 @@ class Applied(torch.nn.Module):
 
         Parameters
         ----------
-        scores : Tensor [N, classes], or [N, classes, ...]
-            What the module has made.
+        scores : Tensor [N, classes]
+            What the module has made: of `segment` [N, classes, ...], of `language` [N, ...,
+            classes].
         labels : Tensor of int64 [N], or [N, ...]
             -100: not labelled.
 
@@ -242,18 +258,32 @@ def apply(
     except UnsupportedError as refusal:
         if strict or products == "halfulp" or not isinstance(model, torch.nn.Module):
             raise
-        return _hooked(model, plan, clock, refusal)
-    found = plan_of(net, plan, task)
+        return _hooked(model, plan, example_inputs, clock, refusal)
+    try:
+        found = plan_of(net, plan, task)
+    except Error as error:
+        if isinstance(error, UnknownNameError) and "unknown input" not in str(error):
+            raise
+        raise UnsupportedError(
+            f"{type(model).__name__}: no plan can be made of {plan!r} alone: {error}; expected a "
+            "hu.Plan, or a module with one input and an output that fits the task"
+        ) from error
     run = Network(model, net, found, products, clock)
-    return Applied(model, found, run, clock, [*net.notes, *_notes(found, products, net.nodes)])
+    notes = [note for note in net.notes if "are trained here" not in note]
+    return Applied(model, found, run, clock, [*notes, *_notes(found, products, net.nodes)])
 
 
-def _hooked(model: Any, plan: Any, clock: Clock, refusal: UnsupportedError) -> Applied:
+def _hooked(
+    model: Any, plan: Any, example_inputs: Any, clock: Clock, refusal: UnsupportedError
+) -> Applied:
     is_named = isinstance(plan, Plan) or os.fspath(plan).endswith((".yaml", ".yml"))
     if is_named:
         found = plan if isinstance(plan, Plan) else Plan.load(plan)
     else:
         found = general_plan(os.fspath(plan))
+    inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    with torch.no_grad():
+        model(*inputs)  # an example that does not fit is told by the module itself
     note = (
         f"rounded by hooks around its modules, since it cannot be captured ({refusal}); not "
         "rounded: what functions make between modules, and what each consumer gives to a gradient"
@@ -300,6 +330,9 @@ def _notes(plan: Plan, products: str, nodes: Sequence[Node]) -> list[str]:
         found.append("promotion of tensors that overflow is not followed")
     if any(plan[name].weights for name in plan):
         found.append("gradients that are rounded apart for the weights are not followed")
+    turned = [n.name for n in nodes if n.attributes.get("transposed") and n.op.startswith("conv")]
+    if turned and products == "halfulp":
+        found.append(f"transposed convolutions are PyTorch's sums: {', '.join(turned)}")
     dropped = [n.name for n in nodes if n.op in ("dropout", "drop_path")]
     if dropped:
         found.append(f"random words of dropout are PyTorch's: {', '.join(dropped)}")

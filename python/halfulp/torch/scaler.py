@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class LossScaler:
     """The factor of the loss, halved where a gradient is not finite, doubled after good steps.
 
-    As `torch.amp.GradScaler`, on the CPU and for any optimizer. `step` does all of it; the calls of
-    a script that knows GradScaler (`unscale_`, `step`, `update`) give the same.
+    As `torch.amp.GradScaler`, on the CPU and for any optimizer: `scale`, `unscale_`, `step`. The
+    factor follows once for all optimizers of a backward pass, at `update`, or at the next `scale`
+    of a script that does not call it.
 
     Parameters
     ----------
@@ -74,6 +75,7 @@ class LossScaler:
         self.stop_after, self.skipped = int(stop_after), 0
         self._good, self._bad = 0, 0
         self._finite: dict[int, bool] = {}  # of optimizers whose gradients are unscaled
+        self._stepped: set[int] = set()
 
     @classmethod
     def from_plan(cls, plan: Plan) -> LossScaler:
@@ -99,6 +101,8 @@ class LossScaler:
 
     def scale(self, loss: Any) -> Any:
         """The loss times the factor, for `backward()`."""
+        if self._stepped:
+            self.update()
         return loss if self.value == 1 else loss * self.value
 
     def unscale_(self, optimizer: Any) -> bool:
@@ -143,28 +147,41 @@ class LossScaler:
             So many steps were skipped in a row.
         """
         is_finite = self.unscale_(optimizer)
+        if id(optimizer) in self._stepped:
+            raise ArgumentError("step: found a second one of this optimizer, expected update()")
+        self._stepped.add(id(optimizer))
         if is_finite:
             optimizer.step(*args, **keys)
-        else:
-            self.skipped += 1
-        self._follow(is_finite)
-        del self._finite[id(optimizer)]
-        return is_finite
+            return True
+        self.skipped += 1
+        if self.stop_after and self._bad + 1 >= self.stop_after:
+            bad, value = self._bad + 1, self.value
+            self.update()
+            raise NonFiniteError(
+                f"{bad} steps in a row with gradients that are not finite, the last with the scale "
+                f"{value:g}; ht.why(net) tells where numbers died"
+            )
+        return False
 
     def update(self) -> None:
-        """Nothing: `step` has changed the factor. For scripts that know GradScaler."""
+        """Let the factor follow the steps since the last one; what was unscaled is forgotten."""
+        stepped = [self._finite[i] for i in self._stepped]
+        self._finite.clear()
+        self._stepped.clear()
+        if stepped:
+            self._follow(all(stepped))
+
+    def get_scale(self) -> float:
+        """The factor now."""
+        return self.value
 
     def _follow(self, is_finite: bool) -> None:
         self._bad = 0 if is_finite else self._bad + 1
-        if self.stop_after and self._bad >= self.stop_after:
-            raise NonFiniteError(
-                f"{self._bad} steps in a row with gradients that are not finite, the last with the "
-                f"scale {self.value:g}; ht.why(net) tells where numbers died"
-            )
         if self.interval is None:
             return
         if not is_finite:
-            self.value, self._good = max(self.value * self.backoff, self.least), 0
+            fallen = max(self.value * self.backoff, self.least)
+            self.value, self._good = fallen if fallen > 0 else self.value, 0
             return
         self._good += 1
         if self._good >= self.interval:
@@ -173,7 +190,9 @@ class LossScaler:
             self._good = 0
 
     def state_dict(self) -> dict[str, float]:
-        """What `load_state_dict` takes."""
+        """What `load_state_dict` takes; steps that are done have been followed."""
+        if self._stepped:
+            self.update()
         return {"value": self.value, "good": self._good, "bad": self._bad, "skipped": self.skipped}
 
     def load_state_dict(self, state: dict[str, float]) -> None:

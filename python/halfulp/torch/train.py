@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import torch
 
 from ..data import Dataset, Field
-from ..errors import ArgumentError, DtypeError, ShapeError
+from ..errors import ArgumentError, DtypeError, ShapeError, UnsupportedError
 from ..training import Step, Trainer
 from .capture import Captured, capture
 
@@ -62,7 +64,7 @@ def train(
     task : str
         "classify", "classify_text", "segment" or "language".
     test : Dataset, optional
-        Samples that the run folder's metrics are of (`run_dir=`); they are held in memory.
+        Samples that the run folder's metrics are of: `run_dir=` needs them; held in memory.
     seed : int
         Of the order of samples, and of the training.
     on_step : function of a Step, optional
@@ -99,11 +101,19 @@ def train(
         raise ArgumentError(f"task: found {task!r}, expected one of {', '.join(_TASKS)}")
     smoothing = _smoothing(loss)
     loader = _loader(dataset, batch, seed)
-    x, _ = _pair(next(iter(loader)))
+    if keys.get("run_dir") is not None and test is None:
+        raise ArgumentError("run_dir: found no test=, expected samples that the run's tests are of")
+    batches = iter(loader)
+    first = next(batches, None)
+    if first is None:
+        raise ShapeError("dataset: found no batch, expected one at least")
+    x, _ = _pair(first)
     net = capture(model, (x,), task=task)
+    _check(model, net, loss)
     steps = epochs * len(loader)
     fields = fields_of(net, task)
-    most = max(int(getattr(loader, "batch_size", None) or x.shape[0]), int(x.shape[0]))
+    sizes = (getattr(loader, "batch_size", None), getattr(loader.batch_sampler, "batch_size", None))
+    most = max(int(x.shape[0]), *(int(size or 0) for size in sizes))
     if smoothing:
         keys = {"task_smoothing": smoothing, **keys}
     samples = len(loader.dataset) if hasattr(loader, "dataset") else len(loader) * most
@@ -112,8 +122,8 @@ def train(
         net, data, precision=precision, batch=most, steps=steps, seed=seed, **keys
     ) as trainer:
         try:
-            for _ in range(epochs):
-                for pair in loader:
+            for epoch in range(epochs):
+                for pair in loader if epoch else itertools.chain([first], batches):
                     made = trainer.step(*_arrays(_pair(pair), fields))
                     if on_step is not None:
                         on_step(made)
@@ -122,10 +132,36 @@ def train(
     return model
 
 
+def _check(model: Any, net: Captured, loss: Any) -> None:
+    fixed = [name for name, p in model.named_parameters() if not p.requires_grad]
+    used = {weight.torch_name for weight in net.weights.values()}
+    if held := [name for name in fixed if name in used]:
+        raise UnsupportedError(
+            f"{type(model).__name__}: found parameters without requires_grad ({', '.join(held)}), "
+            "expected none: the engine trains all that it reads; ht.apply leaves them as they are"
+        )
+    is_nll = loss is torch.nn.functional.nll_loss or isinstance(loss, torch.nn.NLLLoss)
+    ends = [node.op for node in net.nodes if node.name == net._head]
+    if is_nll and ends != ["log_softmax"]:
+        raise ArgumentError(
+            f"loss: found nll_loss behind {ends[0] if ends else 'the input'}, expected a module "
+            "that ends with log_softmax, or cross_entropy"
+        )
+    for note in net.notes:
+        warnings.warn(note, stacklevel=3)
+
+
 def _loader(dataset: Any, batch: int, seed: int) -> Any:
-    if isinstance(dataset, torch.utils.data.DataLoader):
-        return dataset
-    if not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
+    is_loader = isinstance(dataset, torch.utils.data.DataLoader)
+    kept = dataset.dataset if is_loader else dataset
+    if hasattr(kept, "__getitem__") and hasattr(kept, "__len__"):
+        if is_loader:
+            return dataset
+        if not len(dataset):
+            raise ShapeError("dataset: found no samples, expected some")
+        if not isinstance(batch, int) or batch < 1:
+            raise ArgumentError(f"batch: found {batch!r}, expected at least 1")
+    else:
         raise DtypeError(
             f"dataset: found {type(dataset).__name__}, expected a Dataset with a length, or a "
             "DataLoader"
@@ -173,6 +209,9 @@ def _arrays(pair: tuple[Any, Any], fields: Sequence[Field]) -> list[NDArray[Any]
     x, y = pair
     if x.dim() == 4:
         x = x.permute(0, 2, 3, 1).contiguous()
+    if bool((y == -1).any()):
+        raise ArgumentError("labels: found -1, expected classes, or -100 for what is not labelled")
+    y = torch.where(y == -100, -1, y)
     return [np.asarray(part.detach().cpu().numpy()) for part in (x, y)]
 
 

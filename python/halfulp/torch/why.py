@@ -98,7 +98,8 @@ def why(net: Applied, formats: Iterable[str] = FORMATS) -> Why:
     rows: list[dict[str, Any]] = []
     silent = []
     for point, told in counted:
-        if told.elements and told.zero == told.elements and not told.underflow:
+        is_value = point.name.endswith((".out", ".grad", ".grad.sum"))  # zeros of a bias are usual
+        if is_value and told.elements and told.zero == told.elements and not told.underflow:
             silent.append(point.name)
         cause, share = _trouble(told)
         if cause:
@@ -108,7 +109,8 @@ def why(net: Applied, formats: Iterable[str] = FORMATS) -> Why:
         return Why("Nothing died: no tensor lost half of its nonzero numbers.", silent=silent)
     first = rows[0]
     point = next(p for p in points if p.name == first["tensor"])
-    holds = _holding(point, formats)
+    several = [formats] if isinstance(formats, str) else formats
+    holds = [] if first["cause"] == "nan" else _holding(point, several)
     words = {
         "underflow": "of its nonzero numbers are too small for {} and became zero",
         "overflow": "of its numbers are too large for {}",

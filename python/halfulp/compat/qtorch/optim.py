@@ -100,7 +100,7 @@ class OptimLP(Optimizer):
             for parameter in self.optim.param_groups[-1]["params"]:
                 self.weight_acc[parameter] = parameter.detach().clone()
 
-    @torch.no_grad()  # type: ignore[untyped-decorator]
+    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step.
 
