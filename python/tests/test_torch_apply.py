@@ -1,6 +1,7 @@
 """Modules that stay in PyTorch, rounded by plans: the engine's numbers, counts and losses."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -406,6 +407,23 @@ def test_it_is_the_module_to_optimizers_and_files(tmp_path):
     assert not case.module.conv.training
 
 
+def test_copies_and_pickles_are_applied_too():
+    case = Case("gates")
+    net = ht.apply(case.module, "e4m3fn sr", (case.x,)).train()
+    net.loss(net(case.x), case.y).backward()
+    made = copy.deepcopy(net), pickle.loads(pickle.dumps(net))
+    wanted = net(case.x).detach()
+    for other in made:
+        assert other.training and other.conv is not net.conv and other.conv.training
+        assert torch.equal(other(case.x), wanted)  # the same step, and its random words
+        other.eval()
+        assert not other.conv.training
+    assert net.conv.training
+    averaged = torch.optim.swa_utils.AveragedModel(net)
+    averaged.update_parameters(net)
+    assert averaged.eval()(case.x).shape == (6, 10)
+
+
 def test_evaluation_counts_nothing_and_reads_what_the_plan_says():
     case = Case("sequential")
     net = ht.apply(case.module, "hfp8", (case.x,)).eval()
@@ -699,6 +717,12 @@ def test_hooks_round_what_cannot_be_captured():
     for parameter in module.parameters():
         gradient = parameter.grad.numpy()
         np.testing.assert_array_equal(gradient, rounded(gradient))
+    with pytest.warns(UserWarning, match="rounded by hooks"):
+        other = copy.deepcopy(net)
+    assert torch.equal(other(x), net(x)) and other.counts("one.out").elements == 30
+    net.forget()
+    net.eval()(x)
+    net.train()(x)
     module(x)  # outside of the applied module nothing is rounded
     assert net.counts("one.out").elements == 30
     names = "halfulp_plan: 1\nmodel: {name: none}\ntensors:\n  one.outt: {value: e4m3fn}\n"

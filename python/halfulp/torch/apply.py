@@ -53,6 +53,8 @@ class Applied(torch.nn.Module):
     notes: list[str]
     _run: Network | Hooks
     _clock: Clock
+    _asked: Any  # the plan, as a copy is applied by it
+    _how: dict[str, Any]  # what `apply` was asked with beside the module and the plan
 
     def __init__(
         self, model: Any, plan: Plan, run: Network | Hooks, clock: Clock, notes: Sequence[str]
@@ -65,6 +67,10 @@ class Applied(torch.nn.Module):
         own.update(module=model, plan=plan, notes=list(notes), _run=run, _clock=clock)
         own["net"] = run._net if isinstance(run, Network) else None
         self._reads_masters = plan.facts.get("eval") == "master"
+
+    def __reduce__(self) -> Any:
+        """Copies and pickles are applied anew; their counts begin with nothing."""
+        return _restored, (self.module, self._asked, self._how, self._clock.step, self.training)
 
     def __getattr__(self, name: str) -> Any:
         """What the module has beside parameters, buffers and modules."""
@@ -253,14 +259,32 @@ def apply(
     if products not in ("torch", "halfulp"):
         raise ArgumentError(f"products: found {products!r}, expected 'torch' or 'halfulp'")
     clock = Clock(seed)
+    how = {"products": products, "task": task, "seed": seed, "strict": strict}
     try:
         net = capture(model, example_inputs, task=task)
     except UnsupportedError as refusal:
         if strict or products == "halfulp" or not isinstance(model, torch.nn.Module):
             raise
-        return _hooked(model, plan, example_inputs, clock, refusal)
+        made = _hooked(model, plan, example_inputs, clock, refusal)
+    else:
+        made = _captured(model, net, plan, products, clock)
+    inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    example = tuple(x[:1].detach().clone() for x in inputs)
+    made.__dict__["_how"] = {"example_inputs": example, **how}
+    made.__dict__["_asked"] = plan if made.net is None else made.plan
+    return made
+
+
+def _restored(model: Any, plan: Any, how: dict[str, Any], step: int, training: bool) -> Applied:
+    made = apply(model, plan, **how)
+    made._clock.step = step
+    made.training = training
+    return made
+
+
+def _captured(model: Any, net: Captured, plan: Any, products: str, clock: Clock) -> Applied:
     try:
-        found = plan_of(net, plan, task)
+        found = plan_of(net, plan, net.task)
     except Error as error:
         if isinstance(error, UnknownNameError) and "unknown input" not in str(error):
             raise
