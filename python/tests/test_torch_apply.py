@@ -13,6 +13,8 @@ nn, F = torch.nn, torch.nn.functional
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
 from halfulp.torch import _forward, _points  # noqa: E402
+from halfulp.torch._edges import rounded_names  # noqa: E402
+from halfulp.torch._hooks import plan_by_roles  # noqa: E402
 from halfulp.torch.apply import plan_of  # noqa: E402
 from test_torch import MODULES, Case  # noqa: E402
 from test_torch_values import CASES, Work, windows  # noqa: E402
@@ -515,20 +517,55 @@ def test_loops_with_scales_of_steps_are_refused():
             ht.apply(case.module, precision, (case.x,), task="language")
 
 
-def test_a_module_that_no_plan_fits_says_so():
-    class Two(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fc = nn.Linear(4, 3)
+class Two(nn.Module):
+    """Two inputs, and one number for each sample."""
 
-        def forward(self, a, b):
-            return self.fc(a + b)
+    def __init__(self):
+        super().__init__()
+        self.fc, self.last = nn.Linear(4, 6), nn.Linear(6, 1)
 
+    def forward(self, a, b):
+        return self.last(F.relu(self.fc(a + b)))
+
+
+@pytest.mark.parametrize("precision", ["fp16", "hfp8", "1/6/9", "mxfp8", "e4m3fn sr", "fp32"])
+def test_networks_of_no_task_are_planned_by_roles(precision):
+    torch.manual_seed(0)
+    given = (torch.randn(5, 4), torch.randn(5, 4))
+    net = ht.apply(Two(), precision, given).train()
+    assert any("planned by roles" in note for note in net.notes)
+    scale = ht.LossScaler.from_plan(net.plan).value
+    (net(*given).square().mean() * scale).backward()
+    counted = {row["tensor"]: row["elements"] for row in hu.tables.rows_of(net.counts())}
+    if precision == "fp32":
+        assert not counted
+        return
+    assert counted["input"] == counted["input2"] == counted["add.out"] == 20
+    assert counted["fc.out.grad"] == counted["relu.out"] == 30 and counted["last.weight.grad"] == 6
+    assert ("fc.product.out" in counted) == (precision not in ("hfp8", "fp16"))
+
+
+@pytest.mark.parametrize("precision", ["fp16", "hfp8", "1/6/9", "mxfp8", "e4m3fn sr"])
+@pytest.mark.parametrize("name", ["patches", "gates", "pictures"])
+def test_roles_plan_what_the_task_plans(name, precision):
+    case = Case(name)
+    named = rounded_names(case.net.nodes, ["input"])
+    roles, task = plan_by_roles(precision, *named), plan_of(case.net, precision, case.task)
+    for tensor in task:
+        if tensor not in ("log_softmax.out", "loss.out"):
+            assert roles[tensor] == task[tensor]
+    assert set(roles) <= set(task)
+    assert roles.facts["scaler"]["name"] == task.facts["scaler"]["name"]
+
+
+def test_what_roles_do_not_say_is_refused():
     given = (torch.zeros(2, 4), torch.zeros(2, 4))
-    with pytest.raises(hu.UnsupportedError, match=r"Two: no plan can be made of 'fp16' alone"):
-        ht.apply(Two(), "fp16", given)
+    with pytest.raises(hu.UnsupportedError, match=r"gives layers different formats"):
+        ht.apply(Two(), "operator", given)
+    with pytest.raises(hu.UnknownNameError, match="e99"):
+        ht.apply(Two(), "e99", given)
     net = ht.apply(Two(), hu.Plan(NOTHING), given)
-    assert net(torch.zeros(0, 4), torch.zeros(0, 4)).shape == (0, 3)
+    assert net(torch.zeros(0, 4), torch.zeros(0, 4)).shape == (0, 1)
     with pytest.raises(hu.ShapeError, match=r"found inputs of \[4, 1\] samples"):
         net(torch.zeros(4, 4), torch.zeros(1, 4))
 

@@ -38,6 +38,25 @@ _LOOPS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
 }
 
 
+_NO_POINT = ("reshape", "flatten", "ids", "zeros")  # views, and what no format rounds
+
+
+def rounded_names(
+    nodes: Sequence[Node], inputs: Iterable[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Values, products before a bias, and parameters that a plan may round; no loops' insides.
+
+    A parameter stands there as often as it is read.
+    """
+    values = [*inputs, *(f"{n.name}.out" for n in nodes if n.op not in _NO_POINT)]
+    products = [
+        f"{n.name}.product.out" for n in nodes if n.op in _PRODUCTS and "bias" in n.parameters
+    ]
+    found = (n.parameters.items() for n in nodes)
+    parameters = [w.name for part in found for kind, w in part if not kind.startswith("running")]
+    return values, products, parameters
+
+
 def value_of(made: str, inputs: Iterable[str]) -> str:
     """What plans call a value: an input by its name, what a node makes with `.out`."""
     return made if made in inputs else f"{made}.out"

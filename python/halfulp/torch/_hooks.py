@@ -6,17 +6,21 @@ between modules (functions, sums) is not. Source: the way of QPyTorch's Quantize
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ..errors import UnsupportedError
 from ._edges import check_names
 from ._graph import Weight
 from ._points import Clock, Ordered, Point, Value
 
 if TYPE_CHECKING:
-    from ..plans import Formats, Plan
+    from ..plans import Formats, Plan, TensorPlan
 
 _STAND_IN = "cnn-s"  # whose plan says what a precision gives to a usual layer
 _VALUE, _PARAMETER = "relu2.out", "conv2.weight"
@@ -123,3 +127,51 @@ def general_plan(precision: str) -> Plan:
     from ..plans import Plan
 
     return Plan.of(model=_STAND_IN, precision=precision)
+
+
+def plan_by_roles(
+    precision: str, values: Sequence[str], products: Sequence[str], parameters: Sequence[str]
+) -> Plan:
+    """A plan with the formats that a precision gives to every usual tensor.
+
+    Parameters
+    ----------
+    values, products, parameters
+        Names of tensors: products those before a bias, which some schemes round; parameters as
+        often as they are read, for some round the sum of their gradients.
+
+    Raises
+    ------
+    UnsupportedError
+        A precision that gives layers different formats.
+    """
+    from ..plans import Plan
+
+    base = general_plan(precision)
+    value, parameter = base.get(_VALUE), base.get(_PARAMETER)
+    likes = [base[name] for name in base if name.startswith(("relu", "bn")) and ".out" in name]
+    if value is None and likes or any(value and _parts(like) != _parts(value) for like in likes):
+        raise UnsupportedError(
+            f"precision {precision!r} gives layers different formats, expected a hu.Plan"
+        )
+    has_products = any(name.endswith(".product.out") for name in base)
+    entries: list[str] = []
+    if value is not None:
+        for name in (*values, *(products if has_products else ())):
+            entries += [f"  {json.dumps(name)}:", *_parts(value)]
+    if parameter is not None and isinstance(parameter.grad, str):
+        is_summed = value is not None and value.sum is not None
+        for name in dict.fromkeys(parameters):
+            total = parameter.grad if is_summed and parameters.count(name) > 1 else None
+            entries += [f"  {json.dumps(name)}:", *_parts(replace(parameter, sum=total))]
+    head = base.text.partition("tensors:")[0]
+    head = re.sub(r"^model:\n(?:  .*\n)*", "model:\n  name: module\n", head, flags=re.MULTILINE)
+    return Plan("\n".join([head.rstrip(), "tensors:" if entries else "tensors: {}", *entries, ""]))
+
+
+def _parts(plan: TensorPlan) -> list[str]:
+    return [
+        f"    {part}: {json.dumps(getattr(plan, part))}"
+        for part in ("value", "grad", "sum", "use", "weights")
+        if getattr(plan, part) is not None
+    ]

@@ -18,8 +18,8 @@ from ..errors import ArgumentError, Error, ShapeError, UnknownNameError, Unsuppo
 from ..histograms import Exponents
 from ..plans import Plan
 from ..tables import table
-from ._edges import in_order
-from ._hooks import Hooks, general_plan
+from ._edges import in_order, rounded_names
+from ._hooks import Hooks, general_plan, plan_by_roles
 from ._network import Network
 from ._points import Clock, Point
 from .capture import Captured, capture
@@ -283,18 +283,27 @@ def _restored(model: Any, plan: Any, how: dict[str, Any], step: int, training: b
 
 
 def _captured(model: Any, net: Captured, plan: Any, products: str, clock: Clock) -> Applied:
+    by_roles = []
     try:
         found = plan_of(net, plan, net.task)
     except Error as error:
-        if isinstance(error, UnknownNameError) and "unknown input" not in str(error):
+        if isinstance(plan, Plan) or not _has_no_task(net):
             raise
-        raise UnsupportedError(
-            f"{type(model).__name__}: no plan can be made of {plan!r} alone: {error}; expected a "
-            "hu.Plan, or a module with one input and an output that fits the task"
-        ) from error
+        names = rounded_names(net.nodes, [name for name, _, is_ids in net.inputs if not is_ids])
+        found = plan_by_roles(os.fspath(plan), *names)
+        by_roles = [f"planned by roles, for no task of halfulp has such a network ({error})"]
     run = Network(model, net, found, products, clock)
     notes = [note for note in net.notes if "are trained here" not in note]
-    return Applied(model, found, run, clock, [*notes, *_notes(found, products, net.nodes)])
+    return Applied(
+        model, found, run, clock, [*by_roles, *notes, *_notes(found, products, net.nodes)]
+    )
+
+
+def _has_no_task(net: Captured) -> bool:
+    """Whether it has several inputs, or an output that no task compares with classes."""
+    rank = {"classify": 1, "classify_text": 1, "segment": 3}.get(net.task, len(net._head_shape))
+    shape = net._head_shape
+    return len(net.inputs) > 1 or len(shape) != rank or shape[-1:] in ((), (1,))
 
 
 def _hooked(
