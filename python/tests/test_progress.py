@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import types
 
@@ -51,7 +52,8 @@ def test_a_bar_of_steps(small, capfd, tqdm):
     keys = {**small, "data_limit": 1024, "steps": 150, "precision": "hfp8"}
     run = hu.train(**keys, run_dir="a", progress=True)
     shown = capfd.readouterr().err
-    assert "cnn-s hfp8" in shown and "150/150" in shown and "loss 2." in shown
+    assert "cnn-s hfp8" in shown and "150/150" in shown
+    assert re.search(r"loss [0-9]\.", shown)  # of whichever step was looked at first
     assert f"accuracy {run.result['test_accuracy']:.4g}" in shown
     plain = hu.train(**keys, run_dir="b", progress=False)
     assert plain.hash == run.hash and capfd.readouterr().err == ""
