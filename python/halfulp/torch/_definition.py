@@ -99,6 +99,5 @@ def _batch_norm(node: Node, run: Pass, x: Any) -> Any:
     with torch.no_grad():
         for old, new in ((mean, own_mean), (var, own_var * (n / max(n - 1, 1)))):
             old.copy_((1 - momentum) * old.double() + momentum * new)
-        if "num_batches_tracked" in run.buffers:
-            run.buffers["num_batches_tracked"].add_(1)
+        run.count_batch()
     return made

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError, UnsupportedError
-from ._points import ByOutput, Clock, Ordered, Point, Use, Value
+from ._ops import is_local
+from ._points import ByOutput, Clock, Ordered, Point, Use, Value, point_of
 
 if TYPE_CHECKING:
     from ..plans import Formats, Plan, TensorPlan
@@ -205,16 +205,14 @@ class Places:
                 point = self._point(f"{name}.grad", text, first, use)
                 self._gradients[node.name, kind] = point
                 first, number = first or point, number + 1
-        if number > 1 and found.sum and found.sum.split()[0] != "fp32":
-            self._sums[name] = Point(f"{name}.grad.sum", found.sum, self.clock)  # not counted
+        if number > 1:
+            self._sums[name] = point_of(f"{name}.grad.sum", found.sum, self.clock)  # not counted
 
     def _point(
         self, name: str, text: Formats, like: Point | None = None, use: str = ""
     ) -> Point | None:
-        if not isinstance(text, str) or text.split()[0] == "fp32":
-            return None
-        made = Point(name, text, self.clock, like, use)
-        if like is None:
+        made = point_of(name, text, self.clock, like, use)
+        if made is not None and like is None:
             self.points.append(made)
         return made
 
@@ -252,21 +250,22 @@ class Places:
 
     def value(self, name: str, x: Any, own: bool = False, absent: int = 0) -> Any:
         """What a node has made; own: its memory is read by nobody else."""
-        value, total = self._values.get(name, (None, None))
+        value, total = self._of(name, absent)
         if (value is None and total is None) or not x.is_floating_point():
             return x
-        for point in (value, total):
-            if point is not None:
-                point.absent = absent
         return Value.apply(x, value, total, own)
 
     def by_output(self, name: str, x: Any, does: Any, slope: Any, absent: int = 0) -> Any:
         """What an operation makes whose gradient hangs on its output."""
-        value, total = self._values.get(name, (None, None))
-        for point in (value, total):
+        return ByOutput.apply(x, does, slope, *self._of(name, absent))
+
+    def _of(self, name: str, absent: int) -> tuple[Point | None, Point | None]:
+        """Of a value and of the sum of its gradients, so many numbers of which are absent."""
+        found = self._values.get(name, (None, None))
+        for point in found:
             if point is not None:
                 point.absent = absent
-        return ByOutput.apply(x, does, slope, value, total)
+        return found
 
     def copy(self, weight: Weight, x: Any) -> Any:
         """The working copy of a parameter, which all its consumers share."""
@@ -288,7 +287,7 @@ def _check_loops(plan: Plan, nodes: Sequence[Node]) -> None:
             found = plan[name]
             for text in (found.value, found.sum, found.grad, found.use):
                 words = " ".join(text) if isinstance(text, tuple) else text or ""
-                if re.search(r"\bsr\b|uniform|nvfp|scale=(current|bias)", words):
+                if "sr" in words.split() or not is_local(words):
                     raise UnsupportedError(
                         f"{name}: {words}: in a loop each step of a sample has a scale and random "
                         "words of its own, which are not followed here; ht.train has them"
@@ -308,6 +307,12 @@ def in_order(points: Sequence[Point]) -> list[Point]:
     return [p for p in points if not is_back[id(p)]] + back
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What a message says of a name that nobody knows."""
+    found = difflib.get_close_matches(name, sorted(known), 3, 0.0)
+    return f"nearest: {', '.join(map(repr, found))}"
+
+
 def check_names(plan: Plan, tensors: Sequence[str], layers: Sequence[str]) -> None:
     known, found = set(tensors), []
     for kind, names, expected in (
@@ -316,9 +321,8 @@ def check_names(plan: Plan, tensors: Sequence[str], layers: Sequence[str]) -> No
     ):
         wrong = [name for name in names if name not in expected]
         if wrong:
-            near = difflib.get_close_matches(wrong[0], sorted(expected), 3, 0.0)
             more = f" and {len(wrong) - 1} others" if len(wrong) > 1 else ""
-            found.append(f"{kind} {wrong[0]!r}{more} (nearest: {', '.join(map(repr, near))})")
+            found.append(f"{kind} {wrong[0]!r}{more} ({nearest(wrong[0], expected)})")
     if found:
         model = plan.facts.get("model", {}).get("name", "another network")
         raise UnknownNameError(

@@ -55,9 +55,12 @@ class Pass:
 
     def ours(self, node: Node, name: str) -> Any:
         """A parameter in halfulp's order and shape."""
-        weight, tensor = node.parameters[name], self.parameters[name]
-        turned = tensor.permute(weight.order) if weight.order else tensor
-        return turned.reshape(weight.shape)
+        return node.parameters[name].ours(self.parameters[name])
+
+    def count_batch(self) -> None:
+        """Of a norm in training whose module counts its batches."""
+        if self.training and "num_batches_tracked" in self.buffers:
+            self.buffers["num_batches_tracked"].add_(1)
 
 
 def does(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -213,8 +216,7 @@ def class_token(node: Node, run: Pass, x: Any) -> Any:
 def batch_norm(node: Node, run: Pass, x: Any) -> Any:
     image = to_image(x) if x.dim() == 4 else x.reshape(-1, x.shape[-1])
     mean, var = run.buffers["running_mean"], run.buffers["running_var"]
-    if run.training and "num_batches_tracked" in run.buffers:
-        run.buffers["num_batches_tracked"].add_(1)
+    run.count_batch()
     made = F.batch_norm(
         image,
         mean,
@@ -309,7 +311,8 @@ def drop_path(node: Node, run: Pass, x: Any) -> Any:
 
 
 # Operations whose gradient hangs on their output: what they do, and the gradient of (g, y).
-BY_OUTPUT: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
+ByOutputPair = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
+BY_OUTPUT: dict[str, ByOutputPair] = {
     "sigmoid": (torch.sigmoid, torch.ops.aten.sigmoid_backward),
     "tanh": (torch.tanh, torch.ops.aten.tanh_backward),
     "exp": (torch.exp, lambda g, y: g * y),
@@ -317,7 +320,15 @@ BY_OUTPUT: dict[str, tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]] = {
 }
 
 
-def by_output(node: Node) -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None:
+def log_shares(dim: int) -> ByOutputPair:
+    """Logarithms of shares along a dimension."""
+    return (
+        lambda x: torch.log_softmax(x, dim),
+        lambda g, y: g - y.exp() * g.sum(dim, keepdim=True),
+    )
+
+
+def by_output(node: Node) -> ByOutputPair | None:
     """What an operation does whose gradient hangs on its output; None: it does not."""
     if node.op in BY_OUTPUT:
         return BY_OUTPUT[node.op]
@@ -326,10 +337,7 @@ def by_output(node: Node) -> tuple[Callable[[Any], Any], Callable[[Any, Any], An
     dim = int(node.attributes.get("axis", -1))
     dim += 1 if dim >= 0 else 0
     if node.op == "log_softmax":
-        return (
-            lambda x: torch.log_softmax(x, dim),
-            lambda g, y: g - y.exp() * g.sum(dim, keepdim=True),
-        )
+        return log_shares(dim)
 
     def shares(x: Any) -> Any:
         if node.attributes.get("causal"):

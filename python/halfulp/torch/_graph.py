@@ -118,6 +118,16 @@ class Weight:
         """The order that undoes `order`."""
         return tuple(self.order.index(d) for d in range(len(self.order)))
 
+    def ours(self, tensor: Any) -> Any:
+        """PyTorch's tensor in halfulp's order and shape."""
+        return (tensor.permute(self.order) if self.is_turned else tensor).reshape(self.shape)
+
+    def theirs(self, tensor: Any, shape: Sequence[int]) -> Any:
+        """A tensor in halfulp's order, in PyTorch's and of its shape."""
+        if not self.is_turned:
+            return tensor.reshape(shape)
+        return tensor.reshape([shape[d] for d in self.order]).permute(self.back)
+
 
 @dataclass(frozen=True)
 class Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,7 +10,7 @@ import torch
 from ..errors import DtypeError, ShapeError
 from ._definition import defined, in_double, slope_in_double
 from ._edges import Places
-from ._forward import FORWARD, Pass, by_output
+from ._forward import FORWARD, ByOutputPair, Pass, by_output, log_shares
 from ._loops import run_loop
 from ._sums import Sums
 
@@ -31,7 +31,6 @@ _OWN = {
     "attention_scores",
     "max_pool",
 }
-_Pair = tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]
 
 
 class Network:
@@ -161,7 +160,7 @@ class Network:
         product = places.use(node.name, 0, product)
         return places.value(name, product + bias, True)
 
-    def _shaped(self, does: Any, slope: Any) -> _Pair:
+    def _shaped(self, does: Any, slope: Any) -> ByOutputPair:
         if self._sums is None:
             return does, slope
         return in_double(does), slope_in_double(slope)
@@ -174,10 +173,7 @@ class Network:
             wide = rows if self._sums is None else rows.double()
             logs = torch.log_softmax(wide, -1)
         else:
-            shaped = self._shaped(
-                lambda x: torch.log_softmax(x, -1),
-                lambda g, y: g - y.exp() * g.sum(-1, keepdim=True),
-            )
+            shaped = self._shaped(*log_shares(-1))
             logs = places.by_output("log_softmax.out", rows, *shaped)
             logs = places.use("loss", 0, logs)
         flat, known = logs.reshape(-1, logs.shape[-1]), labels.reshape(-1)

@@ -127,7 +127,6 @@ def quantize(
     Tensor of float32, shape of x, contiguous
         The same bits for any number of PyTorch's threads, which share the work.
     """
-    check_tensor(x, "a tensor that is rounded")
     source = x.contiguous()
     target = source if out is x else torch.empty_like(source)
     if not source.numel():
@@ -135,7 +134,7 @@ def quantize(
     handle, rows = quantization._for(tuple(source.shape))
     line = source.numel() // rows
     threads = 1
-    if source.numel() >= 2 * _LEAST_PART and _is_local(str(quantization)):
+    if source.numel() >= 2 * _LEAST_PART and is_local(str(quantization)):
         threads = min(torch.get_num_threads(), source.numel() // _LEAST_PART, rows)
     ends = [rows * i // threads for i in range(threads + 1)]
     own = [ffi.new("hu_round_counts *") for _ in range(threads)]
@@ -146,13 +145,8 @@ def quantize(
         x_pointer, y_pointer = (
             ffi.cast("float *", t.data_ptr() + 4 * first) for t in (source, target)
         )
-        count = ends[i + 1] - ends[i]
-        check(
-            lib.hu_quantize(
-                *(handle, count, x_pointer, y_pointer),
-                *(_key_pointer(key), first, ffi.NULL, own[i]),
-            )
-        )
+        count, random = ends[i + 1] - ends[i], _key_pointer(key)
+        check(lib.hu_quantize(handle, count, x_pointer, y_pointer, random, first, ffi.NULL, own[i]))
 
     if threads == 1:
         part(0)
@@ -172,7 +166,7 @@ _LEAST_PART = 1 << 16  # numbers that a thread is worth
 
 
 @functools.lru_cache(maxsize=256)
-def _is_local(text: str) -> bool:
+def is_local(text: str) -> bool:
     """Whether a number's rounding hangs on its block alone, not on the whole tensor."""
     return not re.search(r"uniform|nvfp|scale=(current|bias|delayed)", text)
 
@@ -192,6 +186,7 @@ _POOLS: dict[int, ThreadPoolExecutor] = {}
 def _round_counted(
     x: Tensor, counts: Tensor, format: str, stream: int, seed: int, step: int
 ) -> Tensor:
+    check_tensor(x, "halfulp::round_counted")
     key = Key(seed & _WORD, stream & _WORD, step & _WORD) if stream else None
     return quantize(x, counts, Quantization(format), key)
 

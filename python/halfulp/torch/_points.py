@@ -14,11 +14,11 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from .._ffi import ffi, lib
-from ..errors import DtypeError, UnsupportedError, check
+from ..errors import UnsupportedError, check
 from ..histograms import Exponents, _exponents_of
 from ..rounding import Counts, Key, _counts_of
 from ..scaled import Quantization
-from ._ops import no_counts, quantize, signed
+from ._ops import check_tensor, no_counts, quantize, signed
 
 Now = tuple[int, bool, int]  # step, whether it counts, numbers that are absent
 
@@ -97,11 +97,7 @@ class Point:
 
     def round(self, x: Any, in_place: bool = False, now: Now | None = None) -> Any:
         """The tensor rounded, counted while the network trains."""
-        if x.dtype != torch.float32 or x.device.type != "cpu":
-            raise DtypeError(
-                f"{self.name}: found {x.dtype} on {x.device}, expected torch.float32 on the CPU; "
-                "model.float() is that, and autocast has to be off"
-            )
+        check_tensor(x, self.name)
         clock = self.clock
         at, is_counted, absent = self.now() if now is None else now
         step = max(at, 0) if self.stream else 0
@@ -136,6 +132,14 @@ class Point:
         """Count from nothing."""
         lib.hu_round_counts_clear(ffi.cast("hu_round_counts *", self.counts.data_ptr()))
         ffi.memmove(self.histogram, bytes(ffi.sizeof("hu_histogram")), ffi.sizeof("hu_histogram"))
+
+
+def point_of(
+    name: str, text: object, clock: Clock, like: Point | None = None, use: str = ""
+) -> Point | None:
+    """The point of a format; None: there is none, or it rounds nothing."""
+    is_rounded = isinstance(text, str) and text.split()[0] != "fp32"
+    return Point(name, str(text), clock, like, use) if is_rounded else None
 
 
 def _stream(name: str, use: str) -> int:
@@ -227,8 +231,6 @@ class Ordered(torch.autograd.Function):
 
 
 def _in_order(x: Any, weight: Any, point: Point, now: Now | None = None) -> Any:
-    if not point.is_ordered or (not weight.order and tuple(x.shape) == weight.shape):
+    if not point.is_ordered:
         return point.round(x, now=now)
-    turned = x.permute(weight.order) if weight.order else x
-    made = point.round(turned.reshape(weight.shape), now=now).reshape(turned.shape)
-    return made.permute(weight.back) if weight.order else made.reshape(x.shape)
+    return weight.theirs(point.round(weight.ours(x), now=now), x.shape)
