@@ -14,8 +14,7 @@ import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
 from halfulp.torch import _forward, _points  # noqa: E402
 from halfulp.torch._edges import rounded_names  # noqa: E402
-from halfulp.torch._hooks import plan_by_roles  # noqa: E402
-from halfulp.torch.apply import plan_of  # noqa: E402
+from halfulp.torch._plans import plan_by_roles, plan_of  # noqa: E402
 from test_torch import MODULES, Case  # noqa: E402
 from test_torch_values import CASES, Work, windows  # noqa: E402
 
@@ -161,7 +160,7 @@ class Beside:
         case = self.case = Case(name)
         without_noise(case.module)
         self.captured = ht.capture(case.module, (case.x,), task=case.task)
-        plan = plan_of(self.captured, precision, case.task)
+        plan = plan_of(self.captured, precision)
         self.net = ht.apply(case.module, plan, (case.x,), task=case.task, products=products)
         rows = {f.name: a for f, a in zip(case.fields, case.arrays)}
         keys = {"optimizer": "sgd", "batch": len(case.x), "steps": 2, "lr_base": 0.1}
@@ -550,7 +549,7 @@ def test_networks_of_no_task_are_planned_by_roles(precision):
 def test_roles_plan_what_the_task_plans(name, precision):
     case = Case(name)
     named = rounded_names(case.net.nodes, ["input"])
-    roles, task = plan_by_roles(precision, *named), plan_of(case.net, precision, case.task)
+    roles, task = plan_by_roles(precision, *named), plan_of(case.net, precision)
     for tensor in task:
         if tensor not in ("log_softmax.out", "loss.out"):
             assert roles[tensor] == task[tensor]

@@ -6,24 +6,18 @@ between modules (functions, sums) is not. Source: the way of QPyTorch's Quantize
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..errors import UnsupportedError
 from ._edges import check_names
 from ._graph import Weight
-from ._points import Clock, Ordered, Point, Value
+from ._plans import USUAL_PARAMETER, USUAL_VALUE
+from ._points import Clock, Ordered, Point, Value, point_of
 
 if TYPE_CHECKING:
-    from ..plans import Formats, Plan, TensorPlan
-
-_STAND_IN = "cnn-s"  # whose plan says what a precision gives to a usual layer
-_VALUE, _PARAMETER = "relu2.out", "conv2.weight"
+    from ..plans import Formats, Plan
 
 
 class Hooks:
@@ -50,12 +44,12 @@ class Hooks:
         if not is_general:
             check_names(plan, [*names, *owned], leaves)
         for name in names:
-            found = plan[_VALUE] if is_general else plan.get(name)
+            found = plan[USUAL_VALUE] if is_general else plan.get(name)
             if found is not None:
                 total = found.sum or found.grad
                 self._values[name] = self._two(name, found.value, total)
         for name in owned:
-            found = plan[_PARAMETER] if is_general else plan.get(name)
+            found = plan[USUAL_PARAMETER] if is_general else plan.get(name)
             if found is not None:
                 self._parameters[name] = self._two(name, found.value, found.grad)
         for leaf, name in zip(leaves, names):
@@ -65,8 +59,7 @@ class Hooks:
     def _two(self, name: str, value: Formats, gradient: Formats) -> Any:
         made = []
         for own, text in ((name, value), (f"{name}.grad", gradient)):
-            is_rounded = isinstance(text, str) and text.split()[0] != "fp32"
-            point = Point(own, str(text), self._clock) if is_rounded else None
+            point = point_of(own, text, self._clock)
             if point is not None:
                 self.points.append(point)
             made.append(point)
@@ -120,58 +113,3 @@ def _weight(name: str, x: Any) -> Weight:
     order = (0, *range(2, x.dim()), 1) if x.dim() > 2 else ()
     shape = tuple(x.shape[d] for d in order) or tuple(x.shape)
     return Weight(name, name, order, shape)
-
-
-def general_plan(precision: str) -> Plan:
-    """What a precision gives to a usual layer."""
-    from ..plans import Plan
-
-    return Plan.of(model=_STAND_IN, precision=precision)
-
-
-def plan_by_roles(
-    precision: str, values: Sequence[str], products: Sequence[str], parameters: Sequence[str]
-) -> Plan:
-    """A plan with the formats that a precision gives to every usual tensor.
-
-    Parameters
-    ----------
-    values, products, parameters
-        Names of tensors: products those before a bias, which some schemes round; parameters as
-        often as they are read, for some round the sum of their gradients.
-
-    Raises
-    ------
-    UnsupportedError
-        A precision that gives layers different formats.
-    """
-    from ..plans import Plan
-
-    base = general_plan(precision)
-    value, parameter = base.get(_VALUE), base.get(_PARAMETER)
-    likes = [base[name] for name in base if name.startswith(("relu", "bn")) and ".out" in name]
-    if value is None and likes or any(value and _parts(like) != _parts(value) for like in likes):
-        raise UnsupportedError(
-            f"precision {precision!r} gives layers different formats, expected a hu.Plan"
-        )
-    has_products = any(name.endswith(".product.out") for name in base)
-    entries: list[str] = []
-    if value is not None:
-        for name in (*values, *(products if has_products else ())):
-            entries += [f"  {json.dumps(name)}:", *_parts(value)]
-    if parameter is not None and isinstance(parameter.grad, str):
-        is_summed = value is not None and value.sum is not None
-        for name in dict.fromkeys(parameters):
-            total = parameter.grad if is_summed and parameters.count(name) > 1 else None
-            entries += [f"  {json.dumps(name)}:", *_parts(replace(parameter, sum=total))]
-    head = base.text.partition("tensors:")[0]
-    head = re.sub(r"^model:\n(?:  .*\n)*", "model:\n  name: module\n", head, flags=re.MULTILINE)
-    return Plan("\n".join([head.rstrip(), "tensors:" if entries else "tensors: {}", *entries, ""]))
-
-
-def _parts(plan: TensorPlan) -> list[str]:
-    return [
-        f"    {part}: {json.dumps(getattr(plan, part))}"
-        for part in ("value", "grad", "sum", "use", "weights")
-        if getattr(plan, part) is not None
-    ]

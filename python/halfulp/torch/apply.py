@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import os
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from ..data import Dataset
-from ..errors import ArgumentError, Error, ShapeError, UnknownNameError, UnsupportedError
+from ..errors import ArgumentError, Error, UnknownNameError, UnsupportedError
 from ..histograms import Exponents
 from ..plans import Plan
 from ..tables import table
-from ._edges import in_order, rounded_names
-from ._hooks import Hooks, general_plan, plan_by_roles
+from ._edges import in_order, nearest, rounded_names
+from ._hooks import Hooks
 from ._network import Network
+from ._plans import general_plan, named_plan, plan_by_roles, plan_of
 from ._points import Clock, Point
-from .capture import Captured, capture
+from .capture import Captured, capture, inputs_of
 
 if TYPE_CHECKING:
     from ._graph import Node
@@ -194,10 +190,8 @@ class Applied(torch.nn.Module):
         for point in self._run.points:
             if point.name == name:
                 return point
-
-        known = [point.name for point in self._run.points]
-        near = ", ".join(map(repr, difflib.get_close_matches(str(name), known, 3, 0.0)))
-        raise UnknownNameError(f"tensor {name!r} is not rounded (nearest: {near})")
+        near = nearest(str(name), (point.name for point in self._run.points))
+        raise UnknownNameError(f"tensor {name!r} is not rounded ({near})")
 
 
 def apply(
@@ -268,8 +262,7 @@ def apply(
         made = _hooked(model, plan, example_inputs, clock, refusal)
     else:
         made = _captured(model, net, plan, products, clock)
-    inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    example = tuple(x[:1].detach().clone() for x in inputs)
+    example = tuple(x[:1].detach().clone() for x in inputs_of(example_inputs))
     made.__dict__["_how"] = {"example_inputs": example, **how}
     made.__dict__["_asked"] = plan if made.net is None else made.plan
     return made
@@ -285,7 +278,7 @@ def _restored(model: Any, plan: Any, how: dict[str, Any], step: int, training: b
 def _captured(model: Any, net: Captured, plan: Any, products: str, clock: Clock) -> Applied:
     by_roles = []
     try:
-        found = plan_of(net, plan, net.task)
+        found = plan_of(net, plan)
     except Error as error:
         if isinstance(plan, Plan) or not _has_no_task(net):
             raise
@@ -309,47 +302,19 @@ def _has_no_task(net: Captured) -> bool:
 def _hooked(
     model: Any, plan: Any, example_inputs: Any, clock: Clock, refusal: UnsupportedError
 ) -> Applied:
-    is_named = isinstance(plan, Plan) or os.fspath(plan).endswith((".yaml", ".yml"))
-    if is_named:
-        found = plan if isinstance(plan, Plan) else Plan.load(plan)
-    else:
-        found = general_plan(os.fspath(plan))
-    inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    named = named_plan(plan)
+    found = general_plan(os.fspath(plan)) if named is None else named
     with torch.no_grad():
-        model(*inputs)  # an example that does not fit is told by the module itself
+        model(
+            *inputs_of(example_inputs)
+        )  # an example that does not fit is told by the module itself
     note = (
         f"rounded by hooks around its modules, since it cannot be captured ({refusal}); not "
         "rounded: what functions make between modules, and what each consumer gives to a gradient"
     )
     warnings.warn(note, stacklevel=3)
-    run = Hooks(model, found, clock, not is_named)
+    run = Hooks(model, found, clock, named is None)
     return Applied(model, found, run, clock, [note, *_notes(found, "torch", [])])
-
-
-def plan_of(net: Captured, plan: Plan | str | os.PathLike[str], task: str) -> Plan:
-    """A plan for a network: that one, that of a file, or that of a precision."""
-    if isinstance(plan, Plan):
-        return plan
-    text = os.fspath(plan)
-    if text.endswith((".yaml", ".yml")):
-        return Plan.load(text)
-    with contextlib.suppress(ShapeError, ArgumentError):  # of the usual data of the task
-        return Plan.of(model=net, precision=text)
-    return _plan_of_zeros(net, text, task)
-
-
-def _plan_of_zeros(net: Captured, precision: str, task: str) -> Plan:
-    """Of a network whose shapes are not those of usual data."""
-    from ..training import Trainer
-    from .train import fields_of
-
-    fields = fields_of(net, task)
-    rows = {field.name: np.zeros((1, *field.shape), np.float32) for field in fields}
-    data = Dataset(fields, train=rows, test=rows)
-    with tempfile.TemporaryDirectory(prefix="halfulp-") as place:
-        folder = os.path.join(place, "run")
-        with Trainer(net, data, precision=precision, batch=1, steps=1, run_dir=folder):
-            return Plan.load(os.path.join(folder, "plan.resolved.yaml"))
 
 
 def _notes(plan: Plan, products: str, nodes: Sequence[Node]) -> list[str]:

@@ -104,6 +104,8 @@ class Captured(Net):
         Numbers that the module works out without its input, by the name of their node.
     notes : list of str
         What was left out: further outputs, statistics that nothing reads.
+    fixed : list of str
+        Parameters without requires_grad, by PyTorch's names; they are trained.
     text : str
         The network file.
     task : str
@@ -117,6 +119,7 @@ class Captured(Net):
     weights: dict[str, Weight]
     constants: dict[str, NDArray[np.float32]]
     notes: list[str]
+    fixed: list[str]
     text: str
     task: str
     nodes: list[Node]
@@ -136,10 +139,8 @@ class Captured(Net):
         state = {**dict(self._module.named_parameters()), **dict(self._module.named_buffers())}
         found = {}
         for weight in self.weights.values():
-            array = state[weight.torch_name].detach().to("cpu", torch.float32).numpy()
-            if weight.is_turned:
-                array = array.transpose(weight.order)
-            found[weight.name] = np.ascontiguousarray(array).reshape(weight.shape)
+            tensor = state[weight.torch_name].detach().to("cpu", torch.float32)
+            found[weight.name] = np.ascontiguousarray(weight.ours(tensor).numpy())
         return {**found, **self.constants}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -192,10 +193,7 @@ def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module
         for weight in net.weights.values():
             target = state[weight.torch_name]
             array = torch.from_numpy(np.array(weights[weight.name]))
-            if weight.is_turned:
-                kept = [target.shape[d] for d in weight.order]
-                array = array.reshape(kept).permute(weight.back)
-            target.copy_(array.reshape(target.shape))
+            target.copy_(weight.theirs(array, target.shape))
 
 
 def capture(
@@ -232,9 +230,7 @@ def capture(
     """
     if not isinstance(model, torch.nn.Module):
         raise DtypeError(f"model: found {type(model).__name__}, expected a torch.nn.Module")
-    inputs = (
-        tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    )
+    inputs = inputs_of(example_inputs)
     if not inputs or not all(isinstance(x, torch.Tensor) for x in inputs):
         raise DtypeError(
             "example_inputs: found what is no tensor, expected a tuple of tensors, one batch"
@@ -247,6 +243,17 @@ def capture(
             )
     program = _exported(model, inputs)
     return _lowered(model, program, task, name or type(model).__name__)
+
+
+def inputs_of(example_inputs: Any) -> tuple[Any, ...]:
+    """Several inputs; one may stand alone."""
+    is_several = isinstance(example_inputs, (tuple, list))
+    return tuple(example_inputs) if is_several else (example_inputs,)
+
+
+def fixed_note(names: Sequence[str]) -> str:
+    """What a capture says of parameters that PyTorch would not train."""
+    return f"parameters without requires_grad, which are trained here: {', '.join(names)}"
 
 
 _CONTROL = "control flow that depends on numbers has no place in a network of fixed operations"
@@ -582,11 +589,9 @@ def _net(model: Any, walk: _Walk, head: Tensor, task: str, name: str, notes: lis
     left = [n for n, _ in model.named_parameters() if n not in used]
     if left:
         notes.append(f"parameters that the first output does not read: {', '.join(left)}")
-    fixed = [n for n, p in model.named_parameters() if n in used and not p.requires_grad]
-    if fixed:
-        notes.append(
-            f"parameters without requires_grad, which are trained here: {', '.join(fixed)}"
-        )
+    net.fixed = [n for n, p in model.named_parameters() if n in used and not p.requires_grad]
+    if net.fixed:
+        notes.append(fixed_note(net.fixed))
     kinds = {p.dtype for p in model.parameters()} - {torch.float32}
     if kinds:
         notes.append(f"parameters of {', '.join(sorted(map(str, kinds)))}, which are float32 here")

@@ -111,7 +111,7 @@ def train(
     net = capture(model, (x,), task=task)
     _check(model, net, loss)
     steps = epochs * len(loader)
-    fields = fields_of(net, task)
+    fields = fields_of(net)
     sizes = (getattr(loader, "batch_size", None), getattr(loader.batch_sampler, "batch_size", None))
     most = max(int(x.shape[0]), *(int(size or 0) for size in sizes))
     if smoothing:
@@ -133,12 +133,11 @@ def train(
 
 
 def _check(model: Any, net: Captured, loss: Any) -> None:
-    fixed = [name for name, p in model.named_parameters() if not p.requires_grad]
-    used = {weight.torch_name for weight in net.weights.values()}
-    if held := [name for name in fixed if name in used]:
+    if net.fixed:
+        names = ", ".join(net.fixed)
         raise UnsupportedError(
-            f"{type(model).__name__}: found parameters without requires_grad ({', '.join(held)}), "
-            "expected none: the engine trains all that it reads; ht.apply leaves them as they are"
+            f"{type(model).__name__}: found parameters without requires_grad ({names}), expected "
+            "none: the engine trains all that it reads; ht.apply leaves them as they are"
         )
     is_nll = loss is torch.nn.functional.nll_loss or isinstance(loss, torch.nn.NLLLoss)
     ends = [node.op for node in net.nodes if node.name == net._head]
@@ -192,12 +191,12 @@ def _smoothing(loss: Any) -> float:
     )
 
 
-def fields_of(net: Captured, task: str) -> list[Field]:
+def fields_of(net: Captured) -> list[Field]:
     """What a sample has: what goes in, and what the output is compared with."""
-    first, second = _TASKS[task]
+    first, second = _TASKS[net.task]
     name, shape, is_ids = net.inputs[0]
     classes = net._head_shape[-1]
-    rest = {"segment": net._head_shape[:-1], "language": shape}.get(task, ())
+    rest = {"segment": net._head_shape[:-1], "language": shape}.get(net.task, ())
     tables = (node for node in net.nodes if node.op == "embedding" and name in node.inputs)
     words = next((int(node.attributes["words"]) for node in tables), classes)
     taken = Field(first, shape, classes=words) if is_ids else Field(first, shape)
