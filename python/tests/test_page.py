@@ -1,4 +1,4 @@
-"""Pages of docs/how-to are run as they stand, from the first block to the last."""
+"""docs/how-to/python.md is run as it stands, from the first block to the last."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,6 @@ import pytest
 import halfulp as hu
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "python.md"
-TORCH_PAGE = PAGE.parent / "pytorch.md"
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="no pages beside these tests")
@@ -32,24 +31,3 @@ def test_the_page_runs(tmp_path, monkeypatch):
     assert names["counts"].stalled == 2048
     assert names["run"].result["test_accuracy"] > 0 and names["h"].shape == (10,)
     assert (tmp_path / "mine.yaml").exists() and (tmp_path / "b" / "result.json").exists()
-
-
-@pytest.mark.skipif(not TORCH_PAGE.exists(), reason="no pages beside these tests")
-@pytest.mark.filterwarnings("ignore")  # of PyTorch
-def test_the_page_of_pytorch_runs(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("torch")
-    pytest.importorskip("torchvision")
-    pytest.importorskip("safetensors")
-    monkeypatch.chdir(tmp_path)
-    text = TORCH_PAGE.read_text(encoding="utf-8")
-    for long, short in (("limit=2000", "limit=100"), ("torch.randn(256,", "torch.randn(128,")):
-        assert long in text
-        text = text.replace(long, short)
-    text = text.replace("torch.randint(0, 10, (256,))", "torch.randint(0, 10, (128,))")
-    names = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)[:3]:
-        exec(compile(block, str(TORCH_PAGE), "exec"), names)
-    assert names["net"].weights["fc.weight"].shape == (10, 512)
-    said = capsys.readouterr().out
-    assert "Counts(elements=" in said and ("Nothing died" in said or "%" in said)
-    assert (tmp_path / "mine.safetensors").exists()

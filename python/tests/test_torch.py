@@ -593,14 +593,18 @@ def test_weights_go_back_to_their_module_alone():
         ht.write_back(case.net, trainer.weights(), Gates())
 
 
-def test_the_page_runs(tmp_path, monkeypatch):
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torchvision")
     page = Path(__file__).parents[2] / "docs" / "how-to" / "pytorch.md"
-    code = page.read_text().split("```python\n")[1].split("```")[0]
+    applied, trained, captured = page.read_text().split("```python\n")[1:4]
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(1)
     made = {}
-    exec(code, made)
+    for code in (applied, trained, captured):
+        exec(code.split("```")[0], made)
+    said = capsys.readouterr().out
+    assert "Counts(elements=" in said and ("Nothing died" in said or "%" in said)
+    assert made["net"].weights["fc.weight"].shape == (10, 512)
     assert made["step"].loss < 1.8 and (tmp_path / "mine.safetensors").exists()
     words = ["train", "model=mine.yaml", "data=glyphs", "data.limit=128", "steps=2", "batch=8"]
     done = subprocess.run([hu.program_path(), *words], capture_output=True, text=True, check=False)
