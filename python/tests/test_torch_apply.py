@@ -695,6 +695,18 @@ def test_a_scaler_that_never_steps_ends():
         ht.LossScaler(init=0)
 
 
+def test_gradients_without_numbers_are_unscaled():
+    none, one = nn.Parameter(torch.ones(0, 3)), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([none, one], 0.5)
+    scaler = ht.LossScaler(init=8.0)
+    for factor, is_finite in ((1.0, True), (torch.inf, False)):
+        optimizer.zero_grad()
+        scaler.scale((none.sum() + one.sum()) * factor).backward()
+        assert none.grad is not None and scaler.unscale_(optimizer) == is_finite
+        assert scaler.step(optimizer) == is_finite
+    assert one.tolist() == [0.5, 0.5] and none.grad.shape == (0, 3)
+
+
 # ---- refusals, and hooks ----
 
 

@@ -119,7 +119,7 @@ class LossScaler:
             p.grad
             for group in optimizer.param_groups
             for p in group["params"]
-            if p.grad is not None
+            if p.grad is not None and p.grad.numel()  # there is no largest one of none
         ]
         inverse = torch.tensor(1.0 / self.value, dtype=torch.float32).item()
         with torch.no_grad():
