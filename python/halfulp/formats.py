@@ -56,7 +56,7 @@ _LISTED_BITS = 16
 
 def _integer(value: object, what: str, least: int, most: int) -> int:
     try:
-        number = operator.index(value)  # type: ignore[arg-type]
+        number = int(operator.index(value))  # type: ignore[arg-type] # True stays one in 3.9
     except TypeError:
         raise DtypeError(f"{what}: found {type(value).__name__}, expected a whole number") from None
     if not least <= number <= most:
