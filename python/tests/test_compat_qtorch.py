@@ -23,6 +23,7 @@ from halfulp.compat.qtorch import (  # noqa: E402
     quant,
 )
 from halfulp.compat.qtorch._grids import text_of_number  # noqa: E402
+from needs import needs_export, needs_operations  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
 
@@ -120,7 +121,7 @@ def test_fixed_point_is_the_nearest_multiple_with_ties_to_even(wl, fl, clamp, sy
     found = quant.fixed_point_quantize(torch.from_numpy(x), wl, fl, clamp, symmetric, "nearest")
     step = np.ldexp(1.0, -fl)
     with np.errstate(all="ignore"):
-        expected = np.where(np.isinf(x), x, np.rint(x / step) * step)
+        expected = np.where(np.isinf(x), x, np.rint(x.astype(np.float64) / step) * step)
     if clamp:
         top = np.ldexp(1.0, wl - fl - 1)
         high = top - step if wl <= 25 else min(np.nextafter(np.float32(top), np.float32(0)), np.inf)
@@ -411,6 +412,7 @@ def test_functions_cut_the_graph_as_in_qpytorch():
 # ---- what PyTorch asks of an operation ----
 
 
+@needs_operations
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_pytorch_checks_the_operation(number, rounding):
@@ -423,6 +425,7 @@ def test_pytorch_checks_the_operation(number, rounding):
     torch.library.opcheck(operation, (torch.zeros(0, 3), seed, text, text))
 
 
+@needs_operations
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_compiled_model_has_the_same_bits(number, rounding):
@@ -444,6 +447,7 @@ def test_a_compiled_model_has_the_same_bits(number, rounding):
         assert all(map(torch.equal, *results))
 
 
+@needs_export
 def test_a_model_is_exported_with_its_quantizers():
     model = nn.Sequential(
         nn.Linear(6, 5), quant.Quantizer(FloatingPoint(4, 3), FloatingPoint(5, 2)), nn.Linear(5, 3)
@@ -459,6 +463,7 @@ def test_a_model_is_exported_with_its_quantizers():
     assert torch.equal(*results)
 
 
+@needs_operations
 def test_hooks_clamping_and_functions_are_compiled():
     torch._dynamo.reset()
     call = quant.quantizer(

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ import halfulp.torch as ht  # noqa: E402
 from halfulp.torch import _forward, _points  # noqa: E402
 from halfulp.torch._edges import rounded_names  # noqa: E402
 from halfulp.torch._plans import plan_by_roles, plan_of  # noqa: E402
+from needs import needs_export  # noqa: E402
 from test_torch import MODULES, Case  # noqa: E402
 from test_torch_values import CASES, Work, windows  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
+pytestmark = [pytest.mark.filterwarnings("ignore"), needs_export]  # warnings are PyTorch's
 
 NOTHING = "halfulp_plan: 1\nmodel: {name: none}\ntensors: {}\n"
 COUNTED = ("elements", "overflow", "underflow", "subnormal", "zero", "nan")
@@ -313,82 +315,21 @@ def test_it_compiles_whole(precision):
     plain, compiled = (
         ht.apply(copy.deepcopy(case.module), precision, (case.x,)).train() for _ in range(2)
     )
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
     run = torch.compile(compiled, backend="aot_eager", fullgraph=True)
-    for _ in range(2):
+    for _ in range(3):
         made = []
         for net, call in ((plain, plain), (compiled, run)):
             loss = net.loss(call(case.x), case.y)
             loss.backward()
             made.append(loss.detach())
         assert torch.equal(*made)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1  # for every step
     for a, b in zip(plain.parameters(), compiled.parameters()):
         assert torch.equal(a.grad, b.grad)
     for point in plain.points():
         assert plain.counts(point.name) == compiled.counts(point.name)
-
-
-@pytest.mark.parametrize("text", ["e4m3fn sr", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"])
-def test_threads_share_tensors_to_the_same_bits(text):
-    torch.manual_seed(0)
-    x = torch.randn(501, 33, 16) * torch.exp2(torch.randint(-12, 12, (501, 1, 1)).float())
-    key = hu.Key(7, "x", 3) if text.endswith("sr") else None
-    wanted, counted = hu.Quantization(text).round(x.numpy(), key, counts=True)
-    before = torch.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            counts = ht._ops.no_counts()
-            made = ht._ops.quantize(x, counts, hu.Quantization(text), key)
-            np.testing.assert_array_equal(made.numpy(), wanted)
-            point = _points.Point("x", text, _points.Clock(1))
-            point.counts = counts
-            assert point.told() == counted
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_operations_are_sound():
-    x = torch.randn(7, 5)
-    counts = ht._ops.no_counts()
-    torch.library.opcheck(
-        torch.ops.halfulp.round_counted.default, (x, counts, "e4m3fn sr", -7, 1, 0)
-    )
-    for bias in (None, torch.randn(4, requires_grad=True)):
-        given = (x.clone().requires_grad_(), torch.randn(5, 4, requires_grad=True), bias)
-        torch.library.opcheck(torch.ops.halfulp.gemm.default, (*given, "fmacs", "exact"))
-
-
-def test_gradients_of_products_are_right():
-    """Whole numbers, so that sums are exact and differences of float32 are slopes."""
-    torch.manual_seed(0)
-
-    def whole(*shape):
-        return torch.randint(-4, 5, shape).float().requires_grad_()
-
-    def product(a, b, bias):
-        return torch.ops.halfulp.gemm(a, b, bias, "fmacs", "exact")
-
-    given = (whole(6, 5), whole(5, 4), whole(4))
-    assert torch.autograd.gradcheck(product, given, eps=1.0, atol=1e-5, rtol=0, nondet_tol=0.0)
-    sums = ht._sums.Sums(hu.Plan(NOTHING))
-    for kernel, stride, pad, dilation, groups in (
-        (1, 1, 0, 1, 1),
-        (3, 1, 1, 1, 1),
-        (3, 2, 1, 1, 2),
-        (2, 3, 4, 1, 1),
-        (3, 1, 2, 2, 2),
-        (5, 2, 0, 1, 1),
-    ):
-        x, w, bias = whole(2, 9, 10, 4), whole(6, 4 // groups, kernel, kernel), whole(6)
-        grid = ((stride, stride), (pad, pad), (dilation, dilation), groups)
-        made = sums.conv2d("conv", x, w, bias, *grid)
-        image = x.permute(0, 3, 1, 2)
-        wanted = F.conv2d(image, w, bias, stride, pad, dilation, groups).permute(0, 2, 3, 1)
-        assert torch.equal(made, wanted)
-        slope = torch.randint(-3, 4, made.shape).float()
-        ours = torch.autograd.grad(made, (x, w, bias), slope)
-        theirs = torch.autograd.grad(wanted, (x, w, bias), slope)
-        assert all(map(torch.equal, ours, theirs))
 
 
 def test_it_is_the_module_to_optimizers_and_files(tmp_path):
@@ -582,6 +523,108 @@ def test_batches_of_any_size():
         net(case.x, case.x)
 
 
+class Masked(nn.Module):
+    """Inputs with names and usual values, one of which goes by its name alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.last = nn.Linear(8, 6), nn.Linear(6, 4)
+
+    def forward(self, x, mask=None, *, factor=2.0, more=None):
+        y = self.fc(x) if mask is None else self.fc(x) * mask
+        return self.last((y if more is None else y + more) * factor)
+
+
+def test_inputs_go_by_their_names():
+    torch.manual_seed(0)
+    module, x, mask = Masked(), torch.randn(5, 8), torch.randn(5, 6)
+    net = ht.apply(module, hu.Plan(NOTHING), (x, mask)).train()
+    wanted = module(x, mask)
+    for made in (
+        net(x, mask),
+        net(x, mask=mask),
+        net(mask=mask, x=x, factor=2.0),
+        net(x, mask, more=None),
+    ):
+        torch.testing.assert_close(made, wanted)
+    for call, kind, text in (
+        (lambda: net(x), hu.ShapeError, r"found no input mask, expected 2 \(x, mask\)"),
+        (lambda: net(x, mask, x), hu.ShapeError, "found 3 inputs, expected 2"),
+        (lambda: net(x, mask, mask=x), hu.ArgumentError, "by its place and by its name"),
+        (lambda: net(x, masc=mask), hu.ArgumentError, r"'masc'.*nearest: mask"),
+        (lambda: net(x, mask, factor=3.0), hu.ArgumentError, r"found 3.0, expected 2.0"),
+        (lambda: net(x, mask, more=mask), hu.ArgumentError, r"of shape \(5, 6\), expected None"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()
+    alone = ht.apply(module, hu.Plan(NOTHING), {"more": mask, "x": x}).train()
+    assert [shape for _, shape, _ in alone.net.inputs] == [(8,), (6,)]
+    for other in (alone, copy.deepcopy(alone)):
+        torch.testing.assert_close(other(x, more=mask), module(x, more=mask))
+    with pytest.raises(hu.ArgumentError, match="found z, x, expected what Masked.forward takes"):
+        ht.capture(module, {"z": mask, "x": x})
+
+
+class Twofold(nn.Module):
+    """Something else in evaluation."""
+
+    def __init__(self, work):
+        super().__init__()
+        self.fc, self.bn = nn.Linear(8, 6), nn.BatchNorm1d(6)
+        self.last, self.other = nn.Linear(6, 4), nn.Linear(6, 4)
+        self.work = work
+
+    def forward(self, x):
+        y = F.dropout(self.bn(self.fc(x)), 0.5, self.training)
+        return self.last(y) + self.other(y) if self.training else self.work(self.last(y))
+
+
+@pytest.mark.parametrize("products", ["torch", "halfulp"])
+@pytest.mark.parametrize("precision", ["fp32", "e4m3fn sr"])
+def test_evaluation_follows_a_branch_of_the_module(precision, products):
+    torch.manual_seed(0)
+    module, x = Twofold(torch.sigmoid), torch.randn(5, 8)
+    net = ht.apply(module, precision, (x,), products=products).train()
+    net(x)
+    counted = net.counts() if precision == "fp32" else net.counts("_last.out").elements
+    made = net.eval()(x).detach()
+    assert not module.training
+    if precision == "fp32":
+        torch.testing.assert_close(made, module(x))
+    else:
+        assert made.min() >= 0 and made.max() <= 1
+        assert torch.equal(made, torch.from_numpy(hu.round(made.numpy(), "e4m3fn")))
+        assert net.counts("_last.out").elements == counted
+    assert torch.equal(copy.deepcopy(net)(x), made)
+    net.train()(x)
+    assert module.bn.num_batches_tracked == 2
+
+
+def test_what_a_plan_does_not_name_in_evaluation_is_noted():
+    text = NOTHING.replace("{}", '\n  fc.out: {value: "e4m3fn"}\n  other.out: {value: "e5m2"}')
+    x = torch.randn(5, 8)
+    net = ht.apply(Twofold(torch.sigmoid), hu.Plan(text), (x,)).eval()
+    assert any("not rounded in evaluation: sigmoid.out" in note for note in net.notes)
+    net = ht.apply(Twofold(lambda y: torch.cumsum(y, 1)), "fp32", (x,)).eval()
+    assert any(re.search(r"does in training, for: .*cumsum", n, re.DOTALL) for n in net.notes)
+    assert net._evaluation is None and net(x).shape == (5, 4)
+
+
+def test_evaluation_that_only_drops_nothing_is_the_same_network():
+    class Drops(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.last = nn.Linear(8, 6), nn.Linear(6, 4)
+
+        def forward(self, x):
+            return self.last(F.dropout(F.relu(self.fc(x)), 0.5, self.training))
+
+    module, x = Drops(), torch.randn(5, 8)
+    net = ht.apply(module, "fp32", (x,)).eval()
+    assert net._evaluation is None
+    torch.testing.assert_close(net(x), module(x))
+
+
 # ---- what it tells ----
 
 
@@ -655,59 +698,7 @@ def test_the_scaler_is_the_engines():
     assert other.value == scaler.value and other.skipped == sum(skips)
 
 
-def test_a_scaler_of_two_optimizers_follows_once():
-    """As GradScaler: both are unscaled by one factor, whichever of them overflows."""
-    one, other = nn.Parameter(torch.ones(1)), nn.Parameter(torch.ones(1))
-    optimizers = [torch.optim.SGD([p], 0.1) for p in (one, other)]
-    scaler, theirs = ht.LossScaler(65536.0), torch.amp.GradScaler("cpu", init_scale=65536.0)
-    found = []
-    for made in (scaler, theirs):
-        one.grad = other.grad = None
-        made.scale((one * 1e38).sum() + other.sum()).backward()
-        for optimizer in optimizers:
-            made.step(optimizer)
-        made.update()
-        found.append((float(other.grad), made.get_scale()))
-    assert found[0] == found[1] == (1.0, 32768.0)
-    scaler.scale(one.sum()).backward()
-    scaler.unscale_(optimizers[0])  # and the script does not step
-    scaler.update()
-    one.grad = None
-    scaler.scale(one.sum()).backward()
-    assert scaler.step(optimizers[0]) and float(one.grad) == 1.0
-    with pytest.raises(hu.ArgumentError, match="found a second one of this optimizer"):
-        scaler.step(optimizers[0])
-
-
-def test_a_scaler_that_never_steps_ends():
-    parameter = nn.Parameter(torch.ones(2))
-    optimizer = torch.optim.SGD([parameter], 0.1)
-    scaler = ht.LossScaler(init=4.0, stop_after=3)
-    for number in range(3):
-        scaler.scale((parameter * torch.inf).sum()).backward()
-        if number == 2:
-            with pytest.raises(hu.NonFiniteError, match="3 steps in a row"):
-                scaler.step(optimizer)
-        else:
-            assert not scaler.step(optimizer)
-    assert torch.equal(parameter, torch.ones(2))
-    with pytest.raises(hu.ArgumentError, match="init: found 0"):
-        ht.LossScaler(init=0)
-
-
-def test_gradients_without_numbers_are_unscaled():
-    none, one = nn.Parameter(torch.ones(0, 3)), nn.Parameter(torch.ones(2))
-    optimizer = torch.optim.SGD([none, one], 0.5)
-    scaler = ht.LossScaler(init=8.0)
-    for factor, is_finite in ((1.0, True), (torch.inf, False)):
-        optimizer.zero_grad()
-        scaler.scale((none.sum() + one.sum()) * factor).backward()
-        assert none.grad is not None and scaler.unscale_(optimizer) == is_finite
-        assert scaler.step(optimizer) == is_finite
-    assert one.tolist() == [0.5, 0.5] and none.grad.shape == (0, 3)
-
-
-# ---- refusals, and hooks ----
+# ---- refusals ----
 
 
 def test_a_plan_of_another_module_is_refused():
@@ -721,58 +712,3 @@ def test_a_plan_of_another_module_is_refused():
         ht.apply(one.module, plan, (one.x,), products="cuda")
     with pytest.raises(hu.UnsupportedError, match=r"input: e4m3fn.*a delayed scale"):
         ht.apply(one.module, "e4m3fn:scale=delayed", (one.x,))
-
-
-def rounded(x):
-    return hu.round(x, "e4m3fn")
-
-
-class Odd(nn.Module):
-    """What no network of halfulp can have, between modules that hooks see."""
-
-    def __init__(self):
-        super().__init__()
-        self.one, self.act, self.two = nn.Linear(8, 6), nn.PReLU(), nn.Linear(6, 3)
-
-    def forward(self, x):
-        y = self.act(self.one(x))
-        return self.two(torch.cumsum(y, 1))
-
-
-def test_hooks_round_what_cannot_be_captured():
-    torch.manual_seed(0)
-    module, x, y = Odd(), torch.randn(5, 8), torch.tensor([0, 1, 2, 0, 1])
-    with pytest.raises(hu.UnsupportedError, match="PReLU"):
-        ht.apply(module, "hfp8", (x,), strict=True)
-    with pytest.warns(UserWarning, match=r"(?s)rounded by hooks.*PReLU"):
-        net = ht.apply(module, "e4m3fn", (x,)).train()
-    assert net.net is None and "not rounded" in net.notes[0]
-    loss = net.loss(net(x), y)
-    loss.backward()
-    assert list(net.state_dict()) == list(module.state_dict())
-    weight = rounded(module.one.weight.detach().numpy())
-    first = rounded(
-        F.linear(
-            x,
-            torch.from_numpy(weight),
-            torch.from_numpy(rounded(module.one.bias.detach().numpy())),
-        ).numpy()
-    )
-    counts = net.counts("one.out")
-    assert counts.elements == 30 and counts.zero == int((first == 0).sum())
-    assert net.counts("one.weight.grad").elements == 48
-    assert net.counts("two.out.grad").elements == 15
-    for parameter in module.parameters():
-        gradient = parameter.grad.numpy()
-        np.testing.assert_array_equal(gradient, rounded(gradient))
-    with pytest.warns(UserWarning, match="rounded by hooks"):
-        other = copy.deepcopy(net)
-    assert torch.equal(other(x), net(x)) and other.counts("one.out").elements == 30
-    net.forget()
-    net.eval()(x)
-    net.train()(x)
-    module(x)  # outside of the applied module nothing is rounded
-    assert net.counts("one.out").elements == 30
-    names = "halfulp_plan: 1\nmodel: {name: none}\ntensors:\n  one.outt: {value: e4m3fn}\n"
-    with pytest.raises(hu.UnknownNameError, match=r"'one.outt' \(nearest: 'one.out'"):
-        ht.apply(Odd(), hu.Plan(names), (x,))

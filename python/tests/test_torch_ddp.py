@@ -22,6 +22,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
 from halfulp.torch._allreduce import Allreduce, Settings  # noqa: E402
+from needs import needs_groups, needs_halves, needs_hooks_errors  # noqa: E402
 from processes import results  # noqa: E402
 from reference import drawn_gradients, xxh64  # noqa: E402
 
@@ -349,6 +350,7 @@ def reduce_halves(rank, world):
     return found
 
 
+@needs_halves
 def test_gradients_of_16_bits_travel_as_float32_does():
     settings = Settings.of("e5m2", "aps2", "rne", False, True, 0)
     found = results(2, reduce_halves, 2)
@@ -489,6 +491,7 @@ def load_wrong_states(rank):
     return said
 
 
+@needs_hooks_errors
 def test_states_of_others_are_refused():
     for rank, said in enumerate(results(2, load_wrong_states)):
         assert said == [
@@ -560,6 +563,7 @@ def reduce_in_a_part(rank):
     return reduced(model, hook, random_gradients(rank, 0))
 
 
+@needs_groups
 def test_a_group_of_some_processes():
     settings = Settings.of("e5m2", "aps", "rne", False, True, 0)
     sums, _ = sums_of(settings, [[random_gradients(rank, 0) for rank in (1, 2)]])

@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
+from needs import needs_hooks_errors  # noqa: E402
 from processes import SECONDS, Lost, in_processes, results  # noqa: E402
 from test_torch_ddp import SHAPES, Given, opened, random_gradients, reduced  # noqa: E402
 
@@ -37,6 +38,7 @@ def differ(rank, plainly):
         hook.register(model)
 
 
+@needs_hooks_errors
 @pytest.mark.parametrize("plainly", [False, True])
 def test_processes_with_different_settings_are_refused(plainly):
     expected = (
@@ -56,6 +58,7 @@ def differ_in_steps(rank):
     reduced(model, hook, random_gradients(rank, 0))
 
 
+@needs_hooks_errors
 def test_processes_of_different_steps_are_refused():
     for rank, (name, text, _) in enumerate(in_processes(2, differ_in_steps)):
         assert name == "CorruptError"
@@ -74,6 +77,7 @@ def die(rank, how):
         reduced(model, hook, random_gradients(rank, step))
 
 
+@needs_hooks_errors
 @pytest.mark.parametrize("how", ["exit", "freeze"])
 def test_processes_do_not_wait_for_one_that_is_gone(how):
     begin = time.monotonic()
@@ -132,6 +136,7 @@ def reduce_what_is_refused(rank):
     return said
 
 
+@needs_hooks_errors
 def test_what_cannot_travel_is_refused():
     (said,) = results(1, reduce_what_is_refused)
     assert said == [

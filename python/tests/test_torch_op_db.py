@@ -27,8 +27,9 @@ except ImportError as missing:  # expecttest, which this part of PyTorch needs
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
 from halfulp.torch._table import HANDLERS  # noqa: E402
+from needs import needs_export  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
+pytestmark = [pytest.mark.filterwarnings("ignore"), needs_export]  # warnings are PyTorch's
 
 MOST = None if os.environ.get("HALFULP_OP_DB") == "all" else 12
 SAMPLES = 3

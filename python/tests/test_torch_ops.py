@@ -7,10 +7,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 import halfulp as hu  # noqa: E402
-import halfulp.torch._ops  # noqa: E402, F401
+import halfulp.torch as ht  # noqa: E402
+from needs import needs_operations  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
-round_op = torch.ops.halfulp.round
+round_op = ht._ops.round_op
 
 
 def numbers(*shape):
@@ -36,6 +37,7 @@ def test_negative_words_are_those_of_64_bits():
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@needs_operations
 @pytest.mark.parametrize("fmt", ["e5m2", "mxfp4"])
 @pytest.mark.parametrize("rounding", ["rne", "sr"])
 def test_pytorch_checks_the_operation(fmt, rounding):
@@ -49,6 +51,7 @@ def test_the_gradient_passes():
     assert torch.equal(x.grad, weight)
 
 
+@needs_operations
 def test_a_compiled_step_has_the_same_bits():
     def loss(x, step):
         return (round_op(x * 2, "e4m3", "sr", 1, "x", step) ** 2).sum()
@@ -66,6 +69,6 @@ def test_what_is_no_float32_tensor_of_the_cpu_is_refused():
     with pytest.raises(hu.DtypeError, match=r"found torch.float64, expected torch.float32"):
         round_op(numbers(3).double(), "e4m3", "rne", 0, "", 0)
     with pytest.raises(hu.UnsupportedError, match="found a tensor on meta"):
-        halfulp.torch._ops.round_tensor(numbers(3).to("meta"), "e4m3", "rne", 0, "", 0)
+        ht._ops.round_tensor(numbers(3).to("meta"), "e4m3", "rne", 0, "", 0)
     with pytest.raises(hu.UnknownNameError):
         round_op(numbers(3), "fp99x", "rne", 0, "", 0)

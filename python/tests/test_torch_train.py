@@ -11,9 +11,10 @@ nn, F = torch.nn, torch.nn.functional
 
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
+from needs import needs_export  # noqa: E402
 from test_torch import Case  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
+pytestmark = [pytest.mark.filterwarnings("ignore"), needs_export]  # warnings are PyTorch's
 KEYS = {"optimizer": "sgd", "lr_base": 0.1, "threads": 1}
 
 

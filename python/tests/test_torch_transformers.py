@@ -11,9 +11,10 @@ pytest.importorskip("safetensors")
 
 import halfulp as hu  # noqa: E402
 import halfulp.torch as ht  # noqa: E402
+from needs import needs_export  # noqa: E402
 from test_torch_values import PLACES, PLAIN, WORDS, compare, text_fields  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch
+pytestmark = [pytest.mark.filterwarnings("ignore"), needs_export]  # warnings are PyTorch's
 
 SHAPE = {
     "vocab_size": WORDS,

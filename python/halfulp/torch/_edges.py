@@ -145,6 +145,8 @@ class Places:
     nodes, inputs, head, parameters, has_logs
         Of the network, as `edges_of` has them; names of its parameters.
     clock : Clock
+    is_part : bool
+        Whether the plan may have further names.
 
     Attributes
     ----------
@@ -168,13 +170,16 @@ class Places:
         parameters: Iterable[str],
         has_logs: bool,
         clock: Clock,
+        is_part: bool,
     ) -> None:
         self.clock = clock
         layers = [layer_of(n) for n in nodes if n.op in (*_PRODUCTS, *_LOOPS)]
         self.has_logs = has_logs
         self.splits = {name for name in layers if f"{name}.product.out" in plan}
         values, edges = edges_of(nodes, inputs, head, self.splits, self.has_logs)
-        check_names(plan, [*values, *parameters], [product_of(n) for n in nodes])
+        known = [*values, *parameters]
+        if not is_part:
+            check_names(plan, known, [product_of(n) for n in nodes])
         self._values: dict[str, tuple[Point | None, Point | None]] = {}
         self._uses: dict[tuple[str, int], tuple[Point | None, Point | None]] = {}
         self._copies: dict[str, Point | None] = {}
@@ -185,7 +190,7 @@ class Places:
         for value, node, number in edges:
             readers[value].append((node, number))
         _check_loops(plan, nodes)
-        for name in plan:  # in the order of the network
+        for name in filter(set(known).__contains__, plan):  # in the order of the network
             found = plan[name]
             if name in readers:
                 self._enter(name, found, readers[name], name in inputs)

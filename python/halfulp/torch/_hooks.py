@@ -6,7 +6,7 @@ between modules (functions, sums) is not. Source: the way of QPyTorch's Quantize
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,6 +15,7 @@ from ._edges import check_names
 from ._graph import Weight
 from ._plans import USUAL_PARAMETER, USUAL_VALUE
 from ._points import Clock, Ordered, Point, Value, point_of
+from ._release import functional_call
 
 if TYPE_CHECKING:
     from ..plans import Formats, Plan
@@ -89,7 +90,9 @@ class Hooks:
 
         return rounded
 
-    def run(self, inputs: Sequence[Any], training: bool, reads_masters: bool) -> Any:
+    def run(
+        self, inputs: Sequence[Any], keys: Mapping[str, Any], training: bool, reads_masters: bool
+    ) -> Any:
         """The module with rounded copies of its parameters."""
         copies = {}
         for name, parameter in self._model.named_parameters():
@@ -99,7 +102,7 @@ class Hooks:
                 copies[name] = Ordered.apply(parameter, _weight(name, parameter), value, gradient)
         self._clock.is_on = True
         try:
-            return torch.func.functional_call(self._model, copies, tuple(inputs))
+            return functional_call(self._model, copies, inputs, keys)
         finally:
             self._clock.is_on = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,25 +45,40 @@ class Network:
     products : str
         "torch" or "halfulp".
     clock : Clock
+    is_part : bool
+        Whether the plan may name what this network does not have.
 
     Attributes
     ----------
     points : list of Point
     """
 
-    def __init__(self, model: Any, net: Captured, plan: Plan, products: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        model: Any,
+        net: Captured,
+        plan: Plan,
+        products: str,
+        clock: Clock,
+        is_part: bool = False,
+    ) -> None:
         self._net, self._model = net, model
         self._inputs = [name for name, _, _ in net.inputs]
         weights = [w.name for w in net.weights.values()]
         has_logs = net.task in ("classify", "classify_text")
-        self._places = Places(plan, net.nodes, self._inputs, net._head, weights, has_logs, clock)
+        self._places = Places(
+            plan, net.nodes, self._inputs, net._head, weights, has_logs, clock, is_part
+        )
         self.points: list[Point] = self._places.points
         self._reader = "log_softmax" if has_logs else "loss"  # of the head
         self._sums = Sums(plan) if products == "halfulp" else None
         self._absent = _absent_of(net.nodes)
 
-    def run(self, inputs: Sequence[Any], training: bool, reads_masters: bool) -> Any:
+    def run(
+        self, inputs: Sequence[Any], keys: Mapping[str, Any], training: bool, reads_masters: bool
+    ) -> Any:
         """The module's output for a batch; reads_masters: parameters are not rounded."""
+        inputs = self._net._calls.in_order(inputs, keys)
         values = self._given(inputs)
         batch = int(inputs[0].shape[0])
         copies: dict[str, Any] = {}
@@ -87,8 +102,6 @@ class Network:
         return made.permute(0, 3, 1, 2) if len(self._net._head_shape) == 3 else made
 
     def _given(self, inputs: Sequence[Any]) -> dict[str, Any]:
-        if len(inputs) != len(self._inputs):
-            raise ShapeError(f"found {len(inputs)} inputs, expected {len(self._inputs)}")
         counts = [len(x) for x in inputs if isinstance(x, torch.Tensor) and x.dim()]
         if len(set(counts)) > 1:
             raise ShapeError(f"found inputs of {counts} samples, expected as many of each")

@@ -1,8 +1,8 @@
 """Operations that PyTorch knows by name, with fake kernels and gradients.
 
-`torch.ops.halfulp.round` is what `halfulp.round` does to an array, done to a tensor, and
-`round_counted` the same with counters; `gemm` is a product in an accumulator. Importing this module
-registers them.
+`round_op` is what `halfulp.round` does to an array, done to a tensor, and `round_counted` the same
+with counters; `gemm` is a product in an accumulator. They are `torch.ops.halfulp.round` and so on
+where PyTorch takes operations of others (`_release.py`); importing this module registers them.
 
 Source: docs/reference/numerics/formats.md.
 """
@@ -23,7 +23,9 @@ from .._ffi import ffi, lib
 from ..errors import DtypeError, UnsupportedError, check
 from ..rounding import Key, _key_pointer
 from ..scaled import Quantization
+from ._release import check_release, operation
 
+check_release()
 _WORD = 2**64 - 1
 COUNTS_WORDS = ffi.sizeof("hu_round_counts") // 8
 
@@ -70,7 +72,7 @@ def round_tensor(
     Examples
     --------
     >>> x = torch.tensor([0.1, 3.3, 1e6])
-    >>> torch.ops.halfulp.round(x, "e4m3fn:ovf=sat", "rne", 0, "", 0).tolist()
+    >>> round_op(x, "e4m3fn:ovf=sat", "rne", 0, "", 0).tolist()
     [0.1015625, 3.25, 448.0]
     """
     check_tensor(x, "halfulp::round")
@@ -86,14 +88,12 @@ def _straight(ctx: object, grad: Tensor) -> tuple[Tensor, None, None, None, None
     return grad, None, None, None, None, None
 
 
-_round = torch.library.custom_op(
-    "halfulp::round",
+round_op = operation(
+    "halfulp::round(Tensor x, str format, str rounding, int seed, str stream, int step) -> Tensor",
     round_tensor,
-    mutates_args=(),
-    schema="(Tensor x, str format, str rounding, int seed, str stream, int step) -> Tensor",
+    _fake,
+    slope=_straight,
 )
-_round.register_fake(_fake)
-_round.register_autograd(_straight)
 
 
 # ---- with counts, for `ht.apply` ----
@@ -184,20 +184,21 @@ _POOLS: dict[int, ThreadPoolExecutor] = {}
 
 
 def _round_counted(
-    x: Tensor, counts: Tensor, format: str, stream: int, seed: int, step: int
+    x: Tensor, counts: Tensor, format: str, stream: int, seed: int, step: Tensor
 ) -> Tensor:
     check_tensor(x, "halfulp::round_counted")
-    key = Key(seed & _WORD, stream & _WORD, step & _WORD) if stream else None
+    key = Key(seed & _WORD, stream & _WORD, max(int(step), 0)) if stream else None
     return quantize(x, counts, Quantization(format), key)
 
 
-_counted = torch.library.custom_op(
-    "halfulp::round_counted",
+# The step is a tensor, for else each one is compiled anew.
+round_counted = operation(
+    "halfulp::round_counted(Tensor x, Tensor(a!) counts, str format, int stream, int seed, "
+    "Tensor step) -> Tensor",
     _round_counted,
-    mutates_args=("counts",),
-    schema="(Tensor x, Tensor(a!) counts, str format, int stream, int seed, int step) -> Tensor",
+    lambda x, *_: torch.empty_like(x, memory_format=torch.contiguous_format),
+    mutates=("counts",),
 )
-_counted.register_fake(lambda x, *_: torch.empty_like(x, memory_format=torch.contiguous_format))
 
 
 def signed(word: int) -> int:
@@ -224,17 +225,16 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 def _gradients(ctx: Any, g: Any) -> Any:
     a, b = ctx.saved_tensors
     how = (ctx.accumulator, ctx.semantics)
-    da = torch.ops.halfulp.gemm(g, b.t(), None, *how) if ctx.needs_input_grad[0] else None
-    db = torch.ops.halfulp.gemm(a.t(), g, None, *how) if ctx.needs_input_grad[1] else None
+    da = gemm(g, b.t(), None, *how) if ctx.needs_input_grad[0] else None
+    db = gemm(a.t(), g, None, *how) if ctx.needs_input_grad[1] else None
     return da, db, g.sum(0) if ctx.has_bias else None, None, None
 
 
 # C[m, n] = sum over k of A[m, k] B[k, n], k ascending, in an accumulator: `halfulp.gemm`.
-_gemm = torch.library.custom_op(
-    "halfulp::gemm",
+gemm = operation(
+    "halfulp::gemm(Tensor a, Tensor b, Tensor? bias, str accumulator, str semantics) -> Tensor",
     _product,
-    mutates_args=(),
-    schema="(Tensor a, Tensor b, Tensor? bias, str accumulator, str semantics) -> Tensor",
+    lambda a, b, *_: a.new_empty(a.shape[0], b.shape[1]),
+    keep=_keep,
+    slope=_gradients,
 )
-_gemm.register_fake(lambda a, b, *_: a.new_empty(a.shape[0], b.shape[1]))
-_gemm.register_autograd(_gradients, setup_context=_keep)

@@ -18,9 +18,10 @@ from ..errors import UnsupportedError, check
 from ..histograms import Exponents, _exponents_of
 from ..rounding import Counts, Key, _counts_of
 from ..scaled import Quantization
-from ._ops import check_tensor, no_counts, quantize, signed
+from ._ops import check_tensor, no_counts, quantize, round_counted, signed
+from ._release import is_compiling
 
-Now = tuple[int, bool, int]  # step, whether it counts, numbers that are absent
+Now = tuple[Any, bool, int]  # the step, whether it counts, numbers that are absent
 
 
 class Clock:
@@ -30,6 +31,8 @@ class Clock:
     ----------
     seed, step : int
         The step is that of the latest pass in training, from 0.
+    now : Tensor of int64
+        The same: a tensor, so that a compiled network serves every step.
     counts, records : bool
         Whether points count; whether they keep exponents.
     is_on : bool
@@ -37,8 +40,20 @@ class Clock:
     """
 
     def __init__(self, seed: int) -> None:
-        self.seed, self.step = seed, -1
+        self.seed, self.now = seed, torch.tensor(-1)
         self.counts, self.records, self.is_on = True, False, False
+
+    @property
+    def step(self) -> int:
+        return int(self.now)
+
+    @step.setter
+    def step(self, value: int) -> None:
+        self.now = torch.tensor(int(value))
+
+    def advance(self) -> None:
+        """Another pass in training; earlier ones keep their step for their gradients."""
+        self.now = self.now + 1
 
 
 class Point:
@@ -93,25 +108,23 @@ class Point:
 
     def now(self) -> Now:
         """What the gradients of this pass are rounded by, whatever the network does before."""
-        return self.clock.step, self.clock.counts, self.absent
+        return self.clock.now if self.stream else None, self.clock.counts, self.absent
 
     def round(self, x: Any, in_place: bool = False, now: Now | None = None) -> Any:
         """The tensor rounded, counted while the network trains."""
         check_tensor(x, self.name)
         clock = self.clock
         at, is_counted, absent = self.now() if now is None else now
-        step = max(at, 0) if self.stream else 0
         if is_counted and absent:
             self.counts[0] -= absent  # elements
             self.counts[4] -= absent  # zeros
-        if torch.compiler.is_compiling():
+        if is_compiling():
             counts = self.counts if is_counted else torch.zeros_like(self.counts)
-            return torch.ops.halfulp.round_counted(
-                x, counts, self.text, signed(self.stream), clock.seed, step
-            )
+            step = clock.now if at is None else at
+            return round_counted(x, counts, self.text, signed(self.stream), clock.seed, step)
         if clock.records and is_counted:
             self._record(x)
-        key = Key(clock.seed, self.stream, step) if self.stream else None
+        key = Key(clock.seed, self.stream, max(int(at), 0)) if self.stream else None
         counts = self.counts if is_counted else None
         return quantize(x, counts, self.quantization, key, x if in_place else None)
 
@@ -155,12 +168,27 @@ def _stream(name: str, use: str) -> int:
     return int(lib.hu_stream_id(purpose.encode(), named.encode()))
 
 
+def _keep(ctx: Any, gradient: Point | None, *saved: Any) -> None:
+    """For the backward pass: where the gradient is rounded, and what is now."""
+    at, counts, absent = (None, False, 0) if gradient is None else gradient.now()
+    ctx.gradient, ctx.counts, ctx.absent = gradient, counts, absent
+    ctx.save_for_backward(at, *saved)
+
+
+def _now(ctx: Any) -> Now:
+    return ctx.saved_tensors[0], ctx.counts, ctx.absent
+
+
+def _rounded(ctx: Any, g: Any) -> Any:
+    return g if ctx.gradient is None else ctx.gradient.round(g, now=_now(ctx))
+
+
 class Value(torch.autograd.Function):
     """A value that its producer rounds, and the sum of its gradients."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, value: Point | None, total: Point | None, own: bool) -> Any:
-        ctx.total, ctx.now = total, total and total.now()
+        _keep(ctx, total)
         if value is None:
             return x.view_as(x)
         y = value.round(x, own and x.is_contiguous())
@@ -171,7 +199,7 @@ class Value(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        return (g if ctx.total is None else ctx.total.round(g, now=ctx.now)), None, None, None
+        return _rounded(ctx, g), None, None, None
 
 
 class Use(torch.autograd.Function):
@@ -179,13 +207,13 @@ class Use(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any, use: Point | None, gradient: Point | None) -> Any:
-        ctx.gradient, ctx.now = gradient, gradient and gradient.now()
+        _keep(ctx, gradient)
         return x.view_as(x) if use is None else use.round(x)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        return (g if ctx.gradient is None else ctx.gradient.round(g, now=ctx.now)), None, None
+        return _rounded(ctx, g), None, None
 
 
 class ByOutput(torch.autograd.Function):
@@ -203,16 +231,14 @@ class ByOutput(torch.autograd.Function):
         y = does(x)
         if value is not None:
             y = value.round(y, y.is_contiguous())
-        ctx.slope, ctx.total, ctx.now = slope, total, total and total.now()
-        ctx.save_for_backward(y)
+        ctx.slope = slope
+        _keep(ctx, total, y)
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        g = g if ctx.total is None else ctx.total.round(g, now=ctx.now)
-        return ctx.slope(g, y), None, None, None, None
+        return ctx.slope(_rounded(ctx, g), ctx.saved_tensors[1]), None, None, None, None
 
 
 class Ordered(torch.autograd.Function):
@@ -220,13 +246,14 @@ class Ordered(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Any, weight: Any, value: Point | None, gradient: Point | None) -> Any:
-        ctx.weight, ctx.gradient, ctx.now = weight, gradient, gradient and gradient.now()
+        ctx.weight = weight
+        _keep(ctx, gradient)
         return x.view_as(x) if value is None else _in_order(x, weight, value)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g: Any) -> Any:
-        g = g if ctx.gradient is None else _in_order(g, ctx.weight, ctx.gradient, ctx.now)
+        g = g if ctx.gradient is None else _in_order(g, ctx.weight, ctx.gradient, _now(ctx))
         return g, None, None, None
 
 

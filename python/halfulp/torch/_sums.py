@@ -18,15 +18,12 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 from torch.autograd.function import once_differentiable
 
-from . import _ops  # noqa: F401 - it registers them
+from ._ops import gemm
 
 if TYPE_CHECKING:
     from ..plans import Plan
 
 _MOST_PATCHES = 1 << 26  # numbers of patches that are laid out at a time
-
-
-gemm = torch.ops.halfulp.gemm
 
 
 class Sums:

@@ -15,10 +15,11 @@ from ..plans import Plan
 from ..tables import table
 from ._edges import in_order, nearest, rounded_names
 from ._hooks import Hooks
+from ._inputs import Inputs
 from ._network import Network
 from ._plans import general_plan, named_plan, plan_by_roles, plan_of
 from ._points import Clock, Point
-from .capture import Captured, capture, inputs_of
+from .capture import Captured, capture, evaluated
 
 if TYPE_CHECKING:
     from ._graph import Node
@@ -48,9 +49,10 @@ class Applied(torch.nn.Module):
     net: Captured | None
     notes: list[str]
     _run: Network | Hooks
+    _evaluation: Network | None  # where it does something else there
+    _evaluation_plan: Plan | None
     _clock: Clock
-    _asked: Any  # the plan, as a copy is applied by it
-    _how: dict[str, Any]  # what `apply` was asked with beside the module and the plan
+    _again: tuple[Any, ...]  # what a copy is applied by
 
     def __init__(
         self, model: Any, plan: Plan, run: Network | Hooks, clock: Clock, notes: Sequence[str]
@@ -61,12 +63,13 @@ class Applied(torch.nn.Module):
             own[part] = model.__dict__[part]
         self.training = model.training
         own.update(module=model, plan=plan, notes=list(notes), _run=run, _clock=clock)
+        own.update(_evaluation=None, _evaluation_plan=None)
         own["net"] = run._net if isinstance(run, Network) else None
         self._reads_masters = plan.facts.get("eval") == "master"
 
     def __reduce__(self) -> Any:
         """Copies and pickles are applied anew; their counts begin with nothing."""
-        return _restored, (self.module, self._asked, self._how, self._clock.step, self.training)
+        return _restored, (self.module, self._again, self._clock.step, self.training)
 
     def __getattr__(self, name: str) -> Any:
         """What the module has beside parameters, buffers and modules."""
@@ -85,13 +88,13 @@ class Applied(torch.nn.Module):
 
     # ---- passes ----
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **keys: Any) -> Any:
         """What the module makes, with rounded tensors.
 
         Parameters
         ----------
-        *inputs : Tensor
-            As the module takes them: one batch.
+        *inputs, **keys : Tensor
+            As the module takes them, by place or by name: one batch.
 
         Returns
         -------
@@ -100,9 +103,10 @@ class Applied(torch.nn.Module):
         """
         self._clock.counts = self.training
         if self.training:
-            self._clock.step += 1
+            self._clock.advance()
         reads_masters = self._reads_masters and not self.training
-        return self._run.run(inputs, self.training, reads_masters)
+        run = self._run if self.training or self._evaluation is None else self._evaluation
+        return run.run(inputs, keys, self.training, reads_masters)
 
     def loss(self, scores: Any, labels: Any) -> Any:
         """Cross entropy, with the logarithms of the shares rounded as the plan says.
@@ -197,7 +201,7 @@ class Applied(torch.nn.Module):
 def apply(
     model: Any,
     plan: Plan | str | os.PathLike[str],
-    example_inputs: Sequence[Any],
+    example_inputs: Sequence[Any] | Mapping[str, Any],
     *,
     products: str = "torch",
     task: str = "classify",
@@ -213,8 +217,8 @@ def apply(
     plan : Plan, str or path
         A plan of `ht.capture(model, ...)`, of a file, or a precision: "hfp8", "mxfp8",
         "w=e4m3fn,act=e4m3fn,grad=e5m2".
-    example_inputs : tuple of Tensor
-        One batch, whose numbers do not matter.
+    example_inputs : tuple of Tensor, or dict of str to Tensor
+        One batch, whose numbers do not matter; by place, or by the names that `forward` has.
     products : {"torch", "halfulp"}
         Who computes layers and attention: "halfulp" has the plan's accumulators, and float32 sums
         in the order of halfulp's engine; slower.
@@ -252,44 +256,84 @@ def apply(
     """
     if products not in ("torch", "halfulp"):
         raise ArgumentError(f"products: found {products!r}, expected 'torch' or 'halfulp'")
-    clock = Clock(seed)
     how = {"products": products, "task": task, "seed": seed, "strict": strict}
+    return _applied(model, plan, None, example_inputs, how)
+
+
+def _applied(
+    model: Any, plan: Any, evaluation: Plan | None, example_inputs: Any, how: dict[str, Any]
+) -> Applied:
+    """As `apply`; evaluation: the plan of what the module does there, of a copy."""
+    clock = Clock(how["seed"])
     try:
-        net = capture(model, example_inputs, task=task)
+        net = capture(model, example_inputs, task=how["task"])
     except UnsupportedError as refusal:
-        if strict or products == "halfulp" or not isinstance(model, torch.nn.Module):
+        is_module = isinstance(model, torch.nn.Module)
+        if how["strict"] or how["products"] == "halfulp" or not is_module:
             raise
         made = _hooked(model, plan, example_inputs, clock, refusal)
     else:
-        made = _captured(model, net, plan, products, clock)
-    example = tuple(x[:1].detach().clone() for x in inputs_of(example_inputs))
-    made.__dict__["_how"] = {"example_inputs": example, **how}
-    made.__dict__["_asked"] = plan if made.net is None else made.plan
+        made = _captured(model, net, plan, evaluation, example_inputs, how["products"], clock)
+    example = Inputs(model, example_inputs).each(lambda x: x[:1].detach().clone())
+    asked = (plan, None) if made.net is None else (made.plan, made._evaluation_plan)
+    made.__dict__["_again"] = (*asked, example, how)
     return made
 
 
-def _restored(model: Any, plan: Any, how: dict[str, Any], step: int, training: bool) -> Applied:
-    made = apply(model, plan, **how)
+def _restored(model: Any, again: tuple[Any, ...], step: int, training: bool) -> Applied:
+    made = _applied(model, *again)
     made._clock.step = step
     made.training = training
     return made
 
 
-def _captured(model: Any, net: Captured, plan: Any, products: str, clock: Clock) -> Applied:
-    by_roles = []
+def _captured(
+    model: Any,
+    net: Captured,
+    plan: Any,
+    evaluation: Plan | None,
+    example_inputs: Any,
+    products: str,
+    clock: Clock,
+) -> Applied:
+    found, by_roles = _planned(net, plan)
+    run = Network(model, net, found, products, clock)
+    notes = [note for note in net.notes if "are trained here" not in note]
+    notes = [*by_roles, *notes, *_notes(found, products, net.nodes)]
+    made = Applied(model, found, run, clock, notes)
+    other, refusal = evaluated(model, example_inputs, net)
+    if refusal:
+        made.notes.append(refusal)
+    if other is not None:
+        if evaluation is None:
+            evaluation = found if named_plan(plan) else _planned(other, plan)[0]
+        made.notes += _left_out(net, other, evaluation)
+        own = Network(model, other, evaluation, products, clock, is_part=True)
+        made.__dict__.update(_evaluation=own, _evaluation_plan=evaluation)
+    return made
+
+
+def _planned(net: Captured, plan: Any) -> tuple[Plan, list[str]]:
+    """The plan of a network, and a note where it is one by roles."""
     try:
-        found = plan_of(net, plan)
+        return plan_of(net, plan), []
     except Error as error:
         if isinstance(plan, Plan) or not _has_no_task(net):
             raise
-        names = rounded_names(net.nodes, [name for name, _, is_ids in net.inputs if not is_ids])
-        found = plan_by_roles(os.fspath(plan), *names)
-        by_roles = [f"planned by roles, for no task of halfulp has such a network ({error})"]
-    run = Network(model, net, found, products, clock)
-    notes = [note for note in net.notes if "are trained here" not in note]
-    return Applied(
-        model, found, run, clock, [*by_roles, *notes, *_notes(found, products, net.nodes)]
-    )
+        found = plan_by_roles(os.fspath(plan), *_rounded(net))
+        return found, [f"planned by roles, for no task of halfulp has such a network ({error})"]
+
+
+def _rounded(net: Captured) -> tuple[list[str], list[str], list[str]]:
+    return rounded_names(net.nodes, [name for name, _, is_ids in net.inputs if not is_ids])
+
+
+def _left_out(net: Captured, other: Captured, evaluation: Plan) -> list[str]:
+    """Of values that are there in evaluation alone, and not in the plan."""
+    known = {*_rounded(net)[0], *evaluation}
+    new = [name for name in _rounded(other)[0] if name not in known]
+    is_told = bool(new) and len(evaluation) > 0
+    return [f"not in the plan, so not rounded in evaluation: {', '.join(new)}"] if is_told else []
 
 
 def _has_no_task(net: Captured) -> bool:
@@ -305,14 +349,13 @@ def _hooked(
     named = named_plan(plan)
     found = general_plan(os.fspath(plan)) if named is None else named
     with torch.no_grad():
-        model(
-            *inputs_of(example_inputs)
-        )  # an example that does not fit is told by the module itself
+        example = Inputs(model, example_inputs)
+        model(*example.args, **example.keys)  # one that does not fit is told by the module itself
     note = (
         f"rounded by hooks around its modules, since it cannot be captured ({refusal}); not "
         "rounded: what functions make between modules, and what each consumer gives to a gradient"
     )
-    warnings.warn(note, stacklevel=3)
+    warnings.warn(note, stacklevel=4)
     run = Hooks(model, found, clock, named is None)
     return Applied(model, found, run, clock, [note, *_notes(found, "torch", [])])
 

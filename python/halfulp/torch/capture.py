@@ -47,6 +47,9 @@ from ._graph import (
     Unknown,
     Weight,
 )
+from ._inputs import Calls, Inputs
+from ._modes import asks, is_same, set_modes
+from ._release import check_export, exported
 from ._table import COPING, HANDLERS, axis_of, in_places
 from ._views import Axis, View, ViewError, extent
 from ._writes import is_in_place, memory_of, written
@@ -125,6 +128,7 @@ class Captured(Net):
     nodes: list[Node]
     inputs: tuple[tuple[str, tuple[int, ...], bool], ...]  # name, shape of a sample, of ids
     _module: Any
+    _calls: Calls
     _head: str
     _head_shape: tuple[int, ...]  # without the batch; of an image [H, W, C]
 
@@ -198,7 +202,7 @@ def write_back(net: Captured, weights: Mapping[str, NDArray[np.float32]], module
 
 def capture(
     model: Any,
-    example_inputs: Sequence[Any],
+    example_inputs: Sequence[Any] | Mapping[str, Any],
     *,
     task: str = "classify",
     name: str | None = None,
@@ -209,8 +213,9 @@ def capture(
     ----------
     model : torch.nn.Module
         In the mode of training, whatever mode it is in: norms use the batch, dropout drops.
-    example_inputs : tuple of Tensor
-        One batch, whose numbers do not matter: its first dimension is of samples.
+    example_inputs : tuple of Tensor, or dict of str to Tensor
+        One batch, whose numbers do not matter: its first dimension is of samples. By place, or by
+        the names that `forward` has; the inputs of the network are in forward's order.
     task : str
         What the output is for, as in network files.
     name : str, optional
@@ -228,27 +233,51 @@ def capture(
     DtypeError
         No module, or inputs that are no tensors.
     """
+    return captured(model, example_inputs, task, name or type(model).__name__)
+
+
+def captured(
+    model: Any, example_inputs: Any, task: str, name: str, evaluates: bool = False
+) -> Captured:
+    """As `capture`; evaluates: modules that ask for their mode are told that it is evaluation."""
     if not isinstance(model, torch.nn.Module):
         raise DtypeError(f"model: found {type(model).__name__}, expected a torch.nn.Module")
-    inputs = inputs_of(example_inputs)
-    if not inputs or not all(isinstance(x, torch.Tensor) for x in inputs):
+    inputs = Inputs(model, example_inputs)
+    if not inputs.all or not all(isinstance(x, torch.Tensor) for x in inputs.all):
         raise DtypeError(
-            "example_inputs: found what is no tensor, expected a tuple of tensors, one batch"
+            "example_inputs: found what is no tensor, expected tensors in a tuple, or in a dict by "
+            "the names of forward: one batch"
         )
-    for number, example in enumerate(inputs):
+    for number, example in enumerate(inputs.all):
         if example.ndim == 0 or example.shape[0] == 0 or example.is_complex():
             raise DtypeError(
                 f"example_inputs[{number}]: found {example.dtype} of shape {tuple(example.shape)}, "
                 "expected real numbers of at least one sample"
             )
-    program = _exported(model, inputs)
-    return _lowered(model, program, task, name or type(model).__name__)
+    check_export(f"ht.capture of {type(model).__name__}")
+    program = _exported(model, inputs, evaluates)
+    net = _lowered(model, program, task, name)
+    net._calls = Calls(model, inputs)
+    return net
 
 
-def inputs_of(example_inputs: Any) -> tuple[Any, ...]:
-    """Several inputs; one may stand alone."""
-    is_several = isinstance(example_inputs, (tuple, list))
-    return tuple(example_inputs) if is_several else (example_inputs,)
+def evaluated(model: Any, example_inputs: Any, net: Captured) -> tuple[Captured | None, str]:
+    """What a captured module does in evaluation, where its own code asks for the mode.
+
+    Returns
+    -------
+    Captured or None
+        None: the same as in training.
+    str
+        Why it could not be captured; else nothing.
+    """
+    if not any(map(asks, model.modules())):
+        return None, ""
+    try:
+        found = captured(model, example_inputs, net.task, type(model).__name__, evaluates=True)
+    except UnsupportedError as refusal:
+        return None, f"in evaluation it does what it does in training, for: {refusal}"
+    return (None, "") if is_same(net, found) else (found, "")
 
 
 def fixed_note(names: Sequence[str]) -> str:
@@ -269,12 +298,12 @@ _OF_BATCH = (
 )
 
 
-def _exported(model: Any, inputs: Sequence[Any]) -> Any:
-    batch = tuple(x.detach()[:1].expand(BATCH, *x.shape[1:]).clone() for x in inputs)
+def _exported(model: Any, inputs: Inputs, evaluates: bool) -> Any:
+    batch = inputs.each(lambda x: x.detach()[:1].expand(BATCH, *x.shape[1:]).clone())
     before = [(m, m.training) for m in model.modules()]
-    model.train()
+    set_modes(model, evaluates)
     try:
-        return torch.export.export(model, batch)
+        return exported(model, batch.args, batch.keys)
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         text = lines[0] if lines else repr(error)

@@ -31,6 +31,7 @@ from ..errors import (
 from ..formats import FormatLike
 from ..rounding import Counts
 from ._allreduce import KINDS, Allreduce, Settings
+from ._release import new_group
 
 _NARROW = (torch.float32, torch.float16, torch.bfloat16)  # float32 holds their numbers
 _SHOWN = 3  # names in a message
@@ -366,7 +367,7 @@ class DdpHook:
         words = {"halfulp": __version__, **self._words(), "step": str(self.step)}
         heard: list[Any] = [None] * self._workers
         try:
-            met = dist.new_group(**given)
+            met = new_group(**given)
             dist.all_gather_object(heard, words, group=met)
         except (RuntimeError, ValueError) as error:
             self._error = PeerError(f"ddp_hook: rank {self._rank}, comparing settings: {error}")

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ...rounding import Key
 from ...torch._ops import check_tensor
+from ...torch._release import operation
 from ._grids import rounder
 
 _STREAM = "qtorch"
@@ -53,14 +54,13 @@ def _back(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
     return grad, None, None, None
 
 
-_quantize: Any = torch.library.custom_op(
-    "halfulp::qtorch_quantize",
+_quantize: Any = operation(
+    "halfulp::qtorch_quantize(Tensor x, Tensor? seed, str forward, str backward) -> Tensor",
     quantize_tensor,
-    mutates_args=(),
-    schema="(Tensor x, Tensor? seed, str forward, str backward) -> Tensor",
+    _fake,
+    keep=_keep,
+    slope=_back,
 )
-_quantize.register_fake(_fake)
-_quantize.register_autograd(_back, setup_context=_keep)
 
 
 def quantize(x: Tensor, forward: str, backward: str = "") -> Tensor:
