@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """How far each tensor's gradient is from float64: halfulp's engine beside PyTorch's float32, along a vision transformer.
 
-usage: bench/peers/gradients.py [BLOCKS [WIDTH [SEED]]]
+usage: bench/peers/gradients.py [BLOCKS [WIDTH [ACCUMULATOR...]]]
 
 Needs the Python package and torch. The same network, 197 tokens of 4 pictures, with both; docs/results/pytorch.md has
-what came of it. A row for each value and parameter, in the order of the backward pass: |g - g64| / |g64|.
+what came of it. A row for each value and parameter, |g - g64| / |g64|, and one for all parameters together; then that
+with ht.apply and some sums by halfulp, and with the accumulators that are named ("fmac192:fp32").
 """
 import copy
 import sys
@@ -16,8 +17,10 @@ from torch import nn
 import halfulp as hu
 import halfulp.torch as ht
 from halfulp.torch._edges import Places
+from halfulp.torch._sums import Sums
 
-BLOCKS, WIDTH, SEED = (int(w) for w in (sys.argv[1:] + ["2", "768", "0"][len(sys.argv) - 1:]))
+BLOCKS, WIDTH = (int(w) for w in (sys.argv[1:3] + ["2", "768"][len(sys.argv[1:3]):]))
+ACCUMULATORS = sys.argv[3:]
 NOTHING = hu.Plan("halfulp_plan: 1\nmodel: {name: none}\ntensors: {}\n")
 
 
@@ -78,30 +81,66 @@ def values_of(net, x, y):
     return found
 
 
-def main():
-    torch.manual_seed(SEED)
-    model, x, y = Vision(), torch.randn(4, 3, 224, 224), torch.arange(4)
-    exact, theirs = (
-        values_of(ht.apply(copy.deepcopy(model).to(kind), NOTHING, (x.to(kind),)).train(), x.to(kind), y)
-        for kind in (torch.float64, torch.float32)
-    )
-    net = ht.capture(model, (x,))
-    with hu.Trainer(net, batch=4, steps=1, optimizer="sgd", lr_base=0.0, task_smoothing=0.0) as trainer:
-        trainer.watch(*(f"{name}.grad" for name in exact))
+def distance(found, wanted):
+    return np.linalg.norm(found.reshape(wanted.shape) - wanted) / np.linalg.norm(wanted)
+
+
+def whole(found, exact):
+    """Of all parameters as one vector."""
+    names = [name for name in exact if not name.endswith(".out")]
+    return distance(*(np.concatenate([part[name].ravel() for name in names]) for part in (found, exact)))
+
+
+def engine(net, x, y, names, **keys):
+    """Gradients of halfulp's engine."""
+    found = {}
+    with hu.Trainer(net, batch=4, steps=1, optimizer="sgd", lr_base=0.0, task_smoothing=0.0, **keys) as trainer:
+        trainer.watch(*(f"{name}.grad" for name in names))
         trainer.step(x.permute(0, 2, 3, 1).contiguous().numpy(), y.numpy())
-        rows = []
-        for name, wanted in exact.items():
-            try:
-                found = trainer.tensor(f"{name}.grad", rounded=False)
-            except hu.Error as error:
-                print(f"{name}: {error}")
-                continue
-            ours = found.sum(0) if found.ndim > wanted.ndim else found
-            rows.append((name, *(np.linalg.norm(part.reshape(wanted.shape) - wanted) / np.linalg.norm(wanted)
-                                 for part in (ours, theirs[name]))))
+        for name in names:
+            made = trainer.tensor(f"{name}.grad", rounded=False)
+            found[name] = made.sum(0) if made.ndim > names[name].ndim else made
+    return found
+
+
+def by_torch():
+    """Sums of ht.apply(products="halfulp") that PyTorch makes instead."""
+    functional = nn.functional
+
+    def conv2d(self, name, x, weight, bias, *grid):
+        return functional.conv2d(x.permute(0, 3, 1, 2), weight, bias, *grid).permute(0, 2, 3, 1)
+
+    return {
+        "linear": lambda self, name, rows, weight, bias: functional.linear(rows, weight, bias),
+        "matmul": lambda self, name, one, other: one @ other,
+        "conv2d": conv2d,
+    }
+
+
+def main():
+    torch.manual_seed(0)
+    model, x, y = Vision(), torch.randn(4, 3, 224, 224), torch.arange(4)
+
+    def applied(kind, **how):
+        net = ht.apply(copy.deepcopy(model).to(kind), NOTHING, (x.to(kind),), **how)
+        return values_of(net.train(), x.to(kind), y)
+
+    exact, theirs = applied(torch.float64), applied(torch.float32)
+    net, usual = ht.capture(model, (x,)), whole(theirs, exact)
+    ours = engine(net, x, y, exact)
     print("| gradient of | ours | PyTorch's | ratio |\n|---|---|---|---|")
-    for name, ours, its in rows[::-1]:
-        print(f"| {name} | {ours:.1e} | {its:.1e} | {ours / its:.2f} |")
+    for name, wanted in reversed(exact.items()):
+        one, other = distance(ours[name], wanted), distance(theirs[name], wanted)
+        print(f"| {name} | {one:.1e} | {other:.1e} | {one / other:.2f} |")
+    print(f"| all parameters | {whole(ours, exact):.1e} | {usual:.1e} | {whole(ours, exact) / usual:.2f} |", flush=True)
+    own, other = {name: getattr(Sums, name) for name in by_torch()}, by_torch()
+    for label, taken in (("linear, matmul, conv2d", own), ("linear", ["linear"]), ("matmul", ["matmul"]), ("none", [])):
+        for name in own:
+            setattr(Sums, name, own[name] if name in taken else other[name])
+        print(f"sums by halfulp: {label}: {whole(applied(torch.float32, products='halfulp'), exact) / usual:.2f}", flush=True)
+    for accumulator in ACCUMULATORS:
+        made = engine(net, x, y, exact, accumulator=accumulator)
+        print(f"accumulator={accumulator}: {whole(made, exact) / usual:.2f}", flush=True)
 
 
 if __name__ == "__main__":
