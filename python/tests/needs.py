@@ -22,4 +22,4 @@ needs_groups = _since(
 needs_hooks_errors = _since(
     "an error of a hook that keeps its class", _release.RELEASE >= (2, 0), (2, 0)
 )
-needs_halves = _since("gloo with numbers of 16 bits", _release.RELEASE >= (2, 0), (2, 0))
+needs_halves = _since("gloo with numbers of 16 bits", _release.RELEASE >= (2, 3), (2, 3))

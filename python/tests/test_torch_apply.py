@@ -59,7 +59,7 @@ def test_without_formats_it_is_the_module(name):
     assert list(net.state_dict()) == list(case.module.state_dict())
     whole = torch.sqrt(sum(p.grad.square().sum() for p in theirs.values()))
     for key, parameter in theirs.items():
-        assert (own[key].grad - parameter.grad).norm() <= 1e-6 * whole, key
+        assert (own[key].grad - parameter.grad).norm() <= 3e-6 * whole, key
     for a, b in zip(net.buffers(), case.module.buffers()):
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-6)
     with torch.no_grad():

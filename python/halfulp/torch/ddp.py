@@ -583,9 +583,9 @@ def ddp_hook(
     scaling for distributed deep learning"; docs/reference/numerics/workers.md). A thread of its own
     carries the buckets while the backward pass goes on. The order of buckets changes no bit.
 
-    Run with: gloo, 1 to 4 processes without a GPU, torch 2.15. Gradients on a GPU are copied to
-    memory and back, and messages to a GPU where the group is NCCL's; this was written after
-    PyTorch's documentation and not run.
+    Run with: gloo, 1 to 4 processes without a GPU, torch 1.13 to 2.15. Gradients on a GPU are
+    copied to memory and back, and messages to a GPU where the group is NCCL's; this was written
+    after PyTorch's documentation and not run.
 
     Parameters
     ----------
