@@ -586,7 +586,7 @@ def test_evaluation_follows_a_branch_of_the_module(precision, products):
     module, x = Twofold(torch.sigmoid), torch.randn(5, 8)
     net = ht.apply(module, precision, (x,), products=products).train()
     net(x)
-    counted = net.counts() if precision == "fp32" else net.counts("_last.out").elements
+    counted = net.counts() if precision == "fp32" else net.counts("last.out").elements
     made = net.eval()(x).detach()
     assert not module.training
     if precision == "fp32":
@@ -594,7 +594,7 @@ def test_evaluation_follows_a_branch_of_the_module(precision, products):
     else:
         assert made.min() >= 0 and made.max() <= 1
         assert torch.equal(made, torch.from_numpy(hu.round(made.numpy(), "e4m3fn")))
-        assert net.counts("_last.out").elements == counted
+        assert net.counts("last.out").elements == counted
     assert torch.equal(copy.deepcopy(net)(x), made)
     net.train()(x)
     assert module.bn.num_batches_tracked == 2
