@@ -43,8 +43,21 @@ typedef enum hu_rounding {
     HU_ROUND_DOWN,         /* rd: toward -infinity */
     HU_ROUND_TO_ODD,       /* rodd */
     HU_ROUND_STOCHASTIC,   /* sr */
-    HU_ROUND_COUNT
+    HU_ROUND_COUNT,
+    HU_ROUND_BITS = 0xFF00,  /* the random bits of HU_ROUND_STOCHASTIC, see hu_rounding_of_bits */
+    HU_ROUND_KIND = 0x30000, /* and what is done with them, hu_random_kind */
 } hu_rounding;
+
+/* How a stated number of random bits decides, P3109's StochasticA, B and C. Source: IEEE P3109,
+ * Interim Report 4.0, 4.7.4. */
+typedef enum hu_random_kind {
+    HU_RANDOM_A, /* a: the discarded fraction is cut to the bits */
+    HU_RANDOM_B, /* b: is rounded to them, ties up */
+    HU_RANDOM_C, /* c: is rounded to them, ties to even */
+    HU_RANDOM_COUNT
+} hu_random_kind;
+
+enum { HU_RANDOM_BITS_MOST = 32 };
 
 /* A binary floating-point format: 16 bytes of plain data, compared with hu_format_equal.
  * Value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s (1 +
@@ -105,11 +118,24 @@ HU_API uint32_t hu_format_bits(const hu_format *format);
 /* Limits; format must be valid. */
 HU_API hu_format_limits hu_format_limits_of(const hu_format *format);
 
-/* "rne", "rna", ... (case is ignored) -> hu_rounding; unknown names: HU_ERR_UNKNOWN listing the
- * names. */
+/* Stochastic rounding with `bits` random bits, 1..HU_RANDOM_BITS_MOST, of the kind ("sr:bits=8",
+ * "sr:bits=8:kind=a"): HU_ROUND_STOCHASTIC in the low byte, bits and kind above it. Other
+ * arguments: HU_ROUND_COUNT, which no function takes. Proof: tests/exhaustive/random_bits.c. */
+HU_API hu_rounding hu_rounding_of_bits(uint32_t bits, hu_random_kind kind);
+
+/* The mode without its random bits: less than HU_ROUND_COUNT, else HU_ROUND_COUNT. */
+HU_API hu_rounding hu_rounding_mode(hu_rounding rounding);
+
+/* The stated random bits of a mode, 0 where none are stated ("sr", which takes all 32), and what is
+ * done with them. */
+HU_API uint32_t hu_rounding_bits(hu_rounding rounding);
+HU_API hu_random_kind hu_rounding_kind(hu_rounding rounding);
+
+/* "rne", "rna", ..., "sr", "sr:bits=N" and "sr:bits=N:kind=a|b|c" (case is ignored; c is the usual
+ * kind) -> hu_rounding. Unknown names: HU_ERR_UNKNOWN listing the names; options: HU_ERR_PARSE. */
 HU_API hu_status hu_rounding_parse(const char *text, hu_rounding *rounding);
 
-/* "rne", "rna", ...; "?" for another value. Borrowed: valid forever. */
+/* "rne", "rna", ..., "sr:bits=8:kind=a"; "?" for another value. Borrowed: valid forever. */
 HU_API const char *hu_rounding_name(hu_rounding rounding);
 
 /* Rounds one float32 by integer arithmetic alone: the definition of truth that every kernel must
@@ -117,17 +143,20 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  *   random_word  32 random bits, used by HU_ROUND_STOCHASTIC only: with U = random_word / 2^32 and
  *                r the exact discarded fraction in units of the result's last place (of min_normal
  *                2^-man_bits below the smallest normal, with HU_UNDERFLOW_NEAREST of min_normal
- *                itself), the magnitude goes up iff U < r; an r < 2^-33 counts as 0
- * Overflow: a finite x whose rounded magnitude lies beyond the largest finite value becomes what
- * format->overflow says, except where the mode rounds inward (toward zero; up for x < 0; down for
- * x > 0) and for to-odd: those give the largest finite value. An infinite x always becomes what
- * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
- * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
- * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
- * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
- * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an
- * infinity with its sign gives. Source: docs/reference/numerics/formats.md, "Rounding". Proof:
- * tests/exhaustive/format_reference.c (against MPFR).
+ *                itself), the magnitude goes up iff U < r; an r < 2^-33 counts as 0.
+ *                With N stated bits: T = the first N bits of random_word, the magnitude goes up iff
+ *                T < floor(r 2^N) (a), floor(r 2^N + 1/2) (b), or r 2^N rounded to nearest-even
+ * (c); that is P3109's rule with the random integer R = 2^N - 1 - T Overflow: a finite x whose
+ * rounded magnitude lies beyond the largest finite value becomes what format->overflow says, except
+ * where the mode rounds inward (toward zero; up for x < 0; down for x > 0) and for to-odd: those
+ * give the largest finite value. An infinite x always becomes what format->overflow says: infinity,
+ * the largest finite value, or the NaN 0x7FC00000, each with the sign of x; infinity and NaN also
+ * where the format has no code for them (the carrier has). Without subnormals a nonzero result
+ * below min_normal becomes zero, sign kept, after rounding; with HU_UNDERFLOW_NEAREST the quantum
+ * below min_normal is min_normal, in every mode. FNUZ: every zero is +0. NaN in: NaN out, sign and
+ * payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an infinity with its sign gives. Source:
+ * docs/reference/numerics/formats.md, "Rounding". Proof: tests/exhaustive/format_reference.c
+ * (against MPFR).
  */
 HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                              uint32_t random_word);

@@ -89,7 +89,7 @@ static void fill_monotone(const check *c, uint32_t first, uint32_t low, uint32_t
 }
 
 static void fill_wanted(const check *c, uint32_t first, uint32_t *wanted) {
-    int is_random = c->variant->rounding == HU_ROUND_STOCHASTIC;
+    int is_random = hu_rounding_draws(c->variant->rounding);
     int is_special = (first & HU_F32_INFINITY) == HU_F32_INFINITY;
     if (is_random || is_special) {
         uint32_t words[BLOCK] = {0};
@@ -135,7 +135,7 @@ static void flush(gathered *g) {
 static void gather(void *context, uint32_t bits) {
     gathered *g = context;
     const check *c = g->check;
-    int is_random = c->variant->rounding == HU_ROUND_STOCHASTIC;
+    int is_random = hu_rounding_draws(c->variant->rounding);
     uint32_t word = is_random ? hu_random_word(&key, g->first + g->count) : 0;
     g->x[g->count] = hu_f32_of_bits(bits);
     g->wanted[g->count++] = reference(c, bits, word);
@@ -184,7 +184,7 @@ static void run_mode(request *r, const hu_format *format, hu_rounding mode, int 
                      uint32_t most_codes) {
     for (size_t v = 0; v < hu_round_variant_count(); v++) {
         const hu_round_variant *variant = hu_round_variant_at(v);
-        if (variant->rounding != mode) continue;
+        if (hu_rounding_mode(variant->rounding) != mode) continue;
         if (!hu_round_route_serves(variant->route, mode, format)) continue;
         run(r, format, variant, most_codes);
         if (!all_routes) return;

@@ -44,16 +44,6 @@ static const named_format table[] = {
     {"1/6/9/n",     F(6,  9,  31, IEEE, 0, INF), "16-bit 1/6/9, results below normal become 0"},
     {"fp(4,3,4)",   F(4,  3,  11, FIN,  1, SAT), "Lee et al., HFP8 forward: bias raised by 4"},
 };
-
-static const char *const rounding_names[HU_ROUND_COUNT] = {
-    [HU_ROUND_NEAREST_EVEN] = "rne",
-    [HU_ROUND_NEAREST_AWAY] = "rna",
-    [HU_ROUND_TOWARD_ZERO]  = "rz",
-    [HU_ROUND_UP]           = "ru",
-    [HU_ROUND_DOWN]         = "rd",
-    [HU_ROUND_TO_ODD]       = "rodd",
-    [HU_ROUND_STOCHASTIC]   = "sr",
-};
 /* clang-format on */
 
 enum { NAMED_COUNT = sizeof table / sizeof table[0] };
@@ -87,24 +77,6 @@ hu_status hu_format_fail_unknown(const char *name) {
         return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown, expected %s", name, meant);
     hu_nearest_row(name, table, NAMED_COUNT, sizeof *table, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
-}
-
-/* Names of modes may be written in any case, as those of formats. */
-hu_status hu_rounding_parse(const char *text, hu_rounding *rounding) {
-    HU_GIVEN(rounding);
-    HU_GIVEN(text);
-    *rounding = HU_ROUND_NEAREST_EVEN;
-    for (int i = 0; i < HU_ROUND_COUNT; i++)
-        if (strcasecmp(text, rounding_names[i]) == 0) {
-            *rounding = (hu_rounding)i;
-            return HU_OK;
-        }
-    return hu_fail(HU_ERR_UNKNOWN,
-                   "rounding '%.64s' is unknown; allowed: rne, rna, rz, ru, rd, rodd, sr", text);
-}
-
-const char *hu_rounding_name(hu_rounding rounding) {
-    return (unsigned)rounding < HU_ROUND_COUNT ? rounding_names[rounding] : "?";
 }
 
 /* ---- Names that formats have elsewhere, and what is meant by them here ---- */

@@ -45,10 +45,32 @@ static bool stochastic_up(uint64_t fraction, uint32_t random_word) {
     return fraction >> 31 != 0 && (uint64_t)random_word << 32 < fraction;
 }
 
+/* fraction 2^bits to an integer, bits at most 32: cut (a), to nearest with ties up (b) or even (c).
+ */
+static uint64_t to_bits(uint64_t fraction, uint32_t bits, hu_random_kind kind) {
+    const uint64_t whole = fraction >> (64 - bits), rest = fraction << bits;
+    const uint64_t half = (uint64_t)1 << 63;
+    switch (kind) {
+    case HU_RANDOM_B:
+        return whole + (rest >= half);
+    case HU_RANDOM_C:
+        return whole + (rest > half || (rest == half && (whole & 1) != 0));
+    default:
+        return whole;
+    }
+}
+
+/* As hu_format_round says it of stated bits. Source: IEEE P3109, Interim Report 4.0, 4.7.4. */
+static bool stated_bits_up(uint64_t fraction, hu_rounding rounding, uint32_t random_word) {
+    const uint32_t bits = hu_rounding_bits(rounding);
+    if (bits == 0) return stochastic_up(fraction, random_word);
+    return random_word >> (32 - bits) < to_bits(fraction, bits, hu_rounding_kind(rounding));
+}
+
 /* What to add to the whole quanta where the fraction is not 0. */
 static int increment(hu_rounding rounding, bool is_negative, quanta q, uint32_t random_word) {
     const uint64_t half = (uint64_t)1 << 63;
-    switch (rounding) {
+    switch (hu_rounding_mode(rounding)) {
     case HU_ROUND_NEAREST_EVEN:
         return q.fraction > half || (q.fraction == half && (q.whole & 1) != 0);
     case HU_ROUND_NEAREST_AWAY:
@@ -60,7 +82,7 @@ static int increment(hu_rounding rounding, bool is_negative, quanta q, uint32_t 
     case HU_ROUND_TO_ODD:
         return (q.whole & 1) == 0;
     case HU_ROUND_STOCHASTIC:
-        return stochastic_up(q.fraction, random_word);
+        return stated_bits_up(q.fraction, rounding, random_word);
     default: /* HU_ROUND_TOWARD_ZERO */
         return 0;
     }

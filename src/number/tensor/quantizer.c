@@ -57,7 +57,7 @@ static bool is_float32(const hu_format *format) {
 typedef struct parts {
     char format[HU_QUANTIZER_BYTES]; /* without the scale */
     char scale[HU_QUANTIZER_BYTES];
-    char mode[16];
+    char mode[HU_QUANTIZER_BYTES];
     int column; /* of the scale's value, from 1 */
     bool has_scale;
 } parts;

@@ -91,7 +91,7 @@ static hu_status treat_line(const stream_job *job, uint64_t line, const char *te
     if (job->is_decoding) return decode_line(job, line, text);
     float value;
     uint32_t word =
-        job->rounding == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
+        hu_rounding_mode(job->rounding) == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
     hu_status st = hu_format_round_text(&job->format, job->rounding, text, word, &value);
     if (st != HU_OK) return bad_entry(st, line, text, "number");
     if (job->is_encoding) return write_code(job, line, value);
@@ -594,7 +594,7 @@ const hu_verb hu_verb_fmt = {
         "                  (--json as JSON; --csv as lines of format, code, bits, class, value)\n"
         "  --round[=MODE]  numbers on stdin, one a line, decimal or as C's hexadecimal floats,\n"
         "                  rounded once, with all their digits; MODE: rne rna rz ru rd rodd sr\n"
-        "                  (sr draws from seed=N and the line number)\n"
+        "                  sr:bits=N[:kind=a|b|c] (these draw from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
         "                  Block formats cut the numbers into blocks in their order, and print\n"
         "                  the code of an element, that of its scale, and the tensor's scale\n"

@@ -218,11 +218,18 @@ static const char *const roundings[HU_ROUND_COUNT] = {
     [HU_ROUND_TO_ODD] = "to odd: toward zero, and the last bit set where anything was lost",
     [HU_ROUND_STOCHASTIC] = "stochastic: up with a chance of as much as was cut off"};
 
+static const char random_bits[] =
+    "by 32 random bits; sr:bits=N: by N of them, 1..32; sr:bits=N:kind=a, b or c: IEEE P3109's "
+    "StochasticA, which cuts the chance to N bits, B, which rounds it to them, ties up, or C, ties "
+    "to "
+    "even, the usual one";
+
 static bool put_rounding(hu_page *page, const char *word) {
     hu_rounding rounding;
     if (hu_rounding_parse(word, &rounding) != HU_OK) return false;
     hu_page_put(page, "%s: a rounding mode\n  ", word);
-    hu_put_wrapped(page, roundings[rounding], 2, 2);
+    hu_put_wrapped(page, roundings[hu_rounding_mode(rounding)], 2, 2);
+    if (hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC) hu_put_wrapped(page, random_bits, 2, 2);
     hu_page_put(page,
                 "  behind a format: \"precision=act=e4m3 %s\"; of all tensors: "
                 "precision.rounding=%s;\n  of numbers: halfulp fmt F --round=%s\n",

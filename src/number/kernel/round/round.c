@@ -128,16 +128,26 @@ done:
     return st;
 }
 
+/* The mode whose rows of round.list serve this one. */
+static hu_rounding row_of(hu_rounding rounding) {
+    const hu_rounding mode = hu_rounding_mode(rounding);
+    return mode != HU_ROUND_COUNT && hu_rounding_bits(rounding) ? HU_ROUND_STATED_BITS : mode;
+}
+
 hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
-    for (size_t i = 0; i < hu_round_variant_count(); i++)
-        if (variants[i].rounding == rounding &&
-            hu_round_route_serves(variants[i].route, rounding, format))
-            return hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa());
-    return hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
-                   HU_ROUND_COUNT - 1);
+    const hu_rounding row = row_of(rounding);
+    for (size_t i = 0; i < hu_round_variant_count(); i++) {
+        if (variants[i].rounding != row || !hu_round_route_serves(variants[i].route, row, format))
+            continue;
+        HU_TRY(hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa()));
+        rounder->rounding = rounding;
+        return HU_OK;
+    }
+    st = hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
+                 HU_ROUND_COUNT - 1);
 done:
     return st;
 }
@@ -151,7 +161,7 @@ hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *form
     hu_rounder rounder;
     hu_status st = hu_rounder_init(&rounder, format, rounding);
     if (st != HU_OK) return st;
-    if (rounding == HU_ROUND_STOCHASTIC && !random)
+    if (hu_rounding_draws(rounding) && !random)
         return hu_fail(HU_ERR_ARGUMENT, "stochastic rounding without a random sequence");
     hu_rounder_run(&rounder, n, x, y, random, first_index, counts);
     return HU_OK;

@@ -43,6 +43,16 @@ typedef enum hu_round_finish {
     HU_FINISH_DEEP
 } hu_round_finish;
 
+/* The row of round.list that serves all numbers of stated random bits and their kinds: as a mode,
+ * 8 bits of kind c. */
+#define HU_ROUND_STATED_BITS                                                                       \
+    ((hu_rounding)(HU_ROUND_STOCHASTIC | 8u << 8 | (unsigned)HU_RANDOM_C << 16))
+
+/* True if random words decide. */
+static inline int hu_rounding_draws(hu_rounding rounding) {
+    return ((unsigned)rounding & ~(unsigned)(HU_ROUND_BITS | HU_ROUND_KIND)) == HU_ROUND_STOCHASTIC;
+}
+
 /* Rounding to nearest and stochastic rounding treat both signs alike, and infinities as any
  * overflow; the others do not. */
 static inline hu_round_finish hu_round_least_finish(hu_rounding rounding) {
@@ -92,7 +102,7 @@ struct hu_rounder {
 hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding);
 
 /* Rounds x[n] to y[n] (the same array or not overlapping) and adds to counts if not NULL. key must
- * be given for HU_ROUND_STOCHASTIC; word first_index + i serves element i. */
+ * be given where hu_rounding_draws; word first_index + i serves element i. */
 static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const float *x, float *y,
                                   const hu_random_key *key, uint64_t first_index,
                                   hu_round_counts *counts) {
@@ -114,7 +124,7 @@ typedef void hu_scan_fn(size_t n, const float *x, uint32_t min_normal_bits,
                         hu_round_counts *counts);
 typedef void hu_words_fn(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
 
-/* One row of round.list. */
+/* One row of round.list; rounding: the mode that it serves. */
 typedef struct hu_round_variant {
     const char *name;
     hu_rounding rounding;
