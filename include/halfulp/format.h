@@ -19,7 +19,14 @@ typedef enum hu_specials {
     HU_SPECIALS_FNUZ  /* no infinity, no -0; code 100..0 is the one NaN */
 } hu_specials;
 
-typedef enum hu_overflow { HU_OVERFLOW_INF, HU_OVERFLOW_SAT, HU_OVERFLOW_NAN } hu_overflow;
+/* What becomes of numbers beyond the largest finite one, and of infinities. */
+typedef enum hu_overflow {
+    HU_OVERFLOW_INF,
+    HU_OVERFLOW_SAT,
+    HU_OVERFLOW_NAN,
+    HU_OVERFLOW_PROPAGATE /* numbers: the largest, infinities stay; IEEE only. Source: SatPropagate
+                             of IEEE P3109, Interim Report 4.0, 4.7.5 */
+} hu_overflow;
 
 /* What becomes of numbers below the smallest normal one where there are no subnormals. */
 typedef enum hu_underflow {

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .figures import Figure
 
 _SPECIALS = ("ieee", "fin", "fn", "fnuz")
-_OVERFLOW = ("inf", "sat", "nan")
+_OVERFLOW = ("inf", "sat", "nan", "propagate")
 _UNDERFLOW = ("flush", "nearest")
 _NAN = ("stays", "overflows")
 # The types of NumPy and of ml_dtypes whose codes are those of a named format.
@@ -117,8 +117,9 @@ class Format(Made):
         What is subtracted from the exponent field; usual is 2**(exp - 1) - 1.
     subnormals : bool
         Whether numbers below the smallest normal one are represented; else they become zero.
-    overflow : {"inf", "sat", "nan"}
-        What a number that is too large becomes; "sat" is the largest finite one.
+    overflow : {"inf", "sat", "nan", "propagate"}
+        What a number that is too large becomes; "sat" is the largest finite one, as "propagate",
+        where infinities stay.
     specials : {"ieee", "fin", "fn", "fnuz"}
         Which codes are no finite numbers; "fin": none.
     underflow : {"flush", "nearest"}
@@ -397,7 +398,12 @@ class Format(Made):
             ("epsilon", f"{self.epsilon:.9g}"),
             (
                 "too large becomes",
-                {"inf": "infinity", "sat": "the largest", "nan": "NaN"}[self.overflow],
+                {
+                    "inf": "infinity",
+                    "sat": "the largest",
+                    "nan": "NaN",
+                    "propagate": "the largest; infinities stay",
+                }[self.overflow],
             ),
         )
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)

@@ -140,7 +140,8 @@ static void round_units(oracle *o, hu_rounding mode, int is_negative, uint32_t w
     }
 }
 
-static float beyond(const oracle *o) {
+static float beyond(const oracle *o, bool is_infinite) {
+    if (o->format.overflow == HU_OVERFLOW_PROPAGATE && is_infinite) return INFINITY;
     if (o->format.overflow == HU_OVERFLOW_INF) return INFINITY;
     if (o->format.overflow == HU_OVERFLOW_NAN) return float_of(0x7FC00000u);
     return mpfr_get_flt(o->largest, MPFR_RNDN);
@@ -162,7 +163,8 @@ static float rounded_magnitude(oracle *o, int is_negative, hu_rounding mode, uin
     round_units(o, mode, is_negative, word);
     mpfr_mul_2si(o->n, o->n, place - m, MPFR_RNDN);
     if (mpfr_cmp(o->n, o->largest) > 0)
-        return stays_finite(mode, is_negative) ? mpfr_get_flt(o->largest, MPFR_RNDN) : beyond(o);
+        return stays_finite(mode, is_negative) ? mpfr_get_flt(o->largest, MPFR_RNDN)
+                                               : beyond(o, false);
     if (!o->format.subnormals && mpfr_cmp_si_2exp(o->n, 1, o->emin) < 0) return 0.0f;
     return mpfr_get_flt(o->n, MPFR_RNDN);
 }
@@ -177,7 +179,7 @@ static float oracle_round(oracle *o, float x, hu_rounding mode, uint32_t word) {
     bool overflows = isnan(x) && o->format.nan == HU_NAN_OVERFLOWS;
     if (isnan(x) && !overflows) return float_of(bits_of(x) | 0x00400000u);
     if (isinf(x) || overflows)
-        magnitude = beyond(o);
+        magnitude = beyond(o, true);
     else if (x != 0.0f) {
         mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
         magnitude = rounded_magnitude(o, signbit(x) != 0, mode, word);
@@ -494,6 +496,7 @@ int main(int argc, char **argv) {
                                         "e5m2",
                                         "e4m3fn",
                                         "e4m3fn:ovf=sat",
+                                        "e5m2:ovf=propagate",
                                         "e2m1",
                                         "fp(4,3,4)",
                                         "e3m0",

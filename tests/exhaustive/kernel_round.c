@@ -214,10 +214,10 @@ static void prove_named(request *r) {
 static void prove_options(request *r, const char *name) {
     hu_format base;
     if (hu_format_parse(name, &base) != HU_OK) r->failed++;
-    for (int choice = 0; choice < 4 * 3 * 3 * 2; choice++) {
+    for (int choice = 0; choice < 4 * 4 * 3 * 2; choice++) {
         hu_format format = base;
-        format.specials = (uint8_t)(choice / 18);
-        format.overflow = (uint8_t)(choice / 6 % 3);
+        format.specials = (uint8_t)(choice / 24);
+        format.overflow = (uint8_t)(choice / 6 % 4);
         format.subnormals = choice / 2 % 3 == 1;
         format.underflow = choice / 2 % 3 == 2 ? HU_UNDERFLOW_NEAREST : HU_UNDERFLOW_FLUSH;
         format.nan = (uint8_t)(choice % 2);

@@ -22,6 +22,7 @@ static const char *const overflow_names[] = {
     [HU_OVERFLOW_INF] = "inf",
     [HU_OVERFLOW_SAT] = "sat",
     [HU_OVERFLOW_NAN] = "nan",
+    [HU_OVERFLOW_PROPAGATE] = "propagate",
 };
 
 const char *hu_specials_name(int64_t specials) {
@@ -43,7 +44,7 @@ const char *hu_nan_name(int64_t nan) {
 }
 
 const char *hu_overflow_name(int64_t overflow) {
-    return overflow >= 0 && overflow <= HU_OVERFLOW_NAN ? overflow_names[overflow] : NULL;
+    return overflow >= 0 && overflow <= HU_OVERFLOW_PROPAGATE ? overflow_names[overflow] : NULL;
 }
 
 /* IEEE 754-2019, table 3.5: the bias is the largest exponent, 2^(w-1) - 1 for w exponent bits. */
@@ -112,8 +113,15 @@ static hu_status check_choices(const int64_t *value, hu_format_field *field) {
                        (long long)value[HU_FIELD_SUBNORMALS]);
     *field = HU_FIELD_OVERFLOW;
     if (hu_overflow_name(value[HU_FIELD_OVERFLOW]) == NULL)
-        return hu_fail(HU_ERR_FORMAT, "overflow %lld, allowed 0..2 (inf, sat, nan)",
+        return hu_fail(HU_ERR_FORMAT, "overflow %lld, allowed 0..3 (inf, sat, nan, propagate)",
                        (long long)value[HU_FIELD_OVERFLOW]);
+    if (value[HU_FIELD_OVERFLOW] == HU_OVERFLOW_PROPAGATE &&
+        value[HU_FIELD_SPECIALS] != HU_SPECIALS_IEEE)
+        return hu_fail(
+            HU_ERR_FORMAT,
+            "ovf=propagate with specials %s, allowed with ieee: without infinities it is "
+            "ovf=sat",
+            specials_names[value[HU_FIELD_SPECIALS]]);
     *field = HU_FIELD_NAN;
     if (hu_nan_name(value[HU_FIELD_NAN]) == NULL)
         return hu_fail(HU_ERR_FORMAT, "nan %lld, allowed 0..1 (nan, ovf)",

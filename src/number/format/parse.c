@@ -4,7 +4,7 @@
  *   base    = a name of the table | "e" X "m" Y | "1/" X "/" Y [ "/d" | "/n" ] | "fp(" X "," Y ","
  *             b ")" ; b is added to the default bias, FIN: Lee et al.
  *   option  = "bias=" B | "specials=" ("ieee" | "fin" | "fn" | "fnuz") |
- *             "sub=" ("d" | "n" | "nearest") | "ovf=" ("inf" | "sat" | "nan") |
+ *             "sub=" ("d" | "n" | "nearest") | "ovf=" ("inf" | "sat" | "nan" | "propagate") |
  *             "nan=" ("nan" | "ovf")
  */
 #include <halfulp/format.h>
@@ -186,7 +186,7 @@ static hu_status read_value(parser *p, hu_format_field field) {
     case HU_FIELD_SUBNORMALS:
         return read_choice(p, field, hu_subnormals_name, "'d', 'n' or 'nearest'");
     case HU_FIELD_OVERFLOW:
-        return read_choice(p, field, hu_overflow_name, "'inf', 'sat' or 'nan'");
+        return read_choice(p, field, hu_overflow_name, "'inf', 'sat', 'nan' or 'propagate'");
     case HU_FIELD_NAN:
         return read_choice(p, field, hu_nan_name, "'nan' or 'ovf'");
     default:

@@ -99,11 +99,13 @@ static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, cons
            (q.whole << (format->man_bits - man_bits));
 }
 
-/* What overflow gives, without its sign. */
-static uint32_t overflow_bits(const hu_format *format) {
+/* What overflow of a finite number or an infinity gives, without its sign. */
+static uint32_t overflow_bits(const hu_format *format, bool is_infinite) {
+    if (format->overflow == HU_OVERFLOW_PROPAGATE && is_infinite) return HU_F32_INFINITY;
     switch (format->overflow) {
     case HU_OVERFLOW_INF:
         return HU_F32_INFINITY;
+    case HU_OVERFLOW_PROPAGATE:
     case HU_OVERFLOW_SAT:
         return hu_format_magnitude_bits(format, hu_format_code_max(format));
     default:
@@ -125,7 +127,7 @@ static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, cons
     uint64_t code = rounded_code(format, rounding, x, random_word);
     uint32_t code_max = hu_format_code_max(format);
     if (code > code_max) {
-        if (!rounds_inward(rounding, x->is_negative)) return overflow_bits(format);
+        if (!rounds_inward(rounding, x->is_negative)) return overflow_bits(format, false);
         code = code_max;
     }
     /* Flushing comes after rounding: what rounds up to the smallest normal number stays. */
@@ -152,7 +154,7 @@ float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
     bool is_negative = sign != 0;
     if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)
         return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
-    if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format));
+    if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format, true));
     const hu_wide wide = bits != 0 ? wide_of_bits(bits, is_negative) : (hu_wide){is_negative, 0, 0};
     return hu_format_round_wide(format, rounding, &wide, random_word);
 }

@@ -57,7 +57,7 @@ static bool is_float32(const hu_format *format) {
 typedef struct parts {
     char format[HU_QUANTIZER_BYTES]; /* without the scale */
     char scale[HU_QUANTIZER_BYTES];
-    char mode[HU_QUANTIZER_BYTES];
+    char mode[24]; /* "sr:bits=32:kind=a" */
     int column; /* of the scale's value, from 1 */
     bool has_scale;
 } parts;
@@ -272,7 +272,7 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
                                         [HU_SCALE_DELAYED] = ":scale=delayed",
                                         [HU_SCALE_BIAS] = ":scale=bias"};
     /* Saturation is what a scale brings with it, so the text says only what differs. */
-    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan"};
+    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan", ":ovf=propagate"};
     char format[96] = "";
     if (quantizer->kind == HU_QUANTIZER_FLOAT) hu_format_print(&quantizer->format, format, 80);
     if (quantizer->scale != HU_SCALE_NONE && !says_overflow(format))

@@ -229,7 +229,10 @@ static bool put_rounding(hu_page *page, const char *word) {
     if (hu_rounding_parse(word, &rounding) != HU_OK) return false;
     hu_page_put(page, "%s: a rounding mode\n  ", word);
     hu_put_wrapped(page, roundings[hu_rounding_mode(rounding)], 2, 2);
-    if (hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC) hu_put_wrapped(page, random_bits, 2, 2);
+    if (hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC) {
+        hu_page_put(page, "  ");
+        hu_put_wrapped(page, random_bits, 2, 2);
+    }
     hu_page_put(page,
                 "  behind a format: \"precision=act=e4m3 %s\"; of all tensors: "
                 "precision.rounding=%s;\n  of numbers: halfulp fmt F --round=%s\n",
@@ -413,8 +416,8 @@ static void put_formats(hu_page *page) {
     const hu_block_format *block;
     hu_page_put(
         page, "Number formats, for fmt, precision= and accumulator=. Of one's own:\n"
-              "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan\n"
-              "                 :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf behind it\n"
+              "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan|\n"
+              "                 propagate :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf\n"
               "  1/E/M/d        the same, with subnormals; 1/E/M/n: without\n"
               "  fp(E,M,EXTRA)  all codes are numbers; EXTRA is added to the usual bias\n"
               "  uniformB       B-bit integers over the range of a tensor, B from 2 to 16\n"

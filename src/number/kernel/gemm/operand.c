@@ -84,10 +84,13 @@ static hu_status read_mode(const char *text, size_t length, hu_accumulator *accu
     return read_block(text, mode + 4, &accumulator->block);
 }
 
-/* Sums have a NaN, whatever the format's codes. */
-static hu_status check_nan(const hu_format *format) {
-    if (format->nan == HU_NAN_STAYS) return HU_OK;
-    return hu_fail(HU_ERR_FORMAT, "found nan=ovf, expected a format whose NaN stays");
+/* Sums have a NaN, whatever the format's codes, and infinities are an overflow as any other. */
+static hu_status check_specials(const hu_format *format) {
+    if (format->nan != HU_NAN_STAYS)
+        return hu_fail(HU_ERR_FORMAT, "found nan=ovf, expected a format whose NaN stays");
+    if (format->overflow == HU_OVERFLOW_PROPAGATE)
+        return hu_fail(HU_ERR_FORMAT, "found ovf=propagate, expected ovf=inf, sat or nan");
+    return HU_OK;
 }
 
 /* The mode, and the format of all modes but fmacs. */
@@ -111,7 +114,7 @@ static hu_status read_accumulator(const char *text, hu_accumulator *accumulator)
     if (st != HU_OK && hu_block_format_find(text + length + 1))
         st = hu_fail(HU_ERR_PARSE, "found the block format '%s', expected that of single numbers",
                      text + length + 1);
-    if (st == HU_OK) st = check_nan(&accumulator->format);
+    if (st == HU_OK) st = check_specials(&accumulator->format);
     if (st != HU_OK) hu_fail_within(st, "accumulator '%.160s': ", text);
 done:
     return st;
@@ -142,7 +145,7 @@ hu_status hu_accumulator_check(const hu_accumulator *accumulator) {
                        (long long)accumulator->block);
     if (accumulator->mac == HU_MAC_FMACS) return HU_OK;
     st = hu_format_check(&accumulator->format);
-    if (st == HU_OK) st = check_nan(&accumulator->format);
+    if (st == HU_OK) st = check_specials(&accumulator->format);
     if (st != HU_OK) hu_fail_within(st, "accumulator %s: ", mac_names[accumulator->mac]);
     return st;
 }

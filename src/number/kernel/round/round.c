@@ -70,7 +70,8 @@ static float overflow_threshold(const hu_format *format) {
 
 /* Taken from the reference itself: the largest binary32 number overflows if any finite one does. */
 static void set_overflow_values(hu_rounder *r) {
-    int is_plain = hu_round_least_finish(r->rounding) == HU_FINISH_PLAIN;
+    int is_plain = hu_round_least_finish(r->rounding) == HU_FINISH_PLAIN &&
+                   r->format.overflow != HU_OVERFLOW_PROPAGATE;
     const uint32_t finite = is_plain ? HU_F32_INFINITY : HU_F32_INFINITY - 1;
     for (uint32_t negative = 0; negative < 2; negative++) {
         float large = hu_f32_of_bits(finite | negative << 31);
@@ -86,7 +87,9 @@ static void set_overflow_values(hu_rounder *r) {
 static hu_round_finish finish_of(const hu_rounder *r) {
     hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
-    if (r->tiny_drop != r->drop || r->nan_cap == HU_F32_INFINITY) return HU_FINISH_RARE;
+    if (r->tiny_drop != r->drop || r->nan_cap == HU_F32_INFINITY ||
+        r->format.overflow == HU_OVERFLOW_PROPAGATE)
+        return HU_FINISH_RARE;
     if (least == HU_FINISH_PLAIN && (r->flush_below_bits || !r->zero_sign)) return HU_FINISH_SMALL;
     return least;
 }

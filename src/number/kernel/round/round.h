@@ -32,7 +32,8 @@ typedef enum hu_round_route {
  *   SMALL  also: flushed subnormals, zero without sign
  *   EVEN   also: overflow values that differ for infinite inputs
  *   FULL   also: overflow values that depend on the sign
- *   RARE   also: a coarse quantum below emin (HU_UNDERFLOW_NEAREST), NaNs that overflow
+ *   RARE   also: a coarse quantum below emin (HU_UNDERFLOW_NEAREST), NaNs that overflow; every
+ *          format whose infinities stay while numbers saturate (HU_OVERFLOW_PROPAGATE)
  *   DEEP   also: emin < -126, where binary32 subnormals are normal numbers of the format */
 typedef enum hu_round_finish {
     HU_FINISH_PLAIN,

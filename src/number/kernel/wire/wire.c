@@ -203,6 +203,8 @@ static uint32_t over_code_of(const hu_format *format, const hu_packer *packer) {
         return packer->infinity_code;
     case HU_OVERFLOW_SAT:
         return packer->code_max;
+    case HU_OVERFLOW_PROPAGATE: /* two codes */
+        return 0;
     default:
         /* A NaN with the sign of what overflowed. */
         return packer->nan_sign && packer->nan_code == packer->code_max + 1 ? packer->nan_code : 0;
