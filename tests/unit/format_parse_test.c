@@ -247,7 +247,7 @@ static void check_rejects_every_bad_field(void **state) {
     assert_non_null(strstr(hu_last_error(), "nan=ovf with specials fn, allowed with fin"));
     bad = parsed("e2m1"), bad.nan = 2;
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
-    bad = good, bad.reserved2 = 1;
+    bad = good, bad.table = 1;
     assert_int_equal(hu_format_check(&bad), HU_ERR_FORMAT);
     assert_int_equal(sizeof(hu_format), 16);
 }
