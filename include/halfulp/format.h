@@ -16,7 +16,8 @@ typedef enum hu_specials {
     HU_SPECIALS_IEEE, /* all-ones exponent field: infinity if the fraction is 0, else NaN */
     HU_SPECIALS_FIN,  /* none: every code is a finite number */
     HU_SPECIALS_FN,   /* no infinity; exponent and fraction all ones is NaN (OCP E4M3) */
-    HU_SPECIALS_FNUZ  /* no infinity, no -0; code 100..0 is the one NaN */
+    HU_SPECIALS_FNUZ, /* no infinity, no -0; code 100..0 is the one NaN */
+    HU_SPECIALS_TABLE /* what a table of codes says: no float */
 } hu_specials;
 
 /* What becomes of numbers beyond the largest finite one, and of infinities. */
@@ -66,9 +67,12 @@ typedef enum hu_random_kind {
 
 enum { HU_RANDOM_BITS_MOST = 32 };
 
-/* A binary floating-point format: 16 bytes of plain data, compared with hu_format_equal.
- * Value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s (1 +
- * M/2^man_bits) 2^(E-bias). Source: Popescu et al., section IV-A; Lee et al., FP(e,m,b). */
+/* A binary floating-point format, or a format by table (posits, takums, code books): 16 bytes of
+ * plain data, compared with hu_format_equal.
+ * A float's value of a code with fields s, E, M: E = 0: (-1)^s M 2^(1-bias-man_bits); else (-1)^s
+ * (1 + M/2^man_bits) 2^(E-bias). Source: Popescu et al., section IV-A; Lee et al., FP(e,m,b).
+ * A table's value of a code: 2^-bias times the table's number. Of a table exp_bits, man_bits,
+ * underflow and nan are 0 and subnormals is 1; ask hu_format_bits and hu_format_limits_of. */
 typedef struct hu_format {
     uint8_t exp_bits;   /* 1..8; 2..8 for IEEE specials; 8 goes with IEEE specials only */
     uint8_t man_bits;   /* 0..23 stored bits, without the hidden one; 1..23 for FN and FNUZ */
@@ -79,15 +83,17 @@ typedef struct hu_format {
     uint8_t nan;        /* hu_nan; OVERFLOWS only with FIN */
     uint8_t reserved;   /* zero */
     int32_t bias;       /* total exponent bias; default 2^(exp_bits-1)-1 */
-    uint32_t reserved2; /* zero */
+    uint32_t table;     /* 0: a float; else the number that hu_format_parse gave to the table, in
+                           this process */
 } hu_format;
 
 /* Derived numbers; exact, as float64. */
 typedef struct hu_format_limits {
-    int emin;          /* exponent of the smallest normal number, 1 - bias */
+    int emin;          /* exponent of the smallest normal number, 1 - bias; of a table of its
+                          smallest nonzero one */
     int emax;          /* exponent of the largest finite number */
-    uint32_t code_max; /* magnitude code of the largest finite number */
-    uint64_t codes;    /* distinct codes: 2^(1+e+m), 2^32 for fp32 */
+    uint32_t code_max; /* magnitude code of the largest finite number; of a table its code */
+    uint64_t codes;    /* distinct codes: 2^(1+e+m), 2^32 for fp32; of a table its lines */
     double max_finite;
     double min_normal;
     double min_subnormal; /* smallest nonzero; = min_normal if the format has no subnormals */
@@ -100,7 +106,8 @@ typedef struct hu_format_limits {
 HU_API int hu_format_equal(const hu_format *a, const hu_format *b);
 
 /* HU_OK if the format is in the space above and its values fit binary32 (emax <= 127, emin -
- * man_bits >= -149); else HU_ERR_FORMAT, the message naming the field, its value and its range. */
+ * man_bits >= -149; of a table with bias other than 0, all numbers and boundaries are normal
+ * there); else HU_ERR_FORMAT, the message naming the field, its value and its range. */
 HU_API hu_status hu_format_check(const hu_format *format);
 
 /* Reads a format's name ("fp16", "1/6/9/d", "fp(4,3,4)", "e4m3fn:ovf=sat",
@@ -109,9 +116,13 @@ HU_API hu_status hu_format_check(const hu_format *format);
  * outside the space. *format is zero on failure. */
 HU_API hu_status hu_format_parse(const char *text, hu_format *format);
 
+/* Bytes that hold every format's name. */
+enum { HU_FORMAT_TEXT_BYTES = 256 };
+
 /* Writes the canonical spelling, which parses back to the same format: its name in the table of
  * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY or a name
- * with options, whichever is shortest. text: capacity bytes, at least 64. */
+ * with options, whichever is shortest. text: capacity bytes, at least 64; a table of a file may
+ * need HU_FORMAT_TEXT_BYTES (else HU_ERR_ARGUMENT). */
 HU_API hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity);
 
 /* The table of named formats: name of row index, its format and description (each may be NULL);
@@ -119,7 +130,7 @@ HU_API hu_status hu_format_print(const hu_format *format, char *text, uint32_t c
 HU_API uint32_t hu_format_named_count(void);
 HU_API const char *hu_format_named(uint32_t index, hu_format *format, const char **description);
 
-/* Bits of a code: 1 + exp_bits + man_bits. */
+/* Bits of a code: 1 + exp_bits + man_bits; of a table as many as its last code needs. */
 HU_API uint32_t hu_format_bits(const hu_format *format);
 
 /* Limits; format must be valid. */
@@ -151,19 +162,24 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  *                r the exact discarded fraction in units of the result's last place (of min_normal
  *                2^-man_bits below the smallest normal, with HU_UNDERFLOW_NEAREST of min_normal
  *                itself), the magnitude goes up iff U < r; an r < 2^-33 counts as 0.
- *                With N stated bits: T = the first N bits of random_word, the magnitude goes up iff
- *                T < floor(r 2^N) (a), floor(r 2^N + 1/2) (b), or r 2^N rounded to nearest-even
- * (c); that is P3109's rule with the random integer R = 2^N - 1 - T Overflow: a finite x whose
- * rounded magnitude lies beyond the largest finite value becomes what format->overflow says, except
- * where the mode rounds inward (toward zero; up for x < 0; down for x > 0) and for to-odd: those
- * give the largest finite value. An infinite x always becomes what format->overflow says: infinity,
- * the largest finite value, or the NaN 0x7FC00000, each with the sign of x; infinity and NaN also
- * where the format has no code for them (the carrier has). Without subnormals a nonzero result
- * below min_normal becomes zero, sign kept, after rounding; with HU_UNDERFLOW_NEAREST the quantum
- * below min_normal is min_normal, in every mode. FNUZ: every zero is +0. NaN in: NaN out, sign and
- * payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an infinity with its sign gives. Source:
- * docs/reference/numerics/formats.md, "Rounding". Proof: tests/exhaustive/format_reference.c
- * (against MPFR).
+ *                With N stated bits and T, the first N bits of random_word, it goes up iff
+ *                T < floor(r 2^N) (a), T < floor(r 2^N + 1/2) (b), or T is less than r 2^N rounded
+ *                to nearest-even (c): P3109's rule with the random integer R = 2^N - 1 - T
+ * Overflow: a finite x whose rounded magnitude lies beyond the largest finite value becomes what
+ * format->overflow says, except where the mode rounds inward (toward zero; up for x < 0; down for
+ * x > 0) and for to-odd: those give the largest finite value. An infinite x always becomes what
+ * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
+ * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
+ * With PROPAGATE an infinite x stays, and a finite one gives the largest finite value.
+ * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
+ * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
+ * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an
+ * infinity with its sign gives. Source: docs/reference/numerics/formats.md, "Rounding". Proof:
+ * tests/exhaustive/format_reference.c (against MPFR).
+ * A table: neighbours are those of its list, boundaries and ties as it has them; to-odd takes the
+ * neighbour whose code is odd; r = |x - a| / |b - a| between the neighbours a and b, a the one
+ * nearer to 0; every zero is +0. Source: formats.md, "Formats by table". Proof:
+ * tests/exhaustive/format_table.c (against MPFR).
  */
 HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
                              uint32_t random_word);

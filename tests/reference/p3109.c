@@ -54,7 +54,8 @@ double p3109_least(const p3109 *f) {
     return f->is_signed ? -p3109_most(f) : 0;
 }
 
-/* rest 2^(places - shift), to the integer below, or to nearest with ties to even. rest < 2^24, places
+/* rest 2^(places - shift), to the integer below, or to nearest with ties to even. rest < 2^24,
+ * places
  * <= 33. */
 static uint64_t scaled(uint64_t rest, int places, int shift, bool to_nearest) {
     uint64_t number = rest << places;

@@ -1,5 +1,5 @@
-/* tests/reference/p3109.h - formats of IEEE P3109, word for word from its definitions (Interim Report
- * 4.0 of June 2026), by integers and exact float64: nothing is shared with the library. */
+/* tests/reference/p3109.h - formats of IEEE P3109, word for word from its definitions (Interim
+ * Report 4.0 of June 2026), by integers and exact float64: nothing is shared with the library. */
 #ifndef HU_TEST_P3109_H
 #define HU_TEST_P3109_H
 #include <stdbool.h>
@@ -31,9 +31,9 @@ double p3109_value(const p3109 *f, uint32_t code);
 double p3109_most(const p3109 *f);
 double p3109_least(const p3109 *f);
 
-/* x rounded in a mode (section 4.7.4; of stochastic modes without stated bits see hu_format_round) and
- * saturated (4.7.5). random_word as in hu_format_round. *is_beyond: rounded, x lay outside the finite
- * values, or was infinite. x is no NaN. */
+/* x rounded in a mode (section 4.7.4; of stochastic modes without stated bits see hu_format_round)
+ * and saturated (4.7.5). random_word as in hu_format_round. *is_beyond: rounded, x lay outside the
+ * finite values, or was infinite. x is no NaN. */
 float p3109_round(const p3109 *f, hu_rounding mode, p3109_saturation saturation, float x,
                   uint32_t random_word, bool *is_beyond);
 #endif

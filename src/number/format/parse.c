@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/table/table.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -239,6 +240,7 @@ hu_status hu_format_parse(const char *text, hu_format *format) {
     HU_GIVEN(format);
     *format = (hu_format){0};
     HU_GIVEN(text);
+    if (hu_code_table_is_named(text)) return hu_code_table_parse(text, format);
     parser p = {.original = text};
     size_t length = strlen(text);
     memset(format, 0, sizeof *format);

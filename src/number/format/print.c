@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/table/table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -99,6 +100,7 @@ hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity
         return hu_fail(HU_ERR_ARGUMENT, "format name into %u bytes, at least %d are needed",
                        capacity, TEXT_MIN);
     HU_TRY(hu_format_check(format));
+    if (format->table) return hu_code_table_print(format, text, capacity);
     const char *name = table_name(format);
     /* The first of: a name of the table, Lee et al.'s spelling, the shortest with options. Each is
      * read as the same format. */

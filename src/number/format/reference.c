@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "format/table/table.h"
 #include "format/value.h"
 
 /* bits: finite, nonzero magnitude of a float32. */
@@ -144,6 +145,8 @@ static float with_sign(const hu_format *format, bool is_negative, uint32_t magni
  * decide, so that a wide number gives what the number after it gives. */
 static float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
                                   uint32_t random_word) {
+    if (hu_format_is_table(format))
+        return hu_f32_of_bits(hu_code_table_round(format, rounding, x, random_word, NULL));
     return with_sign(format, x->is_negative, rounded_bits(format, rounding, x, random_word));
 }
 
@@ -154,6 +157,8 @@ float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
     bool is_negative = sign != 0;
     if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)
         return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
+    if (bits >= HU_F32_INFINITY && hu_format_is_table(format))
+        return hu_f32_of_bits(hu_code_table_overflow(format, rounding, is_negative, true));
     if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format, true));
     const hu_wide wide = bits != 0 ? wide_of_bits(bits, is_negative) : (hu_wide){is_negative, 0, 0};
     return hu_format_round_wide(format, rounding, &wide, random_word);

@@ -8,6 +8,11 @@
 #include "base/bits.h"
 #include "base/text.h"
 
+/* Whether a valid format is one by table: its fields are none of a float. */
+static inline int hu_format_is_table(const hu_format *format) {
+    return format->table != 0;
+}
+
 /* Exponent of the smallest normal number. */
 static inline int hu_format_emin(const hu_format *format) {
     return 1 - format->bias;
@@ -40,6 +45,14 @@ static inline uint32_t hu_format_code_max(const hu_format *format) {
         return magnitudes - 1;
     }
 }
+
+/* Least and largest k with which all numbers 2^k f of the format's numbers f are float32's: those
+ * of the same format with the bias lowered by k. */
+void hu_format_scales(const hu_format *format, int32_t *least, int32_t *most);
+
+/* Whether a code is NaN, or an infinity of each sign. */
+int hu_format_has_nan(const hu_format *format);
+int hu_format_has_infinity(const hu_format *format);
 
 /* float32 pattern of the magnitude code of a finite number; exact for every valid format. */
 uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code);

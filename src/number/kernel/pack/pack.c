@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/value.h"
+#include "kernel/table/table.h"
 
 #define HU_PACK_VARIANT(bits)                                                                      \
     hu_pack_fn HU_OF_ISA(hu_pack_##bits);                                                          \
@@ -109,6 +110,7 @@ hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int cod
         (code_bits != 0 && (uint32_t)code_bits < bits))
         return hu_fail(HU_ERR_ARGUMENT, "codes of %d bits, allowed 0 (dense)%s%s for %u-bit codes",
                        code_bits, bits <= 8 ? ", 8" : "", bits <= 16 ? ", 16" : "", bits);
+    if (hu_format_is_table(format)) return hu_table_packer_init(packer, format, code_bits, isa);
     set_constants(packer, format);
     packer->code_bits = code_bits;
     packer->width = code_bits ? (uint32_t)code_bits : bits;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "format/value.h"
+#include "kernel/table/table.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
 #include "kernel/round/round.list"
@@ -122,7 +123,8 @@ hu_status hu_rounder_init_variant(hu_rounder *rounder, const hu_format *format,
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
-    if (!variant->run[isa] || !hu_round_route_serves(variant->route, variant->rounding, format))
+    if (!variant->run[isa] || hu_format_is_table(format) ||
+        !hu_round_route_serves(variant->route, variant->rounding, format))
         return hu_fail(HU_ERR_UNSUPPORTED, "rounding kernel %s does not serve this format on %s",
                        variant->name, hu_isa_name(isa));
     set_constants(rounder, format, variant->rounding, variant->route);
@@ -142,6 +144,8 @@ hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_round
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
     const hu_rounding row = row_of(rounding);
+    if (hu_format_is_table(format) && row != HU_ROUND_COUNT)
+        return hu_table_rounder_init(rounder, format, rounding, hu_cpu_isa());
     for (size_t i = 0; i < hu_round_variant_count(); i++) {
         if (variants[i].rounding != row || !hu_round_route_serves(variants[i].route, row, format))
             continue;

@@ -19,12 +19,14 @@
  *              <= 127, other modes one less.
  *   ALIGNED    integer addition on the bits: e = 8, bias 127, where all numbers lie on binary32's
  *              own grid.
- *   INTEGER    shifts per element; any format, any mode. */
+ *   INTEGER    shifts per element; any float, any mode.
+ *   TABLE      formats by table (kernel/table), and no other */
 typedef enum hu_round_route {
     HU_ROUTE_MAGIC,
     HU_ROUTE_SUBNORMAL,
     HU_ROUTE_ALIGNED,
-    HU_ROUTE_INTEGER
+    HU_ROUTE_INTEGER,
+    HU_ROUTE_TABLE
 } hu_round_route;
 
 /* What is left to do after the rounding itself, from least to most.
@@ -70,6 +72,7 @@ static inline hu_round_finish hu_round_least_finish(hu_rounding rounding) {
 }
 
 typedef struct hu_rounder hu_rounder;
+typedef struct hu_code_steps hu_code_steps;
 typedef void hu_round_fn(const hu_rounder *rounder, size_t n, const float *x, float *y,
                          const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
 
@@ -96,10 +99,13 @@ struct hu_rounder {
     uint32_t zero_sign;         /* 0x80000000 if -0 exists, else 0 */
     uint32_t overflow_value[2]; /* result of finite overflow, complete bits: of + and - inputs */
     uint32_t infinite_value[2]; /* result of +inf, -inf */
+    const hu_code_steps *steps; /* TABLE. Borrowed: valid forever */
+    uint32_t nan_from;          /* TABLE: magnitudes above it count as NaN */
 };
 
 /* Prepares for the best instruction set of hu_cpu_isa(). HU_ERR_FORMAT: the format is invalid;
- * HU_ERR_ARGUMENT: no such rounding. Proof: tests/unit/kernel_round_test.c. */
+ * HU_ERR_ARGUMENT: no such rounding; HU_ERR_MEMORY: the first time that a table meets the mode.
+ * Proof: tests/unit/kernel_round_test.c. */
 hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding);
 
 /* Rounds x[n] to y[n] (the same array or not overlapping) and adds to counts if not NULL. key must
