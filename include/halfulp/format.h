@@ -25,8 +25,9 @@ typedef enum hu_overflow {
     HU_OVERFLOW_INF,
     HU_OVERFLOW_SAT,
     HU_OVERFLOW_NAN,
-    HU_OVERFLOW_PROPAGATE /* numbers: the largest, infinities stay; IEEE only. Source: SatPropagate
-                             of IEEE P3109, Interim Report 4.0, 4.7.5 */
+    HU_OVERFLOW_PROPAGATE, /* numbers: the largest, infinities stay; IEEE and tables. Source:
+                              SatPropagate of IEEE P3109, Interim Report 4.0, 4.7.5 */
+    HU_OVERFLOW_NONE       /* SatNone, ibid.; tables */
 } hu_overflow;
 
 /* What becomes of numbers below the smallest normal one where there are no subnormals. */
@@ -171,6 +172,7 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
  * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
  * With PROPAGATE an infinite x stays, and a finite one gives the largest finite value.
+ * NONE: docs/reference/numerics/formats.md, "Formats of IEEE P3109".
  * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
  * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
  * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an

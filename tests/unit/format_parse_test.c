@@ -364,7 +364,7 @@ static void defaults_are_those_of_the_definitions(void **state) {
         assert_null(hu_overflow_name(i));
     }
     assert_null(hu_subnormals_name(3));
-    assert_null(hu_overflow_name(HU_OVERFLOW_PROPAGATE + 1));
+    assert_null(hu_overflow_name(HU_OVERFLOW_NONE + 1));
     assert_null(hu_nan_name(2));
     assert_string_equal(hu_specials_name(HU_SPECIALS_FNUZ), "fnuz");
     assert_string_equal(hu_overflow_name(HU_OVERFLOW_NAN), "nan");

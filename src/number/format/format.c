@@ -22,6 +22,7 @@ static const char *const specials_names[] = {
 static const char *const overflow_names[] = {
     [HU_OVERFLOW_INF] = "inf",   [HU_OVERFLOW_SAT] = "sat",
     [HU_OVERFLOW_NAN] = "nan",   [HU_OVERFLOW_PROPAGATE] = "propagate",
+    [HU_OVERFLOW_NONE] = "none",
 };
 
 const char *hu_specials_name(int64_t specials) {
@@ -43,7 +44,7 @@ const char *hu_nan_name(int64_t nan) {
 }
 
 const char *hu_overflow_name(int64_t overflow) {
-    return overflow >= 0 && overflow <= HU_OVERFLOW_PROPAGATE ? overflow_names[overflow] : NULL;
+    return overflow >= 0 && overflow <= HU_OVERFLOW_NONE ? overflow_names[overflow] : NULL;
 }
 
 /* IEEE 754-2019, table 3.5: the bias is the largest exponent, 2^(w-1) - 1 for w exponent bits. */
@@ -113,8 +114,12 @@ static hu_status check_choices(const int64_t *value, hu_format_field *field) {
     *field = HU_FIELD_OVERFLOW;
     if (hu_overflow_name(value[HU_FIELD_OVERFLOW]) == NULL)
         return hu_fail(HU_ERR_FORMAT,
-                       "overflow %lld, allowed 0..3 (inf, sat, nan, propagate)",
+                       "overflow %lld, allowed 0..4 (inf, sat, nan, propagate, none)",
                        (long long)value[HU_FIELD_OVERFLOW]);
+    if (value[HU_FIELD_OVERFLOW] == HU_OVERFLOW_NONE)
+        return hu_fail(HU_ERR_FORMAT,
+                       "ovf=none of a float, allowed with formats by table and those "
+                       "of IEEE P3109");
     if (value[HU_FIELD_OVERFLOW] == HU_OVERFLOW_PROPAGATE &&
         value[HU_FIELD_SPECIALS] != HU_SPECIALS_IEEE)
         return hu_fail(
@@ -260,8 +265,7 @@ int hu_format_has_nan(const hu_format *format) {
 
 int hu_format_has_infinity(const hu_format *format) {
     if (!hu_format_is_table(format)) return format->specials == HU_SPECIALS_IEEE;
-    const int32_t *code = hu_code_table_of(format)->infinity_code;
-    return code[0] >= 0 && code[1] >= 0;
+    return hu_code_table_has_infinities(format);
 }
 
 /* ---- Codes of a format and their values ---- */

@@ -99,7 +99,7 @@ static const other_system others[] = {
     {"posit", 0, "positN, N = 3..16 (posit8: 2 exponent bits; posit8:es=1)"},
     {"takum", 0, "takumN or takumlogN, N = 3..16 (takum8: the linear one)"},
     {"unum", 0, KNOWN_ARE "unums are not known, their third type is posit8"},
-    {"binary", 1, KNOWN_ARE "those of IEEE P3109 are not known"},
+    {"binary", 1, "binaryKpP and s or u, e or f, of IEEE P3109 (binary8p3se)"},
     {"hif", 1, "hif8 (HiFloat8)"},
     {"hifloat", 0, "hif8 (HiFloat8)"},
     {"nf", 1, "nf4, or table:FILE of the numbers of another one"},

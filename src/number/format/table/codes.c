@@ -16,8 +16,8 @@ hu_status hu_code_table_check(const hu_format *format) {
     if (format->exp_bits || format->man_bits || format->subnormals != 1 || format->underflow ||
         format->nan || format->reserved)
         return hu_fail(HU_ERR_FORMAT, "a format by table with fields of a float");
-    if (format->overflow > HU_OVERFLOW_NAN)
-        return hu_fail(HU_ERR_FORMAT, "overflow %d, allowed 0..2 (inf, sat, nan)",
+    if (format->overflow > HU_OVERFLOW_NONE)
+        return hu_fail(HU_ERR_FORMAT, "overflow %d, allowed 0..4 (inf, sat, nan, propagate, none)",
                        (int)format->overflow);
     if (format->bias != 0 && (format->bias < t->least_bias || format->bias > t->most_bias))
         return hu_fail(HU_ERR_FORMAT,
@@ -43,14 +43,15 @@ hu_format_limits hu_code_table_limits(const hu_format *format) {
     const hu_code_boundary *end = &t->boundary[is_low ? 0 : t->count];
     double lost =
         t->has_zero && t->first_positive < t->count ? t->boundary[t->first_positive].at : 0;
-    int emin = least > 0 ? ilogb(least) : 0;
+    double normal = t->min_normal > 0 ? t->min_normal : least;
+    int emin = normal > 0 ? ilogb(normal) : 0;
     return (hu_format_limits){
         .emin = emin - format->bias,
         .emax = (most > 0 ? ilogb(most) : emin) - format->bias,
         .code_max = t->code[is_low ? 0 : t->count - 1],
         .codes = t->codes,
         .max_finite = ldexp(most, -format->bias),
-        .min_normal = ldexp(least, -format->bias),
+        .min_normal = ldexp(normal, -format->bias),
         .min_subnormal = ldexp(least, -format->bias),
         .overflow_threshold = ldexp(fabs(end->at), -format->bias),
         .underflow_threshold = ldexp(lost, -format->bias),

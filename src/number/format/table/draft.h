@@ -15,7 +15,8 @@ typedef struct hu_code_draft {
     double next[2];      /* as in hu_code_table; NAN: as far away as the number before */
     hu_code_ties ties;
     hu_overflow overflow;
-    bool infinity_is_nan;
+    double min_normal; /* 0: the smallest magnitude */
+    bool names_saturation, infinity_is_nan;
     uint32_t *line; /* [count] of a file, for messages; NULL: codes are named */
 } hu_code_draft;
 
@@ -31,7 +32,8 @@ typedef struct hu_code_recipe {
     char name[256];       /* the spelling to print */
     int64_t argument[4];  /* for fill */
     double number[2];
-    char *file; /* contents of a file, owned; NULL: none */
+    hu_format plain; /* of a name that stands for a float: it; else exp_bits is 0 */
+    char *file;      /* contents of a file, owned; NULL: none */
     size_t file_bytes;
 } hu_code_recipe;
 
@@ -47,6 +49,9 @@ typedef struct hu_code_generator {
     /* Makes the draft. */
     hu_status (*fill)(const hu_code_recipe *recipe, hu_code_draft *draft);
 } hu_code_generator;
+
+/* Whether a text begins as "8p3se" does, the short name of "binary8p3se". */
+bool hu_p3109_is_short(const char *text);
 
 enum { HU_THEN_DIGIT = 1, HU_THEN_COLON = 2, HU_THEN_END = 4, HU_THEN_LETTER = 8 };
 
@@ -96,6 +101,7 @@ hu_status hu_code_file_open(const char *path, char **text, size_t *bytes);
 HU_CODE_GENERATOR(posit)
 HU_CODE_GENERATOR(takum)
 HU_CODE_GENERATOR(hif8)
+HU_CODE_GENERATOR(p3109)
 HU_CODE_GENERATOR(lns)
 HU_CODE_GENERATOR(nf4)
 HU_CODE_GENERATOR(ternary)

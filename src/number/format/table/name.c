@@ -1,6 +1,7 @@
 /* format/table/name.c - names of formats by table.
  *
- *   name = a generator's *(":bias=" B | ":ovf=" ("inf" | "sat" | "nan"))
+ *   name = a generator's *(":bias=" B | ":ovf=" ("inf" | "sat" | "nan" | "propagate" | "none") |
+ *          ":sat=" ("finite" | "propagate" | "none"))      the last of P3109's
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -27,6 +28,8 @@ static const hu_code_generator generators[] = {
               "logarithmic takums: powers of e^(1/2)"),
     GENERATOR("hif8", HU_THEN_END | HU_THEN_COLON, "hif8", hif8,
               "HiFloat8: 1 to 3 mantissa bits by magnitude, ties away from zero"),
+    GENERATOR("binary", HU_THEN_DIGIT, "binaryKpPse (K = 3..16; s|u, e|f)", p3109,
+              "IEEE P3109: K bits, P of precision, signed|unsigned, extended|finite (short: 8p3se)"),
     GENERATOR("lns", HU_THEN_DIGIT, "lnsN:f=F (N = 3..16)", lns,
               "logarithmic numbers: sign and a fixed-point log2 of F fraction bits"),
     GENERATOR("nf4", HU_THEN_END | HU_THEN_COLON, "nf4", nf4,
@@ -58,6 +61,7 @@ static bool begins(const char *text, const char *word) {
 
 const hu_code_generator *hu_code_generator_of(const char *text) {
     const hu_code_generator *g;
+    if (hu_p3109_is_short(text)) text = "binary8";
     for (size_t i = 0; (g = hu_code_generator_at(i)) != NULL; i++)
         if (begins(text, g->prefix) &&
             goes_on_so(g->goes_on, (unsigned char)text[strlen(g->prefix)]))
@@ -79,6 +83,10 @@ static const struct {
     {"takumlog8", "logarithmic takum of 8 bits"},
     {"takumlog16", "logarithmic takum of 16 bits"},
     {"hif8", "HiFloat8: 1 to 3 mantissa bits by magnitude, ties away"},
+    {"binary8p3se", "IEEE P3109: 8 bits, precision 3, signed, extended (:sat=none)"},
+    {"binary8p4se", "IEEE P3109: 8 bits, precision 4, signed, extended"},
+    {"binary8p3ue", "IEEE P3109: 8 bits, precision 3, unsigned, extended"},
+    {"binary8p1uf", "IEEE P3109: 8 bits, precision 1, unsigned, finite: powers of two and 0"},
     {"lns8", "logarithmic numbers of 8 bits: 2^(k/8), 2^-8 to 2^8"},
     {"nf4", "NormalFloat of QLoRA: 16 quantiles of a normal distribution"},
     {"ternary", "-1, 0 and 1"},
@@ -149,8 +157,34 @@ hu_status hu_code_read_decimal(hu_code_recipe *r, const char *what, double *numb
     return HU_OK;
 }
 
-/* ":bias=" and ":ovf=", each once, to the end of the text. */
-static hu_status read_options(hu_code_recipe *r, hu_format *format) {
+/* The words of ":sat=", each with what it means. Source: IEEE P3109, Interim Report 4.0, 4.7.5. */
+static const struct {
+    const char *word;
+    hu_overflow overflow;
+} saturations[] = {
+    {"finite", HU_OVERFLOW_SAT}, {"propagate", HU_OVERFLOW_PROPAGATE}, {"none", HU_OVERFLOW_NONE}};
+enum { SATURATIONS = sizeof saturations / sizeof *saturations };
+
+static hu_status read_saturation(hu_code_recipe *r, hu_format *format) {
+    for (size_t i = 0; i < SATURATIONS; i++)
+        if (hu_code_accept(r, saturations[i].word)) {
+            format->overflow = (uint8_t)saturations[i].overflow;
+            return HU_OK;
+        }
+    return hu_code_fail_expected(r, "'finite', 'propagate' or 'none'");
+}
+
+static hu_status read_overflow(hu_code_recipe *r, hu_format *format) {
+    for (int i = 0; hu_overflow_name(i); i++)
+        if (hu_code_accept(r, hu_overflow_name(i))) {
+            format->overflow = (uint8_t)i;
+            return HU_OK;
+        }
+    return hu_code_fail_expected(r, "'inf', 'sat', 'nan', 'propagate' or 'none'");
+}
+
+/* ":bias=" and ":ovf=" or ":sat=", each once, to the end of the text. */
+static hu_status read_options(hu_code_recipe *r, bool names_saturation, hu_format *format) {
     hu_status st = HU_OK;
     bool has_bias = false, has_overflow = false;
     int64_t bias;
@@ -160,15 +194,16 @@ static hu_status read_options(hu_code_recipe *r, hu_format *format) {
             HU_TRY(hu_code_read_number(r, "a bias", -400, 400, &bias));
             format->bias = (int32_t)bias;
         } else if (!has_overflow && hu_code_accept(r, ":ovf=")) {
-            int choice = 0;
             has_overflow = true;
-            while (hu_overflow_name(choice) && !hu_code_accept(r, hu_overflow_name(choice)))
-                choice++;
-            if (!hu_overflow_name(choice)) return hu_code_fail_expected(r, "'inf', 'sat' or 'nan'");
-            format->overflow = (uint8_t)choice;
+            HU_TRY(read_overflow(r, format));
+        } else if (names_saturation && !has_overflow && hu_code_accept(r, ":sat=")) {
+            has_overflow = true;
+            HU_TRY(read_saturation(r, format));
         } else {
             r->used++;
-            return hu_code_fail_expected(r, "'bias=' or 'ovf=', each at most once");
+            return hu_code_fail_expected(r, names_saturation
+                                                ? "'bias=', and 'sat=' or 'ovf=', at most once"
+                                                : "'bias=' or 'ovf=', each at most once");
         }
     }
     if (r->text[r->used] != '\0') return hu_code_fail_expected(r, "':' or the end");
@@ -201,13 +236,27 @@ done:
     return st;
 }
 
+/* A name that stands for a float, with the options of a table. All saturations of P3109 are one
+ * where every number is finite. */
+static hu_status take_plain(const hu_code_recipe *r, const hu_format *options, hu_format *format) {
+    hu_format made = r->plain;
+    made.bias += options->bias;
+    if (options->overflow == HU_OVERFLOW_INF || options->overflow == HU_OVERFLOW_NAN)
+        made.overflow = options->overflow;
+    hu_status st = hu_format_check(&made);
+    if (st != HU_OK) return hu_fail_within(st, "format '%s': ", r->original);
+    *format = made;
+    return HU_OK;
+}
+
 static hu_status parse(hu_code_recipe *r, hu_format *format) {
     const hu_code_generator *g = hu_code_generator_of(r->original);
     hu_status st = HU_OK;
     hu_format made = {.specials = HU_SPECIALS_TABLE, .subnormals = 1, .overflow = UINT8_MAX};
-    r->used = strlen(g->prefix);
+    r->used = begins(r->original, g->prefix) ? strlen(g->prefix) : 0;
     HU_TRY(g->read(r));
-    HU_TRY(read_options(r, &made));
+    HU_TRY(read_options(r, g->read == hu_p3109_read, &made));
+    if (r->plain.exp_bits) return take_plain(r, &made, format);
     HU_TRY(table_of(g, r, r->file ? XXH64(r->file, r->file_bytes, 1) | 1 : 0, &made.table));
     if (made.overflow == UINT8_MAX) made.overflow = (uint8_t)hu_code_table_of(&made)->overflow;
     st = hu_code_table_check(&made);
@@ -234,10 +283,13 @@ hu_status hu_code_table_parse(const char *text, hu_format *format) {
 
 hu_status hu_code_table_print(const hu_format *format, char *text, uint32_t capacity) {
     const hu_code_table *t = hu_code_table_of(format);
-    char bias[24] = "", overflow[16] = "";
+    char bias[24] = "", overflow[24] = "";
     if (format->bias) snprintf(bias, sizeof bias, ":bias=%d", (int)format->bias);
     if (format->overflow != t->overflow)
         snprintf(overflow, sizeof overflow, ":ovf=%s", hu_overflow_name(format->overflow));
+    for (size_t i = 0; *overflow && t->names_saturation && i < SATURATIONS; i++)
+        if (format->overflow == saturations[i].overflow)
+            snprintf(overflow, sizeof overflow, ":sat=%s", saturations[i].word);
     size_t needed = strlen(t->name) + strlen(bias) + strlen(overflow) + 1;
     if (needed > capacity)
         return hu_fail(HU_ERR_ARGUMENT, "format name into %u bytes, at least %zu are needed",

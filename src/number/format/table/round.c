@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "format/table/draw.h"
 #include "format/table/table.h"
 
 /* ---- between two neighbours ---- */
@@ -72,7 +73,7 @@ bool hu_code_table_goes_up(const hu_code_table *t, hu_rounding rounding, uint32_
     case HU_ROUND_DOWN:
         return gap == t->count && gap > 0 ? inward_end_up(t, gap, x) : false;
     case HU_ROUND_TO_ODD:
-        if (is_end) return inward_end_up(t, gap, x);
+        if (is_end && inward_end_up(t, gap, x) == (gap != 0)) return gap != 0;
         return parity_up(t, gap, true,
                          inward_up(t, gap, x->is_negative, nearest_up(t, t->ties, gap, x)));
     default: /* HU_ROUND_TOWARD_ZERO */
@@ -150,12 +151,14 @@ static fixed distance(const hu_wide *a, const hu_wide *b) {
     return compare_fixed(&x, &y) < 0 ? subtract_fixed(&y, &x) : subtract_fixed(&x, &y);
 }
 
-/* random_word / 2^32 < |x - from| / |to - from|, one below 2^-33 counting as 0. */
-static bool moves(const hu_wide *x, const hu_wide *from, const hu_wide *to, uint32_t random_word) {
+/* Whether x moves from one neighbour to the other: the word against |x - from| / |to - from|, of
+ * which a share below 2^-33 counts as 0. */
+static bool moves(const hu_wide *x, const hu_wide *from, const hu_wide *to, hu_draw draw) {
     fixed part = distance(x, from), whole = distance(to, from);
-    fixed left = times(&whole, random_word), right = times(&part, (uint64_t)1 << 32);
+    fixed left = times(&whole, draw.factor), right = times(&part, (uint64_t)1 << draw.power);
     fixed twice = times(&part, (uint64_t)1 << 33);
-    return compare_fixed(&twice, &whole) >= 0 && compare_fixed(&left, &right) < 0;
+    int order = compare_fixed(&left, &right);
+    return compare_fixed(&twice, &whole) >= 0 && (order < 0 || (order == 0 && draw.reaches));
 }
 
 /* Ends are taken below 2^200, where no float32 is. */
@@ -165,14 +168,12 @@ static hu_wide end_of(double next) {
 }
 
 /* From the neighbour nearer to 0 toward the other. */
-static bool stochastic_up(const hu_code_table *t, uint32_t gap, const hu_wide *x,
-                          uint32_t random_word) {
+static bool stochastic_up(const hu_code_table *t, uint32_t gap, const hu_wide *x, hu_draw draw) {
     hu_wide low = gap == 0 ? end_of(t->next[0]) : hu_wide_of_double(t->number[gap - 1]);
     hu_wide high = gap == t->count ? end_of(t->next[1]) : hu_wide_of_double(t->number[gap]);
     if (gap == 0 && hu_wide_compare(x, &low) <= 0) return false;
     if (gap == t->count && hu_wide_compare(x, &high) >= 0) return true;
-    return x->is_negative ? !moves(x, &high, &low, random_word)
-                          : moves(x, &low, &high, random_word);
+    return x->is_negative ? !moves(x, &high, &low, draw) : moves(x, &low, &high, draw);
 }
 
 /* ---- rounding ---- */
@@ -200,16 +201,41 @@ static uint32_t scaled_bits(const hu_format *format, float number) {
     return hu_f32_bits(ldexpf(number, -format->bias));
 }
 
+bool hu_code_table_has_infinities(const hu_format *format) {
+    const hu_code_table *t = hu_code_table_of(format);
+    bool never_negative = t->number[0] >= 0 && format->overflow >= HU_OVERFLOW_PROPAGATE;
+    return t->infinity_code[0] >= 0 && (t->infinity_code[1] >= 0 || never_negative);
+}
+
+/* SatNone. The last number where the mode rounds inward, or where nothing is beyond it but NaN.
+ * Source: IEEE P3109, Interim Report 4.0, 4.7.5. */
+static uint32_t unsaturated(const hu_format *format, hu_rounding rounding, bool is_negative,
+                            bool is_infinite) {
+    const hu_code_table *t = hu_code_table_of(format);
+    bool is_signed = t->number[0] < 0, has_infinity = t->infinity_code[0] >= 0;
+    bool stays = rounds_inward(rounding, is_negative);
+    if (rounding == HU_ROUND_TO_ODD) stays = !is_negative && !is_signed;
+    if (is_negative && !is_signed && (is_infinite || !stays)) return HU_F32_NAN;
+    if (has_infinity && (is_infinite || !stays))
+        return HU_F32_INFINITY | (is_negative ? HU_F32_SIGN : 0);
+    return scaled_bits(format, t->number[is_negative ? 0 : t->count - 1]);
+}
+
 uint32_t hu_code_table_overflow(const hu_format *format, hu_rounding rounding, bool is_negative,
                                 bool is_infinite) {
     const hu_code_table *t = hu_code_table_of(format);
     uint32_t sign = is_negative ? HU_F32_SIGN : 0;
     float last = t->number[is_negative ? 0 : t->count - 1];
     if (is_infinite && t->infinity_is_nan) return sign | HU_F32_NAN;
+    if (format->overflow == HU_OVERFLOW_NONE)
+        return unsaturated(format, rounding, is_negative, is_infinite);
     if (!is_infinite && rounds_inward(rounding, is_negative)) return scaled_bits(format, last);
     switch (format->overflow) {
     case HU_OVERFLOW_INF:
         return sign | HU_F32_INFINITY;
+    case HU_OVERFLOW_PROPAGATE:
+        if (is_infinite && t->infinity_code[is_negative] >= 0) return sign | HU_F32_INFINITY;
+        return scaled_bits(format, last);
     case HU_OVERFLOW_SAT:
         return scaled_bits(format, last);
     default:
@@ -229,8 +255,9 @@ uint32_t hu_code_table_round(const hu_format *format, hu_rounding rounding, cons
     hu_wide exact = gap > 0 ? hu_wide_of_double(t->number[gap - 1]) : (hu_wide){0};
     if (gap > 0 && hu_wide_compare(&exact, &scaled) == 0)
         return scaled_bits(format, t->number[gap - 1]);
-    bool up = rounding == HU_ROUND_STOCHASTIC ? stochastic_up(t, gap, &scaled, random_word)
-                                              : hu_code_table_goes_up(t, rounding, gap, &scaled);
+    bool is_drawn = hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC;
+    bool up = is_drawn ? stochastic_up(t, gap, &scaled, hu_draw_of(rounding, random_word))
+                       : hu_code_table_goes_up(t, rounding, gap, &scaled);
     int64_t place = (int64_t)gap - 1 + up;
     bool goes_beyond = place < 0 || place >= t->count;
     if (is_beyond) *is_beyond = goes_beyond;

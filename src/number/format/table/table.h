@@ -48,6 +48,8 @@ typedef struct hu_code_table {
     bool has_zero;
     int32_t nan_code, infinity_code[2]; /* of +, -; -1: none */
     hu_code_ties ties;
+    double min_normal;             /* smaller magnitudes count as subnormal */
+    bool names_saturation;         /* overflow is said by P3109's words, ":sat=" */
     bool infinity_is_nan;          /* also where overflows saturate (posit's NaR) */
     hu_overflow overflow;          /* unless a format says another */
     int32_t least_bias, most_bias; /* with which all numbers and boundaries are normal in float32 */
@@ -65,7 +67,7 @@ bool hu_code_table_is_named(const char *text);
 uint32_t hu_code_table_named_count(void);
 const char *hu_code_table_named(uint32_t index, hu_format *format, const char **description);
 
-/* Reads "NAME[:bias=B][:ovf=inf|sat|nan]" as hu_format_parse does. */
+/* Reads "NAME[:bias=B][:ovf=inf|sat|nan|propagate|none]" as hu_format_parse does. */
 hu_status hu_code_table_parse(const char *text, hu_format *format);
 
 /* Writes it. */
@@ -85,6 +87,9 @@ uint32_t hu_code_table_round(const hu_format *format, hu_rounding rounding, cons
 /* What overflow gives, of a finite or an infinite number; complete bits. */
 uint32_t hu_code_table_overflow(const hu_format *format, hu_rounding rounding, bool is_negative,
                                 bool is_infinite);
+
+/* Whether each infinity that rounding may give has a code. */
+bool hu_code_table_has_infinities(const hu_format *format);
 
 /* True if x (without a scale) goes up from number gap - 1 to number gap, between which it lies; gap
  * 0: not below the least number, gap count: beyond the largest. Deterministic modes. */

@@ -25,7 +25,7 @@ hu_status hu_table_rounder_init(hu_rounder *rounder, const hu_format *format, hu
     /* An infinity that becomes NaN where overflows saturate is a lost number, as NaN is. */
     bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
     rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
-    rounder->run = rounding == HU_ROUND_STOCHASTIC ? stochastic[isa] : nearest[isa];
+    rounder->run = hu_rounding_draws(rounding) ? stochastic[isa] : nearest[isa];
     return hu_code_steps_of(format, rounding, &rounder->steps);
 }
 
@@ -57,7 +57,7 @@ hu_status hu_table_packer_init(hu_packer *packer, const hu_format *format, int c
     packer->magnitude_mask = (1u << t->bits) - 1;
     packer->code_max = hu_format_limits_of(format).code_max;
     packer->is_nan_lost = t->nan_code < 0;
-    packer->is_infinity_lost = t->infinity_code[0] < 0 || t->infinity_code[1] < 0;
+    packer->is_infinity_lost = !hu_code_table_has_infinities(format);
     /* NaN without a code is stored as 0 would be. */
     float of_zero = hu_format_round(format, HU_ROUND_NEAREST_EVEN, 0, 0);
     hu_format_encode(format, of_zero, &zero);

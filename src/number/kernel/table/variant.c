@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "base/bits.h"
+#include "format/table/draw.h"
 #include "format/table/steps.h"
 #include "kernel/lane.h"
 #include "kernel/round/round.h"
@@ -13,12 +14,12 @@
 
 /* What overflows and infinities become, complete bits; magnitudes above nan_from count as NaN. */
 typedef struct outcome {
-    uint32_t overflow_plus, overflow_minus, infinite_plus, infinite_minus, nan_from;
+    uint32_t overflow_plus, overflow_minus, infinite_plus, infinite_minus, nan_from, min_normal;
 } outcome;
 
 HU_INLINE outcome outcome_of(const hu_rounder *r) {
     return (outcome){r->overflow_value[0], r->overflow_value[1], r->infinite_value[0],
-                     r->infinite_value[1], r->nan_from};
+                     r->infinite_value[1], r->nan_from,          r->min_normal_bits};
 }
 
 /* Result of a number, infinity or NaN; is_over: it is beyond the last number. */
@@ -37,8 +38,8 @@ enum { CALM_BLOCK = 4096, BLOCK = 1024 };
 HU_INLINE void round_block(const constants *c, size_t n, const float *x, float *y,
                            hu_step_route route, bool is_scaled, bool is_calm, bool counting,
                            const outcome *o, tally *tallied) {
-    uint32_t beyond = 0, nan = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
-#pragma omp simd reduction(+ : beyond, nan, zero, zero_in) reduction(max : top)                    \
+    uint32_t beyond = 0, nan = 0, below = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
+#pragma omp simd reduction(+ : beyond, nan, below, zero, zero_in) reduction(max : top)             \
     reduction(min : under)
     for (size_t i = 0; i < n; i++) {
         uint32_t bits = hu_f32_bits(x[i]), sign = bits & HU_F32_SIGN, u = bits & ~HU_F32_SIGN;
@@ -54,6 +55,7 @@ HU_INLINE void round_block(const constants *c, size_t n, const float *x, float *
         y[i] = hu_f32_of_bits(out);
         if (counting) {
             uint32_t finite = is_calm ? u : is_less(u, HU_F32_INFINITY) ? u : 0;
+            below += is_less(out & ~HU_F32_SIGN, o->min_normal);
             zero += (out & ~HU_F32_SIGN) == 0;
             zero_in += u == 0;
             top = top > finite ? top : finite;
@@ -62,7 +64,7 @@ HU_INLINE void round_block(const constants *c, size_t n, const float *x, float *
     }
     *tallied = (tally){.beyond = beyond,
                        .nan = nan,
-                       .below = zero,
+                       .below = below,
                        .zero_before = zero,
                        .zero_in = at_most(zero_in, zero),
                        .top = top,
@@ -161,17 +163,37 @@ static float round_alone(const hu_rounder *r, float x, uint32_t word, uint32_t *
     return hu_f32_of_bits(bits);
 }
 
-/* Up from the neighbour nearer to 0 iff word / 2^32 < part / whole: both are exact, and the sign of
- * a fused product and sum is. A share below 2^-33 counts as 0. */
-HU_INLINE bool moves(float x, float from, float to, uint32_t word) {
+/* hu_draw_of as numbers of the loop; is_stated is constant at every call. */
+typedef struct draw {
+    bool is_stated;
+    uint32_t cut;     /* bits of the word that do not count */
+    uint32_t reaches; /* 1: every word does, 0: odd ones */
+    double add, power;
+} draw;
+
+HU_INLINE draw draw_of(hu_rounding rounding) {
+    uint32_t bits = hu_rounding_bits(rounding);
+    hu_random_kind kind = hu_rounding_kind(rounding);
+    if (bits == 0) return (draw){false, 0, 0, 0, 0x1p32};
+    return (draw){true, 32 - bits, kind != HU_RANDOM_C, kind == HU_RANDOM_A ? 2 : 1,
+                  ldexp(1, (int)bits + 1)};
+}
+
+/* From the neighbour nearer to 0 to the other: the word against part / whole. Both are exact, and
+ * the sign of a fused product and sum is. A share below 2^-33 counts as 0. */
+HU_INLINE bool moves(draw d, bool is_stated, float x, float from, float to, uint32_t word) {
     double part = fabs((double)x - (double)from), whole = fabs((double)to - (double)from);
-    return part * 0x1p33 >= whole && fma((double)word, whole, -(part * 0x1p32)) < 0;
+    uint32_t t = is_stated ? word >> d.cut : word;
+    double factor = is_stated ? 2 * (double)t + d.add : (double)t;
+    double above = fma(factor, whole, -(part * (is_stated ? d.power : 0x1p32)));
+    bool reaches = is_stated && above == 0 && ((t | d.reaches) & 1);
+    return part * 0x1p33 >= whole && (above < 0 || reaches);
 }
 
 /* A block. is_calm: every number has both neighbours. Gives how many overflowed. */
 HU_INLINE uint32_t move_block(const constants *c, size_t n, const float *x, float *y,
                               const uint32_t *words, hu_step_route route, bool is_scaled,
-                              bool is_calm, const outcome *o) {
+                              bool is_calm, draw d, bool is_stated, const outcome *o) {
     uint32_t beyond = 0;
 #pragma omp simd reduction(+ : beyond)
     for (size_t i = 0; i < n; i++) {
@@ -181,7 +203,7 @@ HU_INLINE uint32_t move_block(const constants *c, size_t n, const float *x, floa
         uint32_t near = is_calm ? slot : slot - (uint32_t)(slot == last);
         float from = hu_f32_of_bits(rescaled(c, is_scaled, c->number[near]));
         float to = hu_f32_of_bits(rescaled(c, is_scaled, c->number[near + 1]));
-        uint32_t is_moved = moves(x[i], from, to, words[i]);
+        uint32_t is_moved = moves(d, is_stated, x[i], from, to, words[i]);
         uint32_t out = hu_f32_bits(is_moved ? to : from);
         if (!is_calm) {
             uint32_t is_over = (uint32_t)(slot == last) | ((near + 1 == last) & is_moved);
@@ -205,19 +227,31 @@ static uint32_t move_alone(const hu_rounder *r, size_t n, const float *x, float 
 }
 
 /* Counters of a block: inputs and their results; `beyond` is known. */
-static void count_block(size_t n, const float *x, const float *y, uint32_t beyond,
-                        uint32_t nan_from, tally *t) {
-    uint32_t nan = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
+static void count_block(size_t n, const float *x, const float *y, uint32_t beyond, const outcome *o,
+                        tally *t) {
+    uint32_t nan = 0, below = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
     for (size_t i = 0; i < n; i++) {
         uint32_t u = hu_f32_bits(x[i]) & ~HU_F32_SIGN, v = hu_f32_bits(y[i]) & ~HU_F32_SIGN;
         uint32_t finite = is_less(u, HU_F32_INFINITY) ? u : 0;
-        nan += is_less(nan_from, u);
+        nan += is_less(o->nan_from, u);
+        below += is_less(v, o->min_normal);
         zero += v == 0;
         zero_in += u == 0;
         top = top > finite ? top : finite;
         under = at_most(under, u - 1);
     }
-    *t = (tally){beyond, nan, zero, zero, at_most(zero_in, zero), top, under};
+    *t = (tally){beyond, nan, below, zero, at_most(zero_in, zero), top, under};
+}
+
+/* A block whose numbers the steps hold for; is_calm as in demand. */
+HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, float *y,
+                              const uint32_t *words, hu_step_route route, bool is_scaled,
+                              bool is_calm, draw d, const outcome *o) {
+    if (is_calm && d.is_stated)
+        return move_block(c, n, x, y, words, route, is_scaled, true, d, true, o);
+    if (is_calm) return move_block(c, n, x, y, words, route, is_scaled, true, d, false, o);
+    if (d.is_stated) return move_block(c, n, x, y, words, route, is_scaled, false, d, true, o);
+    return move_block(c, n, x, y, words, route, is_scaled, false, d, false, o);
 }
 
 /* The inputs are kept: y may be x. */
@@ -235,11 +269,10 @@ HU_INLINE void move_all(const hu_rounder *r, size_t n, const float *x, float *y,
         hu_random_words_fast(key, first + at, count, words);
         if (!r->steps->is_exact || d.is_low || (!d.is_calm && !r->steps->is_exact_there))
             beyond = move_alone(r, count, x + at, out, words);
-        else if (d.is_calm)
-            beyond = move_block(&c, count, x + at, out, words, route, is_scaled, true, &o);
         else
-            beyond = move_block(&c, count, x + at, out, words, route, is_scaled, false, &o);
-        if (counts) count_block(count, x + at, out, beyond, r->nan_from, &t);
+            beyond = move_known(&c, count, x + at, out, words, route, is_scaled, d.is_calm,
+                                draw_of(r->rounding), &o);
+        if (counts) count_block(count, x + at, out, beyond, &o, &t);
         if (counts) add_tally(false, count, &t, 0, counts);
         memcpy(y + at, out, count * sizeof *y);
     }
