@@ -13,7 +13,7 @@
 #include "format/table/draft.h"
 #include "format/value.h"
 
-enum { FILE_MOST = 16 << 20, PATH_MOST = 200 };
+enum { FILE_MOST = 16 << 20, PATH_MOST = 120 };
 
 /* The path: up to an option of formats at the end. */
 static size_t path_length(const hu_code_recipe *r) {

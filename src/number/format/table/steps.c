@@ -255,7 +255,8 @@ static bool are_exact(const hu_code_table *t) {
 /* From the last threshold of a list on numbers overflow; rounded stochastically from the one before
  * on, its last number, they may. */
 static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps *s) {
-    uint32_t plus = s->threshold[s->last[0] - 1], minus = s->threshold[s->last[1] - 1];
+    uint32_t plus = s->last[0] > s->first[0] ? s->threshold[s->last[0] - 1] : 0;
+    uint32_t minus = s->last[1] > s->first[1] ? s->threshold[s->last[1] - 1] : 0;
     if (rounding == HU_ROUND_STOCHASTIC) {
         float low = t->number[0], high = t->number[t->count - 1];
         plus = high >= 0 ? hu_f32_bits(high) + 1 : 0;
