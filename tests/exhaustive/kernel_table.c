@@ -15,7 +15,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "format/table/table.h"
-#include "kernel/table/table.h"
+#include "kernel/pack/pack.h"
+#include "kernel/round/round.h"
 #include "reference/table.h"
 
 enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, SHARE = 4096 };
@@ -96,7 +97,7 @@ static void check_all(const subject *s, uint32_t step) {
     hu_rounder rounder[HU_ISA_COUNT];
     hu_format format = parsed(s->name);
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
-        if (hu_table_rounder_init(&rounder[isa], &format, HU_ROUND_NEAREST_EVEN, (hu_isa)isa))
+        if (hu_rounder_init_isa(&rounder[isa], &format, HU_ROUND_NEAREST_EVEN, (hu_isa)isa))
             exit(1);
 #pragma omp parallel for schedule(dynamic, 16)
     for (uint32_t block = 0; block < BLOCKS; block += step) check_block(s, rounder, block);
@@ -203,7 +204,7 @@ static void check_mode(const char *name, const hu_format *format, hu_rounding mo
         hu_rounder rounder;
         hu_round_counts counts;
         hu_round_counts_clear(&counts);
-        if (hu_table_rounder_init(&rounder, format, mode, (hu_isa)isa)) exit(1);
+        if (hu_rounder_init_isa(&rounder, format, mode, (hu_isa)isa)) exit(1);
         hu_rounder_run(&rounder, in->n, in->x, y, &key, 0, &counts);
         for (size_t i = 0; i < in->n; i++)
             if (is_same(y[i], wanted[i]))

@@ -237,6 +237,48 @@ uint32_t hu_code_slot(const hu_code_steps *s, uint32_t bits) {
     return search(s, bits >> 31 != 0, bits & ~HU_F32_SIGN);
 }
 
+/* ---- members ---- */
+
+enum { MEMBER_SHIFT = 16, MEMBER_BITS = 15 };
+#define LEAST_NORMAL (1u << FRACTION)
+
+/* Largest shift that tells neighbouring numbers apart, those below the normal ones left out. */
+static uint32_t member_shift(const hu_code_table *t) {
+    uint32_t shift = FRACTION;
+    for (uint32_t i = 1; i < t->count; i++) {
+        uint32_t a = hu_f32_bits(t->number[i - 1]), b = hu_f32_bits(t->number[i]);
+        bool is_small = (a & ~HU_F32_SIGN) < LEAST_NORMAL || (b & ~HU_F32_SIGN) < LEAST_NORMAL;
+        if (is_small || (a ^ b) >> 31) continue;
+        while (a >> shift == b >> shift) shift--;
+    }
+    return shift;
+}
+
+/* Whether numbers below the normal ones are only 0: then both zeros need no question. */
+static bool has_small(const hu_code_table *t) {
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->number[i] != 0 && fabsf(t->number[i]) < FLT_MIN) return true;
+    return false;
+}
+
+/* What rounding to nearest has made is its own nearest number. */
+static hu_status make_members(const hu_code_table *t, hu_code_steps *s) {
+    hu_status st = HU_OK;
+    s->member_shift = member_shift(t);
+    if (s->member_shift < MEMBER_SHIFT || t->bits > MEMBER_BITS) return HU_OK;
+    uint32_t entries = 1u << (32 - s->member_shift), half = entries / 2;
+    HU_TRY(HU_NEW_ARRAY(&s->member, entries));
+    for (uint32_t i = 0; i < entries; i++) s->member[i] = HU_MEMBER_ASK;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t bits = hu_f32_bits(t->number[i]);
+        if ((bits & ~HU_F32_SIGN) >= LEAST_NORMAL)
+            s->member[bits >> s->member_shift] = (uint16_t)t->code[i];
+        if (bits == 0 && !has_small(t)) s->member[0] = s->member[half] = (uint16_t)t->code[i];
+    }
+done:
+    return st;
+}
+
 /* ---- the steps of a mode ---- */
 
 /* Exact in double: 24 bits each, exponents not far apart; 0 is exact beside any, and nothing
@@ -274,6 +316,7 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->row);
     hu_free(s->slot_at);
     hu_free(s->threshold_at);
+    hu_free(s->member);
     hu_free(s);
 }
 
@@ -291,6 +334,7 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     set_calm(t, rounding, s);
     s->is_exact = are_exact(t);
     HU_TRY(choose_route(s));
+    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
     *steps = s;
     s = NULL;
 done:
