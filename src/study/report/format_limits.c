@@ -125,11 +125,15 @@ static void print_table_head(const hu_named_format *named) {
     char words[3 * HU_FORMAT_NAME_BYTES], number[HU_GROUPED_BYTES], scale[48] = "";
     hu_named_format_words(named, words, sizeof words);
     if (format->bias) snprintf(scale, sizeof scale, ", times 2^%d", -(int)format->bias);
-    printf("%s: %u bits by table (%s)%s, %s NaN, overflow %s, %llu codes, %s numbers\n\n", words,
+    float of_zero = hu_format_round(format, HU_ROUND_NEAREST_EVEN, 0.0f, 0);
+    printf("%s: %u bits by table (%s)%s, %s, overflow %s, %llu codes, %s numbers\n", words,
            hu_format_bits(format), hu_format_summary(format), scale,
-           hu_format_has_nan(format) ? "one" : "no", overflow_names[format->overflow],
+           hu_format_has_nan(format) ? "with NaN" : "no NaN", overflow_names[format->overflow],
            (unsigned long long)hu_format_limits_of(format).codes,
            hu_grouped((int64_t)hu_format_numbers(format), number));
+    if (of_zero != 0)
+        printf("no 0: it becomes %.9g, and so do padding and the zeros of relu\n", (double)of_zero);
+    putchar('\n');
 }
 
 static void print_head(const hu_named_format *named) {

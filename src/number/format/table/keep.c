@@ -79,6 +79,8 @@ static hu_status remember(recalled item) {
         hu_free(list.item[at].text);
     }
     if (st == HU_OK) list.item[at] = item;
+    hu_memory_keep(list.item);
+    if (st == HU_OK) hu_memory_keep(item.path), hu_memory_keep(item.text);
     if (st == HU_OK && at == list.count) list.count++;
     pthread_mutex_unlock(&lock);
     return st;

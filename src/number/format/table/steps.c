@@ -279,6 +279,23 @@ done:
     return st;
 }
 
+/* Patterns of codes as two tables of words. */
+static hu_status make_planes(const hu_code_table *t, hu_code_steps *s) {
+    enum { WORDS = 256, WORD_BITS = 8 };
+    hu_status st = HU_OK;
+    if (t->bits > WORD_BITS) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&s->high, WORDS));
+    HU_TRY(HU_NEW_ARRAY(&s->low, WORDS));
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t bits = hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]);
+        s->high[i] = (uint16_t)(bits >> 16);
+        s->low[i] = (uint16_t)bits;
+        s->has_low = s->has_low || s->low[i] != 0;
+    }
+done:
+    return st;
+}
+
 /* ---- the steps of a mode ---- */
 
 /* Exact in double: 24 bits each, exponents not far apart; 0 is exact beside any, and nothing
@@ -307,6 +324,13 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
     s->calm_top = plus < minus ? plus : minus;
 }
 
+/* As the table's own blocks. */
+static void keep(hu_code_steps *s) {
+    void *const all[] = {s->number,       s->code,   s->threshold, s->word, s->row, s->slot_at,
+                         s->threshold_at, s->member, s->high,      s->low,  s};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
+}
+
 static void free_steps(hu_code_steps *s) {
     if (!s) return;
     hu_free(s->number);
@@ -317,6 +341,8 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->slot_at);
     hu_free(s->threshold_at);
     hu_free(s->member);
+    hu_free(s->high);
+    hu_free(s->low);
     hu_free(s);
 }
 
@@ -335,6 +361,7 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     s->is_exact = are_exact(t);
     HU_TRY(choose_route(s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
+    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
     *steps = s;
     s = NULL;
 done:
@@ -357,6 +384,7 @@ hu_status hu_code_steps_of(const hu_format *format, hu_rounding rounding,
     pthread_mutex_lock(&lock);
     made = atomic_load_explicit(&t->steps[rounding], memory_order_acquire);
     if (!made) st = make_steps(t, rounding, &made);
+    if (st == HU_OK) keep(made);
     if (st == HU_OK) atomic_store_explicit(&t->steps[rounding], made, memory_order_release);
     pthread_mutex_unlock(&lock);
     *steps = made;

@@ -38,6 +38,9 @@ struct hu_code_steps {
      */
     uint16_t *member;
     uint32_t member_shift;
+    /* Of up to 8 bits: upper and lower halves of the patterns of codes 0..255, by their last bits. */
+    uint16_t *high, *low;
+    bool has_low; /* some lower half is not 0 */
     bool is_exact;       /* differences of neighbours, and of what lies between, are doubles */
     bool is_exact_there; /* so is what would come next */
 };

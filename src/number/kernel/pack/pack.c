@@ -73,7 +73,8 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 #if defined(__x86_64__)
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,
-    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512;
+    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512,
+    hu_unpack_planes_avx512;
 
 /* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
  * half again as fast as the compilers' code for AVX-512; some read codes as wide as the format. */
@@ -138,6 +139,9 @@ static hu_status init_by_table(hu_packer *packer, const hu_format *format, int c
         packer->pack = table_variants[i].pack[isa];
         packer->unpack = table_variants[i].unpack[isa];
     }
+#if defined(__x86_64__)
+    if (isa == HU_ISA_AVX512 && code_bits == 8) packer->unpack = hu_unpack_planes_avx512;
+#endif
     return hu_code_steps_of(format, HU_ROUND_NEAREST_EVEN, &packer->steps);
 }
 
