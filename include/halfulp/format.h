@@ -118,7 +118,7 @@ HU_API hu_status hu_format_check(const hu_format *format);
 HU_API hu_status hu_format_parse(const char *text, hu_format *format);
 
 /* Bytes that hold every format's name. */
-enum { HU_FORMAT_TEXT_BYTES = 256 };
+enum { HU_FORMAT_TEXT_BYTES = 160 };
 
 /* Writes the canonical spelling, which parses back to the same format: its name in the table of
  * named formats, else fp(e,m,b) for saturating FIN formats with subnormals, else eXmY or a name

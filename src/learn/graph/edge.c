@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/value.h"
 
 static hu_status create_edges(uint32_t count, hu_edge **edges) {
     void *block;

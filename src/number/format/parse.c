@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* Characters of a text, and digits of a number: far more than any field has. */
-enum { TEXT_MAX = 127, DIGITS_MAX = 15 };
+enum { TEXT_MAX = 175, DIGITS_MAX = 15 };
 
 typedef struct parser {
     const char *original;

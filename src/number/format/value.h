@@ -18,12 +18,6 @@ static inline int hu_format_emin(const hu_format *format) {
     return 1 - format->bias;
 }
 
-/* Binades below this exponent become 0 when rounded to nearest even. */
-static inline int hu_format_least_exponent(const hu_format *format) {
-    if (format->subnormals) return hu_format_emin(format) - format->man_bits - 1;
-    return hu_format_emin(format) - (format->underflow == HU_UNDERFLOW_NEAREST ? 1 : 0);
-}
-
 /* Mantissa bits of the grid that numbers of a binade are rounded to: none below the smallest normal
  * number where they go to it or to zero. */
 static inline int hu_format_grid_bits(const hu_format *format, int exponent) {
@@ -56,6 +50,35 @@ int hu_format_has_infinity(const hu_format *format);
 
 /* float32 pattern of the magnitude code of a finite number; exact for every valid format. */
 uint32_t hu_format_magnitude_bits(const hu_format *format, uint32_t code);
+
+/* How dense numbers lie. */
+
+/* Distance of neighbours in the binade 2^exponent .. 2^(exponent + 1), as of numbers below the
+ * smallest normal one where that is higher; of a table the root of the mean square of those in
+ * which the binade's numbers lie. */
+double hu_format_step(const hu_format *format, int exponent);
+
+/* Bits after the point where numbers are densest: a float's mantissa bits. */
+int hu_format_precision(const hu_format *format);
+
+/* Distance from 1 to the next larger number; 0 if there is none. */
+double hu_format_epsilon(const hu_format *format);
+
+/* Distinct finite numbers that rounding may give, +0 and -0 counted once. */
+uint64_t hu_format_numbers(const hu_format *format);
+
+/* Binades below this exponent become 0 when rounded to nearest even. */
+int hu_format_least_exponent(const hu_format *format);
+
+/* Under nearest-even: what is below `zero` becomes zero; what is in subnormal..normal is subnormal
+ * or flushed, where subnormal < normal. */
+typedef struct hu_vanishing {
+    double zero, subnormal, normal;
+} hu_vanishing;
+hu_vanishing hu_format_vanishing(const hu_format *format);
+
+/* What a table is, in a line; NULL of a float. Borrowed: valid forever. */
+const char *hu_format_summary(const hu_format *format);
 
 /* Numbers as they are written, rounded to a format once. */
 

@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/value.h"
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "kernel/encode/encode.h"
@@ -697,7 +698,7 @@ static const struct {
  * on, so that every turn adds numbers. */
 static int32_t scale_of(const hu_wire *wire) {
     hu_format_limits limits = hu_format_limits_of(&wire->format);
-    return hu_wire_clamp(wire, -1 - (limits.emax - wire->format.man_bits - 4));
+    return hu_wire_clamp(wire, -1 - (limits.emax - hu_format_precision(&wire->format) - 4));
 }
 
 static hu_status add_wire_format(hu_rate_set *set, const char *name, bool is_first) {

@@ -11,9 +11,10 @@
 #include "base/memory.h"
 #include "base/text_file.h"
 #include "format/table/draft.h"
+#include "format/table/keep.h"
 #include "format/value.h"
 
-enum { FILE_MOST = 16 << 20, PATH_MOST = 200 };
+enum { FILE_MOST = 16 << 20, PATH_MOST = 120 };
 
 /* The path: up to an option of formats at the end. */
 static size_t path_length(const hu_code_recipe *r) {
@@ -26,7 +27,8 @@ static size_t path_length(const hu_code_recipe *r) {
 }
 
 hu_status hu_code_file_open(const char *path, char **text, size_t *bytes) {
-    return hu_text_read(path, FILE_MOST, text, bytes);
+    hu_status st = hu_code_tables_recalled(path, text, bytes);
+    return st != HU_OK || *text ? st : hu_text_read(path, FILE_MOST, text, bytes);
 }
 
 hu_status hu_table_file_read(hu_code_recipe *r) {

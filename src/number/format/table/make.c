@@ -100,7 +100,8 @@ static hu_status sort_numbers(const hu_code_draft *draft, coded *sorted, uint32_
     for (uint32_t i = 1; i < *count; i++)
         if (sorted[i].value == sorted[i - 1].value && fabs(sorted[i].value) <= FLT_MAX &&
             (float)sorted[i].value == sorted[i].value)
-            return hu_fail(HU_ERR_FORMAT, "%s: found %.9g again, which is that of %s",
+            return hu_fail(HU_ERR_FORMAT,
+                           "%s: found %.9g again, the number of %s, expected each once",
                            place(draft, sorted[i].code, first, sizeof first), sorted[i].value,
                            place(draft, sorted[i - 1].code, second, sizeof second));
     return HU_OK;
@@ -284,6 +285,7 @@ done:
 void hu_code_table_free(hu_code_table *table) {
     if (!table) return;
     hu_free(table->name);
+    hu_free(table->source);
     hu_free(table->decoded);
     hu_free(table->number);
     hu_free(table->code);

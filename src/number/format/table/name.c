@@ -212,7 +212,7 @@ done:
 }
 
 /* The table of a recipe, made where the register has none. */
-static hu_status table_of(const hu_code_generator *g, const hu_code_recipe *r, uint64_t content,
+static hu_status table_of(const hu_code_generator *g, hu_code_recipe *r, uint64_t content,
                           uint32_t *number) {
     hu_status st = HU_OK;
     hu_code_draft draft = {0};
@@ -228,6 +228,9 @@ static hu_status table_of(const hu_code_generator *g, const hu_code_recipe *r, u
     memcpy(table->name, r->name, length);
     table->summary = g->summary;
     table->content = content;
+    table->source = r->file;
+    table->source_bytes = r->file_bytes;
+    r->file = NULL;
     hu_code_draft_close(&draft);
     return hu_code_register_add(table, number);
 done:

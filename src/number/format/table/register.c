@@ -42,6 +42,7 @@ static hu_status append(hu_code_table *table, uint32_t *number) {
     if (index % BLOCK == 0) {
         place *block;
         HU_TRY(HU_NEW_ARRAY(&block, BLOCK));
+        hu_memory_keep(block);
         blocks[index / BLOCK] = block;
     }
     blocks[index / BLOCK][index % BLOCK] = table;
@@ -51,12 +52,19 @@ done:
     return st;
 }
 
+/* A table of the register lives as long as the process. */
+static void keep(hu_code_table *t) {
+    void *const all[] = {t->name, t->source, t->decoded, t->number, t->code, t->boundary, t};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
+}
+
 hu_status hu_code_register_add(hu_code_table *table, uint32_t *number) {
     hu_status st = HU_OK;
     pthread_mutex_lock(&lock);
     *number = hu_code_register_find(table->name, table->content);
     bool is_new = *number == 0;
     if (is_new) st = append(table, number);
+    if (is_new && st == HU_OK) keep(table);
     pthread_mutex_unlock(&lock);
     if (!is_new || st != HU_OK) hu_code_table_free(table);
     return st;

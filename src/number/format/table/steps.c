@@ -237,6 +237,65 @@ uint32_t hu_code_slot(const hu_code_steps *s, uint32_t bits) {
     return search(s, bits >> 31 != 0, bits & ~HU_F32_SIGN);
 }
 
+/* ---- members ---- */
+
+enum { MEMBER_SHIFT = 16, MEMBER_BITS = 15 };
+#define LEAST_NORMAL (1u << FRACTION)
+
+/* Largest shift that tells neighbouring numbers apart, those below the normal ones left out. */
+static uint32_t member_shift(const hu_code_table *t) {
+    uint32_t shift = FRACTION;
+    for (uint32_t i = 1; i < t->count; i++) {
+        uint32_t a = hu_f32_bits(t->number[i - 1]), b = hu_f32_bits(t->number[i]);
+        bool is_small = (a & ~HU_F32_SIGN) < LEAST_NORMAL || (b & ~HU_F32_SIGN) < LEAST_NORMAL;
+        if (is_small || (a ^ b) >> 31) continue;
+        while (a >> shift == b >> shift) shift--;
+    }
+    return shift;
+}
+
+/* Whether numbers below the normal ones are only 0: then both zeros need no question. */
+static bool has_small(const hu_code_table *t) {
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->number[i] != 0 && fabsf(t->number[i]) < FLT_MIN) return true;
+    return false;
+}
+
+/* What rounding to nearest has made is its own nearest number. */
+static hu_status make_members(const hu_code_table *t, hu_code_steps *s) {
+    hu_status st = HU_OK;
+    s->member_shift = member_shift(t);
+    if (s->member_shift < MEMBER_SHIFT || t->bits > MEMBER_BITS) return HU_OK;
+    uint32_t entries = 1u << (32 - s->member_shift), half = entries / 2;
+    HU_TRY(HU_NEW_ARRAY(&s->member, entries));
+    for (uint32_t i = 0; i < entries; i++) s->member[i] = HU_MEMBER_ASK;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t bits = hu_f32_bits(t->number[i]);
+        if ((bits & ~HU_F32_SIGN) >= LEAST_NORMAL)
+            s->member[bits >> s->member_shift] = (uint16_t)t->code[i];
+        if (bits == 0 && !has_small(t)) s->member[0] = s->member[half] = (uint16_t)t->code[i];
+    }
+done:
+    return st;
+}
+
+/* Patterns of codes as two tables of words. */
+static hu_status make_planes(const hu_code_table *t, hu_code_steps *s) {
+    enum { WORDS = 256, WORD_BITS = 8 };
+    hu_status st = HU_OK;
+    if (t->bits > WORD_BITS) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&s->high, WORDS));
+    HU_TRY(HU_NEW_ARRAY(&s->low, WORDS));
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t bits = hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]);
+        s->high[i] = (uint16_t)(bits >> 16);
+        s->low[i] = (uint16_t)bits;
+        s->has_low = s->has_low || s->low[i] != 0;
+    }
+done:
+    return st;
+}
+
 /* ---- the steps of a mode ---- */
 
 /* Exact in double: 24 bits each, exponents not far apart; 0 is exact beside any, and nothing
@@ -255,13 +314,21 @@ static bool are_exact(const hu_code_table *t) {
 /* From the last threshold of a list on numbers overflow; rounded stochastically from the one before
  * on, its last number, they may. */
 static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps *s) {
-    uint32_t plus = s->threshold[s->last[0] - 1], minus = s->threshold[s->last[1] - 1];
+    uint32_t plus = s->last[0] > s->first[0] ? s->threshold[s->last[0] - 1] : 0;
+    uint32_t minus = s->last[1] > s->first[1] ? s->threshold[s->last[1] - 1] : 0;
     if (hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC) {
         float low = t->number[0], high = t->number[t->count - 1];
         plus = high >= 0 ? hu_f32_bits(high) + 1 : 0;
         minus = low <= 0 ? (hu_f32_bits(low) & ~HU_F32_SIGN) + 1 : 0;
     }
     s->calm_top = plus < minus ? plus : minus;
+}
+
+/* As the table's own blocks. */
+static void keep(hu_code_steps *s) {
+    void *const all[] = {s->number,       s->code,   s->threshold, s->word, s->row, s->slot_at,
+                         s->threshold_at, s->member, s->high,      s->low,  s};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 
 static void free_steps(hu_code_steps *s) {
@@ -273,6 +340,9 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->row);
     hu_free(s->slot_at);
     hu_free(s->threshold_at);
+    hu_free(s->member);
+    hu_free(s->high);
+    hu_free(s->low);
     hu_free(s);
 }
 
@@ -290,6 +360,8 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     set_calm(t, rounding, s);
     s->is_exact = are_exact(t);
     HU_TRY(choose_route(s));
+    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
+    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
     *steps = s;
     s = NULL;
 done:
@@ -314,6 +386,7 @@ hu_status hu_code_steps_of(const hu_format *format, hu_rounding rounding,
     pthread_mutex_lock(&lock);
     made = atomic_load_explicit(&t->steps[rounding], memory_order_acquire);
     if (!made) st = make_steps(t, rounding, &made);
+    if (st == HU_OK) keep(made);
     if (st == HU_OK) atomic_store_explicit(&t->steps[rounding], made, memory_order_release);
     pthread_mutex_unlock(&lock);
     *steps = made;

@@ -15,6 +15,8 @@
 #define HU_FORMAT_TABLE_STEPS_H
 #include "format/table/table.h"
 
+enum { HU_MEMBER_ASK = 0x8000 };
+
 typedef enum hu_step_route { HU_STEPS_DIRECT, HU_STEPS_INDEXED, HU_STEPS_SEARCH } hu_step_route;
 
 /* Bits of magnitudes are those of the numbers without a scale. */
@@ -31,6 +33,14 @@ struct hu_code_steps {
     uint32_t shift;
     uint32_t *word;
     uint32_t *row, *slot_at, *threshold_at;
+    /* For packing members: member[x >> member_shift] is the code of the one number that begins so,
+     * or has HU_MEMBER_ASK (not of finite normal numbers, or several). NULL: too many bits decide.
+     */
+    uint16_t *member;
+    uint32_t member_shift;
+    /* Of up to 8 bits: upper and lower halves of the patterns of codes 0..255, by their last bits. */
+    uint16_t *high, *low;
+    bool has_low; /* some lower half is not 0 */
     bool is_exact;       /* differences of neighbours, and of what lies between, are doubles */
     bool is_exact_there; /* so is what would come next */
 };

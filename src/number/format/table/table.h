@@ -33,9 +33,11 @@ typedef struct hu_code_steps hu_code_steps;
 
 /* Numbers are those without a scale: a format has 2^-bias times them. */
 typedef struct hu_code_table {
-    char *name;           /* reads back as this table */
-    const char *summary;  /* one line. Borrowed */
-    uint64_t content;     /* hash of the file; 0 where the name says all */
+    char *name;          /* reads back as this table */
+    const char *summary; /* one line. Borrowed */
+    uint64_t content;    /* hash of the file; 0 where the name says all */
+    char *source;        /* [source_bytes], the file; NULL: none */
+    size_t source_bytes;
     uint32_t codes, bits; /* codes 0..codes-1; bits of one */
     float *decoded;       /* [2^bits], the nearest float32 of what is none; 0 behind the last */
     uint32_t count;       /* numbers that rounding may give */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "format/table/steps.h"
 #include "format/value.h"
-#include "kernel/table/table.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
 #include "kernel/round/round.list"
@@ -133,23 +133,51 @@ done:
     return st;
 }
 
+/* ---- formats by table ---- */
+
+hu_round_fn HU_OF_ISA(hu_round_table), HU_OF_ISA(hu_round_table_sr);
+
+static hu_round_fn *const by_table[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table)};
+static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_sr)};
+
+static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                               hu_isa isa) {
+    const hu_format_limits limits = hu_format_limits_of(format);
+    *rounder = (hu_rounder){.format = *format, .rounding = rounding, .route = HU_ROUTE_TABLE};
+    rounder->max_bits = hu_f32_bits((float)limits.max_finite);
+    rounder->min_normal_bits = hu_f32_bits((float)limits.min_normal);
+    rounder->min_nonzero_bits = rounder->min_normal_bits;
+    for (int i = 0; i < 2; i++) {
+        rounder->overflow_value[i] = hu_code_table_overflow(format, rounding, i != 0, false);
+        rounder->infinite_value[i] = hu_code_table_overflow(format, rounding, i != 0, true);
+    }
+    /* An infinity that becomes NaN where overflows saturate is a lost number, as NaN is. */
+    bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
+    rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
+    rounder->run = hu_rounding_draws(rounding) ? by_table_sr[isa] : by_table[isa];
+    return hu_code_steps_of(format, rounding, &rounder->steps);
+}
+
+/* ---- any format ---- */
+
 /* The mode whose rows of round.list serve this one. */
 static hu_rounding row_of(hu_rounding rounding) {
     const hu_rounding mode = hu_rounding_mode(rounding);
     return mode != HU_ROUND_COUNT && hu_rounding_bits(rounding) ? HU_ROUND_STATED_BITS : mode;
 }
 
-hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
+hu_status hu_rounder_init_isa(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                              hu_isa isa) {
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
     const hu_rounding row = row_of(rounding);
     if (hu_format_is_table(format) && row != HU_ROUND_COUNT)
-        return hu_table_rounder_init(rounder, format, rounding, hu_cpu_isa());
+        return init_by_table(rounder, format, rounding, isa);
     for (size_t i = 0; i < hu_round_variant_count(); i++) {
         if (variants[i].rounding != row || !hu_round_route_serves(variants[i].route, row, format))
             continue;
-        HU_TRY(hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa()));
+        HU_TRY(hu_rounder_init_variant(rounder, format, &variants[i], isa));
         rounder->rounding = rounding;
         return HU_OK;
     }
@@ -157,6 +185,10 @@ hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_round
                  HU_ROUND_COUNT - 1);
 done:
     return st;
+}
+
+hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
+    return hu_rounder_init_isa(rounder, format, rounding, hu_cpu_isa());
 }
 
 hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,

@@ -108,6 +108,10 @@ struct hu_rounder {
  * Proof: tests/unit/kernel_round_test.c. */
 hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding);
 
+/* As hu_rounder_init on an instruction set of the caller's choice (which must be there). */
+hu_status hu_rounder_init_isa(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                              hu_isa isa);
+
 /* Rounds x[n] to y[n] (the same array or not overlapping) and adds to counts if not NULL. key must
  * be given where hu_rounding_draws; word first_index + i serves element i. */
 static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const float *x, float *y,

@@ -115,6 +115,23 @@ HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *
         round_block(c, n, x, y, route, is_scaled, false, true, o, t);
 }
 
+/* One block with magnitudes below what the tables of the route hold for: these again, one by one.
+ * They do not overflow. */
+HU_INLINE void round_low(const constants *c, size_t n, const float *x, float *y,
+                         hu_step_route route, bool is_scaled, const outcome *o, tally *t) {
+    float in[CALM_BLOCK];
+    memcpy(in, x, n * sizeof *in);
+    round_block(c, n, in, y, route, is_scaled, false, true, o, t);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits = hu_f32_bits(in[i]), before = hu_f32_bits(y[i]);
+        if ((bits & ~HU_F32_SIGN) - 1 >= c->calm_low - 1) continue;
+        uint32_t now = rescaled(c, is_scaled, c->number[slot_of(c, HU_STEPS_SEARCH, bits)]);
+        t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - (before == 0);
+        y[i] = hu_f32_of_bits(now);
+    }
+    t->below = t->zero_before;
+}
+
 /* Any length, block by block. */
 HU_INLINE void round_all(const hu_rounder *r, size_t n, const float *x, float *y,
                          hu_round_counts *counts, hu_step_route route, bool is_scaled) {
@@ -125,7 +142,7 @@ HU_INLINE void round_all(const hu_rounder *r, size_t n, const float *x, float *y
         size_t count = n - at < CALM_BLOCK ? n - at : CALM_BLOCK;
         demand d = demand_of(&c, is_scaled, count, x + at);
         if (d.is_low)
-            round_block(&c, count, x + at, y + at, HU_STEPS_SEARCH, is_scaled, false, true, &o, &t);
+            round_low(&c, count, x + at, y + at, route, is_scaled, &o, &t);
         else
             round_known(&c, count, x + at, y + at, route, is_scaled, d.is_calm, counts != NULL, &o,
                         &t);
