@@ -16,7 +16,7 @@ typedef struct hu_code_draft {
     hu_code_ties ties;
     hu_overflow overflow;
     double min_normal; /* 0: the smallest magnitude */
-    bool names_saturation, infinity_is_nan;
+    bool is_p3109, infinity_is_nan;
     uint32_t *line; /* [count] of a file, for messages; NULL: codes are named */
 } hu_code_draft;
 

@@ -253,7 +253,7 @@ static hu_status make_sorted(const hu_code_draft *draft, const coded *sorted, ui
     HU_TRY(allocate(t, count));
     t->ties = draft->ties;
     t->overflow = draft->overflow;
-    t->names_saturation = draft->names_saturation;
+    t->is_p3109 = draft->is_p3109;
     t->min_normal = draft->min_normal;
     t->infinity_is_nan = draft->infinity_is_nan;
     set_codes(t, draft);

@@ -290,7 +290,7 @@ hu_status hu_code_table_print(const hu_format *format, char *text, uint32_t capa
     if (format->bias) snprintf(bias, sizeof bias, ":bias=%d", (int)format->bias);
     if (format->overflow != t->overflow)
         snprintf(overflow, sizeof overflow, ":ovf=%s", hu_overflow_name(format->overflow));
-    for (size_t i = 0; *overflow && t->names_saturation && i < SATURATIONS; i++)
+    for (size_t i = 0; *overflow && t->is_p3109 && i < SATURATIONS; i++)
         if (format->overflow == saturations[i].overflow)
             snprintf(overflow, sizeof overflow, ":sat=%s", saturations[i].word);
     size_t needed = strlen(t->name) + strlen(bias) + strlen(overflow) + 1;

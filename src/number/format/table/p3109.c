@@ -121,7 +121,7 @@ hu_status hu_p3109_fill(const hu_code_recipe *r, hu_code_draft *draft) {
     draft->next[0] = a[ARG_SIGNED] ? -draft->next[1] : -magnitude(a, 1);
     draft->ties = HU_TIES_EVEN;
     draft->overflow = a[ARG_EXTENDED] ? HU_OVERFLOW_NONE : HU_OVERFLOW_SAT;
-    draft->names_saturation = true;
+    draft->is_p3109 = true;
     draft->min_normal = magnitude(a, 1u << (a[ARG_P] - 1));
     return HU_OK;
 }

@@ -102,7 +102,8 @@ bool hu_code_table_goes_up(const hu_code_table *t, hu_rounding rounding, uint32_
     case HU_ROUND_DOWN:
         return gap == t->count && gap > 0 ? inward_end_up(t, gap, x) : false;
     case HU_ROUND_TO_ODD:
-        if (is_end && inward_end_up(t, gap, x) == (gap != 0)) return gap != 0;
+        if (is_end && (!t->is_p3109 || inward_end_up(t, gap, x) == (gap != 0)))
+            return inward_end_up(t, gap, x);
         return parity_up(t, gap, true,
                          inward_up(t, gap, x->is_negative, nearest_up(t, t->ties, gap, x)));
     default: /* HU_ROUND_TOWARD_ZERO */

@@ -51,7 +51,8 @@ typedef struct hu_code_table {
     int32_t nan_code, infinity_code[2]; /* of +, -; -1: none */
     hu_code_ties ties;
     double min_normal;             /* smaller magnitudes count as subnormal */
-    bool names_saturation;         /* overflow is said by P3109's words, ":sat=" */
+    bool is_p3109;                 /* overflow has P3109's words, ":sat="; to odd, its grid goes on
+                                      beyond the ends */
     bool infinity_is_nan;          /* also where overflows saturate (posit's NaR) */
     hu_overflow overflow;          /* unless a format says another */
     int32_t least_bias, most_bias; /* with which all numbers and boundaries are normal in float32 */
