@@ -75,10 +75,11 @@ def inputs(name: str, rng: np.random.Generator) -> np.ndarray:
     values = values[np.isfinite(values)]
     at = [values, *((1 - t) * values[1:] + t * values[:-1] for t in (0.25, 0.5, 0.75))]
     at += [values[-1] * np.exp2(np.arange(0, 4, 0.125))]
-    near = np.concatenate(at).astype(np.float32)
+    near = np.concatenate(at)
+    near = near[near < 2.0**127].astype(np.float32)
     beside = [np.nextafter(near, np.float32(side)) for side in (-np.inf, np.inf)]
     many = max(NUMBERS - 3 * near.size, 1000)
-    scaled = rng.choice(values, many) * rng.uniform(0.5, 2, many)
+    scaled = rng.choice(values, many) * rng.uniform(0.5, 1.5, many)
     every = rng.integers(0, 2**32, many // 2, dtype=np.uint32).view(np.float32)
     x = np.concatenate([near, *beside, scaled.astype(np.float32), every, [np.float32(np.inf)]])
     x = x[~np.isnan(x)].astype(np.float32)

@@ -83,7 +83,7 @@ def trains(precision):
 def refuses(checks, cwd):
     for text, words in {"binary8p8se": ["K = 8, P = 8, signed", "P = 1..K-1 (signed)"],
                         "binary20p3se": ["K = 3..16"], "binary16p4ue": ["K - P up to 8 (signed), 7 (unsigned)"],
-                        "binary8p3": ["'s' or 'u'"], "binary8p3se:sat=up": ["'finite', 'propagate' or 'none'"],
+                        "binary8p3": ["binary8p3se"], "binary8p3se:sat=up": ["'finite', 'propagate' or 'none'"],
                         "e4m3 sr:bits=0": ["1..32"], "e4m3 sr:bits=8:kind=z": [":kind=a"],
                         "uniform8 sr:bits=8": ["expected rne or sr"], "e4m3fn:ovf=propagate": ["ovf=sat"]}.items():
         code, _, err = program.call("plan", "model=cnn-s", f"precision={text}", cwd=cwd)

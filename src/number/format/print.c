@@ -74,8 +74,10 @@ static void print_plain(const hu_format *format, char *text, uint32_t capacity) 
 
 /* Whether the format is one of IEEE P3109: signed and finite. */
 static int is_p3109(const hu_format *format) {
-    return format->specials == HU_SPECIALS_FNUZ && format->overflow == HU_OVERFLOW_SAT &&
-           format->subnormals && format->bias == 1 << (format->exp_bits - 1);
+    enum { BITS_MOST = 16 };
+    return hu_format_bits(format) <= BITS_MOST && format->specials == HU_SPECIALS_FNUZ &&
+           format->overflow == HU_OVERFLOW_SAT && format->subnormals &&
+           format->bias == 1 << (format->exp_bits - 1);
 }
 
 /* The shortest of eXmY with options, P3109's name and the names of equal widths with options. */
