@@ -139,7 +139,7 @@ HU_API hu_format_limits hu_format_limits_of(const hu_format *format);
 
 /* Stochastic rounding with `bits` random bits, 1..HU_RANDOM_BITS_MOST, of the kind ("sr:bits=8",
  * "sr:bits=8:kind=a"): HU_ROUND_STOCHASTIC in the low byte, bits and kind above it. Other
- * arguments: HU_ROUND_COUNT, which no function takes. Proof: tests/unit/format_random_bits_test.c. */
+ * arguments: HU_ROUND_COUNT, which nothing takes. Proof: tests/unit/format_random_bits_test.c. */
 HU_API hu_rounding hu_rounding_of_bits(uint32_t bits, hu_random_kind kind);
 
 /* The mode without its random bits: less than HU_ROUND_COUNT, else HU_ROUND_COUNT. */

@@ -29,7 +29,7 @@ static const hu_code_generator generators[] = {
     GENERATOR("hif8", HU_THEN_END | HU_THEN_COLON, "hif8", hif8,
               "HiFloat8: 1 to 3 mantissa bits by magnitude, ties away from zero"),
     GENERATOR("binary", HU_THEN_DIGIT, "binaryKpPse (K = 3..16; s|u, e|f)", p3109,
-              "IEEE P3109: K bits, P of precision, signed|unsigned, extended|finite (short: 8p3se)"),
+              "IEEE P3109: K bits, P of precision; un/signed, extended|finite (8p3se)"),
     GENERATOR("lns", HU_THEN_DIGIT, "lnsN:f=F (N = 3..16)", lns,
               "logarithmic numbers: sign and a fixed-point log2 of F fraction bits"),
     GENERATOR("nf4", HU_THEN_END | HU_THEN_COLON, "nf4", nf4,
