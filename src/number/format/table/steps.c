@@ -296,6 +296,24 @@ done:
     return st;
 }
 
+/* The same of slots. */
+static hu_status make_slot_planes(hu_code_steps *s) {
+    enum { LIST = 128 };
+    hu_status st = HU_OK;
+    if (s->last[0] - s->first[0] > LIST || s->last[1] - s->first[1] > LIST) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&s->slot_high, 2 * LIST));
+    HU_TRY(HU_NEW_ARRAY(&s->slot_low, 2 * LIST));
+    for (uint32_t list = 0; list < 2; list++)
+        for (uint32_t i = s->first[list]; i < s->last[list]; i++) {
+            uint32_t at = list * LIST + i - s->first[list];
+            s->slot_high[at] = (uint16_t)(s->number[i] >> 16);
+            s->slot_low[at] = (uint16_t)s->number[i];
+            s->has_low = s->has_low || s->slot_low[at] != 0;
+        }
+done:
+    return st;
+}
+
 /* ---- the steps of a mode ---- */
 
 /* Exact in double: 24 bits each, exponents not far apart; 0 is exact beside any, and nothing
@@ -326,8 +344,9 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
 
 /* As the table's own blocks. */
 static void keep(hu_code_steps *s) {
-    void *const all[] = {s->number,       s->code,   s->threshold, s->word, s->row, s->slot_at,
-                         s->threshold_at, s->member, s->high,      s->low,  s};
+    void *const all[] = {
+        s->number, s->code, s->threshold, s->word,      s->row,      s->slot_at, s->threshold_at,
+        s->member, s->high, s->low,       s->slot_high, s->slot_low, s};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 
@@ -343,6 +362,8 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->member);
     hu_free(s->high);
     hu_free(s->low);
+    hu_free(s->slot_high);
+    hu_free(s->slot_low);
     hu_free(s);
 }
 
@@ -362,6 +383,7 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     HU_TRY(choose_route(s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
+    HU_TRY(make_slot_planes(s));
     *steps = s;
     s = NULL;
 done:
