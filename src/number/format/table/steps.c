@@ -261,19 +261,27 @@ static bool has_small(const hu_code_table *t) {
     return false;
 }
 
+/* Of a beginning that no number has: the code of one near it, which nobody asks for; but what is
+ * not finite, and numbers below the normal ones where there are others than 0, are asked for. */
+static uint16_t code_within(const hu_code_table *t, const hu_code_steps *s, uint32_t bits) {
+    uint32_t u = bits & ~HU_F32_SIGN;
+    bool is_asked = u >= HU_F32_INFINITY || (u < LEAST_NORMAL && has_small(t));
+    if (u < LEAST_NORMAL) u = 0;
+    return is_asked ? HU_MEMBER_ASK : (uint16_t)s->code[search(s, bits >> 31 != 0, u)];
+}
+
 /* What rounding to nearest has made is its own nearest number. */
 static hu_status make_members(const hu_code_table *t, hu_code_steps *s) {
     hu_status st = HU_OK;
     s->member_shift = member_shift(t);
     if (s->member_shift < MEMBER_SHIFT || t->bits > MEMBER_BITS) return HU_OK;
-    uint32_t entries = 1u << (32 - s->member_shift), half = entries / 2;
+    uint32_t entries = 1u << (32 - s->member_shift);
     HU_TRY(HU_NEW_ARRAY(&s->member, entries));
-    for (uint32_t i = 0; i < entries; i++) s->member[i] = HU_MEMBER_ASK;
+    for (uint32_t i = 0; i < entries; i++) s->member[i] = code_within(t, s, i << s->member_shift);
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t bits = hu_f32_bits(t->number[i]);
         if ((bits & ~HU_F32_SIGN) >= LEAST_NORMAL)
             s->member[bits >> s->member_shift] = (uint16_t)t->code[i];
-        if (bits == 0 && !has_small(t)) s->member[0] = s->member[half] = (uint16_t)t->code[i];
     }
 done:
     return st;
