@@ -12,10 +12,9 @@ typedef struct string {
 } string;
 
 static void put(string *s, uint32_t bits, int count) {
-    for (int i = count - 1; i >= 0; i--) {
-        s->bits |= (unsigned __int128)(bits >> i & 1) << (127 - s->length);
-        s->length++;
-    }
+    if (count == 0) return;
+    s->length += count;
+    s->bits |= (unsigned __int128)(bits & (uint32_t)((1ull << count) - 1)) << (128 - s->length);
 }
 
 /* The first `count` bits as a number, rounded by those after them, ties to even. */
@@ -27,10 +26,11 @@ static uint32_t rounded(const string *s, int count) {
 
 /* Exponent and 23 bits of fraction of a positive number. */
 static int take_apart(float x, uint32_t *fraction) {
-    int exponent;
-    double significand = 2 * frexp((double)x, &exponent);
-    *fraction = (uint32_t)ldexp(significand - 1, 23);
-    return exponent - 1;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (bits >> 23 == 0) return take_apart(x * 0x1p30f, fraction) - 30;
+    *fraction = bits & 0x7fffff;
+    return (int)(bits >> 23) - 127;
 }
 
 /* A positive code between the least and the largest one, with the sign of x. */
@@ -53,7 +53,7 @@ uint32_t reference_posit(int n, int es, float x) {
     if (regime >= n) return finish(n, 1u << n, x);
     if (regime <= -n) return finish(n, 0, x);
     put(&s, 0, 1);
-    for (int i = 0; i < (regime >= 0 ? regime + 1 : -regime); i++) put(&s, regime >= 0, 1);
+    put(&s, regime >= 0 ? UINT32_MAX : 0, regime >= 0 ? regime + 1 : -regime);
     put(&s, regime < 0, 1);
     put(&s, (uint32_t)(exponent - regime * step), es);
     put(&s, fraction, 23);

@@ -261,19 +261,27 @@ static bool has_small(const hu_code_table *t) {
     return false;
 }
 
+/* Of a beginning that no number has: the code of one near it, which nobody asks for; but what is
+ * not finite, and numbers below the normal ones where there are others than 0, are asked for. */
+static uint16_t code_within(const hu_code_table *t, const hu_code_steps *s, uint32_t bits) {
+    uint32_t u = bits & ~HU_F32_SIGN;
+    bool is_asked = u >= HU_F32_INFINITY || (u < LEAST_NORMAL && has_small(t));
+    if (u < LEAST_NORMAL) u = 0;
+    return is_asked ? HU_MEMBER_ASK : (uint16_t)s->code[search(s, bits >> 31 != 0, u)];
+}
+
 /* What rounding to nearest has made is its own nearest number. */
 static hu_status make_members(const hu_code_table *t, hu_code_steps *s) {
     hu_status st = HU_OK;
     s->member_shift = member_shift(t);
     if (s->member_shift < MEMBER_SHIFT || t->bits > MEMBER_BITS) return HU_OK;
-    uint32_t entries = 1u << (32 - s->member_shift), half = entries / 2;
+    uint32_t entries = 1u << (32 - s->member_shift);
     HU_TRY(HU_NEW_ARRAY(&s->member, entries));
-    for (uint32_t i = 0; i < entries; i++) s->member[i] = HU_MEMBER_ASK;
+    for (uint32_t i = 0; i < entries; i++) s->member[i] = code_within(t, s, i << s->member_shift);
     for (uint32_t i = 0; i < t->count; i++) {
         uint32_t bits = hu_f32_bits(t->number[i]);
         if ((bits & ~HU_F32_SIGN) >= LEAST_NORMAL)
             s->member[bits >> s->member_shift] = (uint16_t)t->code[i];
-        if (bits == 0 && !has_small(t)) s->member[0] = s->member[half] = (uint16_t)t->code[i];
     }
 done:
     return st;
@@ -292,6 +300,24 @@ static hu_status make_planes(const hu_code_table *t, hu_code_steps *s) {
         s->low[i] = (uint16_t)bits;
         s->has_low = s->has_low || s->low[i] != 0;
     }
+done:
+    return st;
+}
+
+/* The same of slots. */
+static hu_status make_slot_planes(hu_code_steps *s) {
+    enum { LIST = 128 };
+    hu_status st = HU_OK;
+    if (s->last[0] - s->first[0] > LIST || s->last[1] - s->first[1] > LIST) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&s->slot_high, 2 * LIST));
+    HU_TRY(HU_NEW_ARRAY(&s->slot_low, 2 * LIST));
+    for (uint32_t list = 0; list < 2; list++)
+        for (uint32_t i = s->first[list]; i < s->last[list]; i++) {
+            uint32_t at = list * LIST + i - s->first[list];
+            s->slot_high[at] = (uint16_t)(s->number[i] >> 16);
+            s->slot_low[at] = (uint16_t)s->number[i];
+            s->has_low = s->has_low || s->slot_low[at] != 0;
+        }
 done:
     return st;
 }
@@ -326,8 +352,9 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
 
 /* As the table's own blocks. */
 static void keep(hu_code_steps *s) {
-    void *const all[] = {s->number,       s->code,   s->threshold, s->word, s->row, s->slot_at,
-                         s->threshold_at, s->member, s->high,      s->low,  s};
+    void *const all[] = {
+        s->number, s->code, s->threshold, s->word,      s->row,      s->slot_at, s->threshold_at,
+        s->member, s->high, s->low,       s->slot_high, s->slot_low, s};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 
@@ -343,6 +370,8 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->member);
     hu_free(s->high);
     hu_free(s->low);
+    hu_free(s->slot_high);
+    hu_free(s->slot_low);
     hu_free(s);
 }
 
@@ -362,6 +391,7 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     HU_TRY(choose_route(s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
+    HU_TRY(make_slot_planes(s));
     *steps = s;
     s = NULL;
 done:

@@ -38,9 +38,11 @@ struct hu_code_steps {
      */
     uint16_t *member;
     uint32_t member_shift;
-    /* Of up to 8 bits: upper and lower halves of the patterns of codes 0..255, by their last bits. */
-    uint16_t *high, *low;
-    bool has_low; /* some lower half is not 0 */
+    /* Upper and lower halves of patterns. Of up to 8 bits: of codes 0..255, by their last bits.
+     * Where no list has more than 128 slots before overflow: of the slots of +, then from 128 on of
+     * -. */
+    uint16_t *high, *low, *slot_high, *slot_low;
+    bool has_low;        /* some lower half is not 0 */
     bool is_exact;       /* differences of neighbours, and of what lies between, are doubles */
     bool is_exact_there; /* so is what would come next */
 };

@@ -103,16 +103,39 @@ HU_INLINE demand demand_of(const constants *c, bool is_scaled, size_t n, const f
     return (demand){top < c->calm_top, under < c->calm_low - 1};
 }
 
+#if defined(__AVX512BW__)
+#include "kernel/table/calm_avx512.inc"
+#else
+HU_INLINE size_t round_calm(const constants *c, size_t n, const float *x, float *y,
+                            hu_step_route route, bool is_scaled, tally *t) {
+    (void)c, (void)n, (void)x, (void)y, (void)route, (void)is_scaled, (void)t;
+    return 0;
+}
+#endif
+
+/* Counters of a block and of what follows it. */
+HU_INLINE void join(tally *t, const tally *rest) {
+    t->below += rest->below;
+    t->zero_before += rest->zero_before;
+    t->zero_in = at_most(t->zero_in + rest->zero_in, t->zero_before);
+    t->top = t->top > rest->top ? t->top : rest->top;
+    t->under = at_most(t->under, rest->under);
+}
+
 /* One block, where what it asks for is known. */
 HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *y,
                            hu_step_route route, bool is_scaled, bool is_calm, bool counting,
                            const outcome *o, tally *t) {
+    tally first = {.under = NO_INPUT};
+    size_t done = is_calm ? round_calm(c, n, x, y, route, is_scaled, &first) : 0;
+    n -= done, x += done, y += done;
     if (is_calm && counting)
         round_block(c, n, x, y, route, is_scaled, true, true, o, t);
     else if (is_calm)
         round_block(c, n, x, y, route, is_scaled, true, false, o, t);
     else
         round_block(c, n, x, y, route, is_scaled, false, true, o, t);
+    join(t, &first);
 }
 
 /* One block with magnitudes below what the tables of the route hold for: these again, one by one.
