@@ -13,10 +13,11 @@ _DRAWN_BITS = 9
 _BARS_HEIGHT, _FEWEST_BARS, _LABELS = 120, 24, 16
 
 
-def _magnitudes(fmt: Format) -> list[float]:
-    """Numbers above zero: all of small formats, of others the powers of two."""
+def _magnitudes(fmt: Format, sign: int) -> list[float]:
+    """Numbers on a side of zero: all of small formats, of others the powers of two."""
     if fmt.bits <= _DRAWN_BITS:
-        return sorted({float(v) for v in fmt.values() if v > 0 and math.isfinite(v)})
+        values = (sign * float(v) for v in fmt.values() if math.isfinite(v))
+        return sorted({v for v in values if v > 0})
     return [math.ldexp(1.0, e) for e in range(fmt.emin, fmt.emax + 1)]
 
 
@@ -25,7 +26,6 @@ def number_line(fmt: Format) -> str:
 
     Of formats with more than 9 bits the powers of two alone.
     """
-    marks = _magnitudes(fmt)
     low = math.log2(fmt.min_subnormal) - 1
     high = math.log2(fmt.max)
     half = _WIDTH / 2 - _MARGIN
@@ -35,9 +35,9 @@ def number_line(fmt: Format) -> str:
         return half * (math.log2(value) - low) / (high - low)
 
     lines = []
-    for value in marks:
-        size = 10 if value >= fmt.min_normal else 6
-        for sign in (-1, 1):
+    for sign in (-1, 1):
+        for value in _magnitudes(fmt, sign):
+            size = 10 if value >= fmt.min_normal else 6
             x = _WIDTH / 2 + sign * place(value)
             lines.append(f"M{x:.1f} {base - size:g}V{base + size:g}")
     labels = [(0.0, "0")]

@@ -103,6 +103,8 @@ def _hold(x: NDArray[Any], what: str, who: str, kind: type[Error] = ArgumentErro
 
 
 def _has_spare_bits(fmt: Format) -> bool:
+    if fmt.specials == "table":
+        return True
     return fmt.man + _SPARE_BITS <= 23 and math.log2(fmt.min_normal) - fmt.man >= -149 + _SPARE_BITS
 
 

@@ -109,8 +109,9 @@ def round(  # noqa: A001
         A number format; or the text of a format with a scale ("e4m3fn:scale=current"), of blocks
         along the last axis ("mxfp8", "nvfp4") or of uniform integers ("uniform8"), see
         `Quantization`.
-    rounding : {"rne", "rna", "rz", "ru", "rd", "rodd", "sr"}
-        To nearest even, nearest away from zero, toward zero, up, down, to odd, stochastic.
+    rounding : {"rne", "rna", "rz", "ru", "rd", "rodd", "sr", "sr:bits=N", "sr:bits=N:kind=K"}
+        To nearest even, nearest away from zero, toward zero, up, down, to odd, stochastic;
+        stochastic by N random bits, 1 to 32, of IEEE P3109's kind a, b or c (the usual one).
     key : Key
         Names the random numbers; stochastic rounding needs it.
     counts : bool

@@ -671,7 +671,7 @@ def _half_gaps(fmt: Format) -> list[tuple[float, float, str]]:
 def _beyond(fmt: Format, half: float) -> list[tuple[float, float, str]]:
     """Above the largest number: infinity and NaN are a loss of everything."""
     last = fmt.max * 16
-    if fmt.overflow != "sat":
+    if fmt.overflow not in ("sat", "propagate"):
         edge = fmt.max + half * math.ldexp(1.0, fmt.emax)
         return [(edge, 1.0, "overflow"), (last, 1.0, "overflow")]
     steps = [fmt.max * 2 ** (i / 8) for i in range(33)]

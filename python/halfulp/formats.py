@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .figures import Figure
 
 _SPECIALS = ("ieee", "fin", "fn", "fnuz")
-_OVERFLOW = ("inf", "sat", "nan")
+_OVERFLOW = ("inf", "sat", "nan", "propagate")
 _UNDERFLOW = ("flush", "nearest")
 _NAN = ("stays", "overflows")
 # The types of NumPy and of ml_dtypes whose codes are those of a named format.
@@ -50,7 +50,8 @@ _DTYPES = {
     "e2m3": "float6_e2m3fn",
     "e2m1": "float4_e2m1fn",
 }
-_TEXT_BYTES = 128
+_TEXT_BYTES = 160
+_ROUND_UP = 3
 _LISTED_BITS = 16
 
 
@@ -103,13 +104,14 @@ def _text_of_dtype(given: object) -> str:
 
 
 class Format(Made):
-    """A binary floating-point format.
+    """A binary floating-point format, or a format by table: posits, takums, code books.
 
     Parameters
     ----------
     text : str, optional
         A name ("fp16", "e4m3fn"), or exponent and fraction bits with options
-        ("e5m2:bias=16:ovf=sat", "1/6/9/d", "fp(4,3,4)"); `halfulp help formats` has them all.
+        ("e5m2:bias=16:ovf=sat", "1/6/9/d", "fp(4,3,4)"), or a table ("posit8", "hif8", "nf4",
+        "table:FILE"); `halfulp help formats` has them all.
         Or a type of NumPy or ml_dtypes: np.float16, ml_dtypes.float8_e4m3fn.
     exp, man : int, optional
         In place of a text: bits of the exponent (1 to 8) and of the stored fraction (0 to 23).
@@ -117,8 +119,9 @@ class Format(Made):
         What is subtracted from the exponent field; usual is 2**(exp - 1) - 1.
     subnormals : bool
         Whether numbers below the smallest normal one are represented; else they become zero.
-    overflow : {"inf", "sat", "nan"}
-        What a number that is too large becomes; "sat" is the largest finite one.
+    overflow : {"inf", "sat", "nan", "propagate"}
+        What a number that is too large becomes; "sat" is the largest finite one, as "propagate",
+        where infinities stay.
     specials : {"ieee", "fin", "fn", "fnuz"}
         Which codes are no finite numbers; "fin": none.
     underflow : {"flush", "nearest"}
@@ -130,14 +133,15 @@ class Format(Made):
     Attributes
     ----------
     exp, man, bias, bits : int
-        The fields above, and bits of a code: 1 + exp + man.
+        The fields above, and bits of a code: 1 + exp + man. A table has no fields: exp and man
+        are 0, and 2**-bias is what its numbers are multiplied with.
     emin, emax : int
         Exponents of the smallest normal and of the largest finite number.
     dtype : numpy.dtype
         The type of NumPy or ml_dtypes with the same codes, where there is one.
     max, min_normal, min_subnormal, epsilon : float
         Limits, exact; without subnormals min_subnormal is min_normal. epsilon is the distance from
-        1 to the next number, 2**-man.
+        1 to the next number, 2**-man; 0 where a table has none.
     codes : int
         How many codes there are.
 
@@ -228,8 +232,8 @@ class Format(Made):
 
     @property
     def specials(self) -> str:
-        """Which codes are no finite numbers: "ieee", "fin", "fn" or "fnuz"."""
-        return _SPECIALS[self._c.specials]
+        """Which codes are no finite numbers: "ieee", "fin", "fn" or "fnuz"; "table": its own."""
+        return "table" if self._c.table else _SPECIALS[self._c.specials]
 
     @property
     def underflow(self) -> str:
@@ -307,7 +311,10 @@ class Format(Made):
     @property
     def epsilon(self) -> float:
         """Distance from 1 to the next number."""
-        return math.ldexp(1.0, -self.man)
+        if not self._c.table:
+            return math.ldexp(1.0, -self.man)
+        after = float(lib.hu_format_round(self._c, _ROUND_UP, 1.0 + 2.0**-23, 0))
+        return after - 1.0 if self.max >= after > 1.0 else 0.0
 
     @property
     def codes(self) -> int:
@@ -389,7 +396,12 @@ class Format(Made):
 
     def _repr_html_(self) -> str:
         rows = (
-            ("bits", f"{self.bits}: 1 sign, {self.exp} exponent, {self.man} fraction"),
+            (
+                "bits",
+                f"{self.bits}, {self.codes} codes by table"
+                if self._c.table
+                else f"{self.bits}: 1 sign, {self.exp} exponent, {self.man} fraction",
+            ),
             ("bias", str(self.bias)),
             ("largest", f"{self.max:.9g}"),
             ("smallest normal", f"{self.min_normal:.9g}"),
@@ -397,7 +409,12 @@ class Format(Made):
             ("epsilon", f"{self.epsilon:.9g}"),
             (
                 "too large becomes",
-                {"inf": "infinity", "sat": "the largest", "nan": "NaN"}[self.overflow],
+                {
+                    "inf": "infinity",
+                    "sat": "the largest",
+                    "nan": "NaN",
+                    "propagate": "the largest; infinities stay",
+                }[self.overflow],
             ),
         )
         cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)

@@ -9,6 +9,7 @@ import halfulp as hu
 from reference import bits, boundaries, rounded
 
 NAMES = list(hu.named_formats())
+FLOATS = [name for name in NAMES if hu.Format(name).specials != "table"]
 MODES = ("rne", "rna", "rz", "ru", "rd", "rodd")
 
 
@@ -195,7 +196,7 @@ def test_other_mistakes():
 # ---- counters ----
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FLOATS)
 def test_counters(name):
     fmt = hu.Format(name)
     x = boundaries(fmt, 4096, seed=6)

@@ -81,7 +81,8 @@ def test_shares_are_those_of_rounding(name):
     x[:100], x[100:150], x[150:400] = np.inf, np.nan, 0
     counts = hu.round(x, name, counts=True)[1]
     row = hu.exponents(x).lost(name).iloc[0]
-    exact = (counts.overflow - 100, counts.underflow, counts.subnormal)
+    infinite = 100 - (counts.nan - 50)  # posits and takums count infinities as NaN
+    exact = (counts.overflow - infinite, counts.underflow, counts.subnormal)
     for what, found in zip(("overflow", "underflow", "subnormal"), exact):
         assert abs(row[what] - found / x.size) < 0.01, what
     assert row["lost"] == row["overflow"] + row["underflow"]

@@ -85,6 +85,27 @@ static void stochastic(oracle *o, uint32_t word) {
     if (!is_tiny && mpfr_cmp_ui_2exp(o->r, word, -32) > 0) mpfr_add_ui(o->n, o->n, 1, MPFR_RNDN);
 }
 
+/* IEEE P3109, Interim Report 4.0, 4.7.4, word for word: the fraction v of o->q and N random bits,
+ * an integer R, go up where this says. */
+static bool p3109_goes_up(oracle *o, uint32_t n, hu_random_kind kind, unsigned long random) {
+    mpfr_frac(o->r, o->q, MPFR_RNDZ);
+    mpfr_mul_2ui(o->r, o->r, n + (kind == HU_RANDOM_B), MPFR_RNDN);
+    if (kind == HU_RANDOM_C)
+        mpfr_roundeven(o->r, o->r);
+    else
+        mpfr_floor(o->r, o->r);
+    unsigned long v = mpfr_get_ui(o->r, MPFR_RNDZ);
+    if (kind == HU_RANDOM_B) return v + 2 * random + 1 >= 2ul << n;
+    return v + random >= 1ul << n;
+}
+
+static void stated_bits(oracle *o, hu_rounding mode, uint32_t word) {
+    uint32_t n = hu_rounding_bits(mode);
+    unsigned long random = (1ul << n) - 1 - (word >> (32 - n));
+    mpfr_trunc(o->n, o->q);
+    if (p3109_goes_up(o, n, hu_rounding_kind(mode), random)) mpfr_add_ui(o->n, o->n, 1, MPFR_RNDN);
+}
+
 static void to_odd(oracle *o) {
     mpfr_trunc(o->n, o->q);
     int is_even = (mpfr_get_ui(o->n, MPFR_RNDZ) & 1) == 0;
@@ -92,7 +113,7 @@ static void to_odd(oracle *o) {
 }
 
 static void round_units(oracle *o, hu_rounding mode, int is_negative, uint32_t word) {
-    switch (mode) {
+    switch (hu_rounding_mode(mode)) {
     case HU_ROUND_NEAREST_EVEN:
         mpfr_roundeven(o->n, o->q);
         break;
@@ -109,14 +130,18 @@ static void round_units(oracle *o, hu_rounding mode, int is_negative, uint32_t w
         to_odd(o);
         break;
     case HU_ROUND_STOCHASTIC:
-        stochastic(o, word);
+        if (hu_rounding_bits(mode))
+            stated_bits(o, mode, word);
+        else
+            stochastic(o, word);
         break;
     default:
         mpfr_trunc(o->n, o->q);
     }
 }
 
-static float beyond(const oracle *o) {
+static float beyond(const oracle *o, bool is_infinite) {
+    if (o->format.overflow == HU_OVERFLOW_PROPAGATE && is_infinite) return INFINITY;
     if (o->format.overflow == HU_OVERFLOW_INF) return INFINITY;
     if (o->format.overflow == HU_OVERFLOW_NAN) return float_of(0x7FC00000u);
     return mpfr_get_flt(o->largest, MPFR_RNDN);
@@ -138,7 +163,8 @@ static float rounded_magnitude(oracle *o, int is_negative, hu_rounding mode, uin
     round_units(o, mode, is_negative, word);
     mpfr_mul_2si(o->n, o->n, place - m, MPFR_RNDN);
     if (mpfr_cmp(o->n, o->largest) > 0)
-        return stays_finite(mode, is_negative) ? mpfr_get_flt(o->largest, MPFR_RNDN) : beyond(o);
+        return stays_finite(mode, is_negative) ? mpfr_get_flt(o->largest, MPFR_RNDN)
+                                               : beyond(o, false);
     if (!o->format.subnormals && mpfr_cmp_si_2exp(o->n, 1, o->emin) < 0) return 0.0f;
     return mpfr_get_flt(o->n, MPFR_RNDN);
 }
@@ -153,7 +179,7 @@ static float oracle_round(oracle *o, float x, hu_rounding mode, uint32_t word) {
     bool overflows = isnan(x) && o->format.nan == HU_NAN_OVERFLOWS;
     if (isnan(x) && !overflows) return float_of(bits_of(x) | 0x00400000u);
     if (isinf(x) || overflows)
-        magnitude = beyond(o);
+        magnitude = beyond(o, true);
     else if (x != 0.0f) {
         mpfr_set_flt(o->x, fabsf(x), MPFR_RNDN);
         magnitude = rounded_magnitude(o, signbit(x) != 0, mode, word);
@@ -178,6 +204,15 @@ static uint32_t input_pattern(const hu_format *format, uint64_t i) {
     }
 }
 
+enum { MODES = HU_ROUND_COUNT + HU_RANDOM_COUNT };
+
+/* Every mode without stated bits; each kind with another number of bits for each input. */
+static hu_rounding mode_at(int index, uint64_t input) {
+    if (index < HU_ROUND_COUNT) return (hu_rounding)index;
+    return hu_rounding_of_bits(1 + (uint32_t)(input / 4 % HU_RANDOM_BITS_MOST),
+                               (hu_random_kind)(index - HU_ROUND_COUNT));
+}
+
 static void check_format(const hu_format *format, const char *name, uint64_t inputs) {
     oracle o;
     oracle_open(&o, format, name, 64);
@@ -185,11 +220,12 @@ static void check_format(const hu_format *format, const char *name, uint64_t inp
         uint32_t bits = input_pattern(format, i);
         /* every eighth word is small: it decides for fractions far below one place */
         uint32_t word = (uint32_t)(i * 1597334677u) >> (i % 8 == 7 ? 30 : 0);
-        for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
+        for (int index = 0; index < MODES; index++) {
+            hu_rounding mode = mode_at(index, i);
             float x = float_of(bits);
-            float result = hu_format_round(format, (hu_rounding)mode, x, word);
-            compare(name, hu_rounding_name((hu_rounding)mode), bits, word, result,
-                    oracle_round(&o, x, (hu_rounding)mode, word));
+            float result = hu_format_round(format, mode, x, word);
+            compare(name, hu_rounding_name(mode), bits, word, result,
+                    oracle_round(&o, x, mode, word));
         }
     }
     oracle_close(&o);
@@ -277,21 +313,20 @@ static void make_text(const hu_format *format, uint32_t word, char *text) {
 }
 
 /* A text in all modes. */
-static void check_text(oracle *o, const char *text, uint32_t word) {
+static void check_text(oracle *o, const char *text, uint64_t input, uint32_t word) {
     bool is_negative = *text == '-';
-    for (int mode = 0; mode < HU_ROUND_COUNT; mode++) {
+    for (int index = 0; index < MODES; index++) {
+        hu_rounding mode = mode_at(index, 4 * input);
         float result = NAN, expected = 0.0f;
         mpfr_set_str(o->x, text + is_negative, 0, MPFR_RNDN);
-        if (mpfr_zero_p(o->x) == 0)
-            expected = rounded_magnitude(o, is_negative, (hu_rounding)mode, word);
+        if (mpfr_zero_p(o->x) == 0) expected = rounded_magnitude(o, is_negative, mode, word);
         expected = signed_result(o, is_negative, expected);
-        hu_status st = hu_format_round_text(&o->format, (hu_rounding)mode, text, word, &result);
+        hu_status st = hu_format_round_text(&o->format, mode, text, word, &result);
         if (st == HU_OK && bits_of(result) == bits_of(expected)) {
             passed++;
         } else if (failed++ < SHOWN_FAILURES) {
             printf("%s %s: '%s', word 0x%08x: found %a, expected %a\n", o->name,
-                   hu_rounding_name((hu_rounding)mode), text, word, (double)result,
-                   (double)expected);
+                   hu_rounding_name(mode), text, word, (double)result, (double)expected);
         }
     }
 }
@@ -303,7 +338,7 @@ static void check_texts(const hu_format *format, const char *name, uint64_t inpu
         char text[TEXT_BYTES];
         uint32_t word = (uint32_t)next_word() >> (i % 8 == 7 ? 30 : 0);
         make_text(format, word, text);
-        check_text(&o, text, word);
+        check_text(&o, text, i, word);
     }
     oracle_close(&o);
 }
@@ -317,7 +352,7 @@ static void check_named(const char *name, uint64_t inputs, uint64_t texts) {
     check_format(&format, name, inputs);
     check_texts(&format, name, texts);
     printf("%s: %llu inputs and %llu texts in %d modes\n", name, (unsigned long long)inputs,
-           (unsigned long long)texts, HU_ROUND_COUNT);
+           (unsigned long long)texts, MODES);
 }
 
 static void check_space(uint64_t inputs) {
@@ -330,8 +365,7 @@ static void check_space(uint64_t inputs) {
             check_format(&format, name, inputs);
             check_texts(&format, name, inputs / 64);
         }
-    printf("168 formats: %llu inputs each in %d modes\n", (unsigned long long)inputs,
-           HU_ROUND_COUNT);
+    printf("168 formats: %llu inputs each in %d modes\n", (unsigned long long)inputs, MODES);
 }
 
 /* Calls check with every midpoint of neighbouring 16-bit codes, the one above the largest finite
@@ -462,6 +496,7 @@ int main(int argc, char **argv) {
                                         "e5m2",
                                         "e4m3fn",
                                         "e4m3fn:ovf=sat",
+                                        "e5m2:ovf=propagate",
                                         "e2m1",
                                         "fp(4,3,4)",
                                         "e3m0",

@@ -6,7 +6,8 @@ import os
 import program
 
 PRECISIONS = ["fp32", "fp16", "bf16", "1/6/9/d", "1/6/9/n", "hfp8", "e4m3fn:ovf=sat",
-              "w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16"]
+              "w=e4m3,act=e5m2 sr,grad=e5m2 sr,wgrad=fp16", "posit8", "takum8",
+              "w=nf4:scale=current,act=hif8,grad=hif8 sr,wgrad=posit16"]
 # data.limit is no multiple of the batch and the batch none of the chunk: short chunks and batches.
 SMALL = ["data=glyphs", "data.limit=88", "data.test_limit=24", "batch=48", "run.chunk=5",
          "run.log_every=1", "steps=6", "lr.warmup=0"]
@@ -18,6 +19,10 @@ OVERFLOWS = [
     ("e4m3fn", ["scaler=dynamic", "scaler.init=1e6", "scaler.backoff=0.01"]),
     ("w=fp16,act=fp16,grad=e2m1:ovf=nan:specials=fn,wgrad=fp16",
      ["scaler=dynamic", "scaler.init=1e9", "scaler.backoff=0.001"]),
+    ("w=fp16,act=fp16,grad=hif8,wgrad=fp16",
+     ["scaler=dynamic", "scaler.init=1e9", "scaler.backoff=0.001"]),
+    ("w=fp16,act=fp16,grad=posit8,wgrad=fp16",
+     ["scaler=dynamic", "scaler.init=1e14", "scaler.backoff=0.0001"]),
     ("w=fp16,act=fp16,grad=e4m3fn:ovf=sat,wgrad=fp16",
      ["scaler=dynamic", "scaler.init=1e10", "scaler.backoff=1e-3"]),
 ]

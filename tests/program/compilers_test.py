@@ -43,7 +43,7 @@ def sources(vectors):
     """Source files with the flags of their instruction set, variants once for each; what this machine has not, or is not
     asked for, is left out, and its symbols stay null."""
     names = [f"{SOURCE}/src/number/base/{name}.c" for name in BASE]
-    for room in ("format", "kernel/round", "kernel/pack"):
+    for room in ("format", "format/table", "kernel/round", "kernel/pack", "kernel/table"):
         names += sorted(glob.glob(f"{SOURCE}/src/number/{room}/*.c"))
     for name in names:
         sets = [isa for isa in FLAGS_OF_ISA if name.endswith(f"{isa}.c")]

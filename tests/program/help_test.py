@@ -76,7 +76,9 @@ class Help(unittest.TestCase):
         listed = json.loads(ok("fmt", "--list", "--json"))
         for row in listed["formats"][::3]:
             page = ok("help", row["name"])
-            self.assertTrue(page.startswith(f"{row['name']}: a number format of {row['bits']} bits: a sign, {row['exp_bits']} of "), page)
+            what = "by table: " if row["specials"] == "table" else f": a sign, {row['exp_bits']} of "
+            beginning = f"{row['name']}: a number format of {row['bits']} bits" + (" " if what[0] == "b" else "") + what
+            self.assertTrue(page.startswith(beginning), page)
             self.assertIn(f"\n  {row['description']}\n", page)
         for row in listed["block_formats"][::3]:
             self.assertIn(f"a number format in blocks: {row['description']}\n", ok("help", row["name"]))

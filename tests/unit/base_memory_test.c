@@ -78,6 +78,23 @@ static void bytes_are_counted_by_role(void **state) {
     assert_int_equal(hu_memory_live(HU_MEMORY_DATA), data);
 }
 
+static void a_kept_block_is_counted_no_longer(void **state) {
+    (void)state;
+    hu_memory_counts start = hu_memory_count(), now;
+    void *block;
+    assert_int_equal(hu_alloc(1000, &block), HU_OK);
+    hu_memory_keep(block);
+    hu_memory_keep(block);
+    now = hu_memory_count();
+    assert_int_equal(now.live_bytes, start.live_bytes);
+    assert_int_equal(now.live_blocks, start.live_blocks);
+    hu_free(block);
+    now = hu_memory_count();
+    assert_int_equal(now.live_bytes, start.live_bytes);
+    assert_int_equal(now.live_blocks, start.live_blocks);
+    hu_memory_keep(NULL);
+}
+
 static void growing_keeps_the_contents_and_zeroes_the_rest(void **state) {
     (void)state;
     void *block = NULL;
@@ -219,6 +236,7 @@ int main(void) {
         cmocka_unit_test(blocks_are_aligned_zeroed_and_writable),
         cmocka_unit_test(counters_follow_every_block),
         cmocka_unit_test(bytes_are_counted_by_role),
+        cmocka_unit_test(a_kept_block_is_counted_no_longer),
         cmocka_unit_test(growing_keeps_the_contents_and_zeroes_the_rest),
         cmocka_unit_test(arrays_are_made_and_grown_by_their_own_pointer),
         cmocka_unit_test(a_room_is_used_again),

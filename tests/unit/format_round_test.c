@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -305,6 +306,81 @@ static void stochastic_rounding_goes_up_iff_u_is_below_r(void **state) {
     assert_bits("exact", 1.25f, hu_format_round(&e5m2, SR, 1.25f, 0), 1.25f);
 }
 
+/* How many of the 2^N words go up at v, kinds a, b and c. Source of the counts: the definition of
+ * IEEE P3109, Interim Report 4.0, 4.7.4, worked out by hand. */
+static void stated_bits_go_up_as_often_as_p3109_says(void **state) {
+    (void)state;
+    static const struct {
+        float v;
+        int ups[3][HU_RANDOM_COUNT]; /* N = 1, 2, 3 */
+    } cases[] = {{0.125f, {{0, 0, 0}, {0, 1, 0}, {1, 1, 1}}},
+                 {0.25f, {{0, 1, 0}, {1, 1, 1}, {2, 2, 2}}},
+                 {0.375f, {{0, 1, 1}, {1, 2, 2}, {3, 3, 3}}},
+                 {0.5f, {{1, 1, 1}, {2, 2, 2}, {4, 4, 4}}}};
+    hu_format f = parsed("e5m2");
+    for (size_t i = 0; i < 4; i++)
+        for (uint32_t n = 1; n <= 3; n++)
+            for (int kind = 0; kind < HU_RANDOM_COUNT; kind++) {
+                hu_rounding mode = hu_rounding_of_bits(n, (hu_random_kind)kind);
+                float x = 1.0f + cases[i].v / 4;
+                int ups = 0;
+                for (uint32_t t = 0; t < 1u << n; t++) {
+                    uint32_t word = t << (32 - n);
+                    float y = hu_format_round(&f, mode, x, word);
+                    ups += y == 1.25f;
+                    /* Other bits of the word do not count. */
+                    assert_bits("low bits", x, y,
+                                hu_format_round(&f, mode, x, word | (UINT32_MAX >> n)));
+                }
+                assert_int_equal(ups, cases[i].ups[n - 1][kind]);
+            }
+}
+
+/* Texts of modes are read and printed; what is none is refused. */
+static void modes_of_stated_bits_have_names(void **state) {
+    (void)state;
+    for (uint32_t n = 1; n <= HU_RANDOM_BITS_MOST; n++)
+        for (int kind = 0; kind < HU_RANDOM_COUNT; kind++) {
+            hu_rounding mode = hu_rounding_of_bits(n, (hu_random_kind)kind), again;
+            char text[32];
+            snprintf(text, sizeof text, "SR:bits=%u:kind=%c", (unsigned)n, "aBc"[kind]);
+            assert_int_equal(hu_rounding_parse(text, &again), HU_OK);
+            assert_int_equal(again, mode);
+            assert_int_equal(hu_rounding_parse(hu_rounding_name(mode), &again), HU_OK);
+            assert_int_equal(again, mode);
+            assert_int_equal(hu_rounding_mode(mode), HU_ROUND_STOCHASTIC);
+            assert_int_equal(hu_rounding_bits(mode), n);
+            assert_int_equal(hu_rounding_kind(mode), kind);
+        }
+    static const char *const wrong[] = {"sr:bits=0",
+                                        "sr:bits=33",
+                                        "sr:bits=",
+                                        "sr:bits=-1",
+                                        "sr:bits=8:kind=d",
+                                        "sr:bits=8:",
+                                        "sr:bits=8:kind=",
+                                        "sr:bits=8x",
+                                        "sr:bits= 8",
+                                        "sr:bits=8:kind=ab",
+                                        "sr:bits=99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hu_rounding mode = HU_ROUND_UP;
+        assert_int_equal(hu_rounding_parse(wrong[i], &mode), HU_ERR_PARSE);
+        assert_non_null(strstr(hu_last_error(), "expected"));
+        assert_int_equal(mode, HU_ROUND_NEAREST_EVEN);
+    }
+    static const int no_modes[] = {HU_ROUND_COUNT,
+                                   0x2100 | HU_ROUND_STOCHASTIC,
+                                   0x30800 | HU_ROUND_STOCHASTIC,
+                                   0x10000 | HU_ROUND_STOCHASTIC,
+                                   0x0800 | HU_ROUND_UP,
+                                   0x1000000 | HU_ROUND_STOCHASTIC};
+    for (size_t i = 0; i < sizeof no_modes / sizeof *no_modes; i++) {
+        assert_int_equal(hu_rounding_mode((hu_rounding)no_modes[i]), HU_ROUND_COUNT);
+        assert_string_equal(hu_rounding_name((hu_rounding)no_modes[i]), "?");
+    }
+}
+
 /* The number as written is rounded, not the float32 next to it. */
 static void texts_are_rounded_once(void **state) {
     (void)state;
@@ -603,6 +679,8 @@ int main(void) {
         cmocka_unit_test(flushing_comes_after_rounding),
         cmocka_unit_test(nan_keeps_sign_and_payload_and_becomes_quiet),
         cmocka_unit_test(stochastic_rounding_goes_up_iff_u_is_below_r),
+        cmocka_unit_test(stated_bits_go_up_as_often_as_p3109_says),
+        cmocka_unit_test(modes_of_stated_bits_have_names),
         cmocka_unit_test(texts_are_rounded_once),
         cmocka_unit_test(texts_are_drawn_by_their_whole_fraction),
         cmocka_unit_test(members_of_every_small_format_stay),

@@ -36,6 +36,9 @@ static const char *const formats[] = {
     "e4m3fnuz:sub=nearest", "e4m3:bias=140:sub=nearest", "e8m7:bias=143:sub=nearest",
     "e4m3:bias=-103:sub=nearest", "e4m3:bias=-104:sub=nearest", "e2m22:bias=-104:sub=nearest",
     "e3m23:bias=-103:sub=nearest", "e3m23:bias=-104:sub=nearest",
+    /* infinities that stay while numbers saturate, on every route */
+    "e5m2:ovf=propagate", "fp16:sub=n:ovf=propagate", "e8m7:ovf=propagate", "e5m23:ovf=propagate",
+    "e4m3:bias=140:ovf=propagate", "fp32:ovf=propagate",
     /* NaNs that overflow */
     "fp(4,3,4):nan=ovf", "fp(5,2,0):ovf=inf:nan=ovf", "fp(6,9,0):ovf=nan:nan=ovf",
     "fp(7,9,2):nan=ovf", "fp(4,3,124):ovf=inf:nan=ovf", "e4m23:specials=fin:nan=ovf",

@@ -169,6 +169,38 @@ static void every_result_is_that_of_its_index(void **state) {
     }
 }
 
+/* Every number of bits and kind, every route, every instruction set. */
+static void stated_bits_equal_the_reference(void **state) {
+    (void)state;
+    enum { SOME = 4096, MODES = HU_RANDOM_BITS_MOST * HU_RANDOM_COUNT };
+    for (size_t f = 0; f < FORMATS; f++) {
+        hu_format format = parse(formats[f]);
+        make_numbers(&format);
+        /* Halves and sixteenths of a quantum: ties of few bits. */
+        for (size_t i = 0; i < SOME; i += 3)
+            x[i] = (float)ldexp((double)(i % 512), 1 - format.bias - format.man_bits - 5);
+        for (int mode = 0; mode < MODES; mode++) {
+            hu_rounding rounding = hu_rounding_of_bits(1 + (uint32_t)mode / HU_RANDOM_COUNT,
+                                                       (hu_random_kind)(mode % HU_RANDOM_COUNT));
+            const uint64_t first = (uint64_t)mode * SOME + 1;
+            for (size_t i = 0; i < SOME; i++)
+                whole[i] =
+                    hu_format_round(&format, rounding, x[i], hu_random_word(&key, first + i));
+            for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+                hu_round_counts counts = {0};
+                hu_cpu_set_isa((hu_isa)isa);
+                hu_round_f32(SOME, x, y, &format, rounding, &key, first, isa ? &counts : NULL);
+                for (size_t i = 0; i < SOME; i++)
+                    if (hu_f32_bits(y[i]) != hu_f32_bits(whole[i]))
+                        fail_msg("%s %s %s: %a: found %a, expected %a", formats[f],
+                                 hu_rounding_name(rounding), hu_isa_name((hu_isa)isa), (double)x[i],
+                                 (double)y[i], (double)whole[i]);
+            }
+        }
+        hu_cpu_set_isa(hu_cpu_isa_native());
+    }
+}
+
 static void threads_and_splits_change_nothing(void **state) {
     (void)state;
     const uint64_t first = 12345678901;
@@ -228,6 +260,7 @@ int main(void) {
         cmocka_unit_test(tiny_numbers_survive_in_the_mean),
         cmocka_unit_test(the_mean_error_is_zero),
         cmocka_unit_test(every_result_is_that_of_its_index),
+        cmocka_unit_test(stated_bits_equal_the_reference),
         cmocka_unit_test(threads_and_splits_change_nothing),
         cmocka_unit_test(each_part_of_the_key_counts),
     };

@@ -177,6 +177,20 @@ FUNCTION(hu_rounding_name) {
     assert_string_equal(hu_rounding_name((hu_rounding)-1), "?");
     assert_string_equal(hu_rounding_name(HU_ROUND_COUNT), "?");
 }
+FUNCTION(hu_rounding_of_bits) {
+    assert_int_equal(hu_rounding_of_bits(0, HU_RANDOM_A), HU_ROUND_COUNT);
+    assert_int_equal(hu_rounding_of_bits(33, HU_RANDOM_A), HU_ROUND_COUNT);
+    assert_int_equal(hu_rounding_of_bits(8, HU_RANDOM_COUNT), HU_ROUND_COUNT);
+}
+FUNCTION(hu_rounding_mode) {
+    assert_int_equal(hu_rounding_mode((hu_rounding)-1), HU_ROUND_COUNT);
+}
+FUNCTION(hu_rounding_bits) {
+    assert_int_equal(hu_rounding_bits(HU_ROUND_STOCHASTIC), 0);
+}
+FUNCTION(hu_rounding_kind) {
+    assert_int_equal(hu_rounding_kind(HU_ROUND_STOCHASTIC), HU_RANDOM_A);
+}
 FUNCTION(hu_format_round) {
     assert_true(isnan(hu_format_round(NULL, HU_ROUND_NEAREST_EVEN, 1.0f, 0)));
 }
@@ -950,6 +964,10 @@ static const struct {
     ROW(hu_format_limits_of),
     ROW(hu_rounding_parse),
     ROW(hu_rounding_name),
+    ROW(hu_rounding_of_bits),
+    ROW(hu_rounding_mode),
+    ROW(hu_rounding_bits),
+    ROW(hu_rounding_kind),
     ROW(hu_format_round),
     ROW(hu_format_encode),
     ROW(hu_format_decode),

@@ -98,7 +98,9 @@ static void histograms_tell_what_named_formats_lose(void **state) {
             hu_round_f32(NUMBERS, x, y, &format, HU_ROUND_NEAREST_EVEN, NULL, 0, &counts), HU_OK);
         assert_int_equal(hu_histogram_add(NUMBERS, x, 1, &seen), HU_OK);
         assert_int_equal(hu_histogram_lost(&seen, &format, 0, &lost), HU_OK);
-        assert_between(lost.overflow, counts.overflow - INFINITE, name);
+        /* Posits and takums count infinities as NaNs. */
+        uint64_t infinite = INFINITE - (counts.nan - NANS);
+        assert_between(lost.overflow, counts.overflow - infinite, name);
         assert_between(lost.underflow, counts.underflow, name);
         assert_between(lost.subnormal, counts.subnormal, name);
     }

@@ -143,6 +143,9 @@ static void test_refused(void **state) {
         {"uniform8:channel:running", HU_ERR_PARSE, "channel or running"},
         {"uniform8:scale=current", HU_ERR_PARSE, "found a scale"},
         {"uniform8 rz", HU_ERR_PARSE, "rz, expected rne or sr"},
+        {"uniform8 sr:bits=8", HU_ERR_PARSE, "sr:bits=8, expected rne or sr"},
+        {"e5m2 sr:bits=40", HU_ERR_PARSE, "random bits, 1..32"},
+        {"e4m3fn:ovf=propagate", HU_ERR_FORMAT, "without infinities it is ovf=sat"},
         {"uniform", HU_ERR_UNKNOWN, "unknown"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
@@ -265,10 +268,12 @@ static void test_lengths(void **state) {
     assert_int_equal(q.format.man_bits, 2);
     strcpy(text + HU_QUANTIZER_BYTES - 2, "02");
     assert_int_equal(hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &q), HU_ERR_PARSE);
-    assert_non_null(strstr(hu_last_error(), "is longer than 127 characters"));
-    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcde", HU_ROUND_UP, &q), HU_ERR_UNKNOWN);
-    assert_non_null(strstr(hu_last_error(), "rounding '0123456789abcde' is unknown"));
-    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcdef", HU_ROUND_UP, &q), HU_ERR_PARSE);
+    assert_non_null(strstr(hu_last_error(), "is longer than 175 characters"));
+    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcdefghijklm", HU_ROUND_UP, &q),
+                     HU_ERR_UNKNOWN);
+    assert_non_null(strstr(hu_last_error(), "rounding '0123456789abcdefghijklm' is unknown"));
+    assert_int_equal(hu_quantizer_parse("e5m2 0123456789abcdefghijklmn", HU_ROUND_UP, &q),
+                     HU_ERR_PARSE);
     assert_non_null(strstr(hu_last_error(), "column 5: found ' '"));
     assert_int_equal(hu_quantizer_parse("e5m2", HU_ROUND_UP, &q), HU_OK);
     assert_int_equal(q.rounding, HU_ROUND_UP);

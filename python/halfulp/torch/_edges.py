@@ -292,7 +292,8 @@ def _check_loops(plan: Plan, nodes: Sequence[Node]) -> None:
             found = plan[name]
             for text in (found.value, found.sum, found.grad, found.use):
                 words = " ".join(text) if isinstance(text, tuple) else text or ""
-                if "sr" in words.split() or not is_local(words):
+                draws = any(word.split(":")[0] == "sr" for word in words.split())
+                if draws or not is_local(words):
                     raise UnsupportedError(
                         f"{name}: {words}: in a loop each step of a sample has a scale and random "
                         "words of its own, which are not followed here; ht.train has them"

@@ -99,7 +99,7 @@ class Point:
                 "network (ht.capture), or plan a scale that is taken from the tensor itself"
             ) from None
         word = text.split()
-        is_random = word[1:] == ["sr"]
+        is_random = word[-1].split(":")[0] == "sr"
         self.stream = _stream(name, use) if is_random else 0
         self.is_ordered = is_random or word[0].startswith(("mx", "nvfp"))
         self.counts = no_counts() if like is None else like.counts

@@ -44,9 +44,10 @@ static hu_status check_options(const hu_allreduce_options *options) {
     if (options->rank < 0 || options->rank >= options->workers)
         return hu_fail(HU_ERR_ARGUMENT, "hu_allreduce_open: options->rank is %d, expected 0 to %d",
                        options->rank, options->workers - 1);
-    if (options->rounding < 0 || options->rounding >= HU_ROUND_COUNT)
+    if (hu_rounding_mode(options->rounding) == HU_ROUND_COUNT)
         return hu_fail(HU_ERR_ARGUMENT,
-                       "hu_allreduce_open: options->rounding is %d, expected 0 to %d",
+                       "hu_allreduce_open: options->rounding is %d, expected 0 to %d, or "
+                       "hu_rounding_of_bits",
                        (int)options->rounding, HU_ROUND_COUNT - 1);
     return HU_OK;
 }

@@ -71,7 +71,7 @@ static void hu_parts_round(const hu_slot *slot, const hu_slot_context *context,
                            const hu_parts *parts, float *x, hu_round_counts *counts) {
     int64_t n = hu_part_elements(slot);
     const hu_quantizer *quantizer = &slot->edge->quantizer;
-    bool are_apart = quantizer->rounding == HU_ROUND_STOCHASTIC || hu_quantizer_looks(quantizer);
+    bool are_apart = hu_rounding_draws(quantizer->rounding) || hu_quantizer_looks(quantizer);
     are_apart = are_apart || parts->lengths;
     int64_t runs = are_apart ? parts->count : 1;
     for (int64_t k = 0; k < runs; k++) {

@@ -2,6 +2,7 @@
 
 #include "base/bits.h"
 #include "engine/chunk.h"
+#include "format/value.h"
 #include "kernel/reduce/channel.h"
 
 /* Elements of a piece: a multiple of HU_LANES, and of 8, so that pieces of codes end at whole
@@ -27,7 +28,7 @@ typedef struct grid {
 
 static grid grid_of(const hu_slot *slot) {
     const hu_format *format = &slot->storage.format;
-    return (grid){1 - format->bias, format->man_bits};
+    return (grid){hu_format_limits_of(format).emin, hu_format_precision(format)};
 }
 
 /* 2^n, of a normal number in double precision. */

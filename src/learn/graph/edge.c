@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/value.h"
 
 static hu_status create_edges(uint32_t count, hu_edge **edges) {
     void *block;
@@ -118,9 +119,7 @@ bool hu_edge_unencodable(const hu_quantizer *quantizer, const hu_round_counts *c
      * tensor's own. */
     if (quantizer->kind != HU_QUANTIZER_FLOAT) return false;
     const hu_format *format = &quantizer->format;
-    bool has_nan = format->specials != HU_SPECIALS_FIN &&
-                   !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);
-    bool has_inf = format->specials == HU_SPECIALS_IEEE;
+    bool has_nan = hu_format_has_nan(format), has_inf = hu_format_has_infinity(format);
     if (counts->nan && !has_nan && !is_lee(quantizer)) return true;
     if (!counts->overflow && !(counts->nan && is_lee(quantizer))) return false;
     if (format->overflow == HU_OVERFLOW_INF) return !has_inf && !is_lee(quantizer);

@@ -389,7 +389,7 @@ static void list_guests(hu_run *run) {
 static bool are_same_rows(const hu_run *run, uint32_t a, uint32_t b) {
     const hu_quantizer *of_a = &run->grad[a].edge->quantizer;
     const hu_quantizer *of_b = &run->grad[b].edge->quantizer;
-    bool draws = hu_quantizer_rounds(of_a) && of_a->rounding == HU_ROUND_STOCHASTIC;
+    bool draws = hu_quantizer_rounds(of_a) && hu_rounding_draws(of_a->rounding);
     bool may_change = run->grad[a].capacity_bits > 0 || run->grad[b].capacity_bits > 0;
     return !may_change && hu_use_is_stored(run, a) && hu_use_is_stored(run, b) && !draws &&
            of_a->rounding == of_b->rounding && hu_quantizer_same_numbers(of_a, of_b) &&

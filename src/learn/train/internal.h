@@ -222,7 +222,7 @@ typedef struct hu_trainer {
     hu_adaptations adaptations;
     uint32_t counted_nodes; /* of the step's last forward pass, see engine/run.h */
     bool bad_statistics;    /* running statistics are not finite after the step's passes */
-    char culprit[512];
+    char culprit[640];
 } hu_trainer;
 
 /* ---- micro_batch.c: blocks of the gradient, and passes of a step's samples ---- */

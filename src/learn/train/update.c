@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/run.h"
+#include "format/value.h"
 #include "precision/rules.h"
 #include "train/internal.h"
 #include "train/trainer.h"
@@ -328,20 +329,27 @@ static bool hu_lost_is_counted_in_blocks(const hu_trainer *trainer, int64_t step
 static float least_half_place(const hu_quantizer *quantizer) {
     if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale != HU_SCALE_NONE) return 0.0f;
     const hu_format_limits limits = hu_format_limits_of(&quantizer->format);
-    return ldexpf(1.0f, limits.emin - quantizer->format.man_bits - 1);
+    return (float)(hu_format_step(&quantizer->format, limits.emin) / 2);
 }
 
-/* The power of two of x. */
-static float power_of(float x) {
-    return hu_f32_of_bits(hu_f32_bits(x) & HU_F32_INFINITY);
+/* Half of the last place of a format by the exponent field of a float32. */
+enum { FIELDS = 256, FIELD_SHIFT = 23 };
+
+static void set_halves(const hu_format *format, float least, float half[FIELDS]) {
+    enum { BIAS = 127 };
+    half[0] = least;
+    for (int field = 1; field < FIELDS; field++) {
+        float own = (float)(hu_format_step(format, field - BIAS) / 2);
+        half[field] = own > least ? own : least;
+    }
 }
 
-static void count_small(int64_t n, const float *before, const float *after, float least,
-                        float relative, hu_update_counts *counts) {
+static void count_small(int64_t n, const float *before, const float *after,
+                        const float halves[FIELDS], hu_update_counts *counts) {
     uint32_t asked = 0, small = 0;
     for (int64_t i = 0; i < n; i++) {
-        float moved = fabsf(after[i] - before[i]), half = power_of(before[i]) * relative;
-        half = half > least ? half : least;
+        float moved = fabsf(after[i] - before[i]);
+        float half = halves[hu_f32_bits(before[i]) >> FIELD_SHIFT & (FIELDS - 1)];
         asked += after[i] != before[i];
         small += after[i] != before[i] && moved < half;
     }
@@ -356,8 +364,9 @@ static void hu_lost_in_block(hu_trainer *trainer, const hu_gradient_block *block
     float least = least_half_place(&edge->quantizer);
     hu_update_counts counts = {0};
     if (least <= 0.0f) return;
-    float relative = ldexpf(1.0f, -(int)edge->quantizer.format.man_bits - 1);
-    count_small(block->count, before, after, least, relative, &counts);
+    float halves[FIELDS];
+    set_halves(&edge->quantizer.format, least, halves);
+    count_small(block->count, before, after, halves, &counts);
 #pragma omp atomic
     edge->update.asked += counts.asked;
 #pragma omp atomic

@@ -523,7 +523,9 @@ static uint32_t code_of(const hu_weight_item *item, size_t i) {
 
 /* Are there codes, and does the function decode them? */
 static bool is_coded(const hu_weight_item *item) {
-    if (!item->bytes) return false;
+    const hu_format *format = &item->coding.format;
+    bool has_fields = hu_format_bits(format) == 1u + format->exp_bits + format->man_bits;
+    if (!item->bytes || !has_fields) return false;
     for (size_t i = 0; i < item->elements; i++)
         if (hu_f32_bits(decode(code_of(item, i), &item->coding)) != hu_f32_bits(item->values[i]))
             return false;

@@ -17,6 +17,7 @@ typedef struct block_header {
     size_t bytes;
     size_t mapped; /* bytes of a mapping of its own; 0: calloc's */
     hu_memory_role role;
+    bool is_kept; /* no longer counted */
 } block_header;
 
 /* Counters of the whole process. Each is atomic by itself; together they are no snapshot. */
@@ -77,6 +78,19 @@ void hu_memory_assign(void *block, hu_memory_role role) {
     header->role = role;
 }
 
+/* What a freed block takes out of the counts. */
+static void count_out(const block_header *header) {
+    atomic_fetch_sub(&live_bytes, header->bytes);
+    atomic_fetch_sub(&role_bytes[header->role], header->bytes);
+    atomic_fetch_sub(&live_blocks, 1);
+}
+
+void hu_memory_keep(void *block) {
+    if (!block || header_of(block)->is_kept) return;
+    count_out(header_of(block));
+    header_of(block)->is_kept = true;
+}
+
 void hu_memory_count_other(hu_memory_role role, int64_t bytes) {
     /* Unsigned sums are modulo 2^64: a negative number takes away. */
     atomic_fetch_add(&role_bytes[role], (uint64_t)bytes);
@@ -93,7 +107,7 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block) {
     if (!start) return hu_fail(HU_ERR_MEMORY, "cannot allocate %zu bytes", bytes);
     /* The header takes one alignment, so that the block after it is aligned as well. */
     char *base = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
-    *(block_header *)(void *)base = (block_header){start, bytes, mapped, role};
+    *(block_header *)(void *)base = (block_header){start, bytes, mapped, role, false};
     atomic_fetch_add(&role_bytes[role], bytes);
     atomic_fetch_add(&live_blocks, 1);
     atomic_fetch_add(&allocations, 1);
@@ -183,9 +197,7 @@ void hu_free(void *block) {
     if (!block) return;
     /* The header lies in the block that is freed, hence the copy. */
     block_header header = *header_of(block);
-    atomic_fetch_sub(&live_bytes, header.bytes);
-    atomic_fetch_sub(&role_bytes[header.role], header.bytes);
-    atomic_fetch_sub(&live_blocks, 1);
+    if (!header.is_kept) count_out(&header);
     if (header.mapped > 0)
         munmap(header.start, header.mapped);
     else

@@ -26,6 +26,10 @@ hu_status hu_alloc_for(hu_memory_role role, size_t bytes, void **block);
 /* Counts a block under another role from now on; NULL is allowed. */
 void hu_memory_assign(void *block, hu_memory_role role);
 
+/* Takes a block that lives as long as the process out of the counts: nobody waits for its end. NULL
+ * is allowed. Proof: tests/unit/base_memory_test.c. */
+void hu_memory_keep(void *block);
+
 /* Takes bytes that another allocator gave for a role into the counts; a negative number takes them
  * out again. */
 void hu_memory_count_other(hu_memory_role role, int64_t bytes);

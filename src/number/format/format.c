@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/table/table.h"
 #include "format/value.h"
 
 /* ---- format ---- */
@@ -19,9 +20,9 @@ static const char *const specials_names[] = {
 
 /* The words of ovf=, indexed by hu_overflow. */
 static const char *const overflow_names[] = {
-    [HU_OVERFLOW_INF] = "inf",
-    [HU_OVERFLOW_SAT] = "sat",
-    [HU_OVERFLOW_NAN] = "nan",
+    [HU_OVERFLOW_INF] = "inf",   [HU_OVERFLOW_SAT] = "sat",
+    [HU_OVERFLOW_NAN] = "nan",   [HU_OVERFLOW_PROPAGATE] = "propagate",
+    [HU_OVERFLOW_NONE] = "none",
 };
 
 const char *hu_specials_name(int64_t specials) {
@@ -43,7 +44,7 @@ const char *hu_nan_name(int64_t nan) {
 }
 
 const char *hu_overflow_name(int64_t overflow) {
-    return overflow >= 0 && overflow <= HU_OVERFLOW_NAN ? overflow_names[overflow] : NULL;
+    return overflow >= 0 && overflow <= HU_OVERFLOW_NONE ? overflow_names[overflow] : NULL;
 }
 
 /* IEEE 754-2019, table 3.5: the bias is the largest exponent, 2^(w-1) - 1 for w exponent bits. */
@@ -69,7 +70,7 @@ int hu_format_equal(const hu_format *a, const hu_format *b) {
     if (!a || !b) return a == b;
     return a->exp_bits == b->exp_bits && a->man_bits == b->man_bits && a->specials == b->specials &&
            a->subnormals == b->subnormals && a->overflow == b->overflow && a->bias == b->bias &&
-           a->underflow == b->underflow && a->nan == b->nan;
+           a->underflow == b->underflow && a->nan == b->nan && a->table == b->table;
 }
 
 hu_format_draft hu_format_draft_of(const hu_format *format) {
@@ -112,8 +113,20 @@ static hu_status check_choices(const int64_t *value, hu_format_field *field) {
                        (long long)value[HU_FIELD_SUBNORMALS]);
     *field = HU_FIELD_OVERFLOW;
     if (hu_overflow_name(value[HU_FIELD_OVERFLOW]) == NULL)
-        return hu_fail(HU_ERR_FORMAT, "overflow %lld, allowed 0..2 (inf, sat, nan)",
+        return hu_fail(HU_ERR_FORMAT,
+                       "overflow %lld, allowed 0..4 (inf, sat, nan, propagate, none)",
                        (long long)value[HU_FIELD_OVERFLOW]);
+    if (value[HU_FIELD_OVERFLOW] == HU_OVERFLOW_NONE)
+        return hu_fail(HU_ERR_FORMAT,
+                       "ovf=none of a float, allowed with formats by table and those "
+                       "of IEEE P3109");
+    if (value[HU_FIELD_OVERFLOW] == HU_OVERFLOW_PROPAGATE &&
+        value[HU_FIELD_SPECIALS] != HU_SPECIALS_IEEE)
+        return hu_fail(
+            HU_ERR_FORMAT,
+            "ovf=propagate with specials %s, allowed with ieee: without infinities it is "
+            "ovf=sat",
+            specials_names[value[HU_FIELD_SPECIALS]]);
     *field = HU_FIELD_NAN;
     if (hu_nan_name(value[HU_FIELD_NAN]) == NULL)
         return hu_fail(HU_ERR_FORMAT, "nan %lld, allowed 0..1 (nan, ovf)",
@@ -180,7 +193,9 @@ hu_status hu_format_check(const hu_format *format) {
     hu_format_draft draft = hu_format_draft_of(format);
     /* A program built for a later header may have set them; what they would mean is not known
      * here. */
-    if (format->reserved != 0 || format->reserved2 != 0)
+    if (format->table != 0 && format->specials == HU_SPECIALS_TABLE)
+        return hu_code_table_check(format);
+    if (format->reserved != 0 || format->table != 0)
         return hu_fail(HU_ERR_FORMAT, "reserved bytes of the format are not zero");
     if (format->subnormals > 1)
         return hu_fail(HU_ERR_FORMAT, "subnormals %d, allowed 0 or 1", (int)format->subnormals);
@@ -195,6 +210,7 @@ hu_status hu_format_check(const hu_format *format) {
 /* One bit is the sign: every format has one. */
 uint32_t hu_format_bits(const hu_format *format) {
     if (!format) return 0;
+    if (hu_format_is_table(format)) return hu_code_table_of(format)->bits;
     return 1u + format->exp_bits + format->man_bits;
 }
 
@@ -202,6 +218,7 @@ uint32_t hu_format_bits(const hu_format *format) {
  */
 hu_format_limits hu_format_limits_of(const hu_format *format) {
     if (!format) return (hu_format_limits){0};
+    if (hu_format_is_table(format)) return hu_code_table_limits(format);
     int emin = hu_format_emin(format), man_bits = format->man_bits;
     uint32_t code_max = hu_format_code_max(format);
     int emax = (int)(code_max >> man_bits) - 1 + emin;
@@ -225,6 +242,30 @@ hu_format_limits hu_format_limits_of(const hu_format *format) {
         .overflow_threshold = max_finite + ldexp(0.5, emax - man_bits),
         .underflow_threshold = lost,
     };
+}
+
+void hu_format_scales(const hu_format *format, int32_t *least, int32_t *most) {
+    if (hu_format_is_table(format)) {
+        const hu_code_table *t = hu_code_table_of(format);
+        *least = format->bias - t->most_bias;
+        *most = format->bias - t->least_bias;
+        return;
+    }
+    int32_t emin = hu_format_emin(format);
+    int32_t emax = (int32_t)(hu_format_code_max(format) >> format->man_bits) - 1 + emin;
+    *least = -149 - (emin - format->man_bits);
+    *most = 127 - emax;
+}
+
+int hu_format_has_nan(const hu_format *format) {
+    if (hu_format_is_table(format)) return hu_code_table_of(format)->nan_code >= 0;
+    return format->specials != HU_SPECIALS_FIN &&
+           !(format->specials == HU_SPECIALS_IEEE && format->man_bits == 0);
+}
+
+int hu_format_has_infinity(const hu_format *format) {
+    if (!hu_format_is_table(format)) return format->specials == HU_SPECIALS_IEEE;
+    return hu_code_table_has_infinities(format);
 }
 
 /* ---- Codes of a format and their values ---- */
@@ -298,6 +339,7 @@ hu_status hu_format_encode(const hu_format *format, float x, uint32_t *code) {
     HU_GIVEN(code);
     *code = 0;
     HU_GIVEN(format);
+    if (hu_format_is_table(format)) return hu_code_table_encode(format, x, code);
     uint32_t bits = hu_f32_bits(x) & ~HU_F32_SIGN, sign = hu_f32_bits(x) >> 31, magnitude = 0;
     uint32_t sign_place = format->exp_bits + (uint32_t)format->man_bits;
     hu_status st = HU_OK;
@@ -320,6 +362,7 @@ done:
 hu_status hu_format_decode(const hu_format *format, uint32_t code, float *x) {
     HU_GIVEN(x);
     HU_GIVEN(format);
+    if (hu_format_is_table(format)) return hu_code_table_decode(format, code, x);
     uint32_t sign_bit = 1u << (format->exp_bits + format->man_bits);
     *x = 0.0f;
     uint32_t last = sign_bit | (sign_bit - 1);

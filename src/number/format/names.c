@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "format/table/table.h"
 
 /* ---- The table of named formats ---- */
 
@@ -44,27 +45,17 @@ static const named_format table[] = {
     {"1/6/9/n",     F(6,  9,  31, IEEE, 0, INF), "16-bit 1/6/9, results below normal become 0"},
     {"fp(4,3,4)",   F(4,  3,  11, FIN,  1, SAT), "Lee et al., HFP8 forward: bias raised by 4"},
 };
-
-static const char *const rounding_names[HU_ROUND_COUNT] = {
-    [HU_ROUND_NEAREST_EVEN] = "rne",
-    [HU_ROUND_NEAREST_AWAY] = "rna",
-    [HU_ROUND_TOWARD_ZERO]  = "rz",
-    [HU_ROUND_UP]           = "ru",
-    [HU_ROUND_DOWN]         = "rd",
-    [HU_ROUND_TO_ODD]       = "rodd",
-    [HU_ROUND_STOCHASTIC]   = "sr",
-};
 /* clang-format on */
 
 enum { NAMED_COUNT = sizeof table / sizeof table[0] };
 
 uint32_t hu_format_named_count(void) {
-    return NAMED_COUNT;
+    return NAMED_COUNT + hu_code_table_named_count();
 }
 
 /* Row `index` of the table: its name, NULL after the last. */
 const char *hu_format_named(uint32_t index, hu_format *format, const char **description) {
-    if (index >= NAMED_COUNT) return NULL;
+    if (index >= NAMED_COUNT) return hu_code_table_named(index - NAMED_COUNT, format, description);
     if (format != NULL) *format = table[index].format;
     if (description != NULL) *description = table[index].description;
     return table[index].name;
@@ -81,30 +72,16 @@ int hu_format_named_find(const char *text, size_t length, hu_format *format) {
 }
 
 hu_status hu_format_fail_unknown(const char *name) {
+    enum { MOST = 64 };
+    const char *names[MOST];
     char nearest[128];
+    uint32_t count = 0;
     const char *meant = hu_format_meant(name);
     if (meant)
         return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown, expected %s", name, meant);
-    hu_nearest_row(name, table, NAMED_COUNT, sizeof *table, nearest, sizeof nearest);
+    while (count < MOST && (names[count] = hu_format_named(count, NULL, NULL)) != NULL) count++;
+    hu_nearest(name, names, count, nearest, sizeof nearest);
     return hu_fail(HU_ERR_UNKNOWN, "format '%.64s' is unknown; nearest: %s", name, nearest);
-}
-
-/* Names of modes may be written in any case, as those of formats. */
-hu_status hu_rounding_parse(const char *text, hu_rounding *rounding) {
-    HU_GIVEN(rounding);
-    HU_GIVEN(text);
-    *rounding = HU_ROUND_NEAREST_EVEN;
-    for (int i = 0; i < HU_ROUND_COUNT; i++)
-        if (strcasecmp(text, rounding_names[i]) == 0) {
-            *rounding = (hu_rounding)i;
-            return HU_OK;
-        }
-    return hu_fail(HU_ERR_UNKNOWN,
-                   "rounding '%.64s' is unknown; allowed: rne, rna, rz, ru, rd, rodd, sr", text);
-}
-
-const char *hu_rounding_name(hu_rounding rounding) {
-    return (unsigned)rounding < HU_ROUND_COUNT ? rounding_names[rounding] : "?";
 }
 
 /* ---- Names that formats have elsewhere, and what is meant by them here ---- */
@@ -117,19 +94,19 @@ typedef struct other_system {
     const char *meant;
 } other_system;
 
-#define KNOWN_ARE "a float (e4m3fn), integers (uniform8) or blocks (mxfp8): "
+#define KNOWN_ARE "a float (e4m3fn), integers (uniform8), blocks (mxfp8) or a table (posit8): "
 static const other_system others[] = {
-    {"posit", 0, KNOWN_ARE "posits are not known"},
-    {"takum", 0, KNOWN_ARE "takums are not known"},
-    {"unum", 0, KNOWN_ARE "unums are not known"},
-    {"binary", 1, KNOWN_ARE "those of IEEE P3109 are not known"},
-    {"hif", 1, KNOWN_ARE "HiFloat is not known"},
-    {"hifloat", 0, KNOWN_ARE "HiFloat is not known"},
-    {"nf", 1, KNOWN_ARE "NormalFloat, a list of numbers, is not known"},
-    {"normalfloat", 0, KNOWN_ARE "NormalFloat, a list of numbers, is not known"},
-    {"lns", 0, KNOWN_ARE "logarithmic numbers are not known"},
-    {"ternary", 0, KNOWN_ARE "three values are not known; the fewest are the four of uniform2"},
-    {"binary", 0, KNOWN_ARE "two values are not known; the fewest are the four of uniform2"},
+    {"posit", 0, "positN, N = 3..16 (posit8: 2 exponent bits; posit8:es=1)"},
+    {"takum", 0, "takumN or takumlogN, N = 3..16 (takum8: the linear one)"},
+    {"unum", 0, KNOWN_ARE "unums are not known, their third type is posit8"},
+    {"binary", 1, "binaryKpP and s or u, e or f, of IEEE P3109 (binary8p3se)"},
+    {"hif", 1, "hif8 (HiFloat8)"},
+    {"hifloat", 0, "hif8 (HiFloat8)"},
+    {"nf", 1, "nf4, or table:FILE of the numbers of another one"},
+    {"normalfloat", 0, "nf4, or table:FILE of the numbers of another one"},
+    {"lns", 0, "lnsN, N = 3..16 (lns8:f=3: 3 fraction bits of the logarithm)"},
+    {"ternary", 1, "ternary (-1, 0, 1)"},
+    {"binary", 0, "book:-1..1:2 (two numbers)"},
     {"bfp", 0, "mxint8 or mxfp8 (blocks that share a power of two)"},
     {"msfp", 0, "mxint8 or mxfp8 (blocks that share a power of two)"},
     {"fixed", 0, "uniform8 (integers over the range of a tensor)"},

@@ -4,20 +4,21 @@
  *   base    = a name of the table | "e" X "m" Y | "1/" X "/" Y [ "/d" | "/n" ] | "fp(" X "," Y ","
  *             b ")" ; b is added to the default bias, FIN: Lee et al.
  *   option  = "bias=" B | "specials=" ("ieee" | "fin" | "fn" | "fnuz") |
- *             "sub=" ("d" | "n" | "nearest") | "ovf=" ("inf" | "sat" | "nan") |
+ *             "sub=" ("d" | "n" | "nearest") | "ovf=" ("inf" | "sat" | "nan" | "propagate") |
  *             "nan=" ("nan" | "ovf")
  */
 #include <halfulp/format.h>
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/table/table.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Characters of a text, and digits of a number: far more than any field has. */
-enum { TEXT_MAX = 127, DIGITS_MAX = 15 };
+enum { TEXT_MAX = 175, DIGITS_MAX = 15 };
 
 typedef struct parser {
     const char *original;
@@ -186,7 +187,7 @@ static hu_status read_value(parser *p, hu_format_field field) {
     case HU_FIELD_SUBNORMALS:
         return read_choice(p, field, hu_subnormals_name, "'d', 'n' or 'nearest'");
     case HU_FIELD_OVERFLOW:
-        return read_choice(p, field, hu_overflow_name, "'inf', 'sat' or 'nan'");
+        return read_choice(p, field, hu_overflow_name, "'inf', 'sat', 'nan' or 'propagate'");
     case HU_FIELD_NAN:
         return read_choice(p, field, hu_nan_name, "'nan' or 'ovf'");
     default:
@@ -239,6 +240,7 @@ hu_status hu_format_parse(const char *text, hu_format *format) {
     HU_GIVEN(format);
     *format = (hu_format){0};
     HU_GIVEN(text);
+    if (hu_code_table_is_named(text)) return hu_code_table_parse(text, format);
     parser p = {.original = text};
     size_t length = strlen(text);
     memset(format, 0, sizeof *format);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/table/table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,9 +72,23 @@ static void print_plain(const hu_format *format, char *text, uint32_t capacity) 
     print_options(format, &base, text, capacity);
 }
 
-/* The shortest of eXmY with options and the names of equal widths with options. */
+/* Whether the format is one of IEEE P3109: signed and finite. */
+static int is_p3109(const hu_format *format) {
+    enum { BITS_MOST = 16 };
+    return hu_format_bits(format) <= BITS_MOST && format->specials == HU_SPECIALS_FNUZ &&
+           format->overflow == HU_OVERFLOW_SAT && format->subnormals &&
+           format->bias == 1 << (format->exp_bits - 1);
+}
+
+/* The shortest of eXmY with options, P3109's name and the names of equal widths with options. */
 static void print_shortest(const hu_format *format, char *text, uint32_t capacity) {
     print_plain(format, text, capacity);
+    if (is_p3109(format)) {
+        char candidate[TEXT_MIN] = "";
+        append(candidate, sizeof candidate, "binary%dp%dsf",
+               1 + format->exp_bits + format->man_bits, format->man_bits + 1);
+        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+    }
     if (format->nan != HU_NAN_STAYS) {
         char candidate[TEXT_MIN] = "";
         print_lee(format, candidate, sizeof candidate);
@@ -99,6 +114,7 @@ hu_status hu_format_print(const hu_format *format, char *text, uint32_t capacity
         return hu_fail(HU_ERR_ARGUMENT, "format name into %u bytes, at least %d are needed",
                        capacity, TEXT_MIN);
     HU_TRY(hu_format_check(format));
+    if (format->table) return hu_code_table_print(format, text, capacity);
     const char *name = table_name(format);
     /* The first of: a name of the table, Lee et al.'s spelling, the shortest with options. Each is
      * read as the same format. */

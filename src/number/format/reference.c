@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "format/table/table.h"
 #include "format/value.h"
 
 /* bits: finite, nonzero magnitude of a float32. */
@@ -45,10 +46,32 @@ static bool stochastic_up(uint64_t fraction, uint32_t random_word) {
     return fraction >> 31 != 0 && (uint64_t)random_word << 32 < fraction;
 }
 
+/* fraction 2^bits to an integer, bits at most 32: cut (a), to nearest with ties up (b) or even (c).
+ */
+static uint64_t to_bits(uint64_t fraction, uint32_t bits, hu_random_kind kind) {
+    const uint64_t whole = fraction >> (64 - bits), rest = fraction << bits;
+    const uint64_t half = (uint64_t)1 << 63;
+    switch (kind) {
+    case HU_RANDOM_B:
+        return whole + (rest >= half);
+    case HU_RANDOM_C:
+        return whole + (rest > half || (rest == half && (whole & 1) != 0));
+    default:
+        return whole;
+    }
+}
+
+/* As hu_format_round says it of stated bits. Source: IEEE P3109, Interim Report 4.0, 4.7.4. */
+static bool stated_bits_up(uint64_t fraction, hu_rounding rounding, uint32_t random_word) {
+    const uint32_t bits = hu_rounding_bits(rounding);
+    if (bits == 0) return stochastic_up(fraction, random_word);
+    return random_word >> (32 - bits) < to_bits(fraction, bits, hu_rounding_kind(rounding));
+}
+
 /* What to add to the whole quanta where the fraction is not 0. */
 static int increment(hu_rounding rounding, bool is_negative, quanta q, uint32_t random_word) {
     const uint64_t half = (uint64_t)1 << 63;
-    switch (rounding) {
+    switch (hu_rounding_mode(rounding)) {
     case HU_ROUND_NEAREST_EVEN:
         return q.fraction > half || (q.fraction == half && (q.whole & 1) != 0);
     case HU_ROUND_NEAREST_AWAY:
@@ -60,7 +83,7 @@ static int increment(hu_rounding rounding, bool is_negative, quanta q, uint32_t 
     case HU_ROUND_TO_ODD:
         return (q.whole & 1) == 0;
     case HU_ROUND_STOCHASTIC:
-        return stochastic_up(q.fraction, random_word);
+        return stated_bits_up(q.fraction, rounding, random_word);
     default: /* HU_ROUND_TOWARD_ZERO */
         return 0;
     }
@@ -77,11 +100,13 @@ static uint64_t rounded_code(const hu_format *format, hu_rounding rounding, cons
            (q.whole << (format->man_bits - man_bits));
 }
 
-/* What overflow gives, without its sign. */
-static uint32_t overflow_bits(const hu_format *format) {
+/* What overflow of a finite number or an infinity gives, without its sign. */
+static uint32_t overflow_bits(const hu_format *format, bool is_infinite) {
+    if (format->overflow == HU_OVERFLOW_PROPAGATE && is_infinite) return HU_F32_INFINITY;
     switch (format->overflow) {
     case HU_OVERFLOW_INF:
         return HU_F32_INFINITY;
+    case HU_OVERFLOW_PROPAGATE:
     case HU_OVERFLOW_SAT:
         return hu_format_magnitude_bits(format, hu_format_code_max(format));
     default:
@@ -103,7 +128,7 @@ static uint32_t rounded_bits(const hu_format *format, hu_rounding rounding, cons
     uint64_t code = rounded_code(format, rounding, x, random_word);
     uint32_t code_max = hu_format_code_max(format);
     if (code > code_max) {
-        if (!rounds_inward(rounding, x->is_negative)) return overflow_bits(format);
+        if (!rounds_inward(rounding, x->is_negative)) return overflow_bits(format, false);
         code = code_max;
     }
     /* Flushing comes after rounding: what rounds up to the smallest normal number stays. */
@@ -120,6 +145,8 @@ static float with_sign(const hu_format *format, bool is_negative, uint32_t magni
  * decide, so that a wide number gives what the number after it gives. */
 static float hu_format_round_wide(const hu_format *format, hu_rounding rounding, const hu_wide *x,
                                   uint32_t random_word) {
+    if (hu_format_is_table(format))
+        return hu_f32_of_bits(hu_code_table_round(format, rounding, x, random_word, NULL));
     return with_sign(format, x->is_negative, rounded_bits(format, rounding, x, random_word));
 }
 
@@ -130,7 +157,9 @@ float hu_format_round(const hu_format *format, hu_rounding rounding, float x,
     bool is_negative = sign != 0;
     if (bits > HU_F32_INFINITY && format->nan == HU_NAN_STAYS)
         return hu_f32_of_bits(sign | bits | HU_F32_QUIET);
-    if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format));
+    if (bits >= HU_F32_INFINITY && hu_format_is_table(format))
+        return hu_f32_of_bits(hu_code_table_overflow(format, rounding, is_negative, true));
+    if (bits >= HU_F32_INFINITY) return with_sign(format, is_negative, overflow_bits(format, true));
     const hu_wide wide = bits != 0 ? wide_of_bits(bits, is_negative) : (hu_wide){is_negative, 0, 0};
     return hu_format_round_wide(format, rounding, &wide, random_word);
 }

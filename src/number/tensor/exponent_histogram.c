@@ -54,20 +54,13 @@ static void add_nonfinite(const hu_exponents *x, hu_lost_share *share) {
 
 hu_lost hu_exponents_lost(const hu_exponents *exponents, const hu_format *format, int32_t shift) {
     const hu_format_limits limits = hu_format_limits_of(format);
-    /* Half of the smallest subnormal rounds to zero; what lies below the smallest normal number
-     * minus half a step of its grid does not round up to it. */
-    double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);
-    double normal = ldexp(1.0, limits.emin) * (1.0 - ldexp(1.0, -format->man_bits - 1));
+    const hu_vanishing v = hu_format_vanishing(format);
     hu_lost lost = {0};
-    /* Without a grid of subnormals there is one midpoint between zero and that number. */
-    if (hu_format_grid_bits(format, limits.emin - 1) == 0)
-        normal = vanishing = ldexp(1.0, limits.emin - 1);
     lost.overflow = share_in(exponents, (interval){limits.overflow_threshold, HUGE_VAL}, shift);
     add_nonfinite(exponents, &lost.overflow);
-    lost.underflow =
-        share_in(exponents, (interval){0.0, format->subnormals ? vanishing : normal}, shift);
-    if (normal > vanishing)
-        lost.subnormal = share_in(exponents, (interval){vanishing, normal}, shift);
+    lost.underflow = share_in(exponents, (interval){0.0, v.zero}, shift);
+    if (v.normal > v.subnormal)
+        lost.subnormal = share_in(exponents, (interval){v.subnormal, v.normal}, shift);
     return lost;
 }
 
@@ -157,8 +150,10 @@ int32_t hu_scale_below(double largest, double most) {
 /* What numbers are rounded to: steps of a float format, or one step for all. */
 typedef struct grid {
     bool is_uniform;
-    int emin, man_bits; /* exponent of the smallest normal number, bits after the point */
-    int least;          /* binades below this exponent become zero */
+    const hu_format *format;
+    int moved; /* by a scale */
+    int emin;  /* exponent of the smallest normal number */
+    int least; /* binades below this exponent become zero */
     bool subnormals;
     double max_finite, step; /* step: uniform */
 } grid;
@@ -178,8 +173,8 @@ static double error_in(const grid *g, int e) {
     if (e < g->emin && !g->subnormals) return ldexp(1.0, 2 * e) / 3.0;
     /* Of the binade that holds the largest number, what lies beyond it saturates. */
     double low = ldexp(1.0, e), within = fmin(fmax((g->max_finite - low) / low, 0.0), 1.0);
-    int grain = e < g->emin ? g->emin : e;
-    double steps = within * step_square(ldexp(1.0, grain - g->man_bits));
+    double step = ldexp(hu_format_step(g->format, e - g->moved), g->moved);
+    double steps = within * step_square(step);
     return fmin(mean_square_beyond(g->max_finite, e) + steps, all);
 }
 
@@ -192,8 +187,9 @@ static bool follows_maximum(const hu_quantizer *quantizer) {
 static grid grid_of(const hu_quantizer *quantizer, int top) {
     const hu_format_limits limits = hu_format_limits_of(&quantizer->format);
     int moved = follows_maximum(quantizer) ? top - limits.emax : 0;
-    return (grid){.emin = limits.emin + moved,
-                  .man_bits = quantizer->format.man_bits,
+    return (grid){.format = &quantizer->format,
+                  .moved = moved,
+                  .emin = limits.emin + moved,
                   .least = hu_format_least_exponent(&quantizer->format) + moved,
                   .subnormals = quantizer->format.subnormals,
                   .max_finite = ldexp(limits.max_finite, moved)};

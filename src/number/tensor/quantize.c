@@ -127,7 +127,7 @@ static hu_array_scale scale_of(const hu_quantization *q, int64_t rows, const flo
 
 /* Only stochastic rounding needs random words. */
 static hu_status check_random(const hu_quantization *q, const hu_random_key *random) {
-    bool needs = hu_quantizer_rounds(&q->quantizer) && q->quantizer.rounding == HU_ROUND_STOCHASTIC;
+    bool needs = hu_quantizer_rounds(&q->quantizer) && hu_rounding_draws(q->quantizer.rounding);
     return needs && !random
                ? hu_fail(HU_ERR_ARGUMENT, "stochastic rounding: found no random key, expected one")
                : HU_OK;

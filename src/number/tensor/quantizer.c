@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "format/draft.h"
+#include "format/value.h"
 #include "tensor/storage.h"
 
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {
@@ -57,8 +58,8 @@ static bool is_float32(const hu_format *format) {
 typedef struct parts {
     char format[HU_QUANTIZER_BYTES]; /* without the scale */
     char scale[HU_QUANTIZER_BYTES];
-    char mode[16];
-    int column; /* of the scale's value, from 1 */
+    char mode[24]; /* "sr:bits=32:kind=a" */
+    int column;    /* of the scale's value, from 1 */
     bool has_scale;
 } parts;
 
@@ -93,7 +94,7 @@ static hu_status cut_scale(const char *text, parts *p) {
 /* True if the format says itself what becomes of what is too large. */
 static bool says_overflow(const char *format) {
     for (const char *at = format; (at = strchr(at, ':')) != NULL; at++)
-        if (begins(at, ":ovf=")) return true;
+        if (begins(at, ":ovf=") || begins(at, ":sat=")) return true;
     return false;
 }
 
@@ -129,6 +130,11 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     if (strcmp(p->scale, "current") == 0) {
         quantizer->scale = HU_SCALE_CURRENT;
     } else if (strcmp(p->scale, "bias") == 0) {
+        if (hu_format_is_table(&quantizer->format))
+            return hu_fail(HU_ERR_PARSE,
+                           "format '%s', column %d: found 'bias', which is made of exponent bits, "
+                           "expected current, delayed, delayedH or 2^K for a format by table",
+                           text, p->column);
         quantizer->scale = HU_SCALE_BIAS;
     } else if (strncmp(p->scale, "delayed", 7) == 0) {
         quantizer->scale = HU_SCALE_DELAYED;
@@ -272,9 +278,11 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
                                         [HU_SCALE_DELAYED] = ":scale=delayed",
                                         [HU_SCALE_BIAS] = ":scale=bias"};
     /* Saturation is what a scale brings with it, so the text says only what differs. */
-    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan"};
-    char format[96] = "";
-    if (quantizer->kind == HU_QUANTIZER_FLOAT) hu_format_print(&quantizer->format, format, 80);
+    static const char *const overflows[] = {":ovf=inf", "", ":ovf=nan", ":ovf=propagate",
+                                            ":ovf=none"};
+    char format[HU_FORMAT_TEXT_BYTES + 16] = "";
+    if (quantizer->kind == HU_QUANTIZER_FLOAT)
+        hu_format_print(&quantizer->format, format, HU_FORMAT_TEXT_BYTES);
     if (quantizer->scale != HU_SCALE_NONE && !says_overflow(format))
         strcat(format, overflows[quantizer->format.overflow]);
     if (quantizer->kind == HU_QUANTIZER_NONE)

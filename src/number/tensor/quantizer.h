@@ -33,7 +33,7 @@ typedef enum hu_quantizer_kind {
     HU_QUANTIZER_UNIFORM
 } hu_quantizer_kind;
 
-enum { HU_HISTORY_USUAL = 16, HU_HISTORY_MOST = 1024, HU_QUANTIZER_BYTES = 128 };
+enum { HU_HISTORY_USUAL = 16, HU_HISTORY_MOST = 1024, HU_QUANTIZER_BYTES = 176 };
 
 typedef struct hu_quantizer {
     hu_quantizer_kind kind;

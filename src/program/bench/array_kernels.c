@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/value.h"
 #include "base/rng.h"
 #include "bench/bench.h"
 #include "kernel/encode/encode.h"
@@ -39,7 +40,7 @@ typedef void hu_rate_pass(const hu_rate_row *row, size_t first, size_t n, const 
 struct hu_rate_row {
     hu_rate_pass *pass;
     char format[HU_RATE_FORMAT_BYTES];
-    char mode[16]; /* "rne", "pack8", "range", ... */
+    char mode[24]; /* "rne", "pack8", "range", "sr:bits=8", ... */
     hu_rate_data data;
     bool has_counters;
     hu_rounder rounder;
@@ -546,6 +547,7 @@ static hu_status add_modes(hu_rate_set *set, const char *name, bool is_first) {
     if (!is_first) return add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN);
     for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
         HU_TRY(add_both(set, name, (hu_rounding)mode, HU_RATE_GAUSSIAN));
+    HU_TRY(add_both(set, name, HU_ROUND_STATED_BITS, HU_RATE_GAUSSIAN));
     HU_TRY(add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_BITS));
     HU_TRY(add_both(set, name, HU_ROUND_STOCHASTIC, HU_RATE_BITS));
 done:
@@ -696,7 +698,7 @@ static const struct {
  * on, so that every turn adds numbers. */
 static int32_t scale_of(const hu_wire *wire) {
     hu_format_limits limits = hu_format_limits_of(&wire->format);
-    return hu_wire_clamp(wire, -1 - (limits.emax - wire->format.man_bits - 4));
+    return hu_wire_clamp(wire, -1 - (limits.emax - hu_format_precision(&wire->format) - 4));
 }
 
 static hu_status add_wire_format(hu_rate_set *set, const char *name, bool is_first) {

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cli/verb.h"
+#include "format/value.h"
 #include "product/onednn.h"
 #include "render/table.h"
 
@@ -110,9 +111,9 @@ static void fill_operands(const hu_format *format, const hu_random_key *key, flo
     for (uint32_t i = 0; i < VALUES; i++) {
         uint32_t word = hu_random_word(key, i);
         if (i % 2) {
-            int span = limits.emax - limits.emin + format->man_bits + 4;
-            uint32_t exponent = (uint32_t)(limits.emin - format->man_bits - 2 + 127) +
-                                (word >> 23 & 0xff) % (uint32_t)span;
+            int least = limits.emin - hu_format_precision(format) - 2;
+            int span = limits.emax - least + 2;
+            uint32_t exponent = (uint32_t)(least + 127) + (word >> 23 & 0xff) % (uint32_t)span;
             if (exponent < 255) word = (word & 0x807fffff) | exponent << 23;
         }
         memcpy(&x[i], &word, sizeof word);

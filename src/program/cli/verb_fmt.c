@@ -90,8 +90,9 @@ static hu_status decode_line(const stream_job *job, uint64_t line, const char *t
 static hu_status treat_line(const stream_job *job, uint64_t line, const char *text) {
     if (job->is_decoding) return decode_line(job, line, text);
     float value;
-    uint32_t word =
-        job->rounding == HU_ROUND_STOCHASTIC ? hu_random_word(&job->random, line - 1) : 0;
+    uint32_t word = hu_rounding_mode(job->rounding) == HU_ROUND_STOCHASTIC
+                        ? hu_random_word(&job->random, line - 1)
+                        : 0;
     hu_status st = hu_format_round_text(&job->format, job->rounding, text, word, &value);
     if (st != HU_OK) return bad_entry(st, line, text, "number");
     if (job->is_encoding) return write_code(job, line, value);
@@ -582,7 +583,8 @@ const hu_verb hu_verb_fmt = {
         "  eEmM         with :bias=B (subtracted from the exponent field; usual: 2^(E-1) - 1)\n"
         "               :specials=ieee|fin|fn|fnuz (which codes are no numbers) :sub=d|n|nearest\n"
         "               (subnormals, none: flushed, none: to zero or the smallest normal number)\n"
-        "               :ovf=inf|sat|nan (what is too large becomes) :nan=ovf (fin: NaNs too)\n"
+        "               :ovf=inf|sat|nan|propagate (what is too large becomes; propagate:\n"
+        "               sat, but infinities stay) :nan=ovf (fin: NaNs too)\n"
         "  1/E/M/d      the same as eEmM, 1/E/M/n without subnormals\n"
         "  fp(E,M,EXTRA) all codes are numbers, overflow saturates; EXTRA is added to the usual\n"
         "               bias: fp(4,3,4) is e4m3:bias=11:specials=fin (7 + 4), its numbers 2^4\n"
@@ -594,7 +596,7 @@ const hu_verb hu_verb_fmt = {
         "                  (--json as JSON; --csv as lines of format, code, bits, class, value)\n"
         "  --round[=MODE]  numbers on stdin, one a line, decimal or as C's hexadecimal floats,\n"
         "                  rounded once, with all their digits; MODE: rne rna rz ru rd rodd sr\n"
-        "                  (sr draws from seed=N and the line number)\n"
+        "                  sr:bits=N[:kind=a|b|c] (these draw from seed=N and the line number)\n"
         "  --encode        numbers on stdin, rounded (--round=MODE, else rne), as codes\n"
         "                  Block formats cut the numbers into blocks in their order, and print\n"
         "                  the code of an element, that of its scale, and the tensor's scale\n"

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "format/value.h"
 #include "help/internal.h"
 #include "help/manual.h"
 #include "kernel/block/block.h"
@@ -127,10 +128,15 @@ static bool put_format(hu_page *page, const char *word) {
         hu_page_put(page, "%s: a number format in blocks: %s\n", word, block->description);
     } else if (hu_format_parse(word, &format) == HU_OK) {
         const char *known = description_of(&format);
-        hu_page_put(page,
-                    "%s: a number format of %u bits: a sign, %u of exponent, %u of mantissa\n",
-                    word, (unsigned)hu_format_bits(&format), (unsigned)format.exp_bits,
-                    (unsigned)format.man_bits);
+        const char *table = hu_format_summary(&format);
+        if (table)
+            hu_page_put(page, "%s: a number format of %u bits by table: %s\n", word,
+                        (unsigned)hu_format_bits(&format), table);
+        else
+            hu_page_put(page,
+                        "%s: a number format of %u bits: a sign, %u of exponent, %u of mantissa\n",
+                        word, (unsigned)hu_format_bits(&format), (unsigned)format.exp_bits,
+                        (unsigned)format.man_bits);
         if (*known) hu_page_put(page, "  %s\n", known);
     } else {
         return false;
@@ -218,11 +224,21 @@ static const char *const roundings[HU_ROUND_COUNT] = {
     [HU_ROUND_TO_ODD] = "to odd: toward zero, and the last bit set where anything was lost",
     [HU_ROUND_STOCHASTIC] = "stochastic: up with a chance of as much as was cut off"};
 
+static const char random_bits[] =
+    "by 32 random bits; sr:bits=N: by N of them, 1..32; sr:bits=N:kind=a, b or c: IEEE P3109's "
+    "StochasticA, which cuts the chance to N bits, B, which rounds it to them, ties up, or C, ties "
+    "to "
+    "even, the usual one";
+
 static bool put_rounding(hu_page *page, const char *word) {
     hu_rounding rounding;
     if (hu_rounding_parse(word, &rounding) != HU_OK) return false;
     hu_page_put(page, "%s: a rounding mode\n  ", word);
-    hu_put_wrapped(page, roundings[rounding], 2, 2);
+    hu_put_wrapped(page, roundings[hu_rounding_mode(rounding)], 2, 2);
+    if (hu_rounding_mode(rounding) == HU_ROUND_STOCHASTIC) {
+        hu_page_put(page, "  ");
+        hu_put_wrapped(page, random_bits, 2, 2);
+    }
     hu_page_put(page,
                 "  behind a format: \"precision=act=e4m3 %s\"; of all tensors: "
                 "precision.rounding=%s;\n  of numbers: halfulp fmt F --round=%s\n",
@@ -406,11 +422,15 @@ static void put_formats(hu_page *page) {
     const hu_block_format *block;
     hu_page_put(
         page, "Number formats, for fmt, precision= and accumulator=. Of one's own:\n"
-              "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan\n"
-              "                 :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf behind it\n"
+              "  eEmM           E exponent and M mantissa bits, with :bias=B :ovf=inf|sat|nan|\n"
+              "                 propagate :specials=ieee|fin|fn|fnuz :sub=d|n|nearest :nan=ovf\n"
               "  1/E/M/d        the same, with subnormals; 1/E/M/n: without\n"
               "  fp(E,M,EXTRA)  all codes are numbers; EXTRA is added to the usual bias\n"
               "  uniformB       B-bit integers over the range of a tensor, B from 2 to 16\n"
+              "  table:FILE     the numbers of a file, one a line in the order of codes, or a\n"
+              "                 number and the boundary to the next larger one; inf, nan, # note\n"
+              "  positN takumN takumlogN lnsN   of N bits, 3..16; positN:es=E, lnsN:f=F|:base=B\n"
+              "  book:LO..HI:N  N evenly spaced numbers\n"
               "A bare e4m3 is by the rules of IEEE 754, with infinities; OCP's is e4m3fn.\n"
               "e3m3 has 7 bits: a sign, 3 of exponent, 3 of mantissa. Formats of up to 8 bits lie\n"
               "in 8 each, up to 16 in 16, wider ones in 32; storage=dense leaves no gaps in those\n"

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "format/value.h"
 
 /* Numbers that are evenly spread over 2^e .. 2^(e+1) have the mean square 7/3 4^e; errors that are
  * evenly spread over a step u, u^2/12. */
@@ -13,7 +14,8 @@
 
 /* The grid that the numbers meet, after their scale. */
 typedef struct grid {
-    int32_t emin, emax, man_bits;
+    const hu_format *format; /* NULL: integers, whose steps are 2^step */
+    int32_t emin, emax, step;
     double max_finite, threshold; /* from which on numbers exceed */
     double least;                 /* below it numbers vanish */
     bool saturates;
@@ -25,7 +27,7 @@ static grid grid_of(const hu_quantizer *quantizer) {
     const hu_format_limits limits = hu_format_limits_of(f);
     return (grid){.emin = limits.emin,
                   .emax = limits.emax,
-                  .man_bits = f->man_bits,
+                  .format = f,
                   .max_finite = limits.max_finite,
                   .threshold = limits.overflow_threshold,
                   .least = limits.underflow_threshold,
@@ -46,7 +48,7 @@ static grid integers(uint32_t bits, int32_t top) {
     double most = ldexp(2.0, top), step = most / (double)((1 << (bits - 1)) - 1);
     return (grid){.emin = top + 1,
                   .emax = top + 1,
-                  .man_bits = top + 1 - ilogb(step),
+                  .step = ilogb(step),
                   .max_finite = ldexp(1.0, top + 1),
                   .threshold = ldexp(1.0, top + 1),
                   .least = 0.5 * step,
@@ -72,8 +74,8 @@ static double share_below(int32_t exponent, double x) {
 /* Mean square of the errors of a binade's numbers that neither vanish nor exceed. */
 static double step_square(const grid *g, int32_t exponent) {
     if (g->is_coarse && exponent < g->emin) return ldexp(1.0, 2 * exponent) / 3.0;
-    int32_t at = exponent > g->emin ? exponent : g->emin;
-    return STEP_SQUARE * ldexp(1.0, 2 * (at - g->man_bits));
+    double step = g->format ? hu_format_step(g->format, exponent) : ldexp(1.0, g->step);
+    return STEP_SQUARE * step * step;
 }
 
 static double square(double x) {

@@ -3,6 +3,7 @@
  */
 #include "diagnose/facts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,7 +172,7 @@ hu_fit hu_fact_fit(const hu_diagnosis *x, uint32_t place, int64_t step, int cand
     }
     if (!condition.record || condition.record->counts.nan) return fit;
     const hu_round_counts *c = &condition.record->counts;
-    int32_t least = format->subnormals ? limits.emin - format->man_bits : limits.emin;
+    int32_t least = ilogb(limits.min_subnormal);
     fit.holds = c->max_exponent <= limits.emax &&
                 (c->min_exponent == HU_NO_EXPONENT || c->min_exponent >= least);
     if (!x->why.rounds[condition.record->format] && c->overflow) fit.holds = false;

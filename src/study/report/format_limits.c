@@ -8,12 +8,13 @@
 
 #include "base/error.h"
 #include "format/draft.h"
+#include "format/value.h"
 #include "kernel/block/block.h"
 #include "render/table.h"
 #include "report/formats.h"
 #include "tensor/quantizer.h"
 
-static const char *const specials_names[] = {"ieee", "fin", "fn", "fnuz"};
+static const char *const specials_names[] = {"ieee", "fin", "fn", "fnuz", "table"};
 static const char *const overflow_names[] = {"inf", "sat", "nan"};
 
 /* The quantizer's parser names the nearest of all formats, where the plain one knows none. */
@@ -60,17 +61,6 @@ bool hu_named_format_warns(const hu_named_format *named, char *text, size_t capa
     return true;
 }
 
-/* Distance from 1 to the next larger number; distinct finite numbers, +0 and -0 counted once. */
-static double format_epsilon(const hu_format *format) {
-    return ldexp(1.0, -format->man_bits);
-}
-
-static uint64_t format_numbers(const hu_format *format) {
-    uint64_t most = hu_format_limits_of(format).code_max;
-    uint64_t nonzero = format->subnormals ? most : most - (1u << format->man_bits) + 1;
-    return 2 * nonzero + 1;
-}
-
 /* ---- one format ---- */
 
 json_t *hu_format_json(const hu_named_format *named) {
@@ -92,8 +82,9 @@ json_t *hu_format_json(const hu_named_format *named) {
                             hu_json_number(limits.overflow_threshold)) |
         json_object_set_new(object, "underflow_threshold",
                             hu_json_number(limits.underflow_threshold)) |
-        json_object_set_new(object, "epsilon", hu_json_number(format_epsilon(format))) |
-        json_object_set_new(object, "numbers", json_integer((json_int_t)format_numbers(format))) |
+        json_object_set_new(object, "epsilon", hu_json_number(hu_format_epsilon(format))) |
+        json_object_set_new(object, "numbers",
+                            json_integer((json_int_t)hu_format_numbers(format))) |
         json_object_set_new(object, "codes", json_integer((json_int_t)limits.codes));
     char note[256];
     if (hu_named_format_warns(named, note, sizeof note))
@@ -111,7 +102,9 @@ static hu_status add_number(hu_table *table, const char *what, double value, con
     hu_status st;
     HU_TRY(hu_table_cell(table, "%s", what));
     HU_TRY(hu_table_cell(table, "%.9g", value));
-    if (fraction == 1)
+    if (value == 0)
+        HU_TRY(hu_table_cell(table, "0"));
+    else if (fraction == 1)
         HU_TRY(hu_table_cell(table, "2^%d", exponent - 1));
     else
         HU_TRY(hu_table_cell(table, "%.9g x 2^%d", fraction, exponent - 1));
@@ -126,7 +119,28 @@ static const char *subnormals_words(const hu_format *format) {
                                                      : "flushed";
 }
 
+/* "hif8: 8 bits, 256 codes by table: HiFloat8 ..., overflow inf, 253 numbers". */
+static void print_table_head(const hu_named_format *named) {
+    const hu_format *format = &named->format;
+    char words[3 * HU_FORMAT_NAME_BYTES], number[HU_GROUPED_BYTES], scale[48] = "";
+    hu_named_format_words(named, words, sizeof words);
+    if (format->bias) snprintf(scale, sizeof scale, ", times 2^%d", -(int)format->bias);
+    float of_zero = hu_format_round(format, HU_ROUND_NEAREST_EVEN, 0.0f, 0);
+    printf("%s: %u bits by table (%s)%s, %s, overflow %s, %llu codes, %s numbers\n", words,
+           hu_format_bits(format), hu_format_summary(format), scale,
+           hu_format_has_nan(format) ? "with NaN" : "no NaN", overflow_names[format->overflow],
+           (unsigned long long)hu_format_limits_of(format).codes,
+           hu_grouped((int64_t)hu_format_numbers(format), number));
+    if (of_zero != 0)
+        printf("no 0: it becomes %.9g, and so do padding and the zeros of relu\n", (double)of_zero);
+    putchar('\n');
+}
+
 static void print_head(const hu_named_format *named) {
+    if (hu_format_summary(&named->format)) {
+        print_table_head(named);
+        return;
+    }
     const hu_format *format = &named->format;
     int usual = (1 << (format->exp_bits - 1)) - 1;
     char words[3 * HU_FORMAT_NAME_BYTES], number[HU_GROUPED_BYTES], extra[48] = "";
@@ -141,7 +155,7 @@ static void print_head(const hu_named_format *named) {
            overflow_names[format->overflow],
            format->nan == HU_NAN_OVERFLOWS ? ", NaN as an infinity" : "",
            (unsigned long long)hu_format_limits_of(format).codes,
-           hu_grouped((int64_t)format_numbers(format), number));
+           hu_grouped((int64_t)hu_format_numbers(format), number));
 }
 
 hu_status hu_format_show(const hu_named_format *named) {
@@ -154,13 +168,16 @@ hu_status hu_format_show(const hu_named_format *named) {
     HU_TRY(add_number(table, "max", limits.max_finite, "largest finite number"));
     HU_TRY(add_number(table, "min_normal", limits.min_normal, "smallest normal number"));
     HU_TRY(add_number(table, "min_subnormal", limits.min_subnormal, "smallest nonzero number"));
-    HU_TRY(add_number(table, "epsilon", format_epsilon(format),
-                      "from 1 to the next number; rounding errors are at most half of it"));
+    HU_TRY(add_number(table, "epsilon", hu_format_epsilon(format),
+                      hu_format_summary(format)
+                          ? "from 1 to the next number"
+                          : "from 1 to the next number; rounding errors are at most half of it"));
     HU_TRY(add_number(table, "overflow_threshold", limits.overflow_threshold,
                       format->specials == HU_SPECIALS_FN ? "above it: overflow (nearest-even)"
                                                          : "from it on: overflow (nearest-even)"));
     HU_TRY(add_number(table, "underflow_threshold", limits.underflow_threshold,
-                      "below it: zero (nearest-even)"));
+                      limits.underflow_threshold > 0 ? "below it: zero (nearest-even)"
+                                                     : "nothing but 0 becomes 0 (nearest-even)"));
     print_head(named);
     st = hu_show_table(table);
 done:
@@ -205,9 +222,16 @@ static const char *const property_names[PROPERTIES] = {[BITS] = "bits",
                                                        [BINADES] = "binades, normal",
                                                        [NUMBERS] = "numbers"};
 
+/* What only floats have. */
+static bool is_of_floats(int property) {
+    return property == EXPONENT || property == MANTISSA || property == BIAS ||
+           property == SUBNORMALS;
+}
+
 static hu_status put_property(hu_table *table, const hu_format *format, int property) {
     const hu_format_limits limits = hu_format_limits_of(format);
     char number[HU_GROUPED_BYTES];
+    if (hu_format_summary(format) && is_of_floats(property)) return hu_table_cell(table, "-");
     switch (property) {
     case BITS:
         return hu_table_cell(table, "%u", hu_format_bits(format));
@@ -226,7 +250,7 @@ static hu_status put_property(hu_table *table, const hu_format *format, int prop
     case BINADES:
         return hu_table_cell(table, "%d", limits.emax - limits.emin + 1);
     case NUMBERS:
-        return hu_table_cell(table, "%s", hu_grouped((int64_t)format_numbers(format), number));
+        return hu_table_cell(table, "%s", hu_grouped((int64_t)hu_format_numbers(format), number));
     default:
         break;
     }
@@ -235,7 +259,7 @@ static hu_status put_property(hu_table *table, const hu_format *format, int prop
                                       [LEAST] = limits.min_subnormal,
                                       [OVERFLOW_FROM] = limits.overflow_threshold,
                                       [ZERO_BELOW] = limits.underflow_threshold,
-                                      [EPSILON] = format_epsilon(format)};
+                                      [EPSILON] = hu_format_epsilon(format)};
     return hu_table_cell(table, "%.9g", value[property]);
 }
 
@@ -266,12 +290,13 @@ static hu_status add_list_row(hu_table *table, uint32_t index) {
     hu_status st;
     HU_TRY(hu_table_cell(table, "%s", name));
     HU_TRY(hu_table_cell(table, "%u", hu_format_bits(&format)));
-    HU_TRY(hu_table_cell(table, "%d", format.exp_bits));
-    HU_TRY(hu_table_cell(table, "%d", format.man_bits));
-    HU_TRY(hu_table_cell(table, "%d", (int)format.bias));
-    HU_TRY(hu_table_cell(table, "%s", specials_names[format.specials]));
-    HU_TRY(hu_table_cell(table, "%s", hu_format_subnormals_name(&format)));
-    HU_TRY(hu_table_cell(table, "%s", overflow_names[format.overflow]));
+    HU_TRY(put_property(table, &format, EXPONENT));
+    HU_TRY(put_property(table, &format, MANTISSA));
+    HU_TRY(put_property(table, &format, BIAS));
+    HU_TRY(put_property(table, &format, SPECIALS));
+    HU_TRY(hu_table_cell(table, "%s",
+                         hu_format_summary(&format) ? "-" : hu_format_subnormals_name(&format)));
+    HU_TRY(put_property(table, &format, OVERFLOW_TO));
     HU_TRY(hu_table_cell(table, "%.6g", limits.max_finite));
     HU_TRY(hu_table_cell(table, "%.6g", limits.min_subnormal));
     HU_TRY(hu_table_cell(table, "%s", description));

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "format/value.h"
 #include "render/chart.h"
 #include "render/html.h"
 #include "render/table.h"
@@ -34,9 +35,8 @@ typedef struct drawing {
 static double spacing_at(const hu_format *format, double x) {
     const hu_format_limits limits = hu_format_limits_of(format);
     int exponent = ilogb(x);
-    if (exponent >= limits.emin) return ldexp(1.0, exponent - format->man_bits);
-    return format->underflow == HU_UNDERFLOW_NEAREST ? limits.min_normal
-                                                     : ldexp(1.0, limits.emin - format->man_bits);
+    bool is_coarse = format->underflow == HU_UNDERFLOW_NEAREST && exponent < limits.emin;
+    return is_coarse ? limits.min_normal : hu_format_step(format, exponent);
 }
 
 double hu_format_error_at(const hu_format *format, double x) {
@@ -121,7 +121,8 @@ static size_t add_place(const hu_format *format, double place, double *x, double
 /* Straight lines on these scales but where a format saturates, hence the places in between. */
 static size_t trace_error(const drawing *d, const hu_format *format, double *x, double *y) {
     const hu_format_limits limits = hu_format_limits_of(format);
-    const double cliff[] = {log2(limits.underflow_threshold), log2(limits.overflow_threshold)};
+    double lost = limits.underflow_threshold > 0 ? limits.underflow_threshold : 0x1p-1000;
+    const double cliff[] = {log2(lost), log2(limits.overflow_threshold)};
     size_t n = 0;
     double before = d->low;
     for (int k = d->low * PER_BINADE; k <= d->high * PER_BINADE; k++) {
@@ -176,7 +177,8 @@ static hu_status draw_errors(hu_page *page, const drawing *d) {
     int mantissa = 0;
     hu_status st;
     for (int i = 0; i < d->count; i++)
-        if (d->named[i].format.man_bits > mantissa) mantissa = d->named[i].format.man_bits;
+        if (hu_format_precision(&d->named[i].format) > mantissa)
+            mantissa = hu_format_precision(&d->named[i].format);
     hu_binade_axis error = {"largest relative error", true, 0.0, 0.0};
     error.low = floor(log10(ldexp(1.0, -mantissa - 2)));
     hu_html_panel(page, "Error against magnitude");
@@ -258,7 +260,10 @@ static drawing make_drawing(const hu_named_format *named, int count) {
     drawing d = {.named = named, .count = count, .low = 0, .high = 1};
     for (int i = 0; i < count; i++) {
         const hu_format_limits limits = hu_format_limits_of(&named[i].format);
-        int low = ilogb(limits.underflow_threshold) - 2, high = limits.emax + 3;
+        /* Where nothing vanishes, what is below the smallest number. */
+        double lost =
+            limits.underflow_threshold > 0 ? limits.underflow_threshold : limits.min_subnormal / 2;
+        int low = ilogb(lost) - 2, high = limits.emax + 3;
         hu_named_format_words(&named[i], d.label[i], LABEL_BYTES);
         if (low < d.low) d.low = low;
         if (high > d.high) d.high = high;
@@ -358,7 +363,8 @@ static code_row row_of(const hu_format *format, uint32_t code) {
     char *at = row.bits;
     for (int i = bits - 1; i >= 0; i--) {
         *at++ = (char)('0' + (code >> i & 1));
-        if (i == bits - 1 || (i == format->man_bits && i > 0)) *at++ = ' ';
+        if (!hu_format_summary(format) && (i == bits - 1 || (i == format->man_bits && i > 0)))
+            *at++ = ' ';
     }
     /* Every code has a value (halfulp/format.h). */
     if (hu_format_decode(format, code, &row.value) != HU_OK) row.value = NAN;

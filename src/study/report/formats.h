@@ -9,7 +9,7 @@
 #include "render/json.h"
 #include "tensor/exponent_histogram.h"
 
-enum { HU_FORMATS_MOST = 16, HU_FORMAT_NAME_BYTES = 128, HU_CODE_BITS_MOST = 8 };
+enum { HU_FORMATS_MOST = 16, HU_FORMAT_NAME_BYTES = 192, HU_CODE_BITS_MOST = 8 };
 
 /* One format of a picture or a table. */
 typedef struct hu_named_format {

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "engine/run.h"
+#include "format/table/keep.h"
 #include "product/onednn.h"
 #include "runlog/metrics.h"
 #include "runlog/names.h"
@@ -37,7 +38,9 @@ static const char *const own_names[] = {
     "pictures", "answers", "answers-", "confusion.json", "mistakes", "checkpoint", "best",
     /* of several runs */
     "common.yaml", "compare.json", "demo.json", "assign.json", "plan.yaml", "plans", "log.txt",
-    "seconds"};
+    "seconds",
+    /* formats of files */
+    HU_CODE_TABLES_FOLDER};
 
 bool hu_run_folder_owns(const char *name) {
     static const char board[] = "events.out.tfevents.";
@@ -196,6 +199,7 @@ static hu_status write_config(const hu_run_folder *folder, const hu_config *conf
      * the configuration says that a run is there. */
     if (hu_config_network_text(config))
         HU_TRY(write_text(folder->path, HU_NETWORK_FILE, hu_config_network_text(config)));
+    HU_TRY(hu_code_tables_keep(folder->path));
     HU_TRY(hu_keys_print(hu_config_tree(config), &yaml));
     HU_TRY(write_text(folder->path, "config.resolved.yaml", yaml));
 done:

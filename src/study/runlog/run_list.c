@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "format/table/keep.h"
 #include "runlog/folder.h"
 #include "runlog/progress.h"
 #include "runlog/result.h"
@@ -144,6 +145,8 @@ hu_status hu_run_folder_config(const char *directory, char **path) {
     hu_status st = hu_path_join(directory, config_name, path);
     if (st == HU_OK) st = hu_file_find(*path, &is_present);
     if (st == HU_OK && is_present) st = hu_run_folder_check_owned(directory);
+    /* Names of formats in the records are those of the run's own copies. */
+    if (st == HU_OK && is_present) st = hu_code_tables_recall(directory);
     if (st == HU_OK && is_present) return HU_OK;
     hu_free(*path);
     *path = NULL;

@@ -55,7 +55,8 @@ hu_status hu_options_rounding(const hu_config *config, hu_comm_options *options)
     hu_status st = HU_OK;
     const char *text;
     HU_TRY(hu_config_text(config, "comm.rounding", &text));
-    HU_TRY(hu_rounding_parse(text, &options->rounding));
+    st = hu_rounding_parse(text, &options->rounding);
+    if (st != HU_OK) return hu_fail_within(st, "comm.rounding: ");
     HU_TRY(hu_config_bool(config, "comm.kahan", &options->kahan));
     HU_TRY(hu_config_bool(config, "comm.error_feedback", &options->error_feedback));
 done:

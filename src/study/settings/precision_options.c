@@ -290,7 +290,8 @@ static hu_status read_rules(const hu_config *config, hu_precision *precision) {
                            "precision.rounding: found %s with precision '%s', which rounds inputs "
                            "and weights to nearest and gradients stochastically; expected auto",
                            rounding, precision->name);
-        HU_TRY(hu_rounding_parse(rounding, &mode));
+        st = hu_rounding_parse(rounding, &mode);
+        if (st != HU_OK) return hu_fail_within(st, "precision.rounding: ");
         HU_TRY(hu_precision_set_rounding(precision, mode));
     }
     HU_TRY(hu_config_list(config, "precision.rules", &rules));

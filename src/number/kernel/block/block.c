@@ -33,15 +33,14 @@ static int32_t ceil_log2(uint32_t bits) {
 
 /* Least k with magnitude <= 2^k max. */
 static int32_t fitting(const hu_format *format, uint32_t bits) {
-    uint32_t max = hu_format_magnitude_bits(format, hu_format_code_max(format)), top, most;
+    uint32_t max = hu_f32_bits((float)hu_format_limits_of(format).max_finite), top, most;
     int32_t top_exponent = split(bits, &top), most_exponent = split(max, &most);
     return top_exponent - most_exponent + (top > most);
 }
 
 int32_t hu_scale_clamp(const hu_format *format, int32_t k) {
-    int32_t emin = hu_format_emin(format);
-    int32_t emax = (int32_t)(hu_format_code_max(format) >> format->man_bits) - 1 + emin;
-    int32_t least = -149 - (emin - format->man_bits), most = 127 - emax;
+    int32_t least, most;
+    hu_format_scales(format, &least, &most);
     if (k > most) k = most;
     return k < least ? least : k;
 }
@@ -221,8 +220,7 @@ static hu_status set_sizes(hu_blocker *b, int64_t row_elements, int64_t line) {
 /* The largest significand of a, one at bit 23, with which k = floor(log2 a) - emax. */
 static uint32_t top_limit_of(const hu_block_format *format) {
     const uint32_t one = 1u << 23;
-    uint32_t most =
-        hu_format_magnitude_bits(&format->element, hu_format_code_max(&format->element));
+    uint32_t most = hu_f32_bits((float)hu_format_limits_of(&format->element).max_finite);
     switch (format->power) {
     case HU_BLOCK_CEIL:
         return one;

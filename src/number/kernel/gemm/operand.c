@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "format/value.h"
 #include "kernel/block/block.h"
 #include "kernel/round/round.h"
 
@@ -84,10 +85,18 @@ static hu_status read_mode(const char *text, size_t length, hu_accumulator *accu
     return read_block(text, mode + 4, &accumulator->block);
 }
 
-/* Sums have a NaN, whatever the format's codes. */
-static hu_status check_nan(const hu_format *format) {
-    if (format->nan == HU_NAN_STAYS) return HU_OK;
-    return hu_fail(HU_ERR_FORMAT, "found nan=ovf, expected a format whose NaN stays");
+/* Sums have a NaN, whatever the format's codes, and are rounded where they are made: by the steps
+ * of a float. */
+static hu_status check_sums(const hu_format *format) {
+    if (hu_format_is_table(format))
+        return hu_fail(HU_ERR_FORMAT,
+                       "found a format by table, expected a float: sums are rounded to one inside "
+                       "the product");
+    if (format->nan != HU_NAN_STAYS)
+        return hu_fail(HU_ERR_FORMAT, "found nan=ovf, expected a format whose NaN stays");
+    if (format->overflow == HU_OVERFLOW_PROPAGATE)
+        return hu_fail(HU_ERR_FORMAT, "found ovf=propagate, expected ovf=inf, sat or nan");
+    return HU_OK;
 }
 
 /* The mode, and the format of all modes but fmacs. */
@@ -111,7 +120,7 @@ static hu_status read_accumulator(const char *text, hu_accumulator *accumulator)
     if (st != HU_OK && hu_block_format_find(text + length + 1))
         st = hu_fail(HU_ERR_PARSE, "found the block format '%s', expected that of single numbers",
                      text + length + 1);
-    if (st == HU_OK) st = check_nan(&accumulator->format);
+    if (st == HU_OK) st = check_sums(&accumulator->format);
     if (st != HU_OK) hu_fail_within(st, "accumulator '%.160s': ", text);
 done:
     return st;
@@ -142,7 +151,7 @@ hu_status hu_accumulator_check(const hu_accumulator *accumulator) {
                        (long long)accumulator->block);
     if (accumulator->mac == HU_MAC_FMACS) return HU_OK;
     st = hu_format_check(&accumulator->format);
-    if (st == HU_OK) st = check_nan(&accumulator->format);
+    if (st == HU_OK) st = check_sums(&accumulator->format);
     if (st != HU_OK) hu_fail_within(st, "accumulator %s: ", mac_names[accumulator->mac]);
     return st;
 }

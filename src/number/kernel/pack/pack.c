@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "format/table/steps.h"
 #include "format/value.h"
 
 #define HU_PACK_VARIANT(bits)                                                                      \
@@ -72,7 +73,8 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 #if defined(__x86_64__)
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,
-    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512;
+    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512,
+    hu_unpack_planes_avx512;
 
 /* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
  * half again as fast as the compilers' code for AVX-512; some read codes as wide as the format. */
@@ -99,6 +101,52 @@ static void prefer_vector(hu_packer *packer, hu_isa isa) {
 }
 #endif
 
+/* ---- formats by table ---- */
+
+#define HU_PACK_VARIANT(bits)                                                                      \
+    hu_pack_fn HU_OF_ISA(hu_pack_table_##bits);                                                    \
+    hu_unpack_fn HU_OF_ISA(hu_unpack_table_##bits);
+#include "kernel/pack/pack.list"
+#undef HU_PACK_VARIANT
+
+static const pack_variant table_variants[] = {
+#define HU_PACK_VARIANT(bits)                                                                      \
+    {bits, {HU_OF_ISA(hu_pack_table_##bits)}, {HU_OF_ISA(hu_unpack_table_##bits)}},
+#include "kernel/pack/pack.list"
+#undef HU_PACK_VARIANT
+};
+
+static hu_status init_by_table(hu_packer *packer, const hu_format *format, int code_bits,
+                               hu_isa isa) {
+    const hu_code_table *t = hu_code_table_of(format);
+    uint32_t unit_bits = code_bits ? (uint32_t)code_bits : 32, zero;
+    *packer = (hu_packer){.format = *format, .code_bits = code_bits, .decoded = t->decoded};
+    packer->width = code_bits ? (uint32_t)code_bits : t->bits;
+    packer->magnitude_mask = (1u << t->bits) - 1;
+    packer->code_max = hu_format_limits_of(format).code_max;
+    packer->is_nan_lost = t->nan_code < 0;
+    packer->is_infinity_lost = !hu_code_table_has_infinities(format);
+    /* NaN without a code is stored as 0 would be. */
+    float of_zero = hu_format_round(format, HU_ROUND_NEAREST_EVEN, 0, 0);
+    hu_format_encode(format, of_zero, &zero);
+    packer->nan_code = packer->is_nan_lost ? zero : (uint32_t)t->nan_code;
+    packer->infinity_code =
+        t->infinity_code[0] < 0 ? t->code[t->count - 1] : (uint32_t)t->infinity_code[0];
+    packer->minus_infinity_code =
+        t->infinity_code[1] < 0 ? t->code[0] : (uint32_t)t->infinity_code[1];
+    for (size_t i = 0; i < sizeof table_variants / sizeof table_variants[0]; i++) {
+        if (table_variants[i].bits != unit_bits) continue;
+        packer->pack = table_variants[i].pack[isa];
+        packer->unpack = table_variants[i].unpack[isa];
+    }
+#if defined(__x86_64__)
+    if (isa == HU_ISA_AVX512 && code_bits == 8) packer->unpack = hu_unpack_planes_avx512;
+#endif
+    return hu_code_steps_of(format, HU_ROUND_NEAREST_EVEN, &packer->steps);
+}
+
+/* ---- any format ---- */
+
 hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int code_bits,
                              hu_isa isa) {
     hu_status st = HU_OK;
@@ -109,6 +157,7 @@ hu_status hu_packer_init_isa(hu_packer *packer, const hu_format *format, int cod
         (code_bits != 0 && (uint32_t)code_bits < bits))
         return hu_fail(HU_ERR_ARGUMENT, "codes of %d bits, allowed 0 (dense)%s%s for %u-bit codes",
                        code_bits, bits <= 8 ? ", 8" : "", bits <= 16 ? ", 16" : "", bits);
+    if (hu_format_is_table(format)) return init_by_table(packer, format, code_bits, isa);
     set_constants(packer, format);
     packer->code_bits = code_bits;
     packer->width = code_bits ? (uint32_t)code_bits : bits;

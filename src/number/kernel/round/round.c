@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "format/table/steps.h"
 #include "format/value.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
@@ -70,7 +71,8 @@ static float overflow_threshold(const hu_format *format) {
 
 /* Taken from the reference itself: the largest binary32 number overflows if any finite one does. */
 static void set_overflow_values(hu_rounder *r) {
-    int is_plain = hu_round_least_finish(r->rounding) == HU_FINISH_PLAIN;
+    int is_plain = hu_round_least_finish(r->rounding) == HU_FINISH_PLAIN &&
+                   r->format.overflow != HU_OVERFLOW_PROPAGATE;
     const uint32_t finite = is_plain ? HU_F32_INFINITY : HU_F32_INFINITY - 1;
     for (uint32_t negative = 0; negative < 2; negative++) {
         float large = hu_f32_of_bits(finite | negative << 31);
@@ -86,7 +88,9 @@ static void set_overflow_values(hu_rounder *r) {
 static hu_round_finish finish_of(const hu_rounder *r) {
     hu_round_finish least = hu_round_least_finish(r->rounding);
     if (r->emin_field < 1) return HU_FINISH_DEEP;
-    if (r->tiny_drop != r->drop || r->nan_cap == HU_F32_INFINITY) return HU_FINISH_RARE;
+    if (r->tiny_drop != r->drop || r->nan_cap == HU_F32_INFINITY ||
+        r->format.overflow == HU_OVERFLOW_PROPAGATE)
+        return HU_FINISH_RARE;
     if (least == HU_FINISH_PLAIN && (r->flush_below_bits || !r->zero_sign)) return HU_FINISH_SMALL;
     return least;
 }
@@ -119,7 +123,8 @@ hu_status hu_rounder_init_variant(hu_rounder *rounder, const hu_format *format,
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
-    if (!variant->run[isa] || !hu_round_route_serves(variant->route, variant->rounding, format))
+    if (!variant->run[isa] || hu_format_is_table(format) ||
+        !hu_round_route_serves(variant->route, variant->rounding, format))
         return hu_fail(HU_ERR_UNSUPPORTED, "rounding kernel %s does not serve this format on %s",
                        variant->name, hu_isa_name(isa));
     set_constants(rounder, format, variant->rounding, variant->route);
@@ -128,18 +133,62 @@ done:
     return st;
 }
 
-hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
+/* ---- formats by table ---- */
+
+hu_round_fn HU_OF_ISA(hu_round_table), HU_OF_ISA(hu_round_table_sr);
+
+static hu_round_fn *const by_table[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table)};
+static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_sr)};
+
+static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                               hu_isa isa) {
+    const hu_format_limits limits = hu_format_limits_of(format);
+    *rounder = (hu_rounder){.format = *format, .rounding = rounding, .route = HU_ROUTE_TABLE};
+    rounder->max_bits = hu_f32_bits((float)limits.max_finite);
+    rounder->min_normal_bits = hu_f32_bits((float)limits.min_normal);
+    rounder->min_nonzero_bits = rounder->min_normal_bits;
+    for (int i = 0; i < 2; i++) {
+        rounder->overflow_value[i] = hu_code_table_overflow(format, rounding, i != 0, false);
+        rounder->infinite_value[i] = hu_code_table_overflow(format, rounding, i != 0, true);
+    }
+    /* An infinity that becomes NaN where overflows saturate is a lost number, as NaN is. */
+    bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
+    rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
+    rounder->run = hu_rounding_draws(rounding) ? by_table_sr[isa] : by_table[isa];
+    return hu_code_steps_of(format, rounding, &rounder->steps);
+}
+
+/* ---- any format ---- */
+
+/* The mode whose rows of round.list serve this one. */
+static hu_rounding row_of(hu_rounding rounding) {
+    const hu_rounding mode = hu_rounding_mode(rounding);
+    return mode != HU_ROUND_COUNT && hu_rounding_bits(rounding) ? HU_ROUND_STATED_BITS : mode;
+}
+
+hu_status hu_rounder_init_isa(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                              hu_isa isa) {
     hu_status st = HU_OK;
     memset(rounder, 0, sizeof *rounder);
     HU_TRY(hu_format_check(format));
-    for (size_t i = 0; i < hu_round_variant_count(); i++)
-        if (variants[i].rounding == rounding &&
-            hu_round_route_serves(variants[i].route, rounding, format))
-            return hu_rounder_init_variant(rounder, format, &variants[i], hu_cpu_isa());
-    return hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
-                   HU_ROUND_COUNT - 1);
+    const hu_rounding row = row_of(rounding);
+    if (hu_format_is_table(format) && row != HU_ROUND_COUNT)
+        return init_by_table(rounder, format, rounding, isa);
+    for (size_t i = 0; i < hu_round_variant_count(); i++) {
+        if (variants[i].rounding != row || !hu_round_route_serves(variants[i].route, row, format))
+            continue;
+        HU_TRY(hu_rounder_init_variant(rounder, format, &variants[i], isa));
+        rounder->rounding = rounding;
+        return HU_OK;
+    }
+    st = hu_fail(HU_ERR_ARGUMENT, "rounding mode %d, allowed 0..%d", (int)rounding,
+                 HU_ROUND_COUNT - 1);
 done:
     return st;
+}
+
+hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding) {
+    return hu_rounder_init_isa(rounder, format, rounding, hu_cpu_isa());
 }
 
 hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *format,
@@ -151,7 +200,7 @@ hu_status hu_round_f32(size_t n, const float *x, float *y, const hu_format *form
     hu_rounder rounder;
     hu_status st = hu_rounder_init(&rounder, format, rounding);
     if (st != HU_OK) return st;
-    if (rounding == HU_ROUND_STOCHASTIC && !random)
+    if (hu_rounding_draws(rounding) && !random)
         return hu_fail(HU_ERR_ARGUMENT, "stochastic rounding without a random sequence");
     hu_rounder_run(&rounder, n, x, y, random, first_index, counts);
     return HU_OK;

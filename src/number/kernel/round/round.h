@@ -19,12 +19,14 @@
  *              <= 127, other modes one less.
  *   ALIGNED    integer addition on the bits: e = 8, bias 127, where all numbers lie on binary32's
  *              own grid.
- *   INTEGER    shifts per element; any format, any mode. */
+ *   INTEGER    shifts per element; any float, any mode.
+ *   TABLE      formats by table (kernel/table), and no other */
 typedef enum hu_round_route {
     HU_ROUTE_MAGIC,
     HU_ROUTE_SUBNORMAL,
     HU_ROUTE_ALIGNED,
-    HU_ROUTE_INTEGER
+    HU_ROUTE_INTEGER,
+    HU_ROUTE_TABLE
 } hu_round_route;
 
 /* What is left to do after the rounding itself, from least to most.
@@ -32,7 +34,8 @@ typedef enum hu_round_route {
  *   SMALL  also: flushed subnormals, zero without sign
  *   EVEN   also: overflow values that differ for infinite inputs
  *   FULL   also: overflow values that depend on the sign
- *   RARE   also: a coarse quantum below emin (HU_UNDERFLOW_NEAREST), NaNs that overflow
+ *   RARE   also: a coarse quantum below emin (HU_UNDERFLOW_NEAREST), NaNs that overflow; every
+ *          format whose infinities stay while numbers saturate (HU_OVERFLOW_PROPAGATE)
  *   DEEP   also: emin < -126, where binary32 subnormals are normal numbers of the format */
 typedef enum hu_round_finish {
     HU_FINISH_PLAIN,
@@ -42,6 +45,16 @@ typedef enum hu_round_finish {
     HU_FINISH_RARE,
     HU_FINISH_DEEP
 } hu_round_finish;
+
+/* The row of round.list that serves all numbers of stated random bits and their kinds: as a mode,
+ * 8 bits of kind c. */
+#define HU_ROUND_STATED_BITS                                                                       \
+    ((hu_rounding)(HU_ROUND_STOCHASTIC | 8u << 8 | (unsigned)HU_RANDOM_C << 16))
+
+/* True if random words decide. */
+static inline int hu_rounding_draws(hu_rounding rounding) {
+    return ((unsigned)rounding & ~(unsigned)(HU_ROUND_BITS | HU_ROUND_KIND)) == HU_ROUND_STOCHASTIC;
+}
 
 /* Rounding to nearest and stochastic rounding treat both signs alike, and infinities as any
  * overflow; the others do not. */
@@ -59,6 +72,7 @@ static inline hu_round_finish hu_round_least_finish(hu_rounding rounding) {
 }
 
 typedef struct hu_rounder hu_rounder;
+typedef struct hu_code_steps hu_code_steps;
 typedef void hu_round_fn(const hu_rounder *rounder, size_t n, const float *x, float *y,
                          const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
 
@@ -85,14 +99,21 @@ struct hu_rounder {
     uint32_t zero_sign;         /* 0x80000000 if -0 exists, else 0 */
     uint32_t overflow_value[2]; /* result of finite overflow, complete bits: of + and - inputs */
     uint32_t infinite_value[2]; /* result of +inf, -inf */
+    const hu_code_steps *steps; /* TABLE. Borrowed: valid forever */
+    uint32_t nan_from;          /* TABLE: magnitudes above it count as NaN */
 };
 
 /* Prepares for the best instruction set of hu_cpu_isa(). HU_ERR_FORMAT: the format is invalid;
- * HU_ERR_ARGUMENT: no such rounding. Proof: tests/unit/kernel_round_test.c. */
+ * HU_ERR_ARGUMENT: no such rounding; HU_ERR_MEMORY: the first time that a table meets the mode.
+ * Proof: tests/unit/kernel_round_test.c. */
 hu_status hu_rounder_init(hu_rounder *rounder, const hu_format *format, hu_rounding rounding);
 
+/* As hu_rounder_init on an instruction set of the caller's choice (which must be there). */
+hu_status hu_rounder_init_isa(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
+                              hu_isa isa);
+
 /* Rounds x[n] to y[n] (the same array or not overlapping) and adds to counts if not NULL. key must
- * be given for HU_ROUND_STOCHASTIC; word first_index + i serves element i. */
+ * be given where hu_rounding_draws; word first_index + i serves element i. */
 static inline void hu_rounder_run(const hu_rounder *rounder, size_t n, const float *x, float *y,
                                   const hu_random_key *key, uint64_t first_index,
                                   hu_round_counts *counts) {
@@ -114,7 +135,7 @@ typedef void hu_scan_fn(size_t n, const float *x, uint32_t min_normal_bits,
                         hu_round_counts *counts);
 typedef void hu_words_fn(const hu_random_key *key, uint64_t first, size_t count, uint32_t *words);
 
-/* One row of round.list. */
+/* One row of round.list; rounding: the mode that it serves. */
 typedef struct hu_round_variant {
     const char *name;
     hu_rounding rounding;

@@ -55,6 +55,11 @@ HU_INLINE constants constants_of(const hu_rounder *r) {
     };
 }
 
+/* hu_rounding_draws of a constant. */
+HU_INLINE bool draws(hu_rounding mode) {
+    return mode == HU_ROUND_STOCHASTIC || mode == HU_ROUND_STATED_BITS;
+}
+
 /* Fraction bits that the magnitude u loses in its own binade. */
 HU_INLINE uint32_t drop_of(const constants *c, hu_round_finish finish, uint32_t u) {
     if (finish < HU_FINISH_RARE) return c->drop;
@@ -67,11 +72,12 @@ HU_INLINE uint32_t is_outward(hu_rounding mode, uint32_t sign) {
 }
 
 /* What mode adds to the multiple `floor` of the quantum q, floor <= a < floor + q; all exact. cut:
- * a word as cut_words gives it; the word 0 goes up from 2^-33 q on, the least rest that counts. */
+ * a word as cut_words or stated_words gives it; the word 0 goes up from 2^-33 q on, the least rest
+ * that counts. */
 HU_INLINE float magic_rise(hu_rounding mode, float a, float floor, float c, uint32_t q_bits,
                            uint32_t sign, uint32_t cut) {
     float q = hu_f32_of_bits(q_bits), rest = a - floor;
-    switch (mode) {
+    switch ((unsigned)mode) { /* also HU_ROUND_STATED_BITS, which is none of the enumerators */
     case HU_ROUND_NEAREST_AWAY:
         return rest >= hu_f32_of_bits(q_bits - 0x00800000u) ? q : 0.0f;
     case HU_ROUND_UP:
@@ -80,6 +86,7 @@ HU_INLINE float magic_rise(hu_rounding mode, float a, float floor, float c, uint
     case HU_ROUND_TO_ODD:
         return rest > 0.0f ? hu_f32_of_bits(q_bits & ((hu_f32_bits(floor + c) & 1) - 1)) : 0.0f;
     case HU_ROUND_STOCHASTIC:
+    case HU_ROUND_STATED_BITS:
         cut = cut > JUST_BELOW_HALF ? cut : JUST_BELOW_HALF;
         return hu_f32_of_bits(cut) * hu_f32_of_bits(q_bits - (32u << 23)) < rest ? q : 0.0f;
     default:
@@ -111,13 +118,20 @@ HU_INLINE uint32_t round_magic(const constants *r, hu_rounding mode, hu_round_ro
     return hu_f32_bits(floor + magic_rise(mode, a, floor, c, q_bits, sign, word));
 }
 
+/* 1 if rest / 2^shift, rest below 2^24, is above a word of stated_words. Below 2^-36 it never is.
+ */
+HU_INLINE uint32_t is_above(uint32_t rest, uint32_t shift, uint32_t word) {
+    uint32_t power_bits = (127 + 32 - at_most(shift, 60)) << 23;
+    return hu_f32_of_bits(word) < (float)(int32_t)rest * hu_f32_of_bits(power_bits);
+}
+
 /* Formulation ALIGNED: the low `drop` bits of u are the fraction. The significand is odd if its
  * last bit is, and always if it is the hidden bit alone (m = 0). */
 HU_INLINE uint32_t round_aligned(const constants *r, hu_rounding mode, uint32_t drop, uint32_t u,
                                  uint32_t sign, uint32_t word) {
     uint32_t mask = (1u << drop) - 1, half = (mask >> 1) + (drop > 0 ? 1 : 0);
     uint32_t odd = (at_most(u, r->parity_cap) >> drop) & 1, add;
-    switch (mode) {
+    switch ((unsigned)mode) { /* also HU_ROUND_STATED_BITS, which is none of the enumerators */
     case HU_ROUND_NEAREST_EVEN:
         /* A carry from more than half on, and from half on where the significand is odd. */
         add = (mask >> 1) + (odd & at_most(mask, 1));
@@ -138,6 +152,9 @@ HU_INLINE uint32_t round_aligned(const constants *r, hu_rounding mode, uint32_t 
          * rest. Two shifts, because drop may be 0. */
         add = mask - ((word >> 1) >> (31 - drop));
         break;
+    case HU_ROUND_STATED_BITS:
+        add = (mask + 1) & (0 - is_above(u & mask, drop, word));
+        break;
     default:
         add = 0;
     }
@@ -157,7 +174,7 @@ HU_INLINE uint32_t stochastic_bound(uint32_t rest, uint32_t shift) {
 /* 1 if the magnitude significand = n quanta + rest / 2^shift goes up. */
 HU_INLINE uint32_t goes_up(hu_rounding mode, uint32_t n, uint32_t rest, uint32_t shift,
                            uint32_t unit, uint32_t sign, uint32_t word) {
-    switch (mode) {
+    switch ((unsigned)mode) { /* also HU_ROUND_STATED_BITS, which is none of the enumerators */
     case HU_ROUND_NEAREST_EVEN:
         return is_less(unit - (n & 1), 2 * rest);
     case HU_ROUND_NEAREST_AWAY:
@@ -170,6 +187,8 @@ HU_INLINE uint32_t goes_up(hu_rounding mode, uint32_t n, uint32_t rest, uint32_t
         return at_most(rest, 1) & ~n & 1;
     case HU_ROUND_STOCHASTIC:
         return word < stochastic_bound(rest, shift);
+    case HU_ROUND_STATED_BITS:
+        return is_above(rest, shift, word);
     default:
         return 0;
     }
@@ -245,8 +264,8 @@ HU_INLINE uint32_t replacement(const constants *c, hu_round_finish finish, uint3
     return u == HU_F32_INFINITY ? infinite : finite;
 }
 
-/* One block, n <= CALM_BLOCK; words [n], n <= BLOCK, is read in stochastic mode only (round_magic:
- * cut words). */
+/* One block, n <= CALM_BLOCK; words [n], n <= BLOCK, in the form of form_of, is read in modes that
+ * draw only. */
 HU_INLINE void round_block(const hu_rounder *r, size_t n, const float *x, float *y,
                            const uint32_t *words, hu_rounding mode, hu_round_route route,
                            hu_round_finish finish, int counting, tally *tallied) {
@@ -257,7 +276,7 @@ HU_INLINE void round_block(const hu_rounder *r, size_t n, const float *x, float 
     reduction(min : under)
     for (size_t i = 0; i < n; i++) {
         uint32_t sign = hu_f32_bits(x[i]) & HU_F32_SIGN, u = hu_f32_bits(x[i]) & ~HU_F32_SIGN;
-        uint32_t word = mode == HU_ROUND_STOCHASTIC ? words[i] : 0, is_over;
+        uint32_t word = draws(mode) ? words[i] : 0, is_over;
         uint32_t is_nan = hu_f32_of_bits(u) != hu_f32_of_bits(u);
         /* What is rounded: the number, or infinity for a NaN that overflows. */
         uint32_t w = finish >= HU_FINISH_RARE ? at_most(u, c.nan_cap) : u;
@@ -325,7 +344,7 @@ HU_INLINE void round_in_range(const hu_rounder *r, size_t n, const float *x, flo
 #pragma omp simd reduction(+ : below, nonzero_before, nonzero_in) reduction(min : under)
     for (size_t i = 0; i < n; i++) {
         uint32_t sign = hu_f32_bits(x[i]) & HU_F32_SIGN, u = hu_f32_bits(x[i]) & ~HU_F32_SIGN;
-        uint32_t word = mode == HU_ROUND_STOCHASTIC ? words[i] : 0;
+        uint32_t word = draws(mode) ? words[i] : 0;
         uint32_t v = round_lane(&c, mode, route, finish, u, sign, word, &is_over);
         uint32_t kept = finish == HU_FINISH_PLAIN ? v : is_less(v, c.flush_below_bits) ? 0 : v;
         uint32_t out = sign | kept;
@@ -374,6 +393,14 @@ HU_INLINE size_t round_counted(const hu_rounder *r, size_t n, const float *x, fl
 }
 #endif
 
+/* What the loops of a mode and route want of the random words. */
+HU_INLINE words_form form_of(const hu_rounder *r, hu_rounding mode, hu_round_route route) {
+    if (mode == HU_ROUND_STATED_BITS)
+        return (words_form){WORDS_STATED, hu_rounding_bits(r->rounding),
+                            hu_rounding_kind(r->rounding)};
+    return (words_form){is_float_route(route) ? WORDS_CUT : WORDS_WHOLE, 0, HU_RANDOM_A};
+}
+
 /* Any length, block by block. */
 HU_INLINE void round_all(const hu_rounder *r, size_t n, const float *x, float *y,
                          const hu_random_key *key, uint64_t first, hu_round_counts *counts,
@@ -382,18 +409,18 @@ HU_INLINE void round_all(const hu_rounder *r, size_t n, const float *x, float *y
     uint32_t words[WORDS_ROOM];
     tally tallied;
     words_key spread_key;
-    if (mode == HU_ROUND_STOCHASTIC) spread_key = words_key_of(key);
+    const words_form form = form_of(r, mode, route);
+    if (draws(mode)) spread_key = words_key_of(key);
     /* Numbers that come from memory are read once: a second look costs more than it saves, and
      * large arrays to nearest-even have loops of their own. */
     bool may_be_in_range = counting && route != HU_ROUTE_INTEGER && finish < HU_FINISH_RARE &&
                            (mode == HU_ROUND_NEAREST_EVEN || n < LARGE);
-    size_t block = may_be_in_range && mode != HU_ROUND_STOCHASTIC ? CALM_BLOCK : BLOCK;
+    size_t block = may_be_in_range && !draws(mode) ? CALM_BLOCK : BLOCK;
     for (size_t at = 0; at < n; at += block) {
         size_t count = n - at < block ? n - at : block;
         const uint32_t *used = words;
         uint32_t top = may_be_in_range ? top_of(count, x + at) : HU_F32_INFINITY;
-        if (mode == HU_ROUND_STOCHASTIC)
-            used = words_from(&spread_key, first + at, count, is_float_route(route), words);
+        if (draws(mode)) used = words_from(&spread_key, first + at, count, form, words);
         if (may_be_in_range && top <= r->max_bits)
             round_in_range_as_needed(r, count, x + at, y + at, used, mode, route, finish, top,
                                      &tallied);
@@ -471,9 +498,10 @@ void HU_VARIANT(hu_random_words)(const hu_random_key *key, uint64_t first, size_
                                  uint32_t *words) {
     uint32_t buffer[WORDS_ROOM];
     const words_key spread_key = words_key_of(key);
+    const words_form whole = {WORDS_WHOLE, 0, HU_RANDOM_A};
     for (size_t at = 0; at < count; at += BLOCK) {
         size_t part = count - at < BLOCK ? count - at : BLOCK;
-        memcpy(words + at, words_from(&spread_key, first + at, part, 0, buffer),
+        memcpy(words + at, words_from(&spread_key, first + at, part, whole, buffer),
                part * sizeof *words);
     }
 }

@@ -32,8 +32,8 @@ hu_status hu_uniformer_init(hu_uniformer *u, uint32_t bits, hu_rounding rounding
         return hu_fail(HU_ERR_ARGUMENT, "uniform integers of %u bits, allowed 1..%d",
                        (unsigned)bits, HU_UNIFORM_BITS_MOST);
     if (rounding != HU_ROUND_NEAREST_EVEN && rounding != HU_ROUND_STOCHASTIC)
-        return hu_fail(HU_ERR_ARGUMENT, "uniform integers: found rounding %d, expected rne or sr",
-                       (int)rounding);
+        return hu_fail(HU_ERR_ARGUMENT, "uniform integers: found rounding %s, expected rne or sr",
+                       hu_rounding_name(rounding));
     if (!hu_mul_size((size_t)row_elements, sizeof(float), &carriers))
         return hu_fail(HU_ERR_SHAPE, "%lld elements of a sample do not fit the address space",
                        (long long)row_elements);

@@ -203,6 +203,8 @@ static uint32_t over_code_of(const hu_format *format, const hu_packer *packer) {
         return packer->infinity_code;
     case HU_OVERFLOW_SAT:
         return packer->code_max;
+    case HU_OVERFLOW_PROPAGATE: /* two codes */
+        return 0;
     default:
         /* A NaN with the sign of what overflowed. */
         return packer->nan_sign && packer->nan_code == packer->code_max + 1 ? packer->nan_code : 0;
@@ -243,6 +245,7 @@ static bool has_add(const hu_format *format) {
 /* The kernels of the width, for nearest-even and formats whose specials they know. */
 static void set_kernels(hu_wire *w, hu_isa isa) {
     if (w->code_bytes == sizeof(float) || w->rounding != HU_ROUND_NEAREST_EVEN) return;
+    if (hu_format_is_table(&w->format)) return;
     if (w->format.specials == HU_SPECIALS_FNUZ || w->format.nan != HU_NAN_STAYS) return;
     if (w->format.underflow != HU_UNDERFLOW_FLUSH) return;
     set_places(w);

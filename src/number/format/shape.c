@@ -1,0 +1,113 @@
+/* format/shape.c - how dense the numbers of a format lie, for what is told of formats and of the
+ * errors of rounding to them. */
+#include <math.h>
+
+#include "format/table/table.h"
+#include "format/value.h"
+
+/* ---- floats ---- */
+
+static double float_step(const hu_format *format, int exponent) {
+    int emin = hu_format_emin(format);
+    return ldexp(1.0, (exponent > emin ? exponent : emin) - format->man_bits);
+}
+
+static uint64_t float_numbers(const hu_format *format) {
+    uint64_t most = hu_format_code_max(format);
+    uint64_t nonzero = format->subnormals ? most : most - (1u << format->man_bits) + 1;
+    return 2 * nonzero + 1;
+}
+
+/* Binades below this exponent become 0 when rounded to nearest even. */
+static int float_least_exponent(const hu_format *format) {
+    if (format->subnormals) return hu_format_emin(format) - format->man_bits - 1;
+    return hu_format_emin(format) - (format->underflow == HU_UNDERFLOW_NEAREST ? 1 : 0);
+}
+
+/* ---- tables ---- */
+
+/* Numbers at most x. */
+static uint32_t count_at_most(const hu_code_table *t, double x) {
+    uint32_t low = 0, high = t->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (t->number[middle] <= x)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Distance between the neighbours of number place - 1 and number place; beyond the last as far as
+ * before it. */
+static double gap_at(const hu_code_table *t, uint32_t place) {
+    if (place == 0) return (double)t->number[0] - t->next[0];
+    if (place == t->count) return t->next[1] - (double)t->number[place - 1];
+    return (double)t->number[place] - (double)t->number[place - 1];
+}
+
+/* Root of the mean square of the gaps in which the numbers of a positive binade lie. */
+static double table_step(const hu_code_table *t, int exponent) {
+    double low = ldexp(1.0, exponent), high = 2 * low, squares = 0;
+    for (double x = low; x < high;) {
+        uint32_t place = count_at_most(t, x);
+        double end = place < t->count ? t->number[place] : high, gap = gap_at(t, place);
+        if (end > high) end = high;
+        squares += (end - x) * gap * gap;
+        x = end;
+    }
+    return sqrt(squares / low);
+}
+
+/* ---- both ---- */
+
+double hu_format_step(const hu_format *format, int exponent) {
+    if (!hu_format_is_table(format)) return float_step(format, exponent);
+    return ldexp(table_step(hu_code_table_of(format), exponent + format->bias), -format->bias);
+}
+
+int hu_format_precision(const hu_format *format) {
+    if (!hu_format_is_table(format)) return format->man_bits;
+    const hu_format_limits limits = hu_format_limits_of(format);
+    double most = 0;
+    for (int e = limits.emin; e <= limits.emax; e++)
+        most = fmax(most, e - log2(hu_format_step(format, e)));
+    return (int)ceil(most);
+}
+
+double hu_format_epsilon(const hu_format *format) {
+    if (!hu_format_is_table(format)) return ldexp(1.0, -format->man_bits);
+    const hu_code_table *t = hu_code_table_of(format);
+    uint32_t place = count_at_most(t, ldexp(1.0, format->bias));
+    if (place == 0 || place == t->count) return 0;
+    return ldexp((double)t->number[place], -format->bias) - 1;
+}
+
+uint64_t hu_format_numbers(const hu_format *format) {
+    return hu_format_is_table(format) ? hu_code_table_of(format)->count : float_numbers(format);
+}
+
+int hu_format_least_exponent(const hu_format *format) {
+    enum { NEVER = -1000 }; /* below every number */
+    if (!hu_format_is_table(format)) return float_least_exponent(format);
+    double lost = hu_format_limits_of(format).underflow_threshold;
+    return lost > 0 ? ilogb(lost) : NEVER;
+}
+
+hu_vanishing hu_format_vanishing(const hu_format *format) {
+    const hu_format_limits limits = hu_format_limits_of(format);
+    if (hu_format_is_table(format)) return (hu_vanishing){limits.underflow_threshold, 0, 0};
+    /* Half of the smallest subnormal rounds to zero; what lies below the smallest normal number
+     * minus half a step of its grid does not round up to it. */
+    double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);
+    double normal = ldexp(1.0, limits.emin) * (1.0 - ldexp(1.0, -format->man_bits - 1));
+    /* Without a grid of subnormals there is one midpoint between zero and that number. */
+    if (hu_format_grid_bits(format, limits.emin - 1) == 0)
+        normal = vanishing = ldexp(1.0, limits.emin - 1);
+    return (hu_vanishing){format->subnormals ? vanishing : normal, vanishing, normal};
+}
+
+const char *hu_format_summary(const hu_format *format) {
+    return hu_format_is_table(format) ? hu_code_table_of(format)->summary : NULL;
+}
