@@ -78,27 +78,6 @@ void hu_score_sum_up(const hu_score_network *const *network, int networks, int s
     score->bits = bits / networks;
 }
 
-/* ---- The league ---- */
-
-const hu_league_row hu_league[] = {
-#define X(name, score, error, bits) {name, score, error, bits},
-#include "sweep/league.list"
-#undef X
-    {NULL, 0.0, 0.0, 0.0}};
-
-const int hu_league_count = (int)(sizeof hu_league / sizeof *hu_league) - 1;
-
-int hu_league_place(const char *name, double score, int *of) {
-    int place = 1, rows = 1;
-    for (int i = 0; i < hu_league_count; i++) {
-        if (strcmp(hu_league[i].name, name) == 0) continue;
-        rows++;
-        place += hu_league[i].score > score;
-    }
-    *of = rows;
-    return place;
-}
-
 /* ---- JSON ---- */
 
 static json_t *part_json(const hu_score_part *part) {

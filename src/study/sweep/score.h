@@ -99,6 +99,11 @@ extern const int hu_league_count;
  * twice. *of: how many there are with it. */
 int hu_league_place(const char *name, double score, int *of);
 
+/* The rows as a table for people, and as the object of `score --json` without a format. Owner frees
+ * *text with hu_free; new reference. */
+hu_status hu_league_print(char **text);
+hu_status hu_league_json(json_t **object);
+
 /* ---- The command ---- */
 
 typedef struct hu_scores {
@@ -134,6 +139,10 @@ hu_status hu_scores_run(hu_config *config, const volatile sig_atomic_t *interrup
 
 /* The object of `score --json`: one format, or "formats" of several. New reference. */
 hu_status hu_scores_json(const hu_scores *scores, json_t **object);
+
+/* Score against bits as an SVG file: the league, and the formats of the command (NULL: none), with
+ * the front that nothing beats in both. HU_ERR_ARGUMENT: there is no row. Owner frees *svg. */
+hu_status hu_league_draw(const hu_scores *scores, char **svg);
 
 /* The tables for people. Owner frees with hu_free. */
 hu_status hu_scores_print(const hu_scores *scores, char **text);
