@@ -213,7 +213,7 @@ def failures(league):
     for row in league["rows"]:
         broken = [part for part in row["networks"] if part["failure"]]
         if broken:
-            first = max(broken, key=lambda part: part["failure"] != "it learned little, and no tensor of it died")
+            first = max(broken, key=lambda part: not part["failure"].startswith("no tensor died"))
             names = ", ".join(part["name"] for part in broken)
             lines.append(f"- `{row['format']}` ({names}): {first['name']}: {first['failure']}")
     return "\n".join(lines)

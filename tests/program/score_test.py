@@ -147,6 +147,7 @@ def bad_input(checks, cwd):
     for words, code, parts in [
             (["e4m3fm"], 2, ["e4m3fm", "nearest", "e4m3fn"]),
             (["mxfp8", "mxfp8"], 2, ["found 'mxfp8' twice"]),
+            (["mxfp8", "accumulator=fmc:fp16"], 2, ["fmc", "fmac"]),
             (["mxfp8", "score.networks=convv"], 2, ["'convv'", "conv"]),
             (["mxfp8", "suite=fast"], 2, ["suite", "quick"]),
             (["mxfp8", "seeds=1,1"], 2, ["seed"]),
@@ -178,6 +179,9 @@ def whole_suite(checks, cwd):
         checks.that(part["float32"] is not None and part["value"] is not None, f"it has figures: {part}")
         checks.that(part["guess"] >= 0, f"guessing: {part}")
     checks.that(15.9 < made["bits"] < 16.1, f"sixteen bits: {made['bits']}")
+    words = ["bf16", "steps=1", "data.test_limit=64", "data.limit=256", "seeds=1", "run.dir=avx2", "run.quiet=on"]
+    code, out, err = program.call("score", *words, "--json", cwd=cwd, env={**os.environ, "HALFULP_MAX_ISA": "avx2"})
+    checks.same([code, json.loads(out)], [0, made], f"the same bits without AVX-512: {err}")
     quick = score(checks, "bf16", "suite=quick", "steps=1", "data.test_limit=64", "data.limit=256", "run.dir=s",
                   "run.quiet=on", cwd=cwd)
     checks.same([part["name"] for part in quick["networks"]], ["conv", "lstm", "transformer", "autoencoder"],

@@ -11,12 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <halfulp/gemm.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "diagnose/answer.h"
+#include "diagnose/closest.h"
 #include "diagnose/sentences.h"
 #include "precision/precision.h"
 #include "runlog/folder.h"
@@ -115,6 +118,15 @@ static hu_status check_precisions(const hu_keys *list) {
         st = check_precision(name);
     }
     return st;
+}
+
+/* The same of what sums are taken in. */
+static hu_status check_accumulator(const hu_config *config) {
+    const char *name;
+    hu_accumulator parsed;
+    hu_status st = hu_config_text(config, "accumulator.name", &name);
+    if (st != HU_OK || strcmp(name, reference_name) == 0) return st;
+    return hu_accumulator_parse(name, &parsed);
 }
 
 /* 1, or 1,2,3, or those of the command. */
@@ -247,6 +259,7 @@ hu_status hu_scores_read(const hu_config *config, hu_scores *scores) {
     scores->is_quick = strcmp(suite, "quick") == 0;
     HU_TRY(read_precisions(config, &scores->precisions));
     HU_TRY(check_precisions(scores->precisions));
+    HU_TRY(check_accumulator(config));
     HU_TRY(read_extra(config, &scores->extra));
     HU_TRY(read_seeds(config, scores->is_quick, &scores->seeds));
     HU_TRY(read_networks(config, scores));
@@ -487,7 +500,32 @@ done:
     return st;
 }
 
-/* The first line of `why`: which tensor died, where and how; or how the training ended. */
+/* " (12.3 % of logits by saturation)": what a tensor lost in its worst steps. Gives the length. */
+static size_t tell_loss(const hu_closest_loss *loss, const char *how, char *text, size_t capacity) {
+    int length = 0;
+    text[0] = '\0';
+    if (loss->tensor)
+        length = snprintf(text, capacity, ", %.3g %% of %.100s (%.60s) by %s", 100.0 * loss->share,
+                          loss->tensor, loss->format, how);
+    return length > 0 && (size_t)length < capacity ? (size_t)length : 0;
+}
+
+/* Nothing died, so what came nearest to it is told. */
+static void tell_closest(const hu_diagnosis *x, char text[HU_SCORE_WHY_BYTES]) {
+    hu_closest c = hu_closest_find(x);
+    size_t used = (size_t)snprintf(text, HU_SCORE_WHY_BYTES, "no tensor died; lost at most");
+    size_t first = used;
+    used += tell_loss(&c.saturation, "saturation", text + used, HU_SCORE_WHY_BYTES - used);
+    used += tell_loss(&c.underflow, "underflow", text + used, HU_SCORE_WHY_BYTES - used);
+    used += tell_loss(&c.updates, "updates that changed nothing", text + used,
+                      HU_SCORE_WHY_BYTES - used);
+    if (used == first)
+        snprintf(text, HU_SCORE_WHY_BYTES, "no tensor died, and none lost numbers");
+    else
+        text[first] = ':'; /* in place of the first comma */
+}
+
+/* The first line of `why`: which tensor died, where and how; else what lost most. */
 static hu_status explain(const hu_job *job, char text[HU_SCORE_WHY_BYTES]) {
     hu_answer answer;
     char name[HU_TENSOR_NAME_BYTES], words[HU_LOSS_WORDS_BYTES];
@@ -500,7 +538,7 @@ static hu_status explain(const hu_job *job, char text[HU_SCORE_WHY_BYTES]) {
                  hu_fact_failure_name(&answer.x, death, name), (long long)death->step,
                  hu_loss_words(&answer.x, death, &counts, format, words));
     } else if (st == HU_OK) {
-        snprintf(text, HU_SCORE_WHY_BYTES, "it learned little, and no tensor of it died");
+        tell_closest(&answer.x, text);
     }
     hu_answer_close(&answer);
     return st;
