@@ -168,7 +168,10 @@ document.querySelectorAll("#league th").forEach(function (head, column) {
   head.addEventListener("click", function () {
     var body = document.querySelector("#league tbody"), rows = Array.from(body.rows), up = head.dataset.up !== "1";
     head.dataset.up = up ? "1" : "";
-    function value(row) { var cell = row.cells[column], n = parseFloat(cell.textContent); return isNaN(n) ? cell.textContent : n; }
+    function value(row) {
+      var text = row.cells[column].textContent, n = parseFloat(text);
+      return isNaN(n) ? text : n;
+    }
     rows.sort(function (a, b) { var x = value(a), y = value(b); return (x < y ? -1 : x > y ? 1 : 0) * (up ? 1 : -1); });
     rows.forEach(function (row) { body.appendChild(row); });
   });
@@ -223,8 +226,8 @@ def write_page(out, league):
     picture = "![score against bits](league.svg)\n\n" if os.path.exists(f"{out}/league.svg") else ""
     write(f"{out}/index.md", f"""# League of formats
 
-{len(league['rows'])} formats, precisions and accumulators by the suite of [`halfulp score`](../how-to/score-a-format.md),
-version {league['version']}: 100 is float32, 0 is guessing. ± is the standard error over three seeds. Bits are those of a
+{len(league['rows'])} formats, precisions and accumulators by the suite of
+[`halfulp score`](../how-to/score-a-format.md), version {league['version']}: 100 is float32, 0 is guessing. ± is the standard error over three seeds. Bits are those of a
 number, scales of blocks among them. A click on a heading sorts; a star marks rows that nothing beats in both score and
 bits. Figures are the same on every machine; these were made on {league['date']} at commit {league['commit']}
 ({league['machine']}) by `tools/league.py`. The same as [CSV](league.csv) and [JSON](league.json).
