@@ -62,7 +62,8 @@ def read_list(path):
 
 
 def score(program, words):
-    """The program's object; None where it does not know the words. Other failures end this."""
+    """The program's object; None where it does not know the words, or cannot train them. A full disk and Ctrl-C end
+    this: the same command goes on."""
     more = [word for word in sys.argv[1:] if word.startswith(("parallel=", "run.threads="))]
     folder = f"run.dir={path_of('run.dir', 'runs/score')}"
     done = subprocess.run([program, "score", *words, folder, *more, "--json"], stdout=subprocess.PIPE,
@@ -71,9 +72,9 @@ def score(program, words):
         return json.loads(done.stdout)
     message = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
     print(f"{shlex.join(words)}: {message}", file=sys.stderr)
-    if done.returncode == 2:
-        return None
-    sys.exit(done.returncode)
+    if done.returncode in (5, 130) or done.returncode < 0:
+        sys.exit(done.returncode)
+    return None
 
 
 def processor():
