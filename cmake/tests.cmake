@@ -28,7 +28,8 @@ set(tests_as_users_run_it program_cli_test program_demo_test)
 
 # Tests of 4 seconds or more, the longest first, with their processor time in seconds: ctest begins with them before it has
 # seen how long they take, or the last one would end long after the others.
-set(long_tests program_bits_test 56 program_compilers_test 39 program_advice_test 22 program_planted_test 21
+set(long_tests program_bits_test 56 program_compilers_test 39 program_score_test 30 program_advice_test 22
+  program_planted_test 21
   program_assign_test 21 program_scaled_test 20 proof_kernel_round_short 17 program_first_study_test 17
   kernel_wire_test 16 program_recipes_test 14 program_classifiers_test 13 program_plan_test 12 program_compare_test 12
   program_task_test 12 program_hashes_test 11 mpi_reduce_openmpi_4 11 program_resume_test 10 program_why_test 9

@@ -218,12 +218,12 @@ class Usage(unittest.TestCase):
     def test_alone_it_prints_short_help(self):
         out = ok(self)
         self.assertIn("fmt", out)
-        self.assertLess(out.count("\n"), 40)
+        self.assertLessEqual(out.count("\n"), 40)
 
     def test_help_and_version(self):
         self.assertRegex(ok(self, "--version"), r"^halfulp \d+\.\d+\.\d+\n$")
         self.assertEqual(ok(self, "-h"), ok(self, "--help"))
-        self.assertLess(ok(self, "--help").count("\n"), 70)
+        self.assertLessEqual(ok(self, "--help").count("\n"), 70)
         self.assertIn("--encode", ok(self, "fmt", "--help"))
         self.assertEqual(ok(self, "help"), ok(self, "--help"))
         self.assertEqual(ok(self, "help", "fmt"), ok(self, "fmt", "--help"))

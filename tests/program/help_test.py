@@ -257,6 +257,8 @@ class Examples(unittest.TestCase):
                     if verb == "assign":
                         words = words.replace("model=resnet20 data=cifar10:DIR", "data=glyphs")
                         small = [*SMALL, "assign.rungs=1", "assign.random=0", "assign.short=0", "seeds=1"]
+                    if words.startswith("score "):
+                        small = ["steps=1", "data.limit=64", "data.test_limit=64", "seeds=1", "parallel=2"]
                     if words.startswith("bench all"):
                         small = ["seconds=0", "elements=1000", "m=16", "n=16", "k=16", "model=cnn-s", "batch=8"]
                     if "seeds=1,2,3" in words:

@@ -69,7 +69,8 @@ static inline int64_t hu_limited(int64_t count, int64_t limit) {
     return limit > 0 && limit < count ? limit : count;
 }
 
-/* Every kind of files has one of each; glyphs and contacts are never missing. */
+/* Every kind of files has one of each; glyphs, contacts, grammar,
+ * tones and scenes are never missing. */
 #define HU_DATA_KIND_PROTOTYPES(name)                                                              \
     bool hu_##name##_available(const hu_data_kind *kind, const char *directory);                   \
     hu_status hu_##name##_open(const hu_data_kind *kind, const char *directory,                    \
@@ -79,6 +80,9 @@ HU_DATA_KIND_PROTOTYPES(idx)
 HU_DATA_KIND_PROTOTYPES(cifar)
 HU_DATA_KIND_PROTOTYPES(glyphs)
 HU_DATA_KIND_PROTOTYPES(contacts)
+HU_DATA_KIND_PROTOTYPES(grammar)
+HU_DATA_KIND_PROTOTYPES(tones)
+HU_DATA_KIND_PROTOTYPES(scenes)
 HU_DATA_KIND_PROTOTYPES(ink)
 HU_DATA_KIND_PROTOTYPES(folder)
 HU_DATA_KIND_PROTOTYPES(dense)

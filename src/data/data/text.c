@@ -106,14 +106,24 @@ static hu_status unknown_token(const hu_tokens *tokens, const char *token, size_
                    tokens->path, line, byte, (int)length, token, HU_TOKEN_UNKNOWN);
 }
 
+/* Those of the training text, where nobody gives others. */
+static hu_status count_words(const hu_text_choice *choice, hu_texts *texts) {
+    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
+    if (choice->vocabulary || choice->unit == HU_TEXT_BYTES) return HU_OK;
+    return hu_vocabulary_of_text(&texts->half[0], least, &texts->vocabulary);
+}
+
+hu_status hu_texts_find_words(const hu_text_choice *choice, hu_texts *texts) {
+    hu_status st = read_vocabulary(choice, texts);
+    return st == HU_OK ? count_words(choice, texts) : st;
+}
+
 hu_status hu_texts_read(const char *path, const hu_text_choice *choice, hu_texts *texts) {
     *texts = (hu_texts){.vocabulary = {.unknown = -1}};
-    int64_t least = choice->least_count > 0 ? choice->least_count : 1;
     hu_status st;
     HU_TRY(read_vocabulary(choice, texts)); /* which says how words are parted into pieces */
     HU_TRY(read_halves(path, choice, texts));
-    if (!choice->vocabulary && choice->unit != HU_TEXT_BYTES)
-        st = hu_vocabulary_of_text(&texts->half[0], least, &texts->vocabulary);
+    st = count_words(choice, texts);
 done:
     return st;
 }
@@ -362,6 +372,20 @@ done:
     return st;
 }
 
+hu_status hu_texts_open(hu_texts *texts, const hu_text_choice *choice, const hu_data_limits *limits,
+                        hu_dataset *dataset) {
+    hu_status st;
+    hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
+    for (int h = 0; h < HU_TEXT_HALVES; h++)
+        HU_TRY(cut_half(texts, h, choice, dataset->owned + FIELDS * h, split[h]));
+    describe(texts, choice, dataset);
+    HU_TRY(limit_half("data.limit", limits->train, choice->streams, split[0]));
+    HU_TRY(limit_half("data.test_limit", limits->test, choice->streams, split[1]));
+    hu_texts_give_names(texts, dataset);
+done:
+    return st;
+}
+
 hu_status hu_text_open(const hu_data_kind *kind, const char *path, const hu_data_limits *limits,
                        const hu_image_choice *choice, hu_dataset *dataset) {
     (void)kind;
@@ -372,16 +396,10 @@ hu_status hu_text_open(const hu_data_kind *kind, const char *path, const hu_data
         return hu_fail(HU_ERR_ARGUMENT,
                        "data.unit: found piece, expected byte, char or word: pieces "
                        "of words are for segments:FILE");
-    hu_split *split[HU_TEXT_HALVES] = {&dataset->train, &dataset->test};
     if (text.length == 0) text.length = USUAL_LENGTH;
     if (choice->known.prompts) return open_prompt(&text, dataset);
     HU_TRY(hu_texts_read(path, &text, &texts));
-    for (int h = 0; h < HU_TEXT_HALVES; h++)
-        HU_TRY(cut_half(&texts, h, &text, dataset->owned + FIELDS * h, split[h]));
-    describe(&texts, &text, dataset);
-    HU_TRY(limit_half("data.limit", limits->train, text.streams, split[0]));
-    HU_TRY(limit_half("data.test_limit", limits->test, text.streams, split[1]));
-    hu_texts_give_names(&texts, dataset);
+    st = hu_texts_open(&texts, &text, limits, dataset);
 done:
     hu_texts_free(&texts);
     return st;

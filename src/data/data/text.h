@@ -26,6 +26,16 @@ typedef struct hu_texts {
 hu_status hu_texts_read(const char *path, const hu_text_choice *choice, hu_texts *texts);
 void hu_texts_free(hu_texts *texts);
 
+/* The vocabulary that the choice means, of texts that are there already. Errors as hu_texts_read.
+ */
+hu_status hu_texts_find_words(const hu_text_choice *choice, hu_texts *texts);
+
+/* A data set of both texts: windows of choice->length tokens or rounds of choice->streams, as many
+ * as the limits leave. HU_ERR_ARGUMENT: a text is too short for them; HU_ERR_LIMIT, HU_ERR_MEMORY,
+ * and HU_ERR_CORRUPT as hu_texts_number. */
+hu_status hu_texts_open(hu_texts *texts, const hu_text_choice *choice, const hu_data_limits *limits,
+                        hu_dataset *dataset);
+
 /* Different tokens. */
 int64_t hu_texts_classes(const hu_texts *texts);
 

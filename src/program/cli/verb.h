@@ -15,6 +15,7 @@
     X(report)                                                                                      \
     X(compare)                                                                                     \
     X(assign)                                                                                      \
+    X(score)                                                                                       \
     X(model)                                                                                       \
     X(plan)                                                                                        \
     X(predict)                                                                                     \

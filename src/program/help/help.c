@@ -35,6 +35,9 @@ static const layout layouts[] = {
      "  halfulp train model=resnet20 data=cifar100:DIR\n"},
     {"glyphs", "", "  halfulp train model=cnn-s data=glyphs epochs=1\n"},
     {"contacts", "", "  halfulp train model=cvae-s data=contacts\n"},
+    {"scenes", "", "  halfulp train model=ssd-s data=scenes epochs=4\n"},
+    {"tones", "", "  halfulp train model=ds2-s data=tones epochs=4\n"},
+    {"grammar", "", "  halfulp train model=transformer-lm-s data=grammar epochs=0.5\n"},
     {"folder",
      "  DIR/train/CLASS/*.jpg   (.jpeg, .jfif, .png, .webp) a folder for each class\n"
      "  DIR/val/CLASS/*.jpg     to test with (or test/CLASS)\n"

@@ -68,7 +68,10 @@ done:
 static hu_status read_test(hu_session *session, hu_session_result *result) {
     double metrics[HU_METRICS_MAX], loss;
     hu_status st = evaluate_half(session, HU_SPLIT_TEST, true, metrics, &loss);
-    if (st == HU_OK) result->test.last = result->test.best = metrics[0];
+    if (st == HU_OK) {
+        result->test.last = result->test.best = metrics[0];
+        result->test_loss = loss;
+    }
     return st;
 }
 
@@ -136,6 +139,7 @@ static hu_status hu_session_judge(hu_session *session, hu_session_result *result
     session->is_best = false;
     if (!hu_session_is_evaluated(session)) return HU_OK;
     HU_TRY(evaluate(session, value, &loss));
+    if (session->evaluation == HU_SPLIT_TEST) result->test_loss = loss;
     if (!isfinite(loss)) HU_TRY(tell_evaluation(session));
     HU_TRY(draw(session));
     if (session->ends_with_test && hu_session_is_over(session)) HU_TRY(read_test(session, result));
@@ -574,8 +578,8 @@ hu_status hu_session_begin(hu_session *session, hu_session_result *result) {
     hu_status st = HU_OK;
     const hu_train_progress *progress = hu_trainer_progress(session->trainer);
     const hu_metric *metric = hu_trainer_task(session->trainer)->metric[0];
-    *result = (hu_session_result){.train_loss = NAN,
-                                  .test = {.metric = metric, .last = NAN, .best = NAN}};
+    *result = (hu_session_result){
+        .train_loss = NAN, .test_loss = NAN, .test = {.metric = metric, .last = NAN, .best = NAN}};
     result->validation = result->test;
     /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {

@@ -66,6 +66,7 @@ typedef struct hu_session {
 typedef struct hu_session_result {
     double train_loss;
     hu_result_metric test;       /* the task's first metric on the test samples */
+    double test_loss;            /* of the last evaluation on them, as training sums it */
     hu_result_metric validation; /* on those held out */
     double images_per_second;    /* of this process: samples, whatever they are */
     double rate;                 /* the same in what is counted: "images", "tokens" */

@@ -381,6 +381,7 @@ json_t *hu_session_json(const hu_session *session, const hu_session_result *resu
         "warnings", hu_warnings_json(hu_trainer_run(session->trainer)), "train_seconds",
         hu_json_number(session->train_seconds));
     put_rate(object, hu_trainer_task(session->trainer), result->rate);
+    json_object_set_new(object, "test_loss", hu_json_number(result->test_loss));
     hu_result_metric_put(object, hu_trainer_task(session->trainer)->name, &result->test);
     if (session->dataset->validation.count > 0)
         hu_result_validation_put(object, &result->validation, session->dataset->validation.count);

@@ -24,7 +24,7 @@ typedef enum hu_job_state {
     HU_JOB_FAILED
 } hu_job_state;
 
-enum { HU_JOB_WORDS = 16, HU_JOB_WORD_BYTES = 640 };
+enum { HU_JOB_WORDS = 40, HU_JOB_WORD_BYTES = 640 };
 
 /* One training in a process of its own. */
 typedef struct hu_job {
