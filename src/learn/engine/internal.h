@@ -226,6 +226,7 @@ enum { HU_PARTIALS_MOST = 16 };
 /* One node of the plan. How nodes are joined into regions: planner/fusion.c. */
 typedef struct hu_exec {
     hu_node_info info;
+    hu_operand_formats operands; /* that the state was made for */
     void *state;
     uint32_t mask, stats, dpartial;               /* buffers, HU_NONE if not needed */
     uint32_t partial[2], workspace[2], params[2]; /* by pass */
@@ -276,6 +277,7 @@ typedef struct hu_thread {
     uint64_t visits;
     double *seconds; /* [hu_run_work_count()] of passes that were timed */
     hu_gemm_counts (*product_counts)[HU_PRODUCT_ROLES]; /* [node_count] of the nodes that run */
+    hu_round_counts (*operand_counts)[HU_OPERANDS];     /* [node_count] likewise */
     int64_t units[HU_LOSSES_MOST];                      /* of the chunks that it has loaded */
 } hu_thread;
 
@@ -443,6 +445,12 @@ static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass)
     const hu_exec *exec = &run->exec[n];
     return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
            exec->reduce_in[pass] == HU_NONE;
+}
+
+/* True if a product takes the largest numbers of its operands before it runs: they must be stored.
+ */
+static inline bool hu_looks_at_operands(const hu_run *run, uint32_t n, hu_pass pass) {
+    return run->graph->node[n].op->rounds_operands && run->exec[n].partial_count[pass] > 0;
 }
 
 /* The region whose forward visits run a node first: its loop's, that of who reads it, or itself. */

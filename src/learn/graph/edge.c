@@ -89,9 +89,11 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         edges->use[u].sensitivity = edges->use[u].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad[u].counts);
     }
-    for (uint32_t n = 0; n < edges->node_count; n++)
+    for (uint32_t n = 0; n < edges->node_count; n++) {
         for (int r = 0; r < HU_PRODUCT_ROLES; r++)
             edges->products[n].counts[r] = (hu_gemm_counts){0};
+        for (int o = 0; o < HU_OPERANDS; o++) hu_round_counts_clear(&edges->products[n].rounded[o]);
+    }
 }
 
 /* NaNs become what infinities become, and these have a code in every storage. */

@@ -12,6 +12,7 @@
 #include <halfulp/round.h>
 
 #include "graph/graph.h"
+#include "op/operand.h"
 #include "tensor/quantizer.h"
 
 /* What became of the update of a parameter, in steps in which that was counted. */
@@ -50,10 +51,13 @@ typedef struct hu_edge {
     double of_workers;  /* the same of those of several workers whose passes are done */
 } hu_edge;
 
-/* What a node's products accumulate in, and what their accumulators met in the present step. */
+/* How a node's products round what they multiply, and what they accumulate in; and what both met in
+ * the present step. */
 typedef struct hu_node_products {
     hu_accumulation accumulation;
     hu_gemm_counts counts[HU_PRODUCT_ROLES];
+    hu_operand_formats operands; /* of nodes whose op rounds operands */
+    hu_round_counts rounded[HU_OPERANDS];
 } hu_node_products;
 
 enum { HU_LOW_KINDS = 4 };

@@ -46,6 +46,8 @@ bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table
                  keeps_range(edges->grad, uses) && keeps_range(edges->grad_sum, values) &&
                  keeps_range(edges->grad_weights, values);
     for (int s = 0; s < HU_STATE_SORTS; s++) keeps = keeps && keeps_range(edges->state[s], values);
+    const hu_operand_choices *operands = &precision->operands;
+    keeps = keeps && !hu_operands_round(&operands->formats) && operands->rule_count == 0;
     bool changes = precision->phase_count > 0 || precision->bits.schedule || precision->promotes;
     return keeps && !changes && !accumulators->chosen && accumulators->rule_count == 0;
 }
@@ -266,6 +268,7 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
     HU_TRY(assign(precision, graph, batch, signals, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++)
         HU_TRY(apply(precision, &precision->rules[r], graph, signals, edges));
+    HU_TRY(hu_operand_choices_write(&precision->operands, graph, edges));
 done:
     return st;
 }

@@ -1,0 +1,443 @@
+#include "op/operand.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "kernel/block/block.h"
+#include "kernel/round/round.h"
+
+enum { ALIGNMENT = 64 };
+
+static const char *const names[HU_OPERANDS] = {"forward.x",    "forward.w",      "input_grad.dy",
+                                               "input_grad.w", "weight_grad.dy", "weight_grad.x"};
+
+const char *hu_operand_name(hu_operand_place operand) {
+    return names[operand];
+}
+
+bool hu_operands_round(const hu_operand_formats *formats) {
+    bool any = false;
+    for (int o = 0; formats && o < HU_OPERANDS; o++)
+        any = any || hu_quantizer_rounds(&formats->quantizer[o]);
+    return any;
+}
+
+bool hu_operands_same(const hu_operand_formats *a, const hu_operand_formats *b) {
+    bool same = true;
+    for (int o = 0; o < HU_OPERANDS && same; o++) {
+        const hu_quantizer *p = &a->quantizer[o], *q = &b->quantizer[o];
+        same = hu_quantizer_same_numbers(p, q) &&
+               (!hu_quantizer_rounds(p) || p->rounding == q->rounding);
+    }
+    return same;
+}
+
+hu_status hu_operand_check(const hu_quantizer *quantizer) {
+    if (quantizer->kind == HU_QUANTIZER_UNIFORM)
+        return hu_fail(
+            HU_ERR_ARGUMENT,
+            "found uniform%u, whose range is a tensor's, expected a number format or one "
+            "in blocks",
+            quantizer->bits);
+    if (quantizer->scale == HU_SCALE_DELAYED)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "found a scale of the steps before, which tensors have, expected "
+                       ":scale=current, :scale=2^K or blocks");
+    return HU_OK;
+}
+
+/* ---- life ---- */
+
+/* One operand: count x rows x cols numbers in a call, or [rows, taps, cols] weights. */
+typedef struct prepared {
+    hu_quantizer quantizer;
+    hu_rounder rounder;  /* of number formats without a scale */
+    hu_blocker *blocker; /* of block formats */
+    hu_random_key key;   /* its stream; seed and step are those of a call */
+    int64_t rows, cols;
+    bool is_down; /* blocks run down the columns */
+} prepared;
+
+struct hu_operand_set {
+    prepared of[HU_OPERANDS];
+    hu_product product;
+    int64_t chunk;
+    bool needs_dx, in_loop;
+};
+
+static bool is_weights(hu_operand_place o) {
+    return o == HU_OPERAND_FORWARD_W || o == HU_OPERAND_INPUT_GRAD_W;
+}
+
+static bool is_input(hu_operand_place o) {
+    return o == HU_OPERAND_FORWARD_X || o == HU_OPERAND_WEIGHT_GRAD_X;
+}
+
+static int64_t taps(const hu_product *p) {
+    return p->kernel_h * p->kernel_w;
+}
+
+/* A transposed layer reads what the geometry calls its output, and sums over its channels. */
+static void set_shape(const hu_product *p, bool transposed, hu_operand_place o, prepared *to) {
+    bool is_in = is_input(o) != transposed;
+    if (is_weights(o)) {
+        to->rows = p->out_c;
+        to->cols = p->in_c / p->groups;
+        to->is_down = (o == HU_OPERAND_FORWARD_W) == transposed;
+        return;
+    }
+    to->rows = is_in ? p->in_h * p->in_w : p->out_h * p->out_w;
+    to->cols = is_in ? p->in_c : p->out_c;
+    to->is_down = hu_operand_role(o) == HU_PRODUCT_WEIGHT_GRAD;
+}
+
+/* Lines of a blocker: rows as they are, or single blocks of columns. */
+static hu_status create_blocker(prepared *p) {
+    int64_t line = p->is_down ? p->quantizer.block->length : p->cols;
+    hu_status st = HU_NEW(&p->blocker);
+    if (st != HU_OK) return st;
+    return hu_blocker_init(p->blocker, p->quantizer.block, p->quantizer.rounding, line, line);
+}
+
+static hu_status prepare(const hu_node_info *info, hu_operand_place o, prepared *p) {
+    char stream[64];
+    hu_status st = hu_operand_check(&p->quantizer);
+    if (st != HU_OK) return hu_fail_within(st, "%s: ", names[o]);
+    snprintf(stream, sizeof stream, "operand %s", names[o]);
+    p->key.stream = hu_stream_id(stream, info->name);
+    if (p->quantizer.kind == HU_QUANTIZER_BLOCK) return create_blocker(p);
+    if (hu_quantizer_needs_maximum(&p->quantizer)) return HU_OK;
+    return hu_rounder_init(&p->rounder, &p->quantizer.format, p->quantizer.rounding);
+}
+
+hu_status hu_operands_create(const hu_node_info *info, const hu_product *product, bool transposed,
+                             hu_operand_set **set) {
+    hu_status st = HU_OK;
+    hu_operand_set *made = NULL;
+    *set = NULL;
+    if (!hu_operands_round(info->operands)) return HU_OK;
+    HU_TRY(HU_NEW(&made));
+    *made = (hu_operand_set){.product = *product,
+                             .chunk = info->chunk,
+                             .needs_dx = info->need_din[0],
+                             .in_loop = info->in_loop};
+    for (int o = 0; o < HU_OPERANDS; o++) {
+        prepared *p = &made->of[o];
+        p->quantizer = info->operands->quantizer[o];
+        set_shape(product, transposed, (hu_operand_place)o, p);
+        if (hu_quantizer_rounds(&p->quantizer)) HU_TRY(prepare(info, (hu_operand_place)o, p));
+    }
+    *set = made;
+    return HU_OK;
+done:
+    hu_operands_free(made);
+    return st;
+}
+
+void hu_operands_free(hu_operand_set *set) {
+    for (int o = 0; set && o < HU_OPERANDS; o++) hu_free(set->of[o].blocker);
+    hu_free(set);
+}
+
+/* ---- sizes ---- */
+
+static bool rounds(const hu_operand_set *set, hu_operand_place o) {
+    return hu_quantizer_rounds(&set->of[o].quantizer);
+}
+
+static size_t floats(int64_t count) {
+    return hu_round_up((size_t)count * sizeof(float), ALIGNMENT);
+}
+
+/* Of the rounded copy that a call has. */
+static size_t copy_bytes(const hu_operand_set *set, hu_operand_place o) {
+    const prepared *p = &set->of[o];
+    return rounds(set, o) && !is_weights(o) ? floats(set->chunk * p->rows * p->cols) : 0;
+}
+
+/* Of the columns of one row of blocks, side by side. */
+static size_t panel_bytes(const prepared *p) {
+    bool needs = p->is_down && p->quantizer.kind == HU_QUANTIZER_BLOCK;
+    return needs ? floats(p->quantizer.block->length * p->cols) : 0;
+}
+
+static size_t larger(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
+static size_t role_scratch_bytes(const hu_operand_set *set, hu_product_role role) {
+    size_t copies = 0, panel = 0;
+    for (int o = 2 * (int)role; o < 2 * (int)role + 2; o++) {
+        copies += copy_bytes(set, (hu_operand_place)o);
+        if (!is_weights((hu_operand_place)o)) panel = larger(panel, panel_bytes(&set->of[o]));
+    }
+    return copies + panel;
+}
+
+size_t hu_operands_scratch_bytes(const hu_operand_set *set, hu_pass pass) {
+    if (!set) return 0;
+    if (pass == HU_FORWARD) return role_scratch_bytes(set, HU_PRODUCT_FORWARD);
+    return larger(role_scratch_bytes(set, HU_PRODUCT_INPUT_GRAD),
+                  role_scratch_bytes(set, HU_PRODUCT_WEIGHT_GRAD));
+}
+
+static hu_operand_place weights_of(hu_pass pass) {
+    return pass == HU_FORWARD ? HU_OPERAND_FORWARD_W : HU_OPERAND_INPUT_GRAD_W;
+}
+
+static bool rounds_weights(const hu_operand_set *set, hu_pass pass) {
+    return set && rounds(set, weights_of(pass)) && (pass == HU_FORWARD || set->needs_dx);
+}
+
+/* Weights of one tap and one group, as the matrix of a linear layer. */
+static int64_t tap_elements(const hu_operand_set *set) {
+    const hu_product *p = &set->product;
+    return p->out_c / p->groups * (p->in_c / p->groups);
+}
+
+size_t hu_operands_workspace_bytes(const hu_operand_set *set, hu_pass pass) {
+    if (!rounds_weights(set, pass)) return 0;
+    return floats(hu_product_weights(&set->product)) + 2 * floats(tap_elements(set)) +
+           panel_bytes(&set->of[weights_of(pass)]);
+}
+
+/* ---- rounding of a matrix ---- */
+
+/* Numbers of an operand: x [rows, cols] -> y, which is x or does not overlap it. */
+typedef struct matrix {
+    int64_t rows, cols;
+    const float *x;
+    float *y;
+    float *panel;
+    uint32_t top; /* of the whole tensor, where its scale needs it */
+    hu_random_key key;
+    uint64_t first; /* word of the first number */
+    hu_round_counts *counts;
+} matrix;
+
+/* Numbers beyond the end of a short block were counted as zeros, or as NaNs beside others. */
+static void uncount(int64_t length, int64_t n, int64_t cols, const float *panel,
+                    hu_round_counts *counts) {
+    for (int64_t c = 0; counts && n < length && c < cols; c++) {
+        uint64_t *kind = isnan(panel[c * length + n]) ? &counts->nan : &counts->zero;
+        *kind -= (uint64_t)(length - n);
+        counts->elements -= (uint64_t)(length - n);
+    }
+}
+
+/* Every column of `length` rows becomes a line. */
+static void round_down(const prepared *p, const matrix *m, float scale) {
+    const int64_t length = p->quantizer.block->length, cols = m->cols;
+    for (int64_t r = 0; r < m->rows; r += length) {
+        const int64_t n = m->rows - r < length ? m->rows - r : length;
+        const float *x = m->x + r * cols;
+        float *y = m->y + r * cols, *panel = m->panel;
+        if (n < length) memset(panel, 0, (size_t)(length * cols) * sizeof *panel);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t c = 0; c < cols; c++) panel[c * length + i] = x[i * cols + c];
+        hu_blocker_round(p->blocker, scale, cols, panel, panel, &m->key,
+                         m->first + (uint64_t)(r * cols), m->counts);
+        uncount(length, n, cols, panel, m->counts);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t c = 0; c < cols; c++) y[i * cols + c] = panel[c * length + i];
+    }
+}
+
+static void round_numbers(const prepared *p, const matrix *m) {
+    const hu_quantizer *q = &p->quantizer;
+    size_t n = (size_t)(m->rows * m->cols);
+    hu_rounder scaled;
+    const hu_rounder *rounder = &p->rounder;
+    if (hu_quantizer_needs_maximum(q)) {
+        hu_format format =
+            hu_format_scaled(&q->format, hu_scale_exponent(&q->format, q->scale, m->top));
+        if (hu_rounder_init(&scaled, &format, q->rounding) != HU_OK) return; /* checked before */
+        rounder = &scaled;
+    }
+    hu_rounder_run(rounder, n, m->x, m->y, &m->key, m->first, m->counts);
+}
+
+static void round_matrix(const prepared *p, const matrix *m) {
+    if (p->quantizer.kind != HU_QUANTIZER_BLOCK) {
+        round_numbers(p, m);
+        return;
+    }
+    float scale = hu_block_tensor_scale(p->quantizer.block, m->top);
+    if (p->is_down)
+        round_down(p, m, scale);
+    else
+        hu_blocker_round(p->blocker, scale, m->rows, m->x, m->y, &m->key, m->first, m->counts);
+}
+
+/* ---- weights ---- */
+
+static void copy_tap(const hu_operand_set *set, int64_t group, int64_t tap, bool is_back,
+                     const float *from, float *to) {
+    const hu_product *p = &set->product;
+    const int64_t rows = p->out_c / p->groups, cols = p->in_c / p->groups, step = taps(p) * cols;
+    const int64_t at = group * rows * step + tap * cols;
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(to + (is_back ? at + r * step : r * cols),
+               from + (is_back ? r * cols : at + r * step), (size_t)cols * sizeof *to);
+}
+
+/* Tap by tap of every group, where a block has numbers of several rows. */
+static void round_taps(const hu_operand_set *set, const prepared *p, const matrix *all,
+                       float *room) {
+    const int64_t n = tap_elements(set);
+    matrix one = *all;
+    one.x = room;
+    one.y = room + floats(n) / sizeof(float);
+    one.rows = set->product.out_c / set->product.groups;
+    for (int64_t g = 0; g < set->product.groups; g++)
+        for (int64_t t = 0; t < taps(&set->product); t++, one.first += (uint64_t)n) {
+            copy_tap(set, g, t, false, all->x, room);
+            round_matrix(p, &one);
+            copy_tap(set, g, t, true, one.y, all->y);
+        }
+}
+
+/* Words and counts of weights are those of the first part of a batch: all round the same ones. */
+static matrix weight_matrix(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
+                            float *y) {
+    const hu_product *product = &set->product;
+    const prepared *p = &set->of[o];
+    matrix made = {.rows = p->rows * taps(product),
+                   .cols = p->cols,
+                   .x = call->param[0],
+                   .y = y,
+                   .key = {call->key.seed, p->key.stream, call->key.step}};
+    if (hu_quantizer_needs_maximum(&p->quantizer))
+        made.top = hu_top_f32((size_t)hu_product_weights(product), made.x);
+    if (call->operand_counts && call->before == 0) made.counts = &call->operand_counts[o];
+    return made;
+}
+
+const float *hu_operands_round_weights(const hu_operand_set *set, hu_pass pass,
+                                       const hu_op_call *call, void *workspace) {
+    if (!rounds_weights(set, pass)) return call->param[0];
+    const hu_operand_place o = weights_of(pass);
+    float *copy = workspace,
+          *room = copy + floats(hu_product_weights(&set->product)) / sizeof *copy;
+    matrix m = weight_matrix(set, o, call, copy);
+    m.panel = room + 2 * floats(tap_elements(set)) / sizeof *copy;
+    bool is_one = taps(&set->product) == 1 && set->product.groups == 1;
+    if (is_one || !set->of[o].is_down)
+        round_matrix(&set->of[o], &m);
+    else
+        round_taps(set, &set->of[o], &m, room);
+    return copy;
+}
+
+/* ---- calls ---- */
+
+static uint32_t bits_of(double top) {
+    float narrow = (float)top;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return bits;
+}
+
+static double top_of(int64_t n, const float *x) {
+    uint32_t bits = hu_top_f32((size_t)n, x);
+    float narrow;
+    memcpy(&narrow, &bits, sizeof narrow);
+    return (double)narrow;
+}
+
+/* The largest number of the whole tensor; in a loop of what the call has. */
+static uint32_t tensor_top(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
+                           int64_t n, const float *x) {
+    if (!hu_quantizer_needs_maximum(&set->of[o].quantizer)) return 0;
+    return set->in_loop ? hu_top_f32((size_t)n, x) : bits_of(call->stats[o]);
+}
+
+/* Rounds an operand of a call to y. */
+static void round_operand(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
+                          int64_t count, const float *x, float *y, float *panel) {
+    const prepared *p = &set->of[o];
+    const int64_t rows = count * p->rows, before = (call->before + call->first) * p->rows;
+    const matrix m = {.rows = rows,
+                      .cols = p->cols,
+                      .x = x,
+                      .y = y,
+                      .panel = panel,
+                      .top = tensor_top(set, o, call, rows * p->cols, x),
+                      .key = {call->key.seed, p->key.stream, call->key.step},
+                      .first = (uint64_t)(before * p->cols),
+                      .counts = call->operand_counts ? &call->operand_counts[o] : NULL};
+    round_matrix(p, &m);
+}
+
+void hu_operands_lend(const hu_operand_set *set, hu_product_role role, const hu_op_call *call,
+                      void *workspace, hu_product_call *product) {
+    if (!set) return;
+    char *room = product->scratch, *panel = room;
+    const int first = 2 * (int)role;
+    for (int o = first; o < first + 2; o++) panel += copy_bytes(set, (hu_operand_place)o);
+    for (int i = first; i < first + 2; i++) {
+        const hu_operand_place o = (hu_operand_place)i;
+        if (!rounds(set, o)) continue;
+        if (is_weights(o)) {
+            product->w = workspace;
+            continue;
+        }
+        float *copy = (void *)room;
+        const float **operand = is_input(o) ? &product->x : &product->dy;
+        round_operand(set, o, call, product->count, *operand, copy, (void *)panel);
+        *operand = copy;
+        room += copy_bytes(set, o);
+    }
+    product->scratch = room;
+}
+
+/* ---- scales of whole tensors ---- */
+
+static bool looks(const hu_operand_formats *formats, hu_operand_place o) {
+    return hu_quantizer_needs_maximum(&formats->quantizer[o]) && !is_weights(o);
+}
+
+static bool is_of_pass(hu_operand_place o, hu_pass pass) {
+    return (hu_operand_role(o) == HU_PRODUCT_FORWARD) == (pass == HU_FORWARD);
+}
+
+/* A place for every operand, if there is one to look at. */
+size_t hu_operands_partial_count(const hu_node_info *info, hu_pass pass) {
+    bool any = false;
+    for (int o = 0; info->operands && !info->in_loop && o < HU_OPERANDS; o++)
+        any = any ||
+              (looks(info->operands, (hu_operand_place)o) && is_of_pass((hu_operand_place)o, pass));
+    return any ? HU_OPERANDS : 0;
+}
+
+size_t hu_operands_stats_count(const hu_node_info *info) {
+    return larger(hu_operands_partial_count(info, HU_FORWARD),
+                  hu_operands_partial_count(info, HU_BACKWARD));
+}
+
+void hu_operands_reduce(const hu_operand_set *set, const hu_op_call *call, hu_pass pass) {
+    for (int i = 0; i < HU_OPERANDS; i++) {
+        const hu_operand_place o = (hu_operand_place)i;
+        const float *x = is_input(o) ? call->in[0] : call->dout[0];
+        const prepared *p = &set->of[o];
+        call->partial[o] = 0.0;
+        if (!is_of_pass(o, pass) || !looks(call->info->operands, o)) continue;
+        call->partial[o] = top_of(call->count * p->rows * p->cols, x);
+    }
+}
+
+void hu_operands_merge(const hu_node_info *info, hu_pass pass, double *left, const double *right) {
+    (void)info, (void)pass;
+    for (int o = 0; o < HU_OPERANDS; o++)
+        if (right[o] > left[o]) left[o] = right[o];
+}
+
+void hu_operands_finish(const hu_op_call *call, hu_pass pass) {
+    for (int o = 0; o < HU_OPERANDS; o++)
+        if (is_of_pass((hu_operand_place)o, pass)) call->stats[o] = call->partial[o];
+}
