@@ -68,6 +68,7 @@ void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to) {
     memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
     to->has_wire = from->has_wire;
     to->has_apart = from->has_apart;
+    to->has_operands = from->has_operands;
 }
 
 void hu_edge_table_clear(hu_edge_table *edges) {

@@ -78,6 +78,7 @@ typedef struct hu_edge_table {
     bool has_state[HU_STATE_SORTS]; /* some of them are rounded */
     bool has_wire;                  /* several workers train */
     bool has_apart;                 /* one of grad_weights is apart */
+    bool has_operands; /* a product rounds what it multiplies, now or in a later phase */
     uint32_t value_count, use_count;
     /* Tensors of at most so many bits count as low precision: activations, their gradients,
      * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */
