@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/block/block.h"
+#include "kernel/reduce/channel.h"
 #include "kernel/round/round.h"
 
 enum { ALIGNMENT = 64 };
@@ -179,11 +180,17 @@ static size_t role_scratch_bytes(const hu_operand_set *set, hu_product_role role
     return copies + panel;
 }
 
+/* A bias learns from the gradient as it was: its sums take turns with the copies. */
+static size_t bias_bytes(const hu_operand_set *set) {
+    bool sums = set->product.has_bias && rounds(set, HU_OPERAND_WEIGHT_GRAD_DY);
+    return sums ? hu_channel_total_scratch_bytes(set->of[HU_OPERAND_WEIGHT_GRAD_DY].cols) : 0;
+}
+
 size_t hu_operands_scratch_bytes(const hu_operand_set *set, hu_pass pass) {
     if (!set) return 0;
     if (pass == HU_FORWARD) return role_scratch_bytes(set, HU_PRODUCT_FORWARD);
-    return larger(role_scratch_bytes(set, HU_PRODUCT_INPUT_GRAD),
-                  role_scratch_bytes(set, HU_PRODUCT_WEIGHT_GRAD));
+    size_t weights = larger(role_scratch_bytes(set, HU_PRODUCT_WEIGHT_GRAD), bias_bytes(set));
+    return larger(role_scratch_bytes(set, HU_PRODUCT_INPUT_GRAD), weights);
 }
 
 static hu_operand_place weights_of(hu_pass pass) {
@@ -374,11 +381,24 @@ static void round_operand(const hu_operand_set *set, hu_operand_place o, const h
     round_matrix(p, &m);
 }
 
+/* In the order in which the product would add it (product/accumulate.h, product/product.h). */
+static void sum_bias(const hu_operand_set *set, const hu_op_call *call, hu_product_call *product) {
+    const prepared *p = &set->of[HU_OPERAND_WEIGHT_GRAD_DY];
+    const int64_t rows = product->count * p->rows;
+    if (!product->db || !rounds(set, HU_OPERAND_WEIGHT_GRAD_DY)) return;
+    if (hu_accumulates(call->info, HU_PRODUCT_WEIGHT_GRAD))
+        hu_bias_add_rows(product->first == 0, rows, p->cols, product->dy, product->db);
+    else
+        hu_channel_totals(rows, p->cols, product->dy, product->adds, product->scratch, product->db);
+    product->db = NULL;
+}
+
 void hu_operands_lend(const hu_operand_set *set, hu_product_role role, const hu_op_call *call,
                       void *workspace, hu_product_call *product) {
     if (!set) return;
     char *room = product->scratch, *panel = room;
     const int first = 2 * (int)role;
+    if (role == HU_PRODUCT_WEIGHT_GRAD) sum_bias(set, call, product);
     for (int o = first; o < first + 2; o++) panel += copy_bytes(set, (hu_operand_place)o);
     for (int i = first; i < first + 2; i++) {
         const hu_operand_place o = (hu_operand_place)i;
