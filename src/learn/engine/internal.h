@@ -171,6 +171,9 @@ void hu_slot_set_ranges(hu_slot *slot, const float *x);
  * What is stored must not be read any more. */
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits);
 
+/* Bits of the largest finite magnitude of n numbers of whole lines: of what is rounded. */
+uint32_t hu_slot_top(const hu_slot *slot, int64_t n, const float *x);
+
 /* Rounds rows first .. of x, counts, and stores them; x is then of no use. counts is added to,
  * NULL: not counted. */
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,

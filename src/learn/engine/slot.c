@@ -70,7 +70,13 @@ done:
 static hu_status prepare_blocks(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
-    HU_TRY(hu_blocker_init(slot->blocker, quantizer->block, quantizer->rounding,
+    if (hu_quantizer_needs_signs(quantizer))
+        HU_TRY(hu_fail(HU_ERR_UNSUPPORTED,
+                       "hadamard=%d:random: signs that every step draws are for operands of "
+                       "products; stored numbers take hadamard=%d or hadamard=%d:plain",
+                       (int)quantizer->block.hadamard, (int)quantizer->block.hadamard,
+                       (int)quantizer->block.hadamard));
+    HU_TRY(hu_blocker_init(slot->blocker, &quantizer->block, quantizer->rounding,
                            hu_slot_rounded_elements(slot), slot->line));
     hu_storage_choose_blocks(hu_slot_mode(slot, mode), slot->blocker, &slot->storage);
     if (slot->in_loop)
@@ -142,7 +148,7 @@ bool hu_slot_has_room(const hu_slot *slot) {
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     if (slot->blocker)
-        slot->storage.tensor_scale = hu_block_tensor_scale(quantizer->block, top_bits);
+        slot->storage.tensor_scale = hu_block_tensor_scale(&quantizer->block, top_bits);
     if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale == HU_SCALE_NONE) return;
     int32_t k = hu_scale_exponent(&quantizer->format, quantizer->scale, top_bits);
     if (k == slot->exponent) return;
@@ -150,6 +156,10 @@ void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
     slot->exponent = k;
     (void)hu_rounder_init(&slot->rounder, &scaled, quantizer->rounding);
     hu_storage_set_format(&slot->storage, &scaled);
+}
+
+uint32_t hu_slot_top(const hu_slot *slot, int64_t n, const float *x) {
+    return slot->blocker ? hu_blocker_top(slot->blocker, n, x) : hu_top_f32((size_t)n, x);
 }
 
 void hu_slot_set_range(hu_slot *slot, float low, float high) {
@@ -237,7 +247,9 @@ static void round_alone(const hu_slot *slot, const hu_slot_context *context, int
         hu_uniform_round(&part, &scale, 1, x, x, &key, (uint64_t)index, counted);
         return;
     }
-    hu_slot_set_scale(&own, hu_top_f32((size_t)n, x));
+    /* After a part come zeros, up to the ends of its lines and beyond. */
+    hu_slot_set_scale(&own,
+                      hu_slot_top(slot, slot->blocker ? hu_slot_rounded_elements(slot) : n, x));
     if (slot->blocker)
         round_blocks_of_part(&own, &key, index, n, x, counted);
     else
