@@ -25,7 +25,7 @@ static hu_quantizer quantizer(const char *text) {
 /* Numbers of one array that share a scale, or stand alone. */
 typedef struct strip {
     int64_t at, step, count;
-    uint64_t word; /* of the first of them */
+    uint64_t word, word_step; /* of the first of them, and from one to the next */
 } strip;
 
 /* How the operand is written: its text, and its words. */
@@ -40,7 +40,7 @@ static rule rule_of(const hu_operand_formats *formats, hu_operand_place o, const
     const hu_quantizer *q = &formats->quantizer[o];
     snprintf(stream, sizeof stream, "operand %s", hu_operand_name(o));
     return (rule){.text = text,
-                  .length = q->kind == HU_QUANTIZER_BLOCK ? q->block->length : 0,
+                  .length = q->kind == HU_QUANTIZER_BLOCK ? q->block.length : 0,
                   .key = {7, hu_stream_id(stream, "node"), 3}};
 }
 
@@ -48,12 +48,19 @@ static rule rule_of(const hu_operand_formats *formats, hu_operand_place o, const
 static void round_strip(const rule *r, const strip *s, const float *x, float *y) {
     hu_quantization *made;
     float *line = zeroed((size_t)s->count, sizeof *line);
+    float *is = zeroed((size_t)s->count, sizeof *is);
     assert_int_equal(hu_quantization_open(r->text, HU_ROUND_NEAREST_EVEN, s->count, &made), HU_OK);
     for (int64_t i = 0; i < s->count; i++) line[i] = x[s->at + i * s->step];
-    assert_int_equal(hu_quantize(made, 1, line, line, &r->key, s->word, NULL, NULL), HU_OK);
-    for (int64_t i = 0; i < s->count; i++) y[s->at + i * s->step] = line[i];
+    /* Number i of a strip takes word first + i: each by itself where words lie apart. */
+    for (int64_t i = 0; i < s->count; i++) {
+        uint64_t first = s->word + (uint64_t)i * (s->word_step - 1);
+        if (i == 0 || s->word_step != 1)
+            assert_int_equal(hu_quantize(made, 1, line, is, &r->key, first, NULL, NULL), HU_OK);
+        y[s->at + i * s->step] = is[i];
+    }
     hu_quantization_close(made);
     hu_free(line);
+    hu_free(is);
 }
 
 /* [rows, cols] from an array, rows so far apart; words from `word` on. */
@@ -67,14 +74,14 @@ static void round_matrix(const rule *r, const matrix *m, bool is_down, const flo
     for (int64_t i = 0; !is_down || !r->length ? i < m->rows : false; i++)
         for (int64_t k = 0; k < m->cols; k += length) {
             int64_t n = m->cols - k < length ? m->cols - k : length;
-            strip s = {m->at + i * m->step + k, 1, n, m->word + (uint64_t)(i * m->cols + k)};
+            strip s = {m->at + i * m->step + k, 1, n, m->word + (uint64_t)(i * m->cols + k), 1};
             round_strip(r, &s, x, y);
         }
     for (int64_t i = 0; is_down && r->length && i < m->rows; i += length)
         for (int64_t k = 0; k < m->cols; k++) {
             int64_t n = m->rows - i < length ? m->rows - i : length;
-            strip s = {m->at + i * m->step + k, m->step, n,
-                       m->word + (uint64_t)(i * m->cols + k * length)};
+            strip s = {m->at + i * m->step + k, m->step, n, m->word + (uint64_t)(i * m->cols + k),
+                       (uint64_t)m->cols};
             round_strip(r, &s, x, y);
         }
 }
@@ -292,7 +299,7 @@ static void tensor_scales(void **state) {
     r.c.operands = NULL;
     r.x = zeroed((size_t)(SAMPLES * hu_product_in(&c.product)), sizeof(float));
     const rule whole = {.text = texts[0]};
-    const strip all = {0, 1, SAMPLES * hu_product_in(&c.product), 0};
+    const strip all = {0, 1, SAMPLES * hu_product_in(&c.product), 0, 1};
     round_strip(&whole, &all, c.x, r.x);
     r.c.x = r.x;
     run_result expected = run_case(&r.c, 3, 1);

@@ -1,6 +1,5 @@
 #include "op/operand.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "kernel/block/block.h"
+#include "kernel/hadamard/hadamard.h"
 #include "kernel/reduce/channel.h"
 #include "kernel/round/round.h"
 
@@ -58,10 +58,12 @@ hu_status hu_operand_check(const hu_quantizer *quantizer) {
 typedef struct prepared {
     hu_quantizer quantizer;
     hu_rounder rounder;  /* of number formats without a scale */
-    hu_blocker *blocker; /* of block formats */
+    hu_blocker *blocker; /* of block formats, copied and fitted to each matrix */
     hu_random_key key;   /* its stream; seed and step are those of a call */
     int64_t rows, cols;
-    bool is_down; /* blocks run down the columns */
+    bool is_down;  /* the product sums over rows: blocks run down the columns */
+    bool is_panel; /* down, by lines that are made of the columns: MS-EDEN corrects along them */
+    bool stays_rotated;
 } prepared;
 
 struct hu_operand_set {
@@ -69,6 +71,7 @@ struct hu_operand_set {
     hu_product product;
     int64_t chunk;
     bool needs_dx, in_loop;
+    hu_random_key signs[HU_PRODUCT_ROLES]; /* stream of random rotations */
 };
 
 static bool is_weights(hu_operand_place o) {
@@ -97,12 +100,16 @@ static void set_shape(const hu_product *p, bool transposed, hu_operand_place o, 
     to->is_down = hu_operand_role(o) == HU_PRODUCT_WEIGHT_GRAD;
 }
 
-/* Lines of a blocker: rows as they are, or single blocks of columns. */
+/* Columns are rotated before the blocker sees them, and their blocks lie across its lines. */
 static hu_status create_blocker(prepared *p) {
-    int64_t line = p->is_down ? p->quantizer.block->length : p->cols;
+    const hu_block_format *format = &p->quantizer.block;
+    hu_block_format seen = p->is_down ? hu_block_format_across(format) : *format;
+    p->is_panel = p->is_down && format->way == HU_BLOCK_WAY_EDEN;
+    if (p->is_panel) seen = *format;
+    if (p->is_down && !p->is_panel) seen.hadamard = 0;
     hu_status st = HU_NEW(&p->blocker);
     if (st != HU_OK) return st;
-    return hu_blocker_init(p->blocker, p->quantizer.block, p->quantizer.rounding, line, line);
+    return hu_blocker_init(p->blocker, &seen, p->quantizer.rounding, p->cols, p->cols);
 }
 
 static hu_status prepare(const hu_node_info *info, hu_operand_place o, prepared *p) {
@@ -114,6 +121,30 @@ static hu_status prepare(const hu_node_info *info, hu_operand_place o, prepared 
     if (p->quantizer.kind == HU_QUANTIZER_BLOCK) return create_blocker(p);
     if (hu_quantizer_needs_maximum(&p->quantizer)) return HU_OK;
     return hu_rounder_init(&p->rounder, &p->quantizer.format, p->quantizer.rounding);
+}
+
+/* Rotations of both operands cancel where what they rotate meets one to one: channels without
+ * groups, pixels of a layer that keeps them. */
+static bool is_cancelled(const hu_product *p, const prepared *a, const prepared *b, bool pixels) {
+    const hu_quantizer *q = &a->quantizer, *r = &b->quantizer;
+    bool are_blocks = q->kind == HU_QUANTIZER_BLOCK && r->kind == HU_QUANTIZER_BLOCK;
+    bool keeps = taps(p) == 1 && p->stride_h == 1 && p->stride_w == 1 && p->in_h == p->out_h &&
+                 p->in_w == p->out_w && p->pad_h == 0 && p->pad_w == 0;
+    if (!are_blocks || q->block.hadamard == 0 || q->block.hadamard != r->block.hadamard ||
+        q->block.signs != r->block.signs)
+        return false;
+    return pixels ? keeps : p->groups == 1;
+}
+
+static void set_rotations(const hu_node_info *info, hu_operand_set *set) {
+    for (int role = 0; role < HU_PRODUCT_ROLES; role++) {
+        prepared *a = &set->of[2 * role], *b = a + 1;
+        char stream[64];
+        bool stays = is_cancelled(&set->product, a, b, role == HU_PRODUCT_WEIGHT_GRAD);
+        a->stays_rotated = b->stays_rotated = stays;
+        snprintf(stream, sizeof stream, "rotation %s", names[2 * role]);
+        set->signs[role].stream = hu_stream_id(stream, info->name);
+    }
 }
 
 hu_status hu_operands_create(const hu_node_info *info, const hu_product *product, bool transposed,
@@ -133,6 +164,7 @@ hu_status hu_operands_create(const hu_node_info *info, const hu_product *product
         set_shape(product, transposed, (hu_operand_place)o, p);
         if (hu_quantizer_rounds(&p->quantizer)) HU_TRY(prepare(info, (hu_operand_place)o, p));
     }
+    set_rotations(info, made);
     *set = made;
     return HU_OK;
 done:
@@ -161,10 +193,9 @@ static size_t copy_bytes(const hu_operand_set *set, hu_operand_place o) {
     return rounds(set, o) && !is_weights(o) ? floats(set->chunk * p->rows * p->cols) : 0;
 }
 
-/* Of the columns of one row of blocks, side by side. */
+/* Of the columns of one row of groups, as lines. */
 static size_t panel_bytes(const prepared *p) {
-    bool needs = p->is_down && p->quantizer.kind == HU_QUANTIZER_BLOCK;
-    return needs ? floats(p->quantizer.block->length * p->cols) : 0;
+    return p->is_panel ? floats(p->quantizer.block.group * p->cols) : 0;
 }
 
 static size_t larger(size_t a, size_t b) {
@@ -215,7 +246,7 @@ size_t hu_operands_workspace_bytes(const hu_operand_set *set, hu_pass pass) {
 
 /* ---- rounding of a matrix ---- */
 
-/* Numbers of an operand: x [rows, cols] -> y, which is x or does not overlap it. */
+/* Numbers of an operand: x [rows, cols] -> y, which does not overlap it. */
 typedef struct matrix {
     int64_t rows, cols;
     const float *x;
@@ -223,36 +254,45 @@ typedef struct matrix {
     float *panel;
     uint32_t top; /* of the whole tensor, where its scale needs it */
     hu_random_key key;
-    uint64_t first; /* word of the first number */
+    uint64_t first;        /* word of the first number */
+    const uint32_t *signs; /* of a rotation */
     hu_round_counts *counts;
 } matrix;
 
-/* Numbers beyond the end of a short block were counted as zeros, or as NaNs beside others. */
-static void uncount(int64_t length, int64_t n, int64_t cols, const float *panel,
-                    hu_round_counts *counts) {
-    for (int64_t c = 0; counts && n < length && c < cols; c++) {
-        uint64_t *kind = isnan(panel[c * length + n]) ? &counts->nan : &counts->zero;
-        *kind -= (uint64_t)(length - n);
-        counts->elements -= (uint64_t)(length - n);
+/* The blocker of a matrix, or of a panel of lines. */
+static hu_blocker fit(const prepared *p, const matrix *m, int64_t lines, int64_t line) {
+    hu_blocker fitted = *p->blocker;
+    fitted.signs = m->signs;
+    fitted.stays_rotated = p->stays_rotated;
+    (void)hu_blocker_set_row(&fitted, lines * line, line); /* no larger than what is in memory */
+    return fitted;
+}
+
+/* Groups of rows become groups of lines. */
+static void round_panels(const prepared *p, const matrix *m, float scale) {
+    const int64_t group = p->quantizer.block.group, cols = m->cols;
+    for (int64_t r = 0; r < m->rows; r += group) {
+        const int64_t n = m->rows - r < group ? m->rows - r : group;
+        const float *x = m->x + r * cols;
+        float *y = m->y + r * cols, *panel = m->panel;
+        const hu_blocker fitted = fit(p, m, cols, n);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t c = 0; c < cols; c++) panel[c * n + i] = x[i * cols + c];
+        hu_blocker_round(&fitted, scale, 1, panel, panel, &m->key, m->first + (uint64_t)(r * cols),
+                         m->counts);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t c = 0; c < cols; c++) y[i * cols + c] = panel[c * n + i];
     }
 }
 
-/* Every column of `length` rows becomes a line. */
+/* Down the columns; rows of x are rotated into y. */
 static void round_down(const prepared *p, const matrix *m, float scale) {
-    const int64_t length = p->quantizer.block->length, cols = m->cols;
-    for (int64_t r = 0; r < m->rows; r += length) {
-        const int64_t n = m->rows - r < length ? m->rows - r : length;
-        const float *x = m->x + r * cols;
-        float *y = m->y + r * cols, *panel = m->panel;
-        if (n < length) memset(panel, 0, (size_t)(length * cols) * sizeof *panel);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t c = 0; c < cols; c++) panel[c * length + i] = x[i * cols + c];
-        hu_blocker_round(p->blocker, scale, cols, panel, panel, &m->key,
-                         m->first + (uint64_t)(r * cols), m->counts);
-        uncount(length, n, cols, panel, m->counts);
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t c = 0; c < cols; c++) y[i * cols + c] = panel[c * length + i];
-    }
+    const int32_t size = p->quantizer.block.hadamard;
+    const hu_blocker fitted = fit(p, m, m->rows, m->cols);
+    if (size) hu_hadamard_across(size, m->signs, m->rows, m->cols, m->x, m->y, false);
+    hu_blocker_round(&fitted, scale, 1, size ? m->y : m->x, m->y, &m->key, m->first, m->counts);
+    if (size && !p->stays_rotated)
+        hu_hadamard_across(size, m->signs, m->rows, m->cols, m->y, m->y, true);
 }
 
 static void round_numbers(const prepared *p, const matrix *m) {
@@ -274,11 +314,41 @@ static void round_matrix(const prepared *p, const matrix *m) {
         round_numbers(p, m);
         return;
     }
-    float scale = hu_block_tensor_scale(p->quantizer.block, m->top);
-    if (p->is_down)
+    float scale = hu_block_tensor_scale(&p->quantizer.block, m->top);
+    if (p->is_panel) {
+        round_panels(p, m, scale);
+    } else if (p->is_down) {
         round_down(p, m, scale);
-    else
-        hu_blocker_round(p->blocker, scale, m->rows, m->x, m->y, &m->key, m->first, m->counts);
+    } else {
+        const hu_blocker fitted = fit(p, m, m->rows, m->cols);
+        hu_blocker_round(&fitted, scale, 1, m->x, m->y, &m->key, m->first, m->counts);
+    }
+}
+
+/* Bits of the largest magnitude of a matrix, rotated if that is what is rounded. */
+static uint32_t matrix_top(const prepared *p, const matrix *m) {
+    const size_t n = (size_t)(m->rows * m->cols);
+    const int32_t size = p->quantizer.kind == HU_QUANTIZER_BLOCK ? p->quantizer.block.hadamard : 0;
+    if (size == 0) return hu_top_f32(n, m->x);
+    if (p->is_down) {
+        hu_hadamard_across(size, m->signs, m->rows, m->cols, m->x, m->y, false);
+        return hu_top_f32(n, m->y);
+    }
+    const hu_blocker fitted = fit(p, m, m->rows, m->cols);
+    return hu_blocker_top(&fitted, m->rows * m->cols, m->x);
+}
+
+/* The signs by which a product rotates; room [HU_HADAMARD_MOST] for those that are drawn. */
+static const uint32_t *signs_of(const hu_operand_set *set, hu_operand_place o,
+                                const hu_op_call *call, uint32_t *room) {
+    const hu_quantizer *q = &set->of[o].quantizer;
+    hu_random_key key = set->signs[hu_operand_role(o)];
+    if (q->kind != HU_QUANTIZER_BLOCK || q->block.hadamard == 0) return NULL;
+    if (!hu_quantizer_needs_signs(q)) return hu_hadamard_fixed(q->block.signs);
+    key.seed = call->key.seed;
+    key.step = call->key.step;
+    hu_hadamard_draw(&key, q->block.hadamard, room);
+    return room;
 }
 
 /* ---- weights ---- */
@@ -293,10 +363,24 @@ static void copy_tap(const hu_operand_set *set, int64_t group, int64_t tap, bool
                from + (is_back ? r * cols : at + r * step), (size_t)cols * sizeof *to);
 }
 
+/* What is done with the weights of a tap. */
+typedef void tap_fn(const prepared *p, const matrix *tap, uint32_t *top);
+
+static void round_tap(const prepared *p, const matrix *tap, uint32_t *top) {
+    (void)top;
+    round_matrix(p, tap);
+}
+
+static void look_at_tap(const prepared *p, const matrix *tap, uint32_t *top) {
+    uint32_t bits = matrix_top(p, tap);
+    if (bits > *top) *top = bits;
+}
+
 /* Tap by tap of every group, where a block has numbers of several rows. */
-static void round_taps(const hu_operand_set *set, const prepared *p, const matrix *all,
-                       float *room) {
+static uint32_t each_tap(const hu_operand_set *set, const prepared *p, const matrix *all,
+                         float *room, tap_fn *each) {
     const int64_t n = tap_elements(set);
+    uint32_t top = 0;
     matrix one = *all;
     one.x = room;
     one.y = room + floats(n) / sizeof(float);
@@ -304,40 +388,48 @@ static void round_taps(const hu_operand_set *set, const prepared *p, const matri
     for (int64_t g = 0; g < set->product.groups; g++)
         for (int64_t t = 0; t < taps(&set->product); t++, one.first += (uint64_t)n) {
             copy_tap(set, g, t, false, all->x, room);
-            round_matrix(p, &one);
-            copy_tap(set, g, t, true, one.y, all->y);
+            each(p, &one, &top);
+            if (each == round_tap) copy_tap(set, g, t, true, one.y, all->y);
         }
+    return top;
 }
 
 /* Words and counts of weights are those of the first part of a batch: all round the same ones. */
 static matrix weight_matrix(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
                             float *y) {
-    const hu_product *product = &set->product;
     const prepared *p = &set->of[o];
-    matrix made = {.rows = p->rows * taps(product),
+    matrix made = {.rows = p->rows * taps(&set->product),
                    .cols = p->cols,
                    .x = call->param[0],
                    .y = y,
                    .key = {call->key.seed, p->key.stream, call->key.step}};
-    if (hu_quantizer_needs_maximum(&p->quantizer))
-        made.top = hu_top_f32((size_t)hu_product_weights(product), made.x);
     if (call->operand_counts && call->before == 0) made.counts = &call->operand_counts[o];
     return made;
+}
+
+/* Whether a block may have numbers of several output channels. */
+static bool goes_by_tap(const hu_operand_set *set, const prepared *p) {
+    bool has_rows = p->is_down || hu_quantizer_needs_lines(&p->quantizer) > 1;
+    return has_rows && (taps(&set->product) > 1 || set->product.groups > 1);
 }
 
 const float *hu_operands_round_weights(const hu_operand_set *set, hu_pass pass,
                                        const hu_op_call *call, void *workspace) {
     if (!rounds_weights(set, pass)) return call->param[0];
     const hu_operand_place o = weights_of(pass);
+    const prepared *p = &set->of[o];
+    uint32_t drawn[HU_HADAMARD_MOST];
     float *copy = workspace,
           *room = copy + floats(hu_product_weights(&set->product)) / sizeof *copy;
+    bool by_tap = goes_by_tap(set, p), looks = hu_quantizer_needs_maximum(&p->quantizer);
     matrix m = weight_matrix(set, o, call, copy);
+    m.signs = signs_of(set, o, call, drawn);
     m.panel = room + 2 * floats(tap_elements(set)) / sizeof *copy;
-    bool is_one = taps(&set->product) == 1 && set->product.groups == 1;
-    if (is_one || !set->of[o].is_down)
-        round_matrix(&set->of[o], &m);
+    if (looks) m.top = by_tap ? each_tap(set, p, &m, room, look_at_tap) : matrix_top(p, &m);
+    if (by_tap)
+        each_tap(set, p, &m, room, round_tap);
     else
-        round_taps(set, &set->of[o], &m, room);
+        round_matrix(p, &m);
     return copy;
 }
 
@@ -350,34 +442,36 @@ static uint32_t bits_of(double top) {
     return bits;
 }
 
-static double top_of(int64_t n, const float *x) {
-    uint32_t bits = hu_top_f32((size_t)n, x);
+static double number_of(uint32_t bits) {
     float narrow;
     memcpy(&narrow, &bits, sizeof narrow);
     return (double)narrow;
 }
 
-/* The largest number of the whole tensor; in a loop of what the call has. */
-static uint32_t tensor_top(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
-                           int64_t n, const float *x) {
-    if (!hu_quantizer_needs_maximum(&set->of[o].quantizer)) return 0;
-    return set->in_loop ? hu_top_f32((size_t)n, x) : bits_of(call->stats[o]);
+/* An operand of a call, to be rounded to y. */
+static matrix call_matrix(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
+                          int64_t count, const float *x, float *y) {
+    const prepared *p = &set->of[o];
+    const int64_t before = (call->before + call->first) * p->rows;
+    return (matrix){.rows = count * p->rows,
+                    .cols = p->cols,
+                    .x = x,
+                    .y = y,
+                    .key = {call->key.seed, p->key.stream, call->key.step},
+                    .first = (uint64_t)(before * p->cols),
+                    .counts = call->operand_counts ? &call->operand_counts[o] : NULL};
 }
 
-/* Rounds an operand of a call to y. */
 static void round_operand(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
                           int64_t count, const float *x, float *y, float *panel) {
     const prepared *p = &set->of[o];
-    const int64_t rows = count * p->rows, before = (call->before + call->first) * p->rows;
-    const matrix m = {.rows = rows,
-                      .cols = p->cols,
-                      .x = x,
-                      .y = y,
-                      .panel = panel,
-                      .top = tensor_top(set, o, call, rows * p->cols, x),
-                      .key = {call->key.seed, p->key.stream, call->key.step},
-                      .first = (uint64_t)(before * p->cols),
-                      .counts = call->operand_counts ? &call->operand_counts[o] : NULL};
+    uint32_t drawn[HU_HADAMARD_MOST];
+    matrix m = call_matrix(set, o, call, count, x, y);
+    m.signs = signs_of(set, o, call, drawn);
+    m.panel = panel;
+    /* The largest number of the whole tensor; in a loop of what the call has. */
+    if (hu_quantizer_needs_maximum(&p->quantizer))
+        m.top = set->in_loop ? matrix_top(p, &m) : bits_of(call->stats[o]);
     round_matrix(p, &m);
 }
 
@@ -412,6 +506,8 @@ void hu_operands_lend(const hu_operand_set *set, hu_product_role role, const hu_
         round_operand(set, o, call, product->count, *operand, copy, (void *)panel);
         *operand = copy;
         room += copy_bytes(set, o);
+        /* A rotation leaves something of every row in all. */
+        if (role == HU_PRODUCT_WEIGHT_GRAD && set->of[o].stays_rotated) product->lengths = NULL;
     }
     product->scratch = room;
 }
@@ -441,13 +537,15 @@ size_t hu_operands_stats_count(const hu_node_info *info) {
 }
 
 void hu_operands_reduce(const hu_operand_set *set, const hu_op_call *call, hu_pass pass) {
+    uint32_t drawn[HU_HADAMARD_MOST];
     for (int i = 0; i < HU_OPERANDS; i++) {
         const hu_operand_place o = (hu_operand_place)i;
         const float *x = is_input(o) ? call->in[0] : call->dout[0];
-        const prepared *p = &set->of[o];
         call->partial[o] = 0.0;
         if (!is_of_pass(o, pass) || !looks(call->info->operands, o)) continue;
-        call->partial[o] = top_of(call->count * p->rows * p->cols, x);
+        matrix m = call_matrix(set, o, call, call->count, x, call->scratch);
+        m.signs = signs_of(set, o, call, drawn);
+        call->partial[o] = number_of(matrix_top(&set->of[o], &m));
     }
 }
 
