@@ -48,19 +48,19 @@ done:
 /* Lines and columns of what gets its scales at a time: whole tiles and whole rotated groups, small
  * enough to be read again from the cache, and no more tiles than a slab has. */
 static void set_slab(hu_blocker *b) {
-    enum { SLAB = 8192 };
     const hu_block_format *f = &b->format;
+    const int64_t most = f->lines > 1 ? 1 << 16 : 1 << 13;
     int64_t step = f->length, group = f->hadamard > f->group ? f->hadamard : f->group;
     while (group > 0 && step % group != 0) step += f->length; /* the least multiple of both */
     int64_t row = f->lines < b->row_lines ? f->lines : b->row_lines;
-    if (b->line_blocks <= HU_BLOCK_SLAB_TILES && (step >= b->line || row * b->line <= SLAB)) {
-        int64_t of_tiles = HU_BLOCK_SLAB_TILES / b->line_blocks, of_size = SLAB / (row * b->line);
+    if (b->line_blocks <= HU_BLOCK_SLAB_TILES && (step >= b->line || row * b->line <= most)) {
+        int64_t of_tiles = HU_BLOCK_SLAB_TILES / b->line_blocks, of_size = most / (row * b->line);
         int64_t rows = of_tiles < of_size ? of_tiles : of_size;
         b->slab_columns = b->line;
         b->slab_lines = f->lines * (rows > 1 ? rows : 1);
         return;
     }
-    int64_t of_tiles = HU_BLOCK_SLAB_TILES / (step / f->length), of_size = SLAB / (row * step);
+    int64_t of_tiles = HU_BLOCK_SLAB_TILES / (step / f->length), of_size = most / (row * step);
     int64_t steps = of_tiles < of_size ? of_tiles : of_size;
     b->slab_columns = step * (steps > 1 ? steps : 1);
     b->slab_lines = f->lines;

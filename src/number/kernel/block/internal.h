@@ -45,6 +45,11 @@ typedef struct hu_block_units {
     float unit[HU_BLOCK_PIECE], inverse[HU_BLOCK_PIECE];
 } hu_block_units;
 
+/* None yet; the arrays stay as they are. */
+static inline void hu_block_units_clear(hu_block_units *units) {
+    units->count = 0;
+}
+
 /* Lines `line` .. line+lines-1 of a row, elements `place` .. place+columns-1 of each: whole tiles,
  * and the grid of their scales. */
 typedef struct hu_block_slab {

@@ -3,18 +3,31 @@
 
 enum { PIECE = HU_BLOCK_PIECE };
 
+/* Of the numbers at .. end-1 of a row how many are whole groups of one line from the first on; 0:
+ * the first is within a group, or its group goes on behind the last. */
+static int64_t whole_groups(const hu_blocker *b, int64_t at, int64_t end) {
+    int64_t place = at % b->line, left = b->line - place, size = b->format.hadamard;
+    if (place % size != 0) return 0;
+    return end - at >= left ? left : (end - at) / size * size;
+}
+
 const float *hu_block_numbers(const hu_block_job *job, int64_t first, size_t n, float *room) {
     const hu_blocker *b = job->b;
     float group[HU_HADAMARD_MOST];
-    if (!b->format.hadamard) return job->x + first;
+    int32_t size = b->format.hadamard;
+    if (!size) return job->x + first;
     for (int64_t at = first, end = first + (int64_t)n; at < end;) {
-        int64_t from = hu_block_group_start(b, at), left = b->line - from % b->line;
-        int64_t size = hu_block_least(left, b->format.hadamard),
-                count = hu_block_least(from + size, end) - at;
-        bool is_whole = count == size;
-        float *to = is_whole ? room + (at - first) : group;
-        hu_hadamard_line(b->format.hadamard, b->signs, (size_t)size, job->x + from, to, false);
-        if (!is_whole) memcpy(room + (at - first), group + (at - from), (size_t)count * sizeof *to);
+        int64_t count = whole_groups(b, at, end);
+        float *to = room + (at - first);
+        if (count > 0) {
+            hu_hadamard_line(size, b->signs, (size_t)count, job->x + at, to, false);
+        } else {
+            int64_t from = hu_block_group_start(b, at);
+            int64_t all = hu_block_least(b->line - from % b->line, size);
+            count = hu_block_least(from + all, end) - at;
+            hu_hadamard_line(size, b->signs, (size_t)all, job->x + from, group, false);
+            memcpy(to, group + (at - from), (size_t)count * sizeof *to);
+        }
         at += count;
     }
     return room;
@@ -130,10 +143,11 @@ hu_block_grid hu_block_grid_of(const hu_blocker *b, const hu_block_slab *slab, u
 void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
                           const hu_block_grid *grid, uint32_t *top) {
     const hu_blocker *b = job->b;
-    uint32_t tops[HU_BLOCK_SLAB_TILES] = {0};
+    uint32_t tops[HU_BLOCK_SLAB_TILES];
     float room[PIECE];
     hu_block_piece piece = hu_block_before(b, slab);
     int64_t zero = hu_block_tile_at(b, grid, piece.first);
+    memset(tops, 0, slab->tiles * sizeof *tops);
     while (hu_block_next(b, slab, &piece)) {
         const float *x = hu_block_numbers(job, piece.first, piece.n, room);
         for (size_t at = 0, count; at < piece.n; at += count) {

@@ -28,7 +28,9 @@ static void round_row(const hu_block_job *job, float *y) {
     bool is_eden = b->format.way == HU_BLOCK_WAY_EDEN;
     while (hu_block_next_slab(b, &slab)) {
         hu_block_grid grid = hu_block_grid_of(b, &slab, scales), back = grid;
-        hu_block_units there = {0}, units = {0};
+        hu_block_units there, units;
+        hu_block_units_clear(&there);
+        hu_block_units_clear(&units);
         hu_block_make_scales(job, &slab, &grid, &top);
         if (is_eden) {
             memcpy(turned, scales, slab.tiles);
@@ -114,7 +116,8 @@ static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, ui
     const hu_blocker *b = job->b;
     float y[PIECE], room[PIECE];
     uint8_t joined[PIECE + 8];
-    hu_block_units units = {0};
+    hu_block_units units;
+    hu_block_units_clear(&units);
     for (int64_t first = 0; first < b->row_elements; first += PIECE) {
         size_t n = (size_t)hu_block_least(b->row_elements - first, PIECE);
         uint8_t *bytes = row + hu_block_dense_bytes(b, first);
@@ -171,21 +174,22 @@ static void unpack_rotated(const hu_block_job *job, const hu_block_grid *grid, c
                            int64_t first, size_t n, float *y) {
     enum { BYTE = 8 };
     const hu_blocker *b = job->b;
-    float room[HU_HADAMARD_MOST + BYTE];
-    hu_block_units units = {0};
+    const int64_t size = b->format.hadamard;
+    float room[PIECE + BYTE];
+    hu_block_units units;
+    hu_block_units_clear(&units);
     for (int64_t at = first, end = first + (int64_t)n; at < end;) {
         int64_t from = hu_block_group_start(b, at), byte = from / BYTE * BYTE;
-        int64_t size = hu_block_least(b->line - from % b->line, b->format.hadamard);
-        int64_t count = hu_block_least(from + size, end) - at;
-        for (int64_t a = byte; a < from + size; a += PIECE)
-            unpack_elements(b, row, a, (size_t)hu_block_least(from + size - a, PIECE),
+        int64_t wanted = (end - from + size - 1) / size * size, left = b->line - from % b->line;
+        int64_t all = hu_block_least(hu_block_least(wanted, left), PIECE);
+        int64_t count = hu_block_least(from + all, end) - at;
+        float *groups = room + (from - byte);
+        for (int64_t a = byte; a < from + all; a += PIECE)
+            unpack_elements(b, row, a, (size_t)hu_block_least(from + all - a, PIECE),
                             room + (a - byte));
-        float *group = room + (from - byte);
-        for (int64_t a = 0; a < size; a += PIECE)
-            hu_block_values(job, grid, &units, from + a, (size_t)hu_block_least(size - a, PIECE),
-                            group + a);
-        hu_hadamard_line(b->format.hadamard, b->signs, (size_t)size, group, group, true);
-        memcpy(y + (at - first), group + (at - from), (size_t)count * sizeof *y);
+        hu_block_values(job, grid, &units, from, (size_t)all, groups);
+        hu_hadamard_line((int32_t)size, b->signs, (size_t)all, groups, groups, true);
+        memcpy(y + (at - first), groups + (at - from), (size_t)count * sizeof *y);
         at += count;
     }
 }
@@ -196,7 +200,8 @@ void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void
     hu_block_grid grid = {(uint8_t *)(uintptr_t)row + blocker->code_bytes, 0, 0,
                           blocker->line_blocks};
     hu_block_job job = {.b = blocker, .tensor_scale = tensor_scale};
-    hu_block_units units = {0};
+    hu_block_units units;
+    hu_block_units_clear(&units);
     if (blocker->format.hadamard && !blocker->stays_rotated) {
         unpack_rotated(&job, &grid, row, first, n, y);
         return;
