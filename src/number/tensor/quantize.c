@@ -99,8 +99,8 @@ void hu_quantization_print(const hu_quantization *quantization, char *text, uint
     hu_quantizer_print(&quantization->quantizer, text, capacity);
 }
 
-/* A blocker for an array: where tiles have several lines the whole array is one row. `own` has room
- * for it and for signs that are drawn. */
+/* A blocker for an array: where tiles have several lines, or nothing is packed, the array is one
+ * row. `own` has room for it and for signs that are drawn. */
 typedef struct array_blocker {
     hu_blocker blocker;
     const hu_blocker *used;
@@ -109,8 +109,8 @@ typedef struct array_blocker {
 } array_blocker;
 
 static void prepare_blocks(const hu_quantization *q, int64_t rows, const hu_random_key *random,
-                           array_blocker *own) {
-    bool is_whole = hu_quantizer_needs_lines(&q->quantizer) > 1 && rows > 0;
+                           bool is_packed, array_blocker *own) {
+    bool is_whole = rows > 0 && (!is_packed || hu_quantizer_needs_lines(&q->quantizer) > 1);
     own->used = &q->blocker;
     own->rows = rows;
     if (q->quantizer.kind != HU_QUANTIZER_BLOCK) return;
@@ -187,7 +187,7 @@ hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const f
     if (st != HU_OK) return st;
     /* The scale is taken from x before y is written, which may be the same array. */
     array_blocker blocks;
-    prepare_blocks(q, rows, random, &blocks);
+    prepare_blocks(q, rows, random, false, &blocks);
     hu_array_scale taken = scale_of(q, &blocks, rows, x);
     const hu_uniform_scale range = uniform_scale(taken);
     hu_rounder rounder;
@@ -219,7 +219,7 @@ static int code_bits(const hu_quantizer *quantizer) {
 
 static size_t block_bytes(const hu_quantization *q, int64_t rows) {
     array_blocker blocks;
-    prepare_blocks(q, rows, NULL, &blocks);
+    prepare_blocks(q, rows, NULL, true, &blocks);
     return (size_t)blocks.rows * blocks.used->row_bytes;
 }
 
@@ -288,7 +288,7 @@ hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, co
     if (st != HU_OK) return st;
     /* The scale needs the whole array: it is found before the first number is rounded. */
     array_blocker blocks;
-    prepare_blocks(q, rows, random, &blocks);
+    prepare_blocks(q, rows, random, true, &blocks);
     *scale = scale_of(q, &blocks, rows, x);
     const hu_uniform_scale range = uniform_scale(*scale);
     if (q->quantizer.kind == HU_QUANTIZER_FLOAT)
@@ -309,7 +309,7 @@ static void unpack_lines(const hu_quantization *q, int64_t rows, const void *dat
     bool is_uniform = q->quantizer.kind == HU_QUANTIZER_UNIFORM;
     const hu_uniform_scale range = uniform_scale(scale);
     array_blocker blocks;
-    prepare_blocks(q, rows, NULL, &blocks);
+    prepare_blocks(q, rows, NULL, true, &blocks);
     const hu_blocker *b = blocks.used;
     size_t row_bytes = is_uniform ? q->uniformer.row_bytes : b->row_bytes;
     int64_t line = is_uniform ? q->line : b->row_elements;

@@ -26,7 +26,8 @@ static void find_errors(const hu_block_job *job, const hu_block_slab *slab,
     const hu_blocker *b = job->b;
     hu_block_sums sums[TILES];
     float room[PIECE], y[PIECE];
-    hu_block_units units = {0};
+    hu_block_units units;
+    hu_block_units_clear(&units);
     hu_block_piece piece = hu_block_before(b, slab);
     bool is_square = b->format.choice == HU_BLOCK_CHOICE_FOUR_SQUARES;
     const sums_of of = {is_square ? HU_SUM_SQUARES : HU_SUM_DISTANCES, sums};
@@ -97,7 +98,8 @@ void hu_block_turn_scales(const hu_block_job *job, const hu_block_slab *slab,
     const hu_blocker *b = job->b;
     hu_block_sums sums[2][TILES];
     float room[PIECE], z[PIECE], p[PIECE], total[2][TILES], c[TILES];
-    hu_block_units units = {0};
+    hu_block_units units;
+    hu_block_units_clear(&units);
     hu_block_piece piece = hu_block_before(b, slab);
     const sums_of squares = {HU_SUM_PRODUCTS, sums[0]}, products = {HU_SUM_PRODUCTS, sums[1]};
     int64_t zero = hu_block_tile_at(b, grid, piece.first);

@@ -187,6 +187,12 @@ HU_INLINE void products(size_t n, const float *x, float d, float *y) {
     for (size_t i = 0; i < n; i++) y[i] = bounded(x[i] * d);
 }
 
+/* Powers of two times elements never leave binary32. */
+HU_INLINE void shifts(size_t n, const float *x, float d, float *y) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) y[i] = x[i] * d;
+}
+
 /* Values of tiles whose unit is NaN. */
 HU_INLINE float one_nan(float y) {
     return hu_f32_of_bits(y != y ? HU_F32_NAN : hu_f32_bits(y));
@@ -204,6 +210,9 @@ static void multiply(const hu_blocker *b, const hu_block_part *part, const float
         float d = *unit;
         if (d != d) {
             for (size_t i = 0; i < w.count; i++) y[w.at + i] = hu_f32_of_bits(HU_F32_NAN);
+        } else if (b->format.scale == HU_BLOCK_SCALE_E8M0) {
+#define SHIFTS(size) shifts(size, x + w.at, d, y + w.at)
+            FOR_BLOCK(w.count, SHIFTS);
         } else {
 #define PRODUCTS(size) products(size, x + w.at, d, y + w.at)
             FOR_BLOCK(w.count, PRODUCTS);
@@ -217,14 +226,25 @@ HU_INLINE float term_of(hu_block_sum_kind kind, float x, float y) {
     return kind == HU_SUM_SQUARES ? d * d : hu_f32_of_bits(hu_f32_bits(d) & ~HU_F32_SIGN);
 }
 
+typedef uint32_t u8x __attribute__((vector_size(32), aligned(4), may_alias));
+
 /* Elements of one tile from the place `from` of its line on: lane j has places j, j + 8, ... */
 HU_INLINE void add_kind(hu_block_sum_kind kind, size_t from, size_t n, const float *x,
                         const float *y, float *lane) {
     size_t i = 0;
     for (; i < n && (from + i) % HU_BLOCK_LANES != 0; i++)
         lane[(from + i) % HU_BLOCK_LANES] += term_of(kind, x[i], y[i]);
-    for (; i + HU_BLOCK_LANES <= n; i += HU_BLOCK_LANES)
-        for (size_t j = 0; j < HU_BLOCK_LANES; j++) lane[j] += term_of(kind, x[i + j], y[i + j]);
+    v8 sums = *load(lane);
+    for (; i + HU_BLOCK_LANES <= n; i += HU_BLOCK_LANES) {
+        v8 d = *load(y + i) - *load(x + i);
+        if (kind == HU_SUM_PRODUCTS)
+            sums += *load(x + i) * *load(y + i);
+        else if (kind == HU_SUM_SQUARES)
+            sums += d * d;
+        else
+            sums += (v8)((u8x)d & ~HU_F32_SIGN);
+    }
+    *store(lane) = sums;
     for (size_t j = 0; i < n; i++, j++) lane[j] += term_of(kind, x[i], y[i]);
 }
 

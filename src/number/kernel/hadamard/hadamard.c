@@ -43,9 +43,9 @@ void hu_hadamard_line_isa(hu_isa isa, int32_t size, const uint32_t *signs, size_
                           float *y, bool back) {
     const hu_hadamard_kernels *kernels = hu_hadamard_kernels_of(isa);
     for (size_t at = 0; at < n;) {
-        int64_t group = group_of(size, (int64_t)(n - at));
-        kernels->group((int32_t)group, signs, x + at, y + at, back);
-        at += (size_t)group;
+        size_t group = (size_t)group_of(size, (int64_t)(n - at)), count = (n - at) / group * group;
+        kernels->groups((int32_t)group, signs, count, x + at, y + at, back);
+        at += count;
     }
 }
 

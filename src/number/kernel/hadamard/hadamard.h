@@ -49,9 +49,11 @@ void hu_hadamard_line(int32_t size, const uint32_t *signs, size_t n, const float
 void hu_hadamard_across(int32_t size, const uint32_t *signs, int64_t lines, int64_t columns,
                         const float *x, float *y, bool back);
 
-/* One group of H numbers on an instruction set; stride: how far apart the columns' numbers are. */
+/* The loops of an instruction set: n numbers, a multiple of the size; and one group of n columns,
+ * whose numbers are `stride` apart. */
 typedef struct hu_hadamard_kernels {
-    void (*group)(int32_t size, const uint32_t *signs, const float *x, float *y, bool back);
+    void (*groups)(int32_t size, const uint32_t *signs, size_t n, const float *x, float *y,
+                   bool back);
     void (*columns)(int32_t size, const uint32_t *signs, int64_t stride, size_t n, const float *x,
                     float *y, bool back);
 } hu_hadamard_kernels;

@@ -92,15 +92,17 @@ static void few(int32_t size, const uint32_t *signs, const float *x, float *to, 
         to[i] = one_nan(hu_f32_of_bits(hu_f32_bits(y[i] * factor) ^ (back ? signs[i] : 0)));
 }
 
-static void group(int32_t size, const uint32_t *signs, const float *x, float *y, bool back) {
+static void groups(int32_t size, const uint32_t *signs, size_t n, const float *x, float *y,
+                   bool back) {
+    size_t step = (size_t)size;
     if (size < LANES)
-        few(size, signs, x, y, back);
+        for (size_t i = 0; i < n; i += step) few(size, signs, x + i, y + i, back);
     else if (size == 2 * LANES)
-        vectors(2, signs, x, y, back);
+        for (size_t i = 0; i < n; i += step) vectors(2, signs, x + i, y + i, back);
     else if (size == 4 * LANES)
-        vectors(4, signs, x, y, back);
+        for (size_t i = 0; i < n; i += step) vectors(4, signs, x + i, y + i, back);
     else
-        vectors(size / LANES, signs, x, y, back);
+        for (size_t i = 0; i < n; i += step) vectors(size / LANES, signs, x + i, y + i, back);
 }
 
 /* n columns side by side, at most 64: their numbers of a group stand `stride` apart. */
@@ -128,4 +130,4 @@ static void columns(int32_t size, const uint32_t *signs, int64_t stride, size_t 
                 hu_f32_bits(y[i * stride + (int64_t)c] * factor) ^ (back ? signs[i] : 0)));
 }
 
-const hu_hadamard_kernels HU_VARIANT(hu_hadamard_kernels) = {group, columns};
+const hu_hadamard_kernels HU_VARIANT(hu_hadamard_kernels) = {groups, columns};
