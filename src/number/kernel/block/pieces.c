@@ -33,6 +33,28 @@ const float *hu_block_numbers(const hu_block_job *job, int64_t first, size_t n, 
     return room;
 }
 
+/* ---- narrow lines ---- */
+
+/* Where a tile takes one element of each of its lines, and these are short, kernels take several
+ * lines at a time, as one of up to so many elements. */
+enum { WIDE = 256 };
+
+static bool is_folded(const hu_blocker *b) {
+    return b->format.length == 1 && b->format.lines > 1 && 2 * b->line <= WIDE;
+}
+
+/* Of n elements of a row from the beginning of a line on, those in the lines of its tiles. */
+static size_t left_in_tiles(const hu_blocker *b, int64_t first, size_t n) {
+    int64_t lines = b->format.lines - first / b->line % b->format.lines;
+    return (size_t)hu_block_least((int64_t)n, lines * b->line);
+}
+
+/* The first element behind the row of tiles that an element is in. */
+static int64_t row_end(const hu_blocker *b, int64_t element) {
+    int64_t row = b->format.lines * b->line;
+    return (element / row + 1) * row;
+}
+
 hu_block_piece hu_block_before(const hu_blocker *b, const hu_block_slab *slab) {
     return (hu_block_piece){slab->line * b->line + slab->place, 0};
 }
@@ -51,19 +73,56 @@ bool hu_block_next(const hu_blocker *b, const hu_block_slab *slab, hu_block_piec
         if (at < end) end = stop;
     }
     if (at >= end) return false;
+    /* The units of one row of tiles serve elements and values. */
+    if (is_folded(b) && b->format.lines % 8 == 0) end = hu_block_least(end, row_end(b, at));
     *piece = (hu_block_piece){at, (size_t)hu_block_least(end - at, PIECE)};
     return true;
 }
+
+/* As hu_block_run, but for such lines. */
+static size_t run_of(const hu_blocker *b, int64_t first, size_t n) {
+    if (!is_folded(b) || first % b->line != 0) return hu_block_run(b, first, n);
+    return (size_t)hu_block_least((int64_t)left_in_tiles(b, first, n), WIDE / b->line * b->line);
+}
+
+/* Units of a line again and again. */
+static void repeat(const hu_blocker *b, float *unit) {
+    for (int64_t at = b->line; at + b->line <= WIDE; at += b->line)
+        memcpy(unit + at, unit, (size_t)b->line * sizeof *unit);
+}
+
+/* Raises the maxima of the tiles that elements from the beginning of a line on meet. */
+static uint32_t fold_tops(const hu_blocker *b, size_t n, const float *x, uint32_t *tops) {
+    const size_t line = (size_t)b->line, step = WIDE / line * line;
+    const size_t width = n < step ? n : step;
+    uint32_t wide[WIDE], most = 0;
+    memset(wide, 0, width * sizeof *wide);
+    for (size_t at = 0; at < n; at += step) {
+        size_t count = n - at < step ? n - at : step;
+        uint32_t top = b->kernels->tops(b, 0, count, x + at, wide);
+        if (top > most) most = top;
+    }
+    for (size_t at = 0; at < width; at += line)
+        for (size_t i = 0; i < line && at + i < width; i++)
+            if (wide[at + i] > tops[i]) tops[i] = wide[at + i];
+    return most;
+}
+
+/* ---- elements and values ---- */
 
 /* Units of the tiles that hold elements first .. first+n-1, from their stored scales. */
 static void find_units(const hu_block_job *job, const hu_block_grid *grid, int64_t first, size_t n,
                        hu_block_units *units) {
     const hu_blocker *b = job->b;
+    bool is_line = is_folded(b) && first % b->line == 0 && n >= (size_t)b->line;
     int64_t tile = hu_block_tile_at(b, grid, first);
-    int64_t count = hu_block_tile_at(b, grid, first + (int64_t)n - 1) - tile + 1;
+    int64_t count =
+        is_line ? b->line : hu_block_tile_at(b, grid, first + (int64_t)n - 1) - tile + 1;
     if (units->count == count && units->first == tile) return;
     hu_block_set_units(b, job->tensor_scale, (size_t)count,
                        grid->scales + (size_t)tile * b->scale_bytes, units->unit, units->inverse);
+    if (is_line) repeat(b, units->unit);
+    if (is_line && !b->divides) repeat(b, units->inverse);
     units->first = tile;
     units->count = count;
 }
@@ -85,7 +144,7 @@ void hu_block_divide(const hu_block_job *job, const hu_block_grid *grid, hu_bloc
     hu_block_loss unread = {0, 0};
     for (size_t at = 0, count; at < n; at += count) {
         int64_t element = first + (int64_t)at;
-        count = hu_block_run(b, element, n - at);
+        count = run_of(b, element, n - at);
         find_units(job, grid, element, count, units);
         hu_block_part part = {element % b->line, count, units->unit, units->inverse};
         b->kernels->divide(b, &part, x + at, y + at, loss ? loss : &unread);
@@ -108,7 +167,7 @@ void hu_block_values(const hu_block_job *job, const hu_block_grid *grid, hu_bloc
     const hu_blocker *b = job->b;
     for (size_t at = 0, count; at < n; at += count) {
         int64_t element = first + (int64_t)at;
-        count = hu_block_run(b, element, n - at);
+        count = run_of(b, element, n - at);
         find_units(job, grid, element, count, units);
         hu_block_part part = {element % b->line, count, units->unit, units->inverse};
         b->kernels->multiply(b, &part, y + at, y + at);
@@ -152,9 +211,14 @@ void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
         const float *x = hu_block_numbers(job, piece.first, piece.n, room);
         for (size_t at = 0, count; at < piece.n; at += count) {
             int64_t element = piece.first + (int64_t)at;
-            count = hu_block_run(b, element, piece.n - at);
-            uint32_t most = b->kernels->tops(b, element % b->line, count, x + at,
-                                             tops + (hu_block_tile_at(b, grid, element) - zero));
+            uint32_t *of = tops + (hu_block_tile_at(b, grid, element) - zero), most;
+            if (is_folded(b) && element % b->line == 0) {
+                count = left_in_tiles(b, element, piece.n - at);
+                most = fold_tops(b, count, x + at, of);
+            } else {
+                count = hu_block_run(b, element, piece.n - at);
+                most = b->kernels->tops(b, element % b->line, count, x + at, of);
+            }
             if (most > *top) *top = most;
         }
     }
