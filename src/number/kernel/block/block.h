@@ -220,6 +220,9 @@ typedef enum hu_block_sum_kind {
     HU_SUM_PRODUCTS   /* x y */
 } hu_block_sum_kind;
 
+/* Numbers of short lines that kernels take at a time where tiles have one of each line. */
+enum { HU_BLOCK_WIDE = 256 };
+
 /* The loops of one instruction set; all give the same bits.
  *
  *   top       bits of the largest finite magnitude of x[n]

@@ -36,8 +36,8 @@ const float *hu_block_numbers(const hu_block_job *job, int64_t first, size_t n, 
 /* ---- narrow lines ---- */
 
 /* Where a tile takes one element of each of its lines, and these are short, kernels take several
- * lines at a time, as one of up to so many elements. */
-enum { WIDE = 256 };
+ * lines at a time. */
+enum { WIDE = HU_BLOCK_WIDE };
 
 static bool is_folded(const hu_blocker *b) {
     return b->format.length == 1 && b->format.lines > 1 && 2 * b->line <= WIDE;
@@ -89,23 +89,6 @@ static size_t run_of(const hu_blocker *b, int64_t first, size_t n) {
 static void repeat(const hu_blocker *b, float *unit) {
     for (int64_t at = b->line; at + b->line <= WIDE; at += b->line)
         memcpy(unit + at, unit, (size_t)b->line * sizeof *unit);
-}
-
-/* Raises the maxima of the tiles that elements from the beginning of a line on meet. */
-static uint32_t fold_tops(const hu_blocker *b, size_t n, const float *x, uint32_t *tops) {
-    const size_t line = (size_t)b->line, step = WIDE / line * line;
-    const size_t width = n < step ? n : step;
-    uint32_t wide[WIDE], most = 0;
-    memset(wide, 0, width * sizeof *wide);
-    for (size_t at = 0; at < n; at += step) {
-        size_t count = n - at < step ? n - at : step;
-        uint32_t top = b->kernels->tops(b, 0, count, x + at, wide);
-        if (top > most) most = top;
-    }
-    for (size_t at = 0; at < width; at += line)
-        for (size_t i = 0; i < line && at + i < width; i++)
-            if (wide[at + i] > tops[i]) tops[i] = wide[at + i];
-    return most;
 }
 
 /* ---- elements and values ---- */
@@ -214,7 +197,7 @@ void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
             uint32_t *of = tops + (hu_block_tile_at(b, grid, element) - zero), most;
             if (is_folded(b) && element % b->line == 0) {
                 count = left_in_tiles(b, element, piece.n - at);
-                most = fold_tops(b, count, x + at, of);
+                most = b->kernels->tops(b, 0, count, x + at, of);
             } else {
                 count = hu_block_run(b, element, piece.n - at);
                 most = b->kernels->tops(b, element % b->line, count, x + at, of);

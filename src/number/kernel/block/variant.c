@@ -79,11 +79,31 @@ static uint32_t single_tops(size_t n, const float *x, uint32_t *tops) {
     return (uint32_t)most;
 }
 
+/* The same of several short lines, from the beginning of one on: maxima side by side, joined at the
+ * end. */
+static uint32_t folded_tops(size_t line, size_t n, const float *x, uint32_t *tops) {
+    const size_t step = HU_BLOCK_WIDE / line * line, width = n < step ? n : step;
+    uint32_t wide[HU_BLOCK_WIDE] = {0}, most = 0;
+    for (size_t at = 0; at < n; at += step) {
+        uint32_t top = single_tops(n - at < step ? n - at : step, x + at, wide);
+        if (top > most) most = top;
+    }
+    for (size_t at = 0; at < width; at += line) {
+        size_t count = width - at < line ? width - at : line;
+#pragma omp simd
+        for (size_t i = 0; i < count; i++)
+            tops[i] = (uint32_t)larger((int32_t)tops[i], (int32_t)wide[at + i]);
+    }
+    return most;
+}
+
 /* Tile by tile, lines cut as block.h says; a short tile at the end of a line has a maximum of its
  * own. */
 static uint32_t all_tops(const hu_blocker *b, int64_t place, size_t n, const float *x,
                          uint32_t *tops) {
     int32_t most = 0;
+    if (b->format.length == 1 && b->format.lines > 1 && n > (size_t)b->line)
+        return folded_tops((size_t)b->line, n, x, tops);
     if (b->format.length == 1) return single_tops(n, x, tops);
     for (walk w = walk_from(b, place, n); w.at < n; go_on(&w), tops++) {
         int32_t top;
