@@ -170,7 +170,7 @@ static float in_units(const tile *t, float v, float stored) {
     else if (f->way == HU_BLOCK_WAY_TE)
         q = v * fminf(1.0f / d, largest_float());
     else if (f->way == HU_BLOCK_WAY_AO)
-        q = v * (1.0f / t->tensor_scale / stored);
+        q = v * fminf(1.0f / t->tensor_scale / stored, largest_float());
     else
         q = v / d;
     if (v != 0.0f && magnitude(q) < 0x1p-126f) q = copysignf(0x1p-126f, v);

@@ -24,7 +24,8 @@
  *     D = 1 / S; p = rounding of v min(1 / (c D), largest float32); value p (c D). Source:
  *     TransformerEngine, core_nvfp4.cuh. The tensor's scale is S.
  *     WAY_AO: g = s; c = F((a / M) / g), raised to F's smallest normal number;
- *     p = rounding of v ((1 / g) / c); value p (g c). Source: torchao, nvfp4_tensor.py.
+ *     p = rounding of
+ *     v min((1 / g) / c, largest float32); value p (g c). Source: torchao, nvfp4_tensor.py.
  *     WAY_EDEN: g = (A / 255.99) / V, bounded as s, V = 6 / (17/16 0.93); c = F((a / V) / g), 1
  *     where that is 0; d = c g; z = v / d, p = its rounding; for every `group` elements of a line
  *     t = sum(z z) / sum(z p), 1 if the divisor is 0; c' = c t rounded stochastically to F; value
