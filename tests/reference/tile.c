@@ -170,7 +170,7 @@ static float in_units(const tile *t, float v, float stored) {
     else if (f->way == HU_BLOCK_WAY_TE)
         q = v * fminf(1.0f / d, largest_float());
     else if (f->way == HU_BLOCK_WAY_AO)
-        q = v * (1.0f / t->tensor_scale / stored);
+        q = v * fminf(1.0f / t->tensor_scale / stored, largest_float());
     else
         q = v / d;
     if (v != 0.0f && magnitude(q) < 0x1p-126f) q = copysignf(0x1p-126f, v);
@@ -251,7 +251,8 @@ static void turn_group(tile *t, int64_t from, const hu_block_format *f, float *s
     }
     float turn = down == 0.0f ? 1.0f : up / down;
     for (int64_t i = 0; i < tiles; i++) {
-        uint64_t place = t->index + (uint64_t)(t->first + from + i * f->length);
+        int64_t across = hu_block_tiles(f, 1, t->line);
+        uint64_t place = t->index + (uint64_t)(t->first / t->line * across + from / f->length + i);
         scales[i] = hu_format_round(&f->scale_format, HU_ROUND_STOCHASTIC, scales[i] * turn,
                                     hu_random_word(&own, place));
     }

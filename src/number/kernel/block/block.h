@@ -24,11 +24,14 @@
  *     D = 1 / S; p = rounding of v min(1 / (c D), largest float32); value p (c D). Source:
  *     TransformerEngine, core_nvfp4.cuh. The tensor's scale is S.
  *     WAY_AO: g = s; c = F((a / M) / g), raised to F's smallest normal number;
- *     p = rounding of v ((1 / g) / c); value p (g c). Source: torchao, nvfp4_tensor.py.
+ *     p = rounding of
+ *     v min((1 / g) / c, largest float32); value p (g c). Source: torchao, nvfp4_tensor.py.
  *     WAY_EDEN: g = (A / 255.99) / V, bounded as s, V = 6 / (17/16 0.93); c = F((a / V) / g), 1
  *     where that is 0; d = c g; z = v / d, p = its rounding; for every `group` elements of a line
  *     t = sum(z z) / sum(z p), 1 if the divisor is 0; c' = c t rounded stochastically to F; value
- *     p (c' g). Sums: hu_block_sums. Source: Quartet II, arXiv 2601.22813.
+ *     p (c' g). Word first + i of the sequence whose stream is the other one's with its upper bit
+ *     turned serves tile i of a row whose first word is first. Sums: hu_block_sums. Source:
+ *     Quartet II, arXiv 2601.22813.
  *     Without a factor s = S = g = 1.
  *     FOUR: a second c with 1.5 times the quotient before F; the tile takes it if its error, the
  *     sum of |value - v| or of its square, is smaller; T is 256 in the tensor's scale. Source:

@@ -61,34 +61,30 @@ void hu_block_choose(const hu_block_job *job, const hu_block_slab *slab, const h
         if (other_errors[i] < errors[i]) scales[i] = others[i];
 }
 
-/* Random words of scales are of a sequence of their own, at the place of the tile's first number.
- */
-static float by_chance(const hu_block_job *job, float scale, int64_t element) {
+/* Random words of scales are of a sequence of their own, at the places of the tiles in the row. */
+static void round_by_chance(const hu_block_job *job, const hu_block_slab *slab, float *c) {
+    const hu_blocker *b = job->b;
+    int64_t tile = slab->line * b->line_blocks + slab->place / b->format.length;
     hu_random_key own = *job->key;
     own.stream ^= UINT64_C(1) << 63;
-    hu_rounder_run(&job->b->scale_chance, 1, &scale, &scale, &own, job->index + (uint64_t)element,
-                   NULL);
-    return scale;
+    hu_rounder_run(&b->scale_chance, slab->tiles, c, c, &own, job->index + (uint64_t)tile, NULL);
 }
 
-/* Scales c of the tiles of a slab become c t rounded, t of the group that a tile belongs to. */
+/* Scales c of the tiles of a slab become c t, t of the group that a tile belongs to. */
 static void turn(const hu_block_job *job, const hu_block_slab *slab, const float *squares,
                  const float *products, float *c) {
     const hu_blocker *b = job->b;
     int64_t across = hu_block_tiles(&b->format, 1, slab->columns);
     int64_t group = b->format.group / b->format.length;
     for (int64_t tile = 0; tile < (int64_t)slab->tiles;) {
-        int64_t place = tile % across, left = across - place, count = left < group ? left : group;
+        int64_t left = across - tile % across, count = left < group ? left : group;
         float up = 0.0f, down = 0.0f;
         for (int64_t i = 0; i < count; i++) {
             up += squares[tile + i];
             down += products[tile + i];
         }
         float t = down == 0.0f ? 1.0f : up / down;
-        int64_t line = slab->line + tile / across;
-        for (int64_t i = 0; i < count; i++, tile++)
-            c[tile] = by_chance(job, c[tile] * t,
-                                line * b->line + slab->place + (place + i) * b->format.length);
+        for (int64_t i = 0; i < count; i++, tile++) c[tile] *= t;
     }
 }
 
@@ -103,7 +99,7 @@ void hu_block_turn_scales(const hu_block_job *job, const hu_block_slab *slab,
     hu_block_piece piece = hu_block_before(b, slab);
     const sums_of squares = {HU_SUM_PRODUCTS, sums[0]}, products = {HU_SUM_PRODUCTS, sums[1]};
     int64_t zero = hu_block_tile_at(b, grid, piece.first);
-    memset(sums, 0, sizeof sums);
+    for (int k = 0; k < 2; k++) memset(sums[k], 0, slab->tiles * sizeof *sums[k]);
     while (hu_block_next(b, slab, &piece)) {
         const float *x = hu_block_numbers(job, piece.first, piece.n, room);
         hu_block_divide(job, grid, &units, piece.first, piece.n, x, z, NULL);
@@ -116,5 +112,6 @@ void hu_block_turn_scales(const hu_block_job *job, const hu_block_slab *slab,
         for (int k = 0; k < 2; k++) total[k][i] = hu_block_sum(&sums[k][i]);
     hu_block_read_scales(b, slab->tiles, grid->scales + zero, c);
     turn(job, slab, total[0], total[1], c);
+    round_by_chance(job, slab, c);
     hu_block_write_scales(b, slab->tiles, c, grid->scales + zero);
 }

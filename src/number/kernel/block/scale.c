@@ -187,7 +187,7 @@ static void factored_units(const hu_blocker *b, float tensor_scale, size_t tiles
             inverse[i] = lesser(1.0f / unit[i], largest());
         } else {
             unit[i] = c * tensor_scale;
-            inverse[i] = back / c; /* read by AO only: the others divide */
+            inverse[i] = lesser(back / c, largest()); /* read by AO only: the others divide */
         }
     }
 }
