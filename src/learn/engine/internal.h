@@ -68,6 +68,7 @@ typedef struct hu_slot {
     hu_uniform_scale *scale; /* [scales] of uniform quantizers */
     int64_t scales;          /* 1, or channels of a parameter */
     int32_t exponent;        /* k of the tensor's scale 2^k */
+    float factor;            /* of a real scale: numbers are multiplied by it before */
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
     int64_t line;            /* last extent of the value: what blocks are cut from */

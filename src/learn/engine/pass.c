@@ -153,6 +153,7 @@ void hu_run_parameter_rounding(const hu_run *run, hu_value_id v, hu_quantizer *q
                                int32_t *exponent) {
     const hu_slot *slot = &run->value[v];
     bool is_rounded = hu_is_rounded_copy(slot) && run->graph->value[v].role == HU_VALUE_PARAMETER;
+    if (slot->edge->quantizer.is_real) is_rounded = false; /* its numbers are no format's */
     *quantizer = is_rounded ? slot->edge->quantizer : (hu_quantizer){.kind = HU_QUANTIZER_NONE};
     *exponent = is_rounded ? slot->exponent : 0;
 }

@@ -274,9 +274,9 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
     else
         write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));
+    HU_TRY(hu_operand_choices_write(&precision->operands, graph, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++)
         HU_TRY(apply(precision, &precision->rules[r], graph, signals, edges));
-    HU_TRY(hu_operand_choices_write(&precision->operands, graph, edges));
 done:
     return st;
 }

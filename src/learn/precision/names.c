@@ -27,7 +27,7 @@ typedef struct named_precision {
 
 /* Recipes: operands of every layer, later ones winning, and the layers that stay high. Sources:
  * DeepSeek-V3, arXiv 2412.19437, section 3.3, scales as in DeepGEMM; TransformerEngine's
- * NVFP4BlockScaling (NVIDIA, arXiv 2509.25149, section 4) and MXFP8BlockScaling. */
+ * NVFP4BlockScaling (NVIDIA, arXiv 2509.25149, section 4), MXFP8BlockScaling and DelayedScaling. */
 #define DEEPSEEK_FP8                                                                               \
     "*: e4m3fn:tile=1x128:scale=f32:least=1e-4; *.w: e4m3fn:tile=128x128:scale=f32:least=1e-4; "   \
     "high last=1"
@@ -36,6 +36,8 @@ typedef struct named_precision {
     "weight_grad.x: nvfp4:as=te:hadamard=16; weight_grad.dy: nvfp4:as=te:hadamard=16 sr; "         \
     "high last=15%"
 #define MXFP8_TE "*: mxfp8:scale=rceil; high last=1"
+#define FP8_DELAYED_TE                                                                             \
+    "x: e4m3fn:scale=real1024; w: e4m3fn:scale=real1024; dy: e5m2:scale=real1024; high last=1"
 
 /* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters,
  * recipe). The one list of named precisions. */
@@ -48,7 +50,8 @@ typedef struct named_precision {
     X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL)                                 \
     X("deepseek-fp8", MICIKEVICIUS, SAME(NULL), NONE, false, true, DEEPSEEK_FP8)                   \
     X("nvfp4-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, NVFP4_TE)                           \
-    X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE)
+    X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE)                           \
+    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE)
 
 static const named_precision table[] = {
 #define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters, recipe)                       \

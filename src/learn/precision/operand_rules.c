@@ -21,8 +21,23 @@ static hu_status read_rule(const char *text, hu_rounding usual, hu_operand_rule 
     return st == HU_OK ? st : hu_fail_within(st, "rule '%s': ", rule->words.text);
 }
 
+/* "x: FORMAT", "w: FORMAT", "dy: FORMAT". */
+static bool is_shared(const char *text, hu_shared_operand *operand) {
+    static const char *const words[HU_SHARED_OPERANDS] = {"x:", "w:", "dy:"};
+    int o = 0;
+    while (o < HU_SHARED_OPERANDS && strncmp(text, words[o], strlen(words[o])) != 0) o++;
+    *operand = (hu_shared_operand)o;
+    return o < HU_SHARED_OPERANDS;
+}
+
 hu_status hu_operand_choices_set(hu_operand_choices *choices, const char *text) {
     hu_operand_rule rule;
+    hu_shared_operand shared;
+    if (is_shared(text, &shared)) {
+        const char *format = strchr(text, ':') + 1;
+        return hu_quantizer_parse(format + strspn(format, " "), HU_ROUND_NEAREST_EVEN,
+                                  &choices->shared[shared]);
+    }
     hu_status st = read_rule(text, HU_ROUND_NEAREST_EVEN, &rule);
     for (int o = 0; st == HU_OK && o < HU_OPERANDS; o++)
         if (hu_glob_match(rule.words.pattern, hu_operand_name((hu_operand_place)o)))
@@ -216,10 +231,40 @@ static hu_status clear_high(const hu_high_layers *high, const hu_graph *graph,
     return HU_OK;
 }
 
+/* Gives the number of layers whose operands are tensors of the table now. */
+static uint32_t write_shared(const hu_operand_choices *choices, const hu_graph *graph,
+                             hu_edge_table *edges) {
+    int64_t i = 0, count = count_layers(graph);
+    uint32_t written = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const hu_node *node = &graph->node[n];
+        char layer[HU_NAME_BYTES];
+        bool stays = false;
+        if (!has_operands(node)) continue;
+        hu_graph_layer_name(graph, node, layer);
+        for (uint32_t h = 0; h < choices->high_count; h++)
+            stays = stays || is_high(&choices->high[h], i, count, layer);
+        i++;
+        if (stays) continue;
+        edges->use[node->first_use].quantizer = choices->shared[HU_SHARED_X];
+        edges->value[node->param[0]].quantizer = choices->shared[HU_SHARED_W];
+        edges->grad_sum[node->out[0]].quantizer = choices->shared[HU_SHARED_DY];
+        written++;
+    }
+    return written;
+}
+
+static bool has_shared(const hu_operand_choices *choices) {
+    bool any = false;
+    for (int o = 0; o < HU_SHARED_OPERANDS; o++)
+        any = any || hu_quantizer_rounds(&choices->shared[o]);
+    return any;
+}
+
 /* A recipe that rounds nothing would be float32 by another name. */
 static hu_status check_layers(const hu_operand_choices *choices, const hu_graph *graph,
-                              const hu_edge_table *edges) {
-    bool any = !hu_operands_round(&choices->formats);
+                              const hu_edge_table *edges, uint32_t shared) {
+    bool any = shared > 0 || (!hu_operands_round(&choices->formats) && !has_shared(choices));
     for (uint32_t n = 0; n < graph->node_count; n++)
         any = any || hu_operands_round(&edges->products[n].operands);
     if (any) return HU_OK;
@@ -238,13 +283,14 @@ static hu_status check_layers(const hu_operand_choices *choices, const hu_graph 
 hu_status hu_operand_choices_write(const hu_operand_choices *choices, const hu_graph *graph,
                                    hu_edge_table *edges) {
     hu_status st = HU_OK;
+    uint32_t shared = has_shared(choices) ? write_shared(choices, graph, edges) : 0;
     for (uint32_t n = 0; n < graph->node_count; n++)
         edges->products[n].operands =
             has_operands(&graph->node[n]) ? choices->formats : (hu_operand_formats){0};
     for (uint32_t i = 0; i < choices->high_count; i++)
         HU_TRY(clear_high(&choices->high[i], graph, edges));
     HU_TRY(apply_rules(choices, graph, edges));
-    HU_TRY(check_layers(choices, graph, edges));
+    HU_TRY(check_layers(choices, graph, edges, shared));
 done:
     return st;
 }

@@ -109,17 +109,28 @@ typedef struct hu_high_layers {
     double share;        /* or this share of all at the end, rounded up */
 } hu_high_layers;
 
+/* Operands of which a layer has one copy for all its products: tensors of the edge table, which
+ * keep scales of earlier steps. */
+typedef enum hu_shared_operand {
+    HU_SHARED_X,  /* as the layer reads its input */
+    HU_SHARED_W,  /* the working copy of its weights */
+    HU_SHARED_DY, /* the gradient of its output, once complete */
+    HU_SHARED_OPERANDS
+} hu_shared_operand;
+
 /* What a recipe and the keys operand.* say. Empty when zero. */
 typedef struct hu_operand_choices {
-    hu_operand_formats formats; /* of all layers that no rule names */
-    hu_high_layers *high;       /* [high_count] */
+    hu_operand_formats formats;              /* of all layers that no rule names */
+    hu_quantizer shared[HU_SHARED_OPERANDS]; /* likewise of copies that all products read */
+    hu_high_layers *high;                    /* [high_count] */
     uint32_t high_count;
     hu_operand_rule *rules; /* [rule_count] */
     uint32_t rule_count;
 } hu_operand_choices;
 
 /* Reads "PATTERN: FORMAT" of a recipe; the pattern is a glob over operands of any layer:
- * "forward.x", "*.dy". Errors as hu_operand_choices_add_rule. */
+ * "forward.x", "*.dy"; or x, w or dy alone, of which all products read one copy. Errors as
+ * hu_operand_choices_add_rule. */
 hu_status hu_operand_choices_set(hu_operand_choices *choices, const char *text);
 
 /* Adds "PATTERN: FORMAT", split at the first colon; fp32: not rounded. The pattern is a glob (* and

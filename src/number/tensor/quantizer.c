@@ -15,6 +15,7 @@
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {
     enum { FLOAT32_BITS = 32 };
     if (quantizer->kind != HU_QUANTIZER_FLOAT) return hu_quantizer_bits(quantizer);
+    if (quantizer->is_real) return FLOAT32_BITS; /* its numbers are no format's */
     const hu_format coded = hu_storage_format(&quantizer->format);
     if (hu_format_equal(&coded, &quantizer->format)) return hu_quantizer_bits(quantizer);
     return quantizer->scale == HU_SCALE_NONE ? hu_format_bits(&coded) : FLOAT32_BITS;
@@ -45,7 +46,7 @@ bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
         return a->bits == b->bits && a->per_channel == b->per_channel &&
                a->keeps_range == b->keeps_range;
     return hu_format_equal(&a->format, &b->format) && a->scale == b->scale &&
-           a->history == b->history;
+           a->history == b->history && a->is_real == b->is_real;
 }
 
 /* Rounding a float32 to it changes nothing. */
@@ -121,6 +122,15 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
                            "format '%s', column %d: found 'delayed%.20s', expected a number of "
                            "steps 1..%d behind delayed",
                            text, p->column, p->scale + 7, HU_HISTORY_MOST);
+    } else if (strncmp(p->scale, "real", 4) == 0) {
+        quantizer->scale = HU_SCALE_DELAYED;
+        quantizer->is_real = true;
+        quantizer->history = HU_HISTORY_MOST;
+        if (p->scale[4] && !read_whole(p->scale + 4, 1, HU_HISTORY_MOST, &quantizer->history))
+            return hu_fail(HU_ERR_PARSE,
+                           "format '%s', column %d: found 'real%.20s', expected a number of steps "
+                           "1..%d behind real",
+                           text, p->column, p->scale + 4, HU_HISTORY_MOST);
     } else if (strncmp(p->scale, "2^", 2) == 0 && read_whole(p->scale + 2, -300, 300, &k)) {
         quantizer->format = hu_format_scaled(&quantizer->format, k);
         hu_status st = hu_format_check(&quantizer->format);
@@ -131,7 +141,7 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     } else {
         return hu_fail(HU_ERR_PARSE,
                        "format '%s', column %d: found '%.20s', expected current, delayed, "
-                       "delayedH (H steps), bias or 2^K",
+                       "delayedH (H steps), realH, bias or 2^K",
                        text, p->column, p->scale);
     }
     /* A delayed scale may come too late for numbers that grow: they then lose precision, and do
@@ -301,7 +311,8 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
                  quantizer->per_channel ? ":channel" : "",
                  quantizer->keeps_range ? ":running" : "");
     else if (quantizer->scale == HU_SCALE_DELAYED)
-        snprintf(text, capacity, "%s:scale=delayed%d", format, (int)quantizer->history);
+        snprintf(text, capacity, "%s:scale=%s%d", format, quantizer->is_real ? "real" : "delayed",
+                 (int)quantizer->history);
     else
         snprintf(text, capacity, "%s%s", format, rules[quantizer->scale]);
 }

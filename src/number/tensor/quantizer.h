@@ -31,6 +31,8 @@
  *
  *   :scale=current   power of two from the largest magnitude of the tensor itself
  *   :scale=delayedH  from that of the H steps before (16 if left out, at most HU_HISTORY_MOST)
+ *   :scale=realH     the same, but no power of two: largest number / largest magnitude, as
+ *                    TransformerEngine has it; 1024 steps if H is left out
  *   :scale=bias      Lee et al.'s dynamic bias
  *   :scale=2^K       fixed: the same as a bias lowered by K
  *
@@ -59,6 +61,7 @@ typedef struct hu_quantizer {
     hu_format format;      /* FLOAT: of the numbers for k = 0; BLOCK: of the elements */
     hu_scale_rule scale;   /* FLOAT */
     int32_t history;       /* steps looked back; DELAYED only, else 0 */
+    bool is_real;          /* DELAYED only: the scale is no power of two */
     hu_block_format block; /* BLOCK */
     uint32_t bits;         /* UNIFORM: of a code */
     bool per_channel;      /* UNIFORM: lines of a parameter have ranges of their own */
