@@ -110,7 +110,9 @@ typedef struct array_blocker {
 
 static void prepare_blocks(const hu_quantization *q, int64_t rows, const hu_random_key *random,
                            bool is_packed, array_blocker *own) {
-    bool is_whole = rows > 0 && (!is_packed || hu_quantizer_needs_lines(&q->quantizer) > 1);
+    /* Lines are packed one by one, and random scales belong to the tiles of a row. */
+    bool has_lines = is_packed || q->quantizer.block.way == HU_BLOCK_WAY_EDEN;
+    bool is_whole = rows > 0 && (!has_lines || hu_quantizer_needs_lines(&q->quantizer) > 1);
     own->used = &q->blocker;
     own->rows = rows;
     if (q->quantizer.kind != HU_QUANTIZER_BLOCK) return;

@@ -183,8 +183,8 @@ static hu_status check_choices(const hu_block_format *f) {
                        "eden goes with elements of e2m1, scale=e4m3fn, tiles of one line, and a "
                        "group of whole tiles: found %d numbers in groups, %d in tiles",
                        (int)f->group, (int)f->length);
-    if (f->way == HU_BLOCK_WAY_AO && (f->scale != HU_BLOCK_SCALE_FORMAT || !f->has_factor))
-        return hu_fail(HU_ERR_FORMAT, "as=ao goes with scale=FORMAT and a factor");
+    if (f->way == HU_BLOCK_WAY_AO && f->scale != HU_BLOCK_SCALE_FORMAT)
+        return hu_fail(HU_ERR_FORMAT, "as=ao goes with a scale that is a number of a format");
     if (f->way != HU_BLOCK_WAY_OWN && f->scale == HU_BLOCK_SCALE_E8M0)
         return hu_fail(HU_ERR_FORMAT, "a power of two is found by floor, ceil, rceil or even");
     return HU_OK;
