@@ -5,9 +5,9 @@ import os
 import program
 
 CNN = ["model=cnn-s", "model.width=0.5", "data=glyphs"]
-LSTM = ["model=lstm-lm", "model.width=0.25", "data=text:text.txt"]
-SHORT = ["data.limit=48", "data.test_limit=8", "batch=18", "run.chunk=5", "run.log_every=1", "steps=4", "lr.warmup=0", "lr.schedule=constant",
-         "threads=1", "run.quiet=on"]
+LSTM = ["model=lstm-lm", "model.width=0.25", "data=text:text.txt", "data.test_limit=18"]
+SHORT = ["data.limit=48", "data.test_limit=8", "batch=18", "run.chunk=5", "run.log_every=1", "steps=4", "lr.warmup=0",
+         "lr.schedule=constant", "threads=1", "run.quiet=on"]
 RECIPES = ("deepseek-fp8", "nvfp4-te", "mxfp8-te", "fp8-delayed-te")
 PLACES = ("forward.x", "forward.w", "input_grad.dy", "input_grad.w", "weight_grad.dy", "weight_grad.x")
 OTHERS = (["threads=2", "storage=float32"], ["threads=3", "storage=dense"], ["run.fuse=off"], ["run.recompute=off"])
