@@ -182,6 +182,8 @@ class Step:
 
     def note(self, name, rounded):
         value, counts = rounded
+        if counts is None:
+            return value
         old = self.counts.get(name, [0] * len(counts))
         self.counts[name] = [a + b for a, b in zip(old, counts)]
         return value
@@ -191,6 +193,10 @@ class Step:
 
     def parameter(self, name):
         return self.note(name, self.scheme.weight.round(self.masters[name]))
+
+    def operand(self, layer, place, numbers):
+        """What a product multiplies; recipes round it (recipe_step.py)."""
+        return numbers
 
     def give(self, tensor, gradient):
         """What a reader of the tensor hands back."""
@@ -296,14 +302,18 @@ def convolve(step, name, x, stride=1, is_first=False):
     bias = step.parameter(name + ".bias") if name + ".bias" in step.masters else None
     split = bias is not None and step.scheme.splits_bias
     start = None if bias is None or split else bias.reshape(1, -1, 1, 1).expand(1, -1, 1, 1)
-    made = product(x.value, weight, stride, pad, start)
+    made = product(step.operand(name, "forward.x", x.value), step.operand(name, "forward.w", weight), stride,
+                   pad, start)
     out = step.make(name + (".product.out" if split else ".out"), made)
 
     def undo():
         dy = step.take(out)
         if not is_first:
-            step.give(x, input_gradient(dy, weight, x.value.shape, stride, pad))
-        step.give_parameter(name + ".weight", weight_gradient(x.value, dy, kernel, stride, pad))
+            step.give(x, input_gradient(step.operand(name, "input_grad.dy", dy),
+                                        step.operand(name, "input_grad.w", weight), x.value.shape, stride, pad))
+        step.give_parameter(name + ".weight", weight_gradient(step.operand(name, "weight_grad.x", x.value),
+                                                              step.operand(name, "weight_grad.dy", dy), kernel,
+                                                              stride, pad))
         if bias is not None and not split:
             step.give_parameter(name + ".bias", bias_gradient(dy))
     step.undo.append(undo)
@@ -509,6 +519,10 @@ def compare(options, name, scheme_name):
     step = Step(scheme, masters)
     with torch.no_grad():
         step.run(NETWORKS[name], images, labels)
+    return report(options, name, scheme_name, step, ours, weights)
+
+
+def report(options, name, scheme_name, step, ours, weights):
     only_here, only_there = set(step.counts) - set(ours), set(ours) - set(step.counts)
     other = [n for n in ours if n in step.counts and ours[n] != step.counts[n]]
     moved = [n for n, w in updated(step).items() if not torch.equal(w, weights[n])]

@@ -82,8 +82,19 @@ HU_API size_t hu_plan_formats(const hu_plan *plan, size_t index, hu_plan_part pa
 HU_API hu_status hu_plan_format(const hu_plan *plan, size_t index, hu_plan_part part,
                                 size_t consumer, char *text, uint32_t capacity);
 
-/* Layers whose products have accumulators: how many, and the name of one, NULL beyond the last.
- * Borrowed: valid until the plan is closed. */
+/* What the products of a layer multiply. */
+typedef enum hu_plan_operand {
+    HU_PLAN_FORWARD_X,
+    HU_PLAN_FORWARD_W,
+    HU_PLAN_INPUT_GRAD_DY,
+    HU_PLAN_INPUT_GRAD_W,
+    HU_PLAN_WEIGHT_GRAD_DY,
+    HU_PLAN_WEIGHT_GRAD_X,
+    HU_PLAN_OPERANDS
+} hu_plan_operand;
+
+/* Layers whose products have accumulators or round their operands: how many, and the name of one,
+ * NULL beyond the last. Borrowed: valid until the plan is closed. */
 HU_API size_t hu_plan_layer_count(const hu_plan *plan);
 HU_API const char *hu_plan_layer(const hu_plan *plan, size_t index);
 
@@ -94,6 +105,15 @@ HU_API const char *hu_plan_layer(const hu_plan *plan, size_t index);
  * HU_ERR_ARGUMENT beyond the last. */
 HU_API hu_status hu_plan_accumulator(const hu_plan *plan, size_t index, hu_plan_product product,
                                      hu_accumulator *accumulator, int *is_chosen);
+
+/* How layer number index rounds an operand, along the dimension that its product sums over.
+ *
+ *   text  [capacity] as of hu_plan_format; "fp32": it is not rounded
+ *
+ * HU_ERR_ARGUMENT beyond the last; HU_ERR_LIMIT: capacity is too small. Proof:
+ * tests/unit/settings_plan_test.c. */
+HU_API hu_status hu_plan_operand_format(const hu_plan *plan, size_t index, hu_plan_operand operand,
+                                        char *text, uint32_t capacity);
 
 #ifdef __cplusplus
 }

@@ -2,9 +2,12 @@
  * scale of the whole array, by block formats, and to uniform integers.
  *
  * Texts are those of precision.rules: a number format, which :scale=current, :scale=bias or
- * :scale=2^K may follow; a block format (mxfp8, nvfp4, ...); or uniformB, the 2^B evenly spaced
- * numbers between the ends of the array, B = 2..16; after it a rounding mode. fp32 is no rounding.
- * Arrays are [rows, line]: blocks run along a line, a shorter one at its end.
+ * :scale=2^K may follow; a block format (mxfp8, nvfp4, ...); a number format with tiles that have
+ * scales of their own (e4m3fn:tile=1x128:scale=f32, nvfp4:tile=16x16); or uniformB, the 2^B evenly
+ * spaced numbers between the ends of the array, B = 2..16; after it a rounding mode. fp32 is no
+ * rounding. Arrays are [rows, line]: blocks run along a line, a shorter one at its end; tiles RxC
+ * take R lines and C elements of each, Rx1 runs down the columns: a matrix that is rounded for a
+ * product which sums over its rows is rounded without being transposed.
  */
 #ifndef HALFULP_QUANTIZE_H
 #define HALFULP_QUANTIZE_H
@@ -22,9 +25,9 @@ typedef struct hu_quantization hu_quantization;
 /* What an array was divided by before it was rounded. */
 typedef struct hu_array_scale {
     int32_t exponent; /* formats with a scale: the power of two; else 0 */
-    float factor;     /* block formats with a scale of the whole array (nvfp4); uniform integers:
-                         their step; else 1 */
-    float zero;       /* uniform integers: the number of code 0; else 0 */
+    float factor; /* block formats with a scale of the whole array (nvfp4; with :as=te what it was
+                     multiplied by); uniform integers: their step; else 1 */
+    float zero;   /* uniform integers: the number of code 0; else 0 */
 } hu_array_scale;
 
 /* Reads a text.
@@ -47,13 +50,13 @@ HU_API void hu_quantization_print(const hu_quantization *quantization, char *tex
 
 /* Rounds x [rows, line] to y, the same array or not overlapping.
  *
- *   random       key of stochastic rounding, otherwise may be NULL; element i of the array takes
- *                word first_index + i
+ *   random       key of stochastic rounding, of MS-EDEN's scales and of :random signs, otherwise
+ *                may be NULL; element i of the array takes word first_index + i
  *   scale        NULL or the scale that was taken
  *   counts       NULL or added to
  *
- * HU_ERR_ARGUMENT: stochastic rounding without a key, more numbers than can be addressed. Never
- * allocates. The bits do not depend on threads or instruction set. Sources:
+ * HU_ERR_ARGUMENT: random words are needed and there is no key; more numbers than can be addressed.
+ * Never allocates. The bits do not depend on threads or instruction set. Sources:
  * docs/reference/numerics/formats.md, "Scales" and "Uniform quantiser". */
 HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const float *x,
                              float *y, const hu_random_key *random, uint64_t first_index,
@@ -64,7 +67,8 @@ HU_API hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, 
 HU_API size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows);
 
 /* Rounds and packs: data [hu_quantized_bytes], aligned to 4 bytes. scale: what unpacking needs.
- * Infinities and NaNs that a number format has no code for are packed as hu_pack does. */
+ * Infinities and NaNs that a number format has no code for are packed as hu_pack does.
+ * HU_ERR_UNSUPPORTED: signs of a rotation that are drawn, which codes cannot tell. */
 HU_API hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, const float *x,
                                   void *data, const hu_random_key *random, uint64_t first_index,
                                   hu_array_scale *scale, hu_round_counts *counts);

@@ -9,7 +9,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Union
 
 from ._ffi import ffi, lib
@@ -30,6 +30,14 @@ from .tables import as_html, size, table
 Formats = Union[None, str, "tuple[str, ...]"]
 _PARTS = ("value", "use", "grad", "sum", "weights")
 _PRODUCTS = ("forward", "input_grad", "weight_grad")
+_OPERANDS = (
+    "forward.x",
+    "forward.w",
+    "input_grad.dy",
+    "input_grad.w",
+    "weight_grad.dy",
+    "weight_grad.x",
+)
 _TEXT_BYTES = int(lib.HU_PLAN_TEXT_BYTES)
 _FACTS = {
     "model": ("name", "width", "parameters", "names"),
@@ -76,12 +84,20 @@ class ProductPlan:
     ----------
     layer : str
     forward, input_grad, weight_grad : str or None
+    operands : dict of str to str
+        Formats of what the products multiply, those that are rounded: "forward.x", "forward.w",
+        "input_grad.dy", "input_grad.w", "weight_grad.dy", "weight_grad.x".
     """
 
     layer: str
     forward: str | None = None
     input_grad: str | None = None
     weight_grad: str | None = None
+    operands: dict[str, str] = field(default_factory=dict)
+
+    def _row(self) -> dict[str, str | None]:
+        sums = {word: getattr(self, word) for word in ("layer", *_PRODUCTS)}
+        return {**sums, **{word: self.operands.get(word) for word in _OPERANDS if self.operands}}
 
 
 class Summary(Made):
@@ -206,7 +222,7 @@ class Plan(Made):
     tensors : pandas.DataFrame, or list of dict without pandas
         One row for each tensor.
     products : dict of str to ProductPlan
-        Layers whose products have accumulators.
+        Layers whose products have accumulators or round what they multiply.
     semantics : str
         Of these accumulators, as `gemm` takes it.
 
@@ -366,12 +382,21 @@ class Plan(Made):
 
     @property
     def products(self) -> dict[str, ProductPlan]:
-        """Layers whose products have accumulators, in the order of the file."""
+        """Layers whose products have accumulators or round operands, in the order of the file."""
         made = {}
         for index in range(lib.hu_plan_layer_count(self._c)):
             name = text_of(lib.hu_plan_layer(self._c, index))
             texts = {word: self._accumulator(index, p) for p, word in enumerate(_PRODUCTS)}
-            made[name] = ProductPlan(name, **texts)
+            made[name] = ProductPlan(name, **texts, operands=self._operands(index))
+        return made
+
+    def _operands(self, index: int) -> dict[str, str]:
+        made = {}
+        for place, word in enumerate(_OPERANDS):
+            text = ffi.new("char[]", _TEXT_BYTES)
+            check(lib.hu_plan_operand_format(self._c, index, place, text, _TEXT_BYTES))
+            if text_of(text) != "fp32":
+                made[word] = text_of(text)
         return made
 
     def _accumulator(self, index: int, product: int) -> str | None:
@@ -474,7 +499,14 @@ class Plan(Made):
     @told
     def __repr__(self) -> str:
         model = self.facts.get("model", {}).get("name", "a network")
-        return f"Plan({model}, {len(self)} tensors, {len(self.products)} layers with accumulators)"
+        return f"Plan({model}, {len(self)} tensors, {self._layers()})"
+
+    def _layers(self) -> str:
+        made = self.products.values()
+        sums = sum(any((p.forward, p.input_grad, p.weight_grad)) for p in made)
+        rounded = sum(bool(p.operands) for p in made)
+        text = f"{sums} layers with accumulators"
+        return f"{text}, {rounded} with rounded operands" if rounded else text
 
     def _repr_html_(self) -> str:
         rows = [
@@ -485,5 +517,6 @@ class Plan(Made):
         shown = [{key: row[key] for key in used} for row in rows]
         made = as_html(repr(self)[5:-1], shown)
         if self.products:
-            made += as_html("accumulators", [asdict(p) for p in self.products.values()])
+            rows = [p._row() for p in self.products.values()]
+            made += as_html("products", rows)
         return made

@@ -115,8 +115,9 @@ class Quantization(Made):
     Parameters
     ----------
     text : str
-        As in precision.rules: "e4m3fn:scale=current", "mxfp8", "nvfp4", "uniform8"; also any
-        number format. A rounding mode may follow: "mxfp8 rz".
+        As in precision.rules: "e4m3fn:scale=current", "mxfp8", "nvfp4", "uniform8", tiles of R
+        lines and C elements of a line as "e4m3fn:tile=1x128:scale=f32"; also any number format. A
+        rounding mode may follow: "mxfp8 rz". Arrays of more than two dimensions are their lines.
     rounding : str
         The mode where the text names none, as in `round`.
 
@@ -185,7 +186,7 @@ class Quantization(Made):
         out: Floats | None = None,
         first: int = 0,
     ) -> Floats | tuple[Floats, Counts]:
-        """Round an array; blocks run along the last axis.
+        """Round an array; blocks and lines of tiles run along the last axis.
 
         Parameters
         ----------

@@ -42,12 +42,12 @@ static size_t by_reference(const hu_blocker *b, hu_rounding rounding, float tens
     uint32_t words[HU_BLOCK_MOST];
     size_t blocks = 0;
     for (int64_t line = 0; line < b->row_elements; line += b->line)
-        for (int64_t at = 0; at < b->line; at += b->format->length, blocks++) {
-            int64_t n = b->line - at < b->format->length ? b->line - at : b->format->length;
+        for (int64_t at = 0; at < b->line; at += b->format.length, blocks++) {
+            int64_t n = b->line - at < b->format.length ? b->line - at : b->format.length;
             int64_t first = line + at;
             for (int64_t i = 0; i < n; i++)
                 words[i] = hu_random_word(&key, index + (uint64_t)(first + i));
-            hu_block_reference(b->format, rounding, tensor_scale, (size_t)n, x + first, words,
+            hu_block_reference(&b->format, rounding, tensor_scale, (size_t)n, x + first, words,
                                e->y + first, e->codes + first, &e->scales[blocks]);
         }
     return blocks;
@@ -57,9 +57,9 @@ static void expect_bits(const hu_blocker *b, const float *x, const float *y, con
                         size_t n) {
     for (size_t i = 0; i < n; i++)
         if (hu_f32_bits(y[i]) != hu_f32_bits(wanted[i]))
-            fail_msg("%s %s line %lld, element %zu: input %a gives %a, expected %a",
-                     b->format->name, hu_rounding_name(b->rounder.rounding), (long long)b->line, i,
-                     (double)x[i], (double)y[i], (double)wanted[i]);
+            fail_msg("%s %s line %lld, element %zu: input %a gives %a, expected %a", b->format.name,
+                     hu_rounding_name(b->rounder.rounding), (long long)b->line, i, (double)x[i],
+                     (double)y[i], (double)wanted[i]);
 }
 
 /* Element codes from a dense stream, the least significant bit first. */
@@ -73,12 +73,12 @@ static uint8_t code_at(const uint8_t *bytes, size_t i, uint32_t width) {
 }
 
 static void check_bytes(const hu_blocker *b, const uint8_t *row, const expected *e, size_t blocks) {
-    uint32_t width = hu_format_bits(&b->format->element);
+    uint32_t width = hu_format_bits(&b->format.element);
     size_t n = (size_t)b->row_elements, code_bytes = (n * width + 7) / 8;
     assert_int_equal(b->row_bytes, code_bytes + blocks);
     for (size_t i = 0; i < n; i++)
         if (code_at(row, i, width) != e->codes[i])
-            fail_msg("%s, element %zu: code %02x, expected %02x", b->format->name, i,
+            fail_msg("%s, element %zu: code %02x, expected %02x", b->format.name, i,
                      code_at(row, i, width), e->codes[i]);
     assert_memory_equal(row + code_bytes, e->scales, blocks);
 }

@@ -29,7 +29,9 @@ typedef struct product_case {
     float *x, *dy, *w, *bias;
     hu_product_engine engine;
     const float *door_bias; /* read after begin, by transposed layers; else NULL */
-    bool adds;              /* all chunks into the first gradients, in order; one thread */
+    const struct hu_operand_formats *operands; /* NULL: none is rounded */
+    double stats[6]; /* largest numbers of the operands, before the first call */
+    bool adds;       /* all chunks into the first gradients, in order; one thread */
 } product_case;
 
 static void *zeroed(size_t count, size_t bytes) {
@@ -151,6 +153,7 @@ static hu_node_info case_info(const product_case *c, const bool *need_din, int64
                           .need_din = need_din,
                           .chunk = chunk,
                           .threads = threads,
+                          .operands = c->operands,
                           .engine = c->engine};
 }
 
@@ -176,6 +179,8 @@ static void run_chunk(const product_case *c, const hu_node_info *info, void *sta
                        .in = in,
                        .adds_dparam = c->adds && chunk > 0,
                        .param = param,
+                       .stats = (double *)c->stats,
+                       .key = {7, 0, 3},
                        .workspace = workspace,
                        .scratch = scratch};
     if (pass == HU_FORWARD) {
@@ -197,7 +202,8 @@ static void run_pass(const product_case *c, const hu_node_info *info, void *stat
     char *workspace = guarded(workspace_bytes), *scratch[MAX_CHUNKS];
     for (size_t t = 0; t < threads; t++) scratch[t] = guarded(scratch_bytes);
     const float *param[] = {c->w, c->bias};
-    hu_op_call call = {.info = info, .state = state, .param = param, .workspace = workspace};
+    hu_op_call call = {
+        .info = info, .state = state, .param = param, .key = {7, 0, 3}, .workspace = workspace};
     c->op->begin(&call, pass);
     uint64_t before = hu_memory_count().allocations;
 #pragma omp parallel for num_threads(info->threads) schedule(static, 1)

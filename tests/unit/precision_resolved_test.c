@@ -61,7 +61,7 @@ static void read_keys(const hu_keys *keys, hu_precision *precision) {
 static void check_edge(const char *what, uint32_t i, const hu_edge *a, const hu_edge *b) {
     const hu_quantizer *x = &a->quantizer, *y = &b->quantizer;
     bool same = x->kind == y->kind && x->rounding == y->rounding && x->scale == y->scale &&
-                x->history == y->history && x->block == y->block &&
+                x->history == y->history && hu_block_format_equal(&x->block, &y->block) &&
                 memcmp(&x->format, &y->format, sizeof x->format) == 0;
     if (!hu_quantizer_rounds(x) && !hu_quantizer_rounds(y)) return;
     if (!same) fail_msg("%s %u", what, i);

@@ -262,11 +262,11 @@ static inline void hand_round(const hu_quantizer *q, int64_t line, int64_t n, co
         uint32_t bits;
         uint8_t codes[HU_BLOCK_MOST], scale;
         memcpy(&bits, &top, sizeof bits);
-        float tensor = hu_block_tensor_scale(q->block, bits);
+        float tensor = hu_block_tensor_scale(&q->block, bits);
         for (int64_t at = 0; at < n;) {
-            int64_t left = line - at % line, size = q->block->length;
+            int64_t left = line - at % line, size = q->block.length;
             if (size > left) size = left;
-            hu_block_reference(q->block, q->rounding, tensor, (size_t)size, x + at, NULL, y + at,
+            hu_block_reference(&q->block, q->rounding, tensor, (size_t)size, x + at, NULL, y + at,
                                codes, &scale);
             at += size;
         }

@@ -394,6 +394,15 @@ FUNCTION(hu_plan_accumulator) {
     FAILS(HU_ERR_ARGUMENT, hu_plan_accumulator(plan, SIZE_MAX, HU_PLAN_FORWARD, &made, &is_chosen));
     FAILS(HU_ERR_ARGUMENT, hu_plan_accumulator(plan, 0, HU_PLAN_PRODUCTS, &made, &is_chosen));
 }
+FUNCTION(hu_plan_operand_format) {
+    char text[HU_PLAN_TEXT_BYTES];
+    REFUSED("text", hu_plan_operand_format(plan, 0, HU_PLAN_FORWARD_X, NULL, 9));
+    REFUSED("plan", hu_plan_operand_format(NULL, 0, HU_PLAN_FORWARD_X, text, sizeof text));
+    FAILS(HU_ERR_ARGUMENT,
+          hu_plan_operand_format(plan, SIZE_MAX, HU_PLAN_FORWARD_X, text, sizeof text));
+    FAILS(HU_ERR_ARGUMENT, hu_plan_operand_format(plan, 0, HU_PLAN_OPERANDS, text, sizeof text));
+    FAILS(HU_ERR_LIMIT, hu_plan_operand_format(plan, 0, HU_PLAN_FORWARD_X, text, 0));
+}
 FUNCTION(hu_accumulator_parse) {
     hu_accumulator made;
     REFUSED("accumulator", hu_accumulator_parse("fmacs", NULL));
@@ -1012,6 +1021,7 @@ static const struct {
     ROW(hu_plan_layer_count),
     ROW(hu_plan_layer),
     ROW(hu_plan_accumulator),
+    ROW(hu_plan_operand_format),
     ROW(hu_accumulator_parse),
     ROW(hu_accumulator_print),
     ROW(hu_accumulator_check),

@@ -30,7 +30,10 @@ static const char text[] = "# all that a plan may say\n"
                            "semantics: f32fma\n"
                            "products:\n"
                            "  conv1: {forward: 'fmac8:1/6/9', weight_grad: 'kahan:fp16'}\n"
-                           "  fc: {input_grad: fp32}\n"
+                           "  fc:\n"
+                           "    input_grad: fp32\n"
+                           "    forward: {x: 'mxfp8:scale=rceil', w: e4m3fn}\n"
+                           "    weight_grad: {accumulator: fp32, dy: nvfp4 sr}\n"
                            "promotion: {at: 0.01, to: {act: 'fp(6,9,0)'}}\n"
                            "evidence: {of: [people]}\n";
 
@@ -87,6 +90,18 @@ static void check_all(const hu_plan *plan) {
     for (size_t layer = 0; layer < 2; layer++) {
         hu_plan_accumulator(plan, layer, HU_PLAN_INPUT_GRAD, &found, &is_chosen);
         assert_false(is_chosen);
+    }
+
+    static const char *const operands[HU_PLAN_OPERANDS] = {
+        "mxfp8:scale=rceil", "e4m3fn", "fp32", "fp32", "nvfp4 sr", "fp32"};
+    for (int o = 0; o < HU_PLAN_OPERANDS; o++) {
+        char found_text[HU_PLAN_TEXT_BYTES];
+        for (size_t layer = 0; layer < 2; layer++) {
+            assert_int_equal(hu_plan_operand_format(plan, layer, (hu_plan_operand)o, found_text,
+                                                    sizeof found_text),
+                             HU_OK);
+            assert_string_equal(found_text, layer == 1 ? operands[o] : "fp32");
+        }
     }
 
     assert_string_equal(hu_plan_fact(plan, "model.name"), "cnn-s");

@@ -304,7 +304,7 @@ static void finish_reduced(hu_run *run, uint32_t n) {
     hu_region_finish_fused(run, n, HU_BACKWARD);
     for (uint32_t m = run->exec[n].first[HU_BACKWARD]; m != HU_NONE && !run->overflowed;
          m = run->exec[m].next[HU_BACKWARD])
-        store_dparams(run, m);
+        if (!hu_looks_at_operands(run, m, HU_BACKWARD)) store_dparams(run, m);
 }
 
 static void backward_region(hu_run *run, uint32_t n) {
@@ -328,7 +328,7 @@ static void backward_node(hu_run *run, uint32_t n) {
     hu_rescale_sums(run, n);
     if (alone) {
         hu_region_reduce(run, n, HU_BACKWARD);
-        store_dparams(run, n);
+        if (!hu_looks_at_operands(run, n, HU_BACKWARD)) store_dparams(run, n);
     }
     if (is_region && !run->overflowed) backward_region(run, n);
 }

@@ -143,23 +143,31 @@ void hu_tally_collect_inputs(hu_run *run, uint32_t n) {
 }
 
 void hu_products_begin(hu_run *run, uint32_t n) {
-    bool counts = run->pass.count_products && !run->pass.scan && !run->repeats;
+    bool is_first = !run->pass.scan && !run->repeats, counts = run->pass.count_products && is_first;
+    bool counts_operands = (run->pass.training || run->pass.counts_all) && is_first;
     for (int t = 0; t < run->options.threads; t++) {
         hu_thread *thread = &run->thread[t];
         for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
             thread->call[m].product_counts = counts ? thread->product_counts[m] : NULL;
+            thread->call[m].operand_counts = counts_operands ? thread->operand_counts[m] : NULL;
             for (int r = 0; r < HU_PRODUCT_ROLES; r++)
                 thread->product_counts[m][r] = (hu_gemm_counts){0};
+            for (int o = 0; o < HU_OPERANDS; o++)
+                hu_round_counts_clear(&thread->operand_counts[m][o]);
         }
     }
 }
 
 void hu_products_collect(hu_run *run, uint32_t n) {
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++)
-        for (int t = 0; t < run->options.threads; t++)
+        for (int t = 0; t < run->options.threads; t++) {
             for (int r = 0; r < HU_PRODUCT_ROLES; r++)
                 hu_gemm_counts_add(&run->edges->products[m].counts[r],
                                    &run->thread[t].product_counts[m][r]);
+            for (int o = 0; o < HU_OPERANDS; o++)
+                hu_round_counts_add(&run->edges->products[m].rounded[o],
+                                    &run->thread[t].operand_counts[m][o]);
+        }
 }
 
 /* ---- findings ---- */
@@ -192,6 +200,10 @@ static void each_counts(const hu_run *run, counts_fn *each, void *context) {
         if (hu_quantizer_rounds(&edges->use[u].quantizer)) each(&edges->use[u].counts, context);
         if (hu_quantizer_rounds(&edges->grad[u].quantizer)) each(&edges->grad[u].counts, context);
     }
+    for (uint32_t n = 0; n < edges->node_count; n++)
+        for (int o = 0; o < HU_OPERANDS; o++)
+            if (hu_quantizer_rounds(&edges->products[n].operands.quantizer[o]))
+                each(&edges->products[n].rounded[o], context);
 }
 
 static void count_one(hu_round_counts *counts, void *context) {

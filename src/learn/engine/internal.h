@@ -68,6 +68,7 @@ typedef struct hu_slot {
     hu_uniform_scale *scale; /* [scales] of uniform quantizers */
     int64_t scales;          /* 1, or channels of a parameter */
     int32_t exponent;        /* k of the tensor's scale 2^k */
+    float factor;            /* of a real scale: numbers are multiplied by it before */
     uint64_t stream;         /* random sequence of stochastic rounding */
     int64_t elements;        /* of one row: a sample, or a whole parameter */
     int64_t line;            /* last extent of the value: what blocks are cut from */
@@ -171,6 +172,9 @@ void hu_slot_set_ranges(hu_slot *slot, const float *x);
  * What is stored must not be read any more. */
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits);
 
+/* Bits of the largest finite magnitude of n numbers of whole lines: of what is rounded. */
+uint32_t hu_slot_top(const hu_slot *slot, int64_t n, const float *x);
+
 /* Rounds rows first .. of x, counts, and stores them; x is then of no use. counts is added to,
  * NULL: not counted. */
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
@@ -226,6 +230,7 @@ enum { HU_PARTIALS_MOST = 16 };
 /* One node of the plan. How nodes are joined into regions: planner/fusion.c. */
 typedef struct hu_exec {
     hu_node_info info;
+    hu_operand_formats operands; /* that the state was made for */
     void *state;
     uint32_t mask, stats, dpartial;               /* buffers, HU_NONE if not needed */
     uint32_t partial[2], workspace[2], params[2]; /* by pass */
@@ -276,6 +281,7 @@ typedef struct hu_thread {
     uint64_t visits;
     double *seconds; /* [hu_run_work_count()] of passes that were timed */
     hu_gemm_counts (*product_counts)[HU_PRODUCT_ROLES]; /* [node_count] of the nodes that run */
+    hu_round_counts (*operand_counts)[HU_OPERANDS];     /* [node_count] likewise */
     int64_t units[HU_LOSSES_MOST];                      /* of the chunks that it has loaded */
 } hu_thread;
 
@@ -443,6 +449,12 @@ static inline bool hu_reduces_alone(const hu_run *run, uint32_t n, hu_pass pass)
     const hu_exec *exec = &run->exec[n];
     return run->graph->node[n].op->reduce && exec->partial_count[pass] > 0 &&
            exec->reduce_in[pass] == HU_NONE;
+}
+
+/* True if a product takes the largest numbers of its operands before it runs: they must be stored.
+ */
+static inline bool hu_looks_at_operands(const hu_run *run, uint32_t n, hu_pass pass) {
+    return run->graph->node[n].op->rounds_operands && run->exec[n].partial_count[pass] > 0;
 }
 
 /* The region whose forward visits run a node first: its loop's, that of who reads it, or itself. */

@@ -153,6 +153,7 @@ void hu_run_parameter_rounding(const hu_run *run, hu_value_id v, hu_quantizer *q
                                int32_t *exponent) {
     const hu_slot *slot = &run->value[v];
     bool is_rounded = hu_is_rounded_copy(slot) && run->graph->value[v].role == HU_VALUE_PARAMETER;
+    if (slot->edge->quantizer.is_real) is_rounded = false; /* its numbers are no format's */
     *quantizer = is_rounded ? slot->edge->quantizer : (hu_quantizer){.kind = HU_QUANTIZER_NONE};
     *exponent = is_rounded ? slot->exponent : 0;
 }
@@ -233,10 +234,19 @@ static void prepare(hu_run *run, hu_slot *slots, uint32_t count) {
         if (!hu_slot_is_prepared(&slots[i])) (void)hu_slot_prepare(&slots[i], run->options.storage);
 }
 
+/* What a product multiplies is rounded by what its node was made for. */
+static bool operands_stay(const hu_run *run) {
+    bool same = true;
+    for (uint32_t n = 0; n < run->graph->node_count && same; n++)
+        same = hu_operands_same(&run->exec[n].operands, &run->edges->products[n].operands);
+    return same;
+}
+
 bool hu_run_requantize(hu_run *run) {
     uint32_t values = run->graph->value_count, uses = run->graph->use_count;
     if (!have_room(run->value, values) || !have_room(run->grad_sum, values) ||
-        !have_room(run->grad, uses) || !uses_have_room(run) || !views_have_room(run))
+        !have_room(run->grad, uses) || !uses_have_room(run) || !views_have_room(run) ||
+        !operands_stay(run))
         return false;
     prepare(run, run->value, values);
     prepare(run, run->grad_sum, values);

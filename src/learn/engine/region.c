@@ -160,6 +160,7 @@ void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass) {
         uint32_t m = members->node[i];
         prepare_member(run, m, pass, pass == HU_FORWARD && hu_forward_region(run, m) == n);
     }
+    hu_products_begin(run, n);
     for (uint32_t m = hu_region_first(run, n); m <= hu_region_last(run, n); m++) {
         const hu_node *node = &run->graph->node[m];
         bool runs = pass == HU_FORWARD || node->needs_backward;
@@ -167,7 +168,6 @@ void hu_region_begin(hu_run *run, uint32_t n, hu_pass pass) {
         hu_point_given(run, m, run->thread[0].call[m].in);
         node->op->begin(&run->thread[0].call[m], pass);
     }
-    hu_products_begin(run, n);
 }
 
 /* Adds the chunks' partial results in a tree over their index: (0+1)+(2+3)+... */

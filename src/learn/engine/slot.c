@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "kernel/block/block.h"
 
@@ -70,7 +71,13 @@ done:
 static hu_status prepare_blocks(hu_slot *slot, hu_storage_mode mode) {
     hu_status st = HU_OK;
     const hu_quantizer *quantizer = &slot->edge->quantizer;
-    HU_TRY(hu_blocker_init(slot->blocker, quantizer->block, quantizer->rounding,
+    if (hu_quantizer_needs_signs(quantizer))
+        HU_TRY(hu_fail(HU_ERR_UNSUPPORTED,
+                       "hadamard=%d:random: signs that every step draws are for operands of "
+                       "products; stored numbers take hadamard=%d or hadamard=%d:plain",
+                       (int)quantizer->block.hadamard, (int)quantizer->block.hadamard,
+                       (int)quantizer->block.hadamard));
+    HU_TRY(hu_blocker_init(slot->blocker, &quantizer->block, quantizer->rounding,
                            hu_slot_rounded_elements(slot), slot->line));
     hu_storage_choose_blocks(hu_slot_mode(slot, mode), slot->blocker, &slot->storage);
     if (slot->in_loop)
@@ -104,6 +111,7 @@ hu_status hu_slot_prepare(hu_slot *slot, hu_storage_mode mode) {
     HU_TRY(hu_storage_choose(mode, is_number ? &quantizer->format : NULL, slot->elements,
                              &slot->storage));
     slot->exponent = 0;
+    slot->factor = 1.0f;
     slot->prepared = *quantizer;
 done:
     return st;
@@ -139,17 +147,35 @@ bool hu_slot_has_room(const hu_slot *slot) {
     return hu_quantizer_code_bits(quantizer) <= slot->capacity_bits;
 }
 
+/* Largest number / largest magnitude; of zeros, and of none, it stays. Source: TransformerEngine,
+ * delayed_scaling.cu. */
+static void set_factor(hu_slot *slot, uint32_t top_bits) {
+    const double most = hu_format_limits_of(&slot->edge->quantizer.format).max_finite;
+    const float largest = hu_f32_of_bits(HU_F32_INFINITY - 1);
+    if (top_bits == 0 || top_bits >= HU_F32_INFINITY) return;
+    float factor = (float)most / hu_f32_of_bits(top_bits);
+    slot->factor = factor < largest ? factor : largest;
+}
+
 void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits) {
     const hu_quantizer *quantizer = &slot->edge->quantizer;
     if (slot->blocker)
-        slot->storage.tensor_scale = hu_block_tensor_scale(quantizer->block, top_bits);
+        slot->storage.tensor_scale = hu_block_tensor_scale(&quantizer->block, top_bits);
     if (quantizer->kind != HU_QUANTIZER_FLOAT || quantizer->scale == HU_SCALE_NONE) return;
+    if (quantizer->is_real) {
+        set_factor(slot, top_bits);
+        return;
+    }
     int32_t k = hu_scale_exponent(&quantizer->format, quantizer->scale, top_bits);
     if (k == slot->exponent) return;
     hu_format scaled = hu_format_scaled(&quantizer->format, k);
     slot->exponent = k;
     (void)hu_rounder_init(&slot->rounder, &scaled, quantizer->rounding);
     hu_storage_set_format(&slot->storage, &scaled);
+}
+
+uint32_t hu_slot_top(const hu_slot *slot, int64_t n, const float *x) {
+    return slot->blocker ? hu_blocker_top(slot->blocker, n, x) : hu_top_f32((size_t)n, x);
 }
 
 void hu_slot_set_range(hu_slot *slot, float low, float high) {
@@ -165,10 +191,26 @@ void hu_slot_set_ranges(hu_slot *slot, const float *x) {
     }
 }
 
+/* By a real scale: a piece at a time, so that numbers are read from the cache. */
+static void round_scaled(const hu_slot *slot, const hu_random_key *key, int64_t first, int64_t n,
+                         const float *x, float *y, hu_round_counts *counts) {
+    enum { PIECE = 1024 };
+    const float factor = slot->factor, back = 1.0f / factor;
+    for (int64_t at = 0; at < n; at += PIECE) {
+        int64_t count = n - at < PIECE ? n - at : PIECE;
+        for (int64_t i = at; i < at + count; i++) y[i] = x[i] * factor;
+        hu_rounder_run(&slot->rounder, (size_t)count, y + at, y + at, key, (uint64_t)(first + at),
+                       counts);
+        for (int64_t i = at; i < at + count; i++) y[i] *= back;
+    }
+}
+
 static void round_run(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t n,
                       const float *x, float *y, hu_round_counts *counts) {
     hu_random_key key = {context->seed, slot->stream, context->step};
-    if (hu_quantizer_rounds(&slot->edge->quantizer))
+    if (slot->edge->quantizer.is_real)
+        round_scaled(slot, &key, first, n, x, y, context->scan ? NULL : counts);
+    else if (hu_quantizer_rounds(&slot->edge->quantizer))
         hu_rounder_run(&slot->rounder, (size_t)n, x, y, &key, (uint64_t)first,
                        context->scan ? NULL : counts);
     else if ((context->scan || context->counts_all) && counts)
@@ -237,7 +279,9 @@ static void round_alone(const hu_slot *slot, const hu_slot_context *context, int
         hu_uniform_round(&part, &scale, 1, x, x, &key, (uint64_t)index, counted);
         return;
     }
-    hu_slot_set_scale(&own, hu_top_f32((size_t)n, x));
+    /* After a part come zeros, up to the ends of its lines and beyond. */
+    hu_slot_set_scale(&own,
+                      hu_slot_top(slot, slot->blocker ? hu_slot_rounded_elements(slot) : n, x));
     if (slot->blocker)
         round_blocks_of_part(&own, &key, index, n, x, counted);
     else

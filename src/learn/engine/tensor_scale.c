@@ -85,7 +85,7 @@ void hu_tensor_scale_add_maximum(const hu_slot *slot, hu_tally *tally, int64_t n
     if (slot->uniformer)
         hu_uniform_range((size_t)n, x, &tally->low, &tally->high);
     else
-        tally->top = larger(tally->top, hu_top_f32((size_t)n, x));
+        tally->top = larger(tally->top, hu_slot_top(slot, n, x));
 }
 
 /* Adds a maximum to that of the present step, where the slot keeps a history. */
@@ -138,7 +138,7 @@ void hu_tensor_scale_set_from_row(hu_slot *slot, const float *x, bool is_noted) 
     bool needs = hu_quantizer_needs_maximum(&slot->edge->quantizer);
     if (slot->uniformer) hu_slot_set_ranges(slot, x);
     if (!needs && slot->history == HU_NONE) return;
-    uint32_t top = hu_top_f32((size_t)slot->elements, x);
+    uint32_t top = hu_slot_top(slot, slot->elements, x);
     if (is_noted) note_maximum(slot, top);
     if (needs) hu_slot_set_scale(slot, top);
 }

@@ -127,7 +127,8 @@ hu_status hu_graph_end_loop(hu_graph *graph) {
 /* Steps hand an op some samples of a chunk, in several calls: nothing may be added over the batch
  * but gradients of parameters, which come from one more call for all rows. */
 static hu_status hu_loop_check(const hu_loop *loop, const hu_op *op) {
-    bool can = !op->reduce && !op->commit && !op->is_loss && !op->makes_facts && !op->mask_bytes;
+    bool looks = op->reduce && !op->rounds_operands; /* in a loop operands are looked at by step */
+    bool can = !looks && !op->commit && !op->is_loss && !op->makes_facts && !op->mask_bytes;
     if (op->params) can &= op->dparam_per_chunk && (op->max_in == 1 || op->broadcasts);
     if (!loop && op->is_previous)
         return hu_fail(HU_ERR_ARGUMENT, "'%s' is for states of loops", op->name);

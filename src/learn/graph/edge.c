@@ -69,6 +69,7 @@ void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to) {
     memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
     to->has_wire = from->has_wire;
     to->has_apart = from->has_apart;
+    to->has_operands = from->has_operands;
 }
 
 void hu_edge_table_clear(hu_edge_table *edges) {
@@ -90,9 +91,11 @@ void hu_edge_table_clear(hu_edge_table *edges) {
         edges->use[u].sensitivity = edges->use[u].of_workers = 0.0;
         hu_round_counts_clear(&edges->grad[u].counts);
     }
-    for (uint32_t n = 0; n < edges->node_count; n++)
+    for (uint32_t n = 0; n < edges->node_count; n++) {
         for (int r = 0; r < HU_PRODUCT_ROLES; r++)
             edges->products[n].counts[r] = (hu_gemm_counts){0};
+        for (int o = 0; o < HU_OPERANDS; o++) hu_round_counts_clear(&edges->products[n].rounded[o]);
+    }
 }
 
 /* NaNs become what infinities become, and these have a code in every storage. */

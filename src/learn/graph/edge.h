@@ -12,6 +12,7 @@
 #include <halfulp/round.h>
 
 #include "graph/graph.h"
+#include "op/operand.h"
 #include "tensor/quantizer.h"
 
 /* What became of the update of a parameter, in steps in which that was counted. */
@@ -50,10 +51,13 @@ typedef struct hu_edge {
     double of_workers;  /* the same of those of several workers whose passes are done */
 } hu_edge;
 
-/* What a node's products accumulate in, and what their accumulators met in the present step. */
+/* How a node's products round what they multiply, and what they accumulate in; and what both met in
+ * the present step. */
 typedef struct hu_node_products {
     hu_accumulation accumulation;
     hu_gemm_counts counts[HU_PRODUCT_ROLES];
+    hu_operand_formats operands; /* of nodes whose op rounds operands */
+    hu_round_counts rounded[HU_OPERANDS];
 } hu_node_products;
 
 enum { HU_LOW_KINDS = 4 };
@@ -74,6 +78,7 @@ typedef struct hu_edge_table {
     bool has_state[HU_STATE_SORTS]; /* some of them are rounded */
     bool has_wire;                  /* several workers train */
     bool has_apart;                 /* one of grad_weights is apart */
+    bool has_operands; /* a product rounds what it multiplies, now or in a later phase */
     uint32_t value_count, use_count;
     /* Tensors of at most so many bits count as low precision: activations, their gradients,
      * parameters, their gradients (the order of hu_role). 8 unless an assignment says otherwise. */

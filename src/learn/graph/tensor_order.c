@@ -40,13 +40,20 @@ static bool is_made(const hu_graph *graph, hu_value_id v, uint32_t node) {
     return true;
 }
 
-static void walk_forward(hu_tensor_order *walk) {
+/* Operands of a product are rounded right before it. */
+static void put_operands(hu_tensor_order *walk, const hu_node *node, hu_product_role role) {
+    for (int o = 2 * (int)role; node->op->rounds_operands && o < 2 * (int)role + 2; o++)
+        put(walk, (hu_tensor_kind)(HU_TENSOR_OPERAND + o), node->out[0]);
+}
+
+static void walk_forward(hu_tensor_order *walk, unsigned more) {
     const hu_graph *graph = walk->graph;
     for (uint32_t i = 0; i < graph->loaded_count; i++) put(walk, HU_TENSOR_VALUE, graph->loaded[i]);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         for (int j = 0; j < node->n_params; j++)
             if (is_made(graph, node->param[j], n)) put(walk, HU_TENSOR_VALUE, node->param[j]);
+        if (more & HU_WALK_OPERANDS) put_operands(walk, node, HU_PRODUCT_FORWARD);
         for (int i = 0; i < node->n_out; i++) put(walk, HU_TENSOR_VALUE, node->out[i]);
     }
 }
@@ -66,6 +73,8 @@ static void walk_backward(hu_tensor_order *walk, unsigned more) {
         const hu_node *node = &graph->node[n];
         if (!node->needs_backward) continue;
         put_sums(walk, node, more);
+        for (int r = HU_PRODUCT_INPUT_GRAD; (more & HU_WALK_OPERANDS) && r < HU_PRODUCT_ROLES; r++)
+            put_operands(walk, node, (hu_product_role)r);
         for (int k = 0; k < node->n_in + node->n_params; k++) {
             hu_value_id v = graph->use[node->first_use + (uint32_t)k].value;
             if (last_to_bring(graph, v) != n) continue;
@@ -107,7 +116,7 @@ hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor
         walk->place[kind] = block;
         for (hu_value_id v = 0; v < graph->value_count; v++) walk->place[kind][v] = HU_NONE;
     }
-    walk_forward(walk);
+    walk_forward(walk, more);
     walk_backward(walk, more);
     if (more & HU_WALK_WIRE) walk_wire(walk);
     if (more & HU_WALK_MOMENTUM) walk_state(walk, HU_TENSOR_MOMENTUM);
@@ -123,16 +132,35 @@ void hu_tensor_order_free(hu_tensor_order *walk) {
     *walk = (hu_tensor_order){0};
 }
 
+/* Of a value that no product makes, a name that no tensor has. */
+static void operand_name(const hu_graph *graph, hu_tensor tensor, char *name) {
+    const char *operand = hu_operand_name(hu_tensor_operand(tensor));
+    uint32_t p = graph->value[tensor.value].producer;
+    char layer[HU_NAME_BYTES] = "";
+    if (p != HU_NONE && graph->node[p].op->rounds_operands)
+        hu_graph_layer_name(graph, &graph->node[p], layer);
+    snprintf(name, HU_TENSOR_NAME_BYTES, "%s.%s", layer, operand);
+}
+
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name) {
     static const char *const suffix[] = {
         "",           ".grad",          ".grad.sum", ".grad.weights",
         ".grad.wire", ".grad.wire.sum", ".momentum", ".squares"};
+    if (hu_tensor_is_operand(tensor)) {
+        operand_name(graph, tensor, name);
+        return;
+    }
     snprintf(name, HU_TENSOR_NAME_BYTES, "%s%s", graph->value[tensor.value].name,
              suffix[tensor.kind]);
 }
 
 const hu_edge *hu_tensor_state(const hu_edge_table *edges, hu_tensor tensor) {
     return &edges->state[tensor.kind - HU_TENSOR_MOMENTUM][tensor.value];
+}
+
+static const hu_node_products *products_of(const hu_graph *graph, const hu_edge_table *edges,
+                                           hu_tensor operand) {
+    return &edges->products[graph->value[operand.value].producer];
 }
 
 const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_table *edges,
@@ -143,6 +171,8 @@ const hu_quantizer *hu_tensor_quantizer(const hu_graph *graph, const hu_edge_tab
     if (tensor.kind == HU_TENSOR_WIRE) return &edges->wire[tensor.value].quantizer;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return &edges->wire_sum[tensor.value].quantizer;
     if (hu_tensor_is_state(tensor)) return &hu_tensor_state(edges, tensor)->quantizer;
+    if (hu_tensor_is_operand(tensor))
+        return &products_of(graph, edges, tensor)->operands.quantizer[hu_tensor_operand(tensor)];
     const hu_value_info *value = &graph->value[tensor.value];
     bool has_any = hu_contribution_count(graph, tensor.value) > 0;
     uint32_t use = has_any ? hu_contribution_use(graph, tensor.value, 0) : value->uses[0];
@@ -159,6 +189,8 @@ hu_round_counts hu_tensor_counts(const hu_graph *graph, const hu_edge_table *edg
     if (tensor.kind == HU_TENSOR_WIRE) return edges->wire[tensor.value].counts;
     if (tensor.kind == HU_TENSOR_WIRE_SUM) return edges->wire_sum[tensor.value].counts;
     if (hu_tensor_is_state(tensor)) return hu_tensor_state(edges, tensor)->counts;
+    if (hu_tensor_is_operand(tensor))
+        return products_of(graph, edges, tensor)->rounded[hu_tensor_operand(tensor)];
     hu_round_counts_clear(&counts);
     for (uint32_t k = 0; k < value->use_count; k++)
         hu_round_counts_add(&counts, &edges->grad[value->uses[k]].counts);
@@ -180,6 +212,13 @@ static void add(list *sources, hu_tensor_kind kind, hu_value_id v) {
     sources->count++;
 }
 
+/* Operands of the products of a pass, where they are rounded. */
+static void add_operands(list *sources, const hu_node *node, bool is_backward) {
+    for (int o = 0; node->op->rounds_operands && o < HU_OPERANDS; o++)
+        if ((hu_operand_role((hu_operand_place)o) != HU_PRODUCT_FORWARD) == is_backward)
+            add(sources, (hu_tensor_kind)(HU_TENSOR_OPERAND + o), node->out[0]);
+}
+
 static void add_reads(list *sources, const hu_node *node) {
     for (int i = 0; i < node->n_in; i++)
         if (!is_handed_on(node, i)) add(sources, HU_TENSOR_VALUE, node->in[i]);
@@ -199,6 +238,18 @@ static void add_gradients(list *sources, const hu_node *node) {
     }
 }
 
+/* What a value is made of, and what the backward part of a node reads: what was rounded last comes
+ * first. */
+static void add_made(list *sources, const hu_node *node) {
+    add_operands(sources, node, false);
+    add_reads(sources, node);
+}
+
+static void add_brought(list *sources, const hu_node *node) {
+    add_operands(sources, node, true);
+    add_gradients(sources, node);
+}
+
 /* Running statistics follow what their node reads. */
 static void add_statistics(list *sources, const hu_value_info *value) {
     for (uint32_t k = 0; k < value->use_count; k++) {
@@ -215,6 +266,24 @@ static void add_update(list *sources, hu_value_id v) {
         add(sources, read[i], v);
 }
 
+/* An operand is rounded from the input, the weights, or the gradient of the output. */
+static void add_operand(list *sources, hu_tensor tensor) {
+    const hu_graph *graph = sources->walk->graph;
+    const hu_node *node = &graph->node[graph->value[tensor.value].producer];
+    switch (hu_tensor_operand(tensor)) {
+    case HU_OPERAND_FORWARD_X:
+    case HU_OPERAND_WEIGHT_GRAD_X:
+        add(sources, HU_TENSOR_VALUE, node->in[0]);
+        break;
+    case HU_OPERAND_FORWARD_W:
+    case HU_OPERAND_INPUT_GRAD_W:
+        add(sources, HU_TENSOR_VALUE, node->param[0]);
+        break;
+    default:
+        add_gradients(sources, node);
+    }
+}
+
 uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, uint32_t room,
                                  uint32_t *source) {
     const hu_graph *graph = walk->graph;
@@ -228,8 +297,9 @@ uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, ui
         add(&sources, has_sum ? HU_TENSOR_SUM : HU_TENSOR_GRADIENT, tensor.value);
     if (tensor.kind == HU_TENSOR_WIRE_SUM) add(&sources, HU_TENSOR_WIRE, tensor.value);
     if (hu_tensor_is_state(tensor)) add_update(&sources, tensor.value);
+    if (hu_tensor_is_operand(tensor)) add_operand(&sources, tensor);
     if (tensor.kind == HU_TENSOR_VALUE && value->producer != HU_NONE)
-        add_reads(&sources, &graph->node[value->producer]);
+        add_made(&sources, &graph->node[value->producer]);
     if (tensor.kind == HU_TENSOR_VALUE && value->role == HU_VALUE_BUFFER)
         add_statistics(&sources, value);
     for (int phase = 0; tensor.kind == HU_TENSOR_GRADIENT && phase < 2; phase++)
@@ -237,7 +307,7 @@ uint32_t hu_tensor_order_sources(const hu_tensor_order *walk, uint32_t place, ui
             const hu_node *node = &graph->node[graph->use[value->uses[k]].node];
             if (!hu_use_has_gradient(graph, value->uses[k])) continue;
             if (phase == 0 && !is_handed_on(node, graph->use[value->uses[k]].index))
-                add_gradients(&sources, node);
+                add_brought(&sources, node);
             else if (phase == 1)
                 add_reads(&sources, node);
         }

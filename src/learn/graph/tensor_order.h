@@ -18,7 +18,9 @@ typedef enum hu_tensor_kind {
     HU_TENSOR_WIRE_SUM, /* sums of these: of partial sums, and of what an owner has */
     HU_TENSOR_MOMENTUM, /* of a parameter, as the optimizer keeps it: a sum or mean of gradients, */
     HU_TENSOR_SQUARES,  /* and of their squares; in the order of hu_state_sort */
-    HU_TENSOR_KINDS
+    HU_TENSOR_OPERAND,  /* what the product that makes a value multiplies, in the order of
+                           hu_operand_place */
+    HU_TENSOR_KINDS = HU_TENSOR_OPERAND + HU_OPERANDS
 } hu_tensor_kind;
 
 typedef struct hu_tensor {
@@ -36,8 +38,14 @@ typedef struct hu_tensor_order {
 
 /* What not every training has: gradients of parameters that travel between workers, after the
  * backward pass; sums that products read apart for their parameters; state of the optimizer in a
- * format of its own, after all gradients. */
-enum { HU_WALK_WIRE = 1, HU_WALK_WEIGHTS = 2, HU_WALK_MOMENTUM = 4, HU_WALK_SQUARES = 8 };
+ * format of its own, after all gradients; operands that products round. */
+enum {
+    HU_WALK_WIRE = 1,
+    HU_WALK_WEIGHTS = 2,
+    HU_WALK_MOMENTUM = 4,
+    HU_WALK_SQUARES = 8,
+    HU_WALK_OPERANDS = 16
+};
 
 /* more: of these. Owner frees with hu_tensor_order_free. */
 hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor_order *walk);
@@ -46,7 +54,23 @@ hu_status hu_tensor_order_create(const hu_graph *graph, unsigned more, hu_tensor
 static inline unsigned hu_tensor_order_more(const hu_edge_table *edges) {
     return (edges->has_wire ? HU_WALK_WIRE : 0) | (edges->has_apart ? HU_WALK_WEIGHTS : 0) |
            (edges->has_state[HU_STATE_MOMENTUM] ? HU_WALK_MOMENTUM : 0) |
-           (edges->has_state[HU_STATE_SQUARES] ? HU_WALK_SQUARES : 0);
+           (edges->has_state[HU_STATE_SQUARES] ? HU_WALK_SQUARES : 0) |
+           (edges->has_operands ? HU_WALK_OPERANDS : 0);
+}
+
+/* Whether a tensor is an operand of a product, and which. */
+static inline bool hu_tensor_is_operand(hu_tensor tensor) {
+    return tensor.kind >= HU_TENSOR_OPERAND;
+}
+static inline hu_operand_place hu_tensor_operand(hu_tensor tensor) {
+    return (hu_operand_place)(tensor.kind - HU_TENSOR_OPERAND);
+}
+
+/* Whether the backward pass makes a tensor, or what comes after it. */
+static inline bool hu_tensor_is_backward(hu_tensor tensor) {
+    if (hu_tensor_is_operand(tensor))
+        return hu_operand_role(hu_tensor_operand(tensor)) != HU_PRODUCT_FORWARD;
+    return tensor.kind != HU_TENSOR_VALUE;
 }
 
 /* Whether a tensor is state of the optimizer. */
@@ -59,7 +83,8 @@ enum { HU_TENSOR_NAME_BYTES = HU_NAME_BYTES + 16 };
 
 /* "conv1.out", "conv1.out.grad", "conv1.out.grad.sum", "conv1.out.grad.weights",
  * "conv1.weight.grad.wire",
- * "conv1.weight.grad.wire.sum", "conv1.weight.momentum", "conv1.weight.squares". */
+ * "conv1.weight.grad.wire.sum", "conv1.weight.momentum", "conv1.weight.squares",
+ * "conv1.forward.x" as operand.rules names them. */
 void hu_tensor_name(const hu_graph *graph, hu_tensor tensor, char *name);
 
 /* The record of a tensor that is state of the optimizer. Borrowed: from edges. */

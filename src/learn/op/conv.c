@@ -4,7 +4,9 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "op/attributes.h"
+#include "op/operand.h"
 #include "product/gathered.h"
 #include "product/product.h"
 
@@ -118,6 +120,28 @@ static int64_t product_macs(const hu_node_info *info) {
     return hu_product_macs(&product);
 }
 
+/* The state of a node. */
+typedef struct layer {
+    hu_products *products;
+    hu_operand_set *operands; /* NULL: none is rounded */
+} layer;
+
+static hu_products *products_of(void *state) {
+    return ((layer *)state)->products;
+}
+
+static hu_operand_set *operands_of(void *state) {
+    return ((layer *)state)->operands;
+}
+
+static void product_release(void *state) {
+    layer *made = state;
+    if (!made) return;
+    hu_products_free(made->products);
+    hu_operands_free(made->operands);
+    hu_free(made);
+}
+
 static hu_status product_create(const hu_node_info *info, void **state) {
     hu_product_facts facts = {.geometry = product_of(info),
                               .transposed = product_is_transposed(info),
@@ -126,19 +150,23 @@ static hu_status product_create(const hu_node_info *info, void **state) {
                               .engine = info->engine,
                               .chunk = info->chunk,
                               .threads = info->threads};
-    hu_products *products;
-    hu_status st = hu_products_create(&facts, &products);
-    *state = products;
+    layer *made = NULL;
+    hu_status st = HU_OK;
+    *state = NULL;
+    HU_TRY(HU_NEW(&made));
+    *made = (layer){0};
+    HU_TRY(hu_products_create(&facts, &made->products));
+    HU_TRY(hu_operands_create(info, &facts.geometry, facts.transposed, &made->operands));
+    *state = made;
+    made = NULL;
+done:
+    product_release(made);
     return st;
 }
 
 static hu_status product_prepare(const hu_node_info *info, void *state, int64_t count) {
     (void)info;
-    return hu_products_prepare(state, count);
-}
-
-static void product_release(void *state) {
-    hu_products_free(state);
+    return hu_products_prepare(products_of(state), count);
 }
 
 /* ---- sizes ---- */
@@ -151,32 +179,46 @@ static hu_product_role packing_role(hu_pass pass) {
 /* The two products of the backward pass take turns in the same scratch. */
 static size_t product_scratch_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     (void)info;
-    size_t bytes = hu_products_scratch_bytes(state, packing_role(pass));
-    if (pass == HU_FORWARD) return bytes;
-    size_t weights = hu_products_scratch_bytes(state, HU_PRODUCT_WEIGHT_GRAD);
-    return weights > bytes ? weights : bytes;
+    const hu_products *products = products_of(state);
+    size_t rounded = hu_operands_scratch_bytes(operands_of(state), pass);
+    size_t bytes = hu_products_scratch_bytes(products, packing_role(pass));
+    if (pass == HU_FORWARD) return rounded + bytes;
+    size_t weights = hu_products_scratch_bytes(products, HU_PRODUCT_WEIGHT_GRAD);
+    return rounded + (weights > bytes ? weights : bytes);
 }
 
 /* Workspace: the packed weights; after them, in the backward pass, what the weight gradient keeps
- * from chunk to chunk. */
+ * from chunk to chunk; at last weights that are rounded for this product. */
 static size_t carry_offset(const hu_products *products) {
     return hu_round_up(hu_products_packed_bytes(products, HU_PRODUCT_INPUT_GRAD), ALIGNMENT);
 }
 
+static size_t product_bytes(const hu_products *products, hu_pass pass) {
+    size_t carry = pass == HU_BACKWARD ? hu_products_carry_bytes(products) : 0;
+    return carry ? carry_offset(products) + carry
+                 : hu_products_packed_bytes(products, packing_role(pass));
+}
+
 static size_t product_workspace_bytes(const hu_node_info *info, void *state, hu_pass pass) {
     (void)info;
-    size_t carry = pass == HU_BACKWARD ? hu_products_carry_bytes(state) : 0;
-    return carry ? carry_offset(state) + carry
-                 : hu_products_packed_bytes(state, packing_role(pass));
+    size_t rounded = hu_operands_workspace_bytes(operands_of(state), pass);
+    size_t bytes = product_bytes(products_of(state), pass);
+    return rounded ? hu_round_up(bytes, ALIGNMENT) + rounded : bytes;
+}
+
+static void *rounded_weights(const hu_op_call *call, hu_pass pass) {
+    size_t bytes = product_bytes(products_of(call->state), pass);
+    return (char *)call->workspace + hu_round_up(bytes, ALIGNMENT);
 }
 
 static const char *product_impl(const hu_node_info *info, void *state, hu_pass pass) {
     enum { LETTERS = 3 };
     (void)info;
-    const char *name = hu_products_impl(state, packing_role(pass));
+    const hu_products *products = products_of(state);
+    const char *name = hu_products_impl(products, packing_role(pass));
     if (pass == HU_FORWARD) return name;
     /* Of the two products of the backward pass, the slow one is worth a word. */
-    const char *weights = hu_products_impl(state, HU_PRODUCT_WEIGHT_GRAD);
+    const char *weights = hu_products_impl(products, HU_PRODUCT_WEIGHT_GRAD);
     bool is_slow = strncmp(name, "ref", LETTERS) == 0;
     return is_slow && strncmp(weights, "ref", LETTERS) != 0 ? name : weights;
 }
@@ -188,8 +230,21 @@ static const float *bias_of(const hu_op_call *call) {
 }
 
 static void product_begin(const hu_op_call *call, hu_pass pass) {
-    hu_products_pack(call->state, packing_role(pass), call->param[0], bias_of(call),
+    const float *w = hu_operands_round_weights(operands_of(call->state), pass, call,
+                                               rounded_weights(call, pass));
+    hu_products_pack(products_of(call->state), packing_role(pass), w, bias_of(call),
                      call->workspace);
+}
+
+static void product_reduce(const hu_op_call *call, hu_pass pass) {
+    hu_operands_reduce(operands_of(call->state), call, pass);
+}
+
+/* Rounds what the product multiplies, and computes it. */
+static void run_product(const hu_op_call *call, hu_product_role role, hu_product_call product) {
+    hu_pass pass = role == HU_PRODUCT_FORWARD ? HU_FORWARD : HU_BACKWARD;
+    hu_operands_lend(operands_of(call->state), role, call, rounded_weights(call, pass), &product);
+    hu_products_run(products_of(call->state), role, &product);
 }
 
 /* x [count, in] -> y [count, out], both of info->in[0] and info->out[0] */
@@ -206,7 +261,7 @@ static void product_forward(const hu_op_call *call) {
                                .packed = call->workspace,
                                .scratch = call->scratch,
                                .counts = call->product_counts};
-    hu_products_run(call->state, HU_PRODUCT_FORWARD, &product);
+    run_product(call, HU_PRODUCT_FORWARD, product);
 }
 
 /* What both products of the backward pass read and write. */
@@ -235,21 +290,24 @@ static bool product_in_batch_order(const hu_node_info *info) {
 /* dy [count, out] -> dx [count, in]; x, dy -> this chunk's part of dw, db */
 static void product_backward(const hu_op_call *call) {
     hu_product_call product = backward_call(call);
-    if (product.dx) hu_products_run(call->state, HU_PRODUCT_INPUT_GRAD, &product);
+    if (product.dx) run_product(call, HU_PRODUCT_INPUT_GRAD, product);
     if (product_in_batch_order(call->info) || !product.dw) return;
-    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
+    run_product(call, HU_PRODUCT_WEIGHT_GRAD, product);
 }
 
 static void product_accumulate(const hu_op_call *call) {
     hu_product_call product = backward_call(call);
-    product.carry = (char *)call->workspace + carry_offset(call->state);
-    hu_products_run(call->state, HU_PRODUCT_WEIGHT_GRAD, &product);
+    product.carry = (char *)call->workspace + carry_offset(products_of(call->state));
+    run_product(call, HU_PRODUCT_WEIGHT_GRAD, product);
 }
 
 /* The fields of a record whose one input is multiplied with its param[0], and that may add its
  * param[1]. */
 #define PRODUCT_RECORD                                                                             \
-    .min_in = 1, .max_in = 1, .is_product = true, .saves = HU_SAVE_INPUT_0,                        \
+    .min_in = 1, .max_in = 1, .is_product = true, .rounds_operands = true,                         \
+    .saves = HU_SAVE_INPUT_0, .stats_count = hu_operands_stats_count,                              \
+    .partial_count = hu_operands_partial_count, .reduce = product_reduce,                          \
+    .merge = hu_operands_merge, .finish = hu_operands_finish,                                      \
     .scratch_bytes = product_scratch_bytes, .workspace_bytes = product_workspace_bytes,            \
     .create = product_create, .prepare = product_prepare, .release = product_release,              \
     .begin = product_begin, .forward = product_forward, .backward = product_backward,              \

@@ -122,7 +122,10 @@ typedef struct hu_node_info {
     int threads;           /* calls that may run at the same time */
 
     const hu_accumulation *accumulation; /* of products; NULL: nothing chosen */
-    hu_product_engine engine;            /* of products without a chosen accumulator */
+    const struct hu_operand_formats
+        *operands;            /* of products (op/operand.h); NULL: none is rounded */
+    hu_product_engine engine; /* of products without a chosen accumulator */
+    bool in_loop;             /* calls are of a step */
 } hu_node_info;
 
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
@@ -159,6 +162,8 @@ typedef struct hu_op_call {
     void *scratch;   /* scratch_bytes, this thread's own; 64-byte aligned */
     hu_gemm_counts *product_counts; /* [HU_PRODUCT_ROLES] this thread's, added to by products with a
                                        chosen accumulator; NULL: not counted */
+    hu_round_counts *operand_counts; /* [HU_OPERANDS] this thread's, added to by products that round
+                                        what they multiply; NULL: not counted */
 } hu_op_call;
 
 struct hu_op {
@@ -168,9 +173,10 @@ struct hu_op {
     bool is_view; /* output holds the input's numbers in another shape (flatten): no rounding point
                    */
     bool is_product; /* matrix product with an accumulator: conv2d, linear (a "GEMM operator") */
-    bool is_cheap;   /* doing it again on a chunk costs less than reading its result from memory; no
-                        state, begin, workspace, and one output */
-    bool in_place;   /* out[0] may be the array of in[0], and din[0] that of dout[0] */
+    bool rounds_operands; /* a product that rounds what it multiplies, as node_info.operands says */
+    bool is_cheap; /* doing it again on a chunk costs less than reading its result from memory; no
+                      state, begin, workspace, and one output */
+    bool in_place; /* out[0] may be the array of in[0], and din[0] that of dout[0] */
     bool is_relu;
     bool selects_input; /* each output element equals an element of in[0], or zero: so rounding it
                            to the format of in[0] changes nothing (max pooling, relu) */

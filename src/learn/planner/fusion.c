@@ -46,8 +46,11 @@ static bool waits(const hu_slot *slot) {
 static bool is_reduced_by_reader(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     for (uint32_t k = 0; k < value->use_count; k++) {
-        const hu_op *reader = run->graph->node[run->graph->use[value->uses[k]].node].op;
-        if (reader->reduce && !reader->reduce_after_forward) return true;
+        uint32_t n = run->graph->use[value->uses[k]].node;
+        const hu_op *reader = run->graph->node[n].op;
+        if (hu_looks_at_operands(run, n, HU_FORWARD)) return true;
+        if (reader->reduce && !reader->reduce_after_forward && !reader->rounds_operands)
+            return true;
     }
     return false;
 }
@@ -266,7 +269,8 @@ static bool has_others_before(const hu_run *run, const hu_node *node, uint32_t p
 static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     if (node->op->reduce_after_forward) return n;
-    if (!node->op->is_cheap || !node->op->reduce) return HU_NONE;
+    bool reduces = node->op->is_cheap || hu_looks_at_operands(run, n, HU_FORWARD);
+    if (!reduces || !node->op->reduce) return HU_NONE;
     uint32_t p = run->graph->value[node->in[0]].producer;
     bool can = p != HU_NONE && !run->exec[p].is_lazy && !hu_loop_at(run, p) &&
                run->graph->node[p].phases == node->phases && has_others_before(run, node, p);
@@ -275,9 +279,8 @@ static uint32_t forward_reducer(const hu_run *run, uint32_t n) {
 
 /* ---- backward ---- */
 
-/* True if the gradient of a value can be put together in any visit: no scale of it or of its
- * contributions waits for a maximum. */
-static bool gradient_is_local(const hu_run *run, hu_value_id v) {
+/* True if no scale of a gradient or of its contributions waits for a maximum. */
+static bool gradient_waits_not(const hu_run *run, hu_value_id v) {
     const hu_value_info *value = &run->graph->value[v];
     const hu_slot *sum = &run->grad_sum[v];
     for (uint32_t k = 0; k < value->use_count; k++)
@@ -286,6 +289,14 @@ static bool gradient_is_local(const hu_run *run, hu_value_id v) {
     const hu_slot *view = hu_weights_view(run, v);
     if (view && (waits(view) || view->history != HU_NONE)) return false;
     return !hu_rounds_gradient_sum(run, v) || (!waits(sum) && sum->history == HU_NONE);
+}
+
+/* True if the gradient of a value can be put together in any visit: nothing waits, nor does the
+ * product that made the value look at all of it first. */
+static bool gradient_is_local(const hu_run *run, hu_value_id v) {
+    uint32_t p = run->graph->value[v].producer;
+    bool is_looked_at = p != HU_NONE && hu_looks_at_operands(run, p, HU_BACKWARD);
+    return !is_looked_at && gradient_waits_not(run, v);
 }
 
 static bool inputs_are_local(const hu_run *run, uint32_t n) {
@@ -356,9 +367,11 @@ static void place_backward(hu_run *run, uint32_t n) {
     } else if (can_be_pushed(run, n)) {
         exec->backward_in = last_contribution(run, node->out[0]);
     }
-    bool reduces = node->op->is_cheap && node->op->reduce && exec->partial_count[HU_BACKWARD] > 0;
+    bool looks = hu_looks_at_operands(run, n, HU_BACKWARD);
+    bool reduces =
+        (node->op->is_cheap || looks) && node->op->reduce && exec->partial_count[HU_BACKWARD] > 0;
     uint32_t last = last_contribution(run, node->out[0]);
-    if (reduces && gradient_is_local(run, node->out[0]) && last != HU_NONE &&
+    if (reduces && gradient_waits_not(run, node->out[0]) && last != HU_NONE &&
         !hu_loop_at(run, last))
         exec->reduce_in[HU_BACKWARD] = last;
 }

@@ -298,6 +298,9 @@ static hu_status create_nodes(hu_run *run) {
         hu_exec *exec = &run->exec[n];
         exec->info = hu_graph_node_info(node, loop_chunk(run, n), run->options.threads);
         exec->info.accumulation = &run->edges->products[n].accumulation;
+        exec->operands = run->edges->products[n].operands;
+        if (node->op->rounds_operands) exec->info.operands = &exec->operands;
+        exec->info.in_loop = hu_loop_at(run, n) != NULL;
         exec->info.engine = loop_engine(run, n);
         if (node->n_in == 1 && hu_learns_input(run, n, 0)) exec->info.need_din = &wanted;
         exec->kind = hu_work_of_op(node->op);
@@ -347,6 +350,8 @@ static hu_status create_threads(hu_run *run) {
         HU_TRY(make_array(graph->node_count, sizeof *thread->mask, &thread->mask));
         HU_TRY(
             make_array(graph->node_count, sizeof *thread->product_counts, &thread->product_counts));
+        HU_TRY(
+            make_array(graph->node_count, sizeof *thread->operand_counts, &thread->operand_counts));
         HU_TRY(make_array((size_t)hu_run_work_count(), sizeof(double), &thread->seconds));
         for (uint32_t n = 0; n < graph->node_count; n++) {
             place = point_arguments(&graph->node[n], &thread->call[n], place);
@@ -578,6 +583,7 @@ void hu_run_free(hu_run *run) {
         hu_free(run->thread[t].loop);
         hu_free(run->thread[t].mask);
         hu_free(run->thread[t].product_counts);
+        hu_free(run->thread[t].operand_counts);
         hu_free(run->thread[t].seconds);
     }
     free_state(run);

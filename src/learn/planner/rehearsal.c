@@ -58,6 +58,16 @@ static void rehearse_finish(hu_run *run, uint32_t n, hu_pass pass) {
     }
 }
 
+/* The partial results of a node are merged; what a product looks at leaves no gradients. */
+static void rehearse_reduced(hu_run *run, uint32_t n, hu_pass pass) {
+    if (!hu_looks_at_operands(run, n, pass)) {
+        rehearse_finish(run, n, pass);
+        return;
+    }
+    hu_rehearse_buffer(run, run->exec[n].partial[pass]);
+    hu_rehearse_buffer(run, run->exec[n].stats);
+}
+
 /* What a region pulls reads an output of its node, as its first input. */
 static void rehearse_pulled(hu_run *run, uint32_t n) {
     const hu_graph *graph = run->graph;
@@ -79,7 +89,7 @@ static void rehearse_region(hu_run *run, uint32_t n, hu_pass pass) {
 
 static void rehearse_guests(hu_run *run, uint32_t n, hu_pass pass) {
     for (uint32_t m = run->exec[n].first[pass]; m != HU_NONE; m = run->exec[m].next[pass])
-        rehearse_finish(run, m, pass);
+        rehearse_reduced(run, m, pass);
 }
 
 /* Metrics read predictions and targets when the forward pass has ended. */
@@ -119,7 +129,7 @@ static hu_status rehearse_forward(hu_run *run) {
         run->rehearsal.time = hu_time_forward(n);
         if (hu_reduces_alone(run, n, HU_FORWARD)) {
             rehearse_visit(run, n, HU_FORWARD, hu_chunk_reduce);
-            rehearse_finish(run, n, HU_FORWARD);
+            rehearse_reduced(run, n, HU_FORWARD);
         }
         if (hu_is_region(run, n)) {
             rehearse_visit(run, n, HU_FORWARD, hu_chunk_forward);
@@ -145,7 +155,7 @@ static hu_status rehearse_backward(hu_run *run) {
         run->rehearsal.time = hu_time_backward(graph, n);
         if (hu_reduces_alone(run, n, HU_BACKWARD)) {
             rehearse_visit(run, n, HU_BACKWARD, hu_chunk_reduce);
-            rehearse_finish(run, n, HU_BACKWARD);
+            rehearse_reduced(run, n, HU_BACKWARD);
         }
         if (run->exec[n].backward_in == n) {
             rehearse_visit(run, n, HU_BACKWARD, hu_chunk_backward);

@@ -271,6 +271,8 @@ static void copy_quantizers(const hu_edge_table *from, hu_edge_table *to) {
         to->use[u].quantizer = from->use[u].quantizer;
         to->grad[u].quantizer = from->grad[u].quantizer;
     }
+    for (uint32_t n = 0; n < to->node_count; n++)
+        to->products[n].operands = from->products[n].operands;
     memcpy(to->low_bits, from->low_bits, sizeof to->low_bits);
 }
 

@@ -39,6 +39,14 @@ static bool keeps_range(const hu_edge *edges, uint32_t count) {
     return keeps;
 }
 
+static bool has_operands(const hu_precision *precision) {
+    const hu_operand_choices *operands = &precision->operands;
+    bool any = hu_operands_round(&operands->formats) || operands->rule_count > 0;
+    for (uint32_t p = 0; p < precision->phase_count; p++)
+        any = any || has_operands(&precision->phases[p].precision);
+    return any;
+}
+
 bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table *edges) {
     const hu_accumulators *accumulators = &precision->accumulators;
     uint32_t values = edges->value_count, uses = edges->use_count;
@@ -46,6 +54,7 @@ bool hu_precision_keeps_range(const hu_precision *precision, const hu_edge_table
                  keeps_range(edges->grad, uses) && keeps_range(edges->grad_sum, values) &&
                  keeps_range(edges->grad_weights, values);
     for (int s = 0; s < HU_STATE_SORTS; s++) keeps = keeps && keeps_range(edges->state[s], values);
+    keeps = keeps && !has_operands(precision);
     bool changes = precision->phase_count > 0 || precision->bits.schedule || precision->promotes;
     return keeps && !changes && !accumulators->chosen && accumulators->rule_count == 0;
 }
@@ -255,6 +264,7 @@ static hu_status apply(const hu_precision *precision, const hu_precision_rule *r
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
+    if (has_operands(precision)) edges->has_operands = true;
     precision = hu_precision_at(precision, 0);
     clear_points(edges);
     if (precision->bits.schedule)
@@ -264,6 +274,7 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
     else
         write_points(precision, graph, signals, edges);
     HU_TRY(assign(precision, graph, batch, signals, edges));
+    HU_TRY(hu_operand_choices_write(&precision->operands, graph, edges));
     for (uint32_t r = 0; r < precision->rule_count; r++)
         HU_TRY(apply(precision, &precision->rules[r], graph, signals, edges));
 done:

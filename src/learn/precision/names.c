@@ -18,32 +18,51 @@ typedef struct named_precision {
     const char *format[HU_ROLE_COUNT]; /* act, act.grad, weight, weight.grad; NULL: float32 */
     hu_scaler_default scaler;
     bool epoch_interval, eval_masters;
+    const char *recipe; /* how products round what they multiply, NULL: not at all */
 } named_precision;
 
 #define ROLES(act, act_grad, weight, weight_grad)                                                  \
     { act, act_grad, weight, weight_grad }
 #define SAME(format) ROLES(format, format, format, format)
 
-/* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters).
- * The one list of named precisions. */
+/* Recipes: operands of every layer, later ones winning, and the layers that stay high. Sources:
+ * DeepSeek-V3, arXiv 2412.19437, section 3.3, scales as in DeepGEMM; TransformerEngine's
+ * NVFP4BlockScaling (NVIDIA, arXiv 2509.25149, section 4), MXFP8BlockScaling and DelayedScaling. */
+#define DEEPSEEK_FP8                                                                               \
+    "*: e4m3fn:tile=1x128:scale=f32:least=1e-4; *.w: e4m3fn:tile=128x128:scale=f32:least=1e-4; "   \
+    "high last=1"
+#define NVFP4_TE                                                                                   \
+    "*.x: nvfp4:as=te; *.w: nvfp4:tile=16x16:as=te; *.dy: nvfp4:as=te sr; "                        \
+    "weight_grad.x: nvfp4:as=te:hadamard=16; weight_grad.dy: nvfp4:as=te:hadamard=16 sr; "         \
+    "high last=15%"
+#define MXFP8_TE "*: mxfp8:scale=rceil; high last=1"
+#define FP8_DELAYED_TE                                                                             \
+    "x: e4m3fn:scale=real1024; w: e4m3fn:scale=real1024; dy: e5m2:scale=real1024; high last=1"
+
+/* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters,
+ * recipe). The one list of named precisions. */
 #define PRECISION_LIST(X)                                                                          \
-    X("fp32", LEE, ROLES(NULL, NULL, NULL, NULL), NONE, false, true)                               \
-    X("fp16", MICIKEVICIUS, SAME("fp16"), DYNAMIC, false, false)                                   \
-    X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false)                                      \
-    X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false)                                     \
-    X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false)                                     \
-    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false)
+    X("fp32", LEE, SAME(NULL), NONE, false, true, NULL)                                            \
+    X("fp16", MICIKEVICIUS, SAME("fp16"), DYNAMIC, false, false, NULL)                             \
+    X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false, NULL)                                \
+    X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL)                               \
+    X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false, NULL)                               \
+    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL)                                 \
+    X("deepseek-fp8", MICIKEVICIUS, SAME(NULL), NONE, false, true, DEEPSEEK_FP8)                   \
+    X("nvfp4-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, NVFP4_TE)                           \
+    X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE)                           \
+    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE)
 
 static const named_precision table[] = {
-#define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters)                               \
-    {name, HU_SCHEME_##scheme, formats, HU_SCALER_##scaler, epoch, masters},
+#define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters, recipe)                       \
+    {name, HU_SCHEME_##scheme, formats, HU_SCALER_##scaler, epoch, masters, recipe},
     PRECISION_LIST(PRECISION_ROW)
 #undef PRECISION_ROW
 };
 enum { TABLE_COUNT = sizeof table / sizeof *table };
 
 const char *const hu_precision_names[] = {
-#define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters) name,
+#define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters, recipe) name,
     PRECISION_LIST(PRECISION_NAME)
 #undef PRECISION_NAME
         "high",
@@ -76,6 +95,28 @@ hu_status hu_scheme_parse(const char *text, hu_scheme *scheme) {
     return hu_fail(HU_ERR_UNKNOWN, "scheme '%s', expected lee, popescu or micikevicius", text);
 }
 
+/* One part of a recipe: "high LAYERS" or a rule. */
+static hu_status use_part(const char *text, hu_operand_choices *operands) {
+    static const char high[] = "high ";
+    if (strncmp(text, high, sizeof high - 1) == 0)
+        return hu_operand_choices_add_high(operands, text + sizeof high - 1);
+    return hu_operand_choices_set(operands, text);
+}
+
+static hu_status use_recipe(const char *recipe, hu_operand_choices *operands) {
+    char part[HU_SPEC_BYTES];
+    hu_status st = HU_OK;
+    while (*recipe && st == HU_OK) {
+        size_t length = strcspn(recipe, ";");
+        snprintf(part, sizeof part, "%.*s", (int)length, recipe);
+        st = use_part(part, operands);
+        recipe += length + (recipe[length] == ';');
+        recipe += strspn(recipe, " ");
+    }
+    if (st != HU_OK) hu_operand_choices_free(operands);
+    return st;
+}
+
 /* Formats of the table are texts: read once, here, like those of a user. */
 static hu_status use_row(const named_precision *row, hu_precision *precision) {
     precision->scheme = row->scheme;
@@ -87,7 +128,7 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
         hu_status st = hu_quantizer_parse(row->format[r], precision->rounding, &precision->role[r]);
         if (st != HU_OK) return st;
     }
-    return HU_OK;
+    return row->recipe ? use_recipe(row->recipe, &precision->operands) : HU_OK;
 }
 
 /* "w=F,act=F,grad=F,wgrad=F" in any order; commas inside parentheses belong to the format. */
@@ -397,6 +438,7 @@ void hu_precision_free(hu_precision *precision) {
     hu_free(precision->phases);
     hu_free(precision->tensors);
     hu_accumulators_free(&precision->accumulators);
+    hu_operand_choices_free(&precision->operands);
     precision->rules = NULL;
     precision->rule_count = 0;
     precision->listed = NULL;

@@ -143,6 +143,7 @@ typedef struct hu_precision {
                                  */
     bool eval_masters;          /* evaluate with unrounded weights */
     hu_accumulators accumulators;
+    hu_operand_choices operands;
 
     hu_assignment assignment; /* which tensors go low; role[] is the high candidate then */
     hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */

@@ -334,18 +334,47 @@ done:
 
 /* ---- products ---- */
 
-/* By layer and product, as accumulator.rules names them. */
+static hu_status put_accumulator(hu_keys *map, const char *name, const hu_accumulator *sum) {
+    char text[TEXT_BYTES];
+    hu_status st = hu_accumulator_print(sum, text, sizeof text);
+    return st == HU_OK ? put(map, name, "%s", text) : st;
+}
+
+/* "x", "w" or "dy": what stands after the product. */
+static const char *operand_word(hu_operand_place operand) {
+    return strchr(hu_operand_name(operand), '.') + 1;
+}
+
+/* The accumulator alone, or a map of it and the operands that are rounded. */
+static hu_status put_role(hu_keys *map, const hu_node_products *products, hu_product_role role) {
+    hu_status st = HU_OK;
+    hu_keys *parts = NULL;
+    const hu_accumulation *sums = &products->accumulation;
+    const char *name = hu_product_role_name(role);
+    const int first = 2 * (int)role;
+    HU_TRY(new_map(&parts));
+    for (int o = first; o < first + 2; o++)
+        HU_TRY(put_quantizer(parts, operand_word((hu_operand_place)o),
+                             &products->operands.quantizer[o]));
+    if (hu_keys_count(parts) == 0) {
+        if (sums->chosen[role]) st = put_accumulator(map, name, &sums->accumulator[role]);
+        goto done;
+    }
+    if (sums->chosen[role]) HU_TRY(put_accumulator(parts, "accumulator", &sums->accumulator[role]));
+    return hu_keys_put(map, name, parts);
+done:
+    hu_keys_free(parts);
+    return st;
+}
+
+/* By layer and product, as accumulator.rules and operand.rules name them. */
 static hu_status put_product(hu_keys *products, const hu_graph *graph, const hu_node *node,
-                             const hu_accumulation *accumulation) {
+                             const hu_node_products *of) {
     hu_status st = HU_OK;
     hu_keys *map = NULL;
-    char layer[HU_NAME_BYTES], text[TEXT_BYTES];
+    char layer[HU_NAME_BYTES];
     HU_TRY(new_map(&map));
-    for (int r = 0; r < HU_PRODUCT_ROLES; r++) {
-        if (!accumulation->chosen[r]) continue;
-        HU_TRY(hu_accumulator_print(&accumulation->accumulator[r], text, sizeof text));
-        HU_TRY(put(map, hu_product_role_name((hu_product_role)r), "%s", text));
-    }
+    for (int r = 0; r < HU_PRODUCT_ROLES; r++) HU_TRY(put_role(map, of, (hu_product_role)r));
     if (hu_keys_count(map) == 0) goto done;
     hu_graph_layer_name(graph, node, layer);
     return hu_keys_put(products, layer, map);
@@ -372,7 +401,7 @@ static hu_status put_products(hu_keys *tree, const hu_graph *graph, const hu_edg
     HU_TRY(put_semantics(tree, graph, edges));
     HU_TRY(new_map(&products));
     for (uint32_t n = 0; n < graph->node_count; n++)
-        HU_TRY(put_product(products, graph, &graph->node[n], &edges->products[n].accumulation));
+        HU_TRY(put_product(products, graph, &graph->node[n], &edges->products[n]));
     if (hu_keys_count(products) == 0) goto done;
     return hu_keys_put(tree, "products", products);
 done:

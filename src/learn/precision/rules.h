@@ -93,4 +93,63 @@ bool hu_accumulators_count(const hu_accumulators *accumulators, int64_t step);
 
 void hu_accumulators_free(hu_accumulators *accumulators);
 
+/* ---- operand_rules.c: how products round what they multiply ---- */
+
+/* One rule: operands whose layer, layer and product, or whole name match the pattern; later rules
+ * win. */
+typedef struct hu_operand_rule {
+    hu_rule words;
+    hu_quantizer quantizer;
+} hu_operand_rule;
+
+/* Layers whose operands stay as they are. */
+typedef struct hu_high_layers {
+    char *pattern;       /* a glob over layers; NULL: */
+    int64_t first, last; /* so many layers from either end, */
+    double share;        /* or this share of all at the end, rounded up */
+} hu_high_layers;
+
+/* Operands of which a layer has one copy for all its products: tensors of the edge table, which
+ * keep scales of earlier steps. */
+typedef enum hu_shared_operand {
+    HU_SHARED_X,  /* as the layer reads its input */
+    HU_SHARED_W,  /* the working copy of its weights */
+    HU_SHARED_DY, /* the gradient of its output, once complete */
+    HU_SHARED_OPERANDS
+} hu_shared_operand;
+
+/* What a recipe and the keys operand.* say. Empty when zero. */
+typedef struct hu_operand_choices {
+    hu_operand_formats formats;              /* of all layers that no rule names */
+    hu_quantizer shared[HU_SHARED_OPERANDS]; /* likewise of copies that all products read */
+    hu_high_layers *high;                    /* [high_count] */
+    uint32_t high_count;
+    hu_operand_rule *rules; /* [rule_count] */
+    uint32_t rule_count;
+} hu_operand_choices;
+
+/* Reads "PATTERN: FORMAT" of a recipe; the pattern is a glob over operands of any layer:
+ * "forward.x", "*.dy"; or x, w or dy alone, of which all products read one copy. Errors as
+ * hu_operand_choices_add_rule. */
+hu_status hu_operand_choices_set(hu_operand_choices *choices, const char *text);
+
+/* Adds "PATTERN: FORMAT", split at the first colon; fp32: not rounded. The pattern is a glob (* and
+ * ?) over layers ("layer1.0.conv1"), their products ("*.forward") and their operands
+ * ("*.forward.x", "*.weight_grad.*"). HU_ERR_PARSE, HU_ERR_UNKNOWN, HU_ERR_ARGUMENT
+ * (hu_operand_check); the rules then stay as they were. */
+hu_status hu_operand_choices_add_rule(hu_operand_choices *choices, hu_rounding usual,
+                                      const char *text);
+
+/* Adds layers that stay high: "first=N", "last=N", "last=P%" or a glob over layers, in execution
+ * order those that round operands. HU_ERR_PARSE. */
+hu_status hu_operand_choices_add_high(hu_operand_choices *choices, const char *text);
+void hu_operand_choices_clear_high(hu_operand_choices *choices);
+
+/* Writes the choices into the edge table. HU_ERR_UNKNOWN with the nearest names where a pattern
+ * matches nothing; HU_ERR_ARGUMENT where a recipe finds no layer. */
+hu_status hu_operand_choices_write(const hu_operand_choices *choices, const hu_graph *graph,
+                                   hu_edge_table *edges);
+
+void hu_operand_choices_free(hu_operand_choices *choices);
+
 #endif

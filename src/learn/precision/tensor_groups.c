@@ -49,13 +49,13 @@ const hu_quantizer *hu_precision_gradient(const hu_graph *graph, const hu_edge_t
     return value->use_count ? &edges->grad[value->uses[0]].quantizer : &edges->value[v].quantizer;
 }
 
-/* A block format has one scale of 8 bits per block; blocks run along the last axis, [.., C]. */
+/* Every tile has a scale; tiles are cut from the lines, [.., C], of a sample or a parameter. */
 static int64_t block_scale_bits(const hu_value_info *value, const hu_block_format *block,
                                 int64_t elements) {
-    enum { SCALE_BITS = 8 };
+    enum { BYTE_BITS = 8 };
     int64_t line = value->shape.rank ? value->shape.extent[value->shape.rank - 1] : 1;
-    int64_t blocks = (line + block->length - 1) / block->length;
-    return SCALE_BITS * blocks * (elements / line);
+    int64_t tiles = hu_block_tiles(block, value->elements / line, line);
+    return BYTE_BITS * hu_block_scale_bytes(block) * tiles * (elements / value->elements);
 }
 
 /* The zero and the step of every output channel, the first axis of a parameter. */
@@ -69,7 +69,7 @@ int64_t hu_tensor_bits(const hu_value_info *value, const hu_quantizer *quantizer
     int64_t elements = hu_tensor_elements(value, batch);
     int64_t bits = (int64_t)hu_quantizer_bits(quantizer) * elements;
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
-        bits += block_scale_bits(value, quantizer->block, elements);
+        bits += block_scale_bits(value, &quantizer->block, elements);
     if (quantizer->kind == HU_QUANTIZER_UNIFORM) bits += channel_scale_bits(value, quantizer);
     return bits;
 }

@@ -204,7 +204,7 @@ static bool is_made(const hu_graph *graph, hu_tensor tensor, int phase) {
     const hu_value_info *value = &graph->value[tensor.value];
     bool is_parameter = value->role == HU_VALUE_PARAMETER;
     if (phase == 0) return true;
-    if (tensor.kind != HU_TENSOR_VALUE) return value->grad_in >> (phase - 1) & 1u;
+    if (hu_tensor_is_backward(tensor)) return value->grad_in >> (phase - 1) & 1u;
     if (value->producer != HU_NONE) return hu_node_runs(&graph->node[value->producer], phase);
     return is_parameter || hu_value_is_read(graph, tensor.value, phase);
 }

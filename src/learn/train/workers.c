@@ -243,7 +243,8 @@ done:
 
 /* Bytes that the findings of any plan of the run can take. */
 static size_t most_findings(const hu_edge_table *edges) {
-    size_t records = 4 * (size_t)edges->value_count + 2 * (size_t)edges->use_count;
+    size_t records = 4 * (size_t)edges->value_count + 2 * (size_t)edges->use_count +
+                     HU_OPERANDS * (size_t)edges->node_count;
     return records * (sizeof(hu_round_counts) + sizeof(uint32_t) + sizeof(double)) +
            edges->node_count * sizeof edges->products->counts;
 }

@@ -300,7 +300,7 @@ static bool run_terms_there(const hu_product_facts *facts, const hu_product_call
 static bool run_weight_grad(const hu_product_facts *facts, const hu_product_call *call) {
     const hu_product *p = &facts->geometry;
     int64_t pixels = p->out_h * p->out_w;
-    if (p->has_bias)
+    if (p->has_bias && call->db)
         hu_bias_add_rows(call->first == 0, call->count * pixels, p->out_c, call->dy, call->db);
     if (call->lengths) return run_terms_there(facts, call);
     return run_terms(facts, call, call->count * pixels, call->first * pixels);

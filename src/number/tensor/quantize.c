@@ -20,7 +20,7 @@ enum { PART = 4096 }; /* elements rounded at a time, a multiple of 8: dense code
 struct hu_quantization {
     hu_quantizer quantizer;
     int64_t line;
-    hu_blocker blocker;     /* of block formats; its rows are lines */
+    hu_blocker blocker;     /* of block formats; its rows are lines, or what `blocks_of` makes */
     hu_uniformer uniformer; /* of uniform integers; likewise */
 };
 
@@ -80,7 +80,7 @@ hu_status hu_quantization_open(const char *text, hu_rounding usual, int64_t line
         HU_TRY(hu_uniformer_init(&made->uniformer, made->quantizer.bits, made->quantizer.rounding,
                                  line, 0));
     if (made->quantizer.kind == HU_QUANTIZER_BLOCK)
-        HU_TRY(hu_blocker_init(&made->blocker, made->quantizer.block, made->quantizer.rounding,
+        HU_TRY(hu_blocker_init(&made->blocker, &made->quantizer.block, made->quantizer.rounding,
                                line, line));
     *quantization = made;
     return HU_OK;
@@ -99,6 +99,36 @@ void hu_quantization_print(const hu_quantization *quantization, char *text, uint
     hu_quantizer_print(&quantization->quantizer, text, capacity);
 }
 
+/* A blocker for an array: where tiles have several lines, or nothing is packed, the array is one
+ * row. `own` has room for it and for signs that are drawn. */
+typedef struct array_blocker {
+    hu_blocker blocker;
+    const hu_blocker *used;
+    int64_t rows;
+    uint32_t signs[HU_HADAMARD_MOST];
+} array_blocker;
+
+static void prepare_blocks(const hu_quantization *q, int64_t rows, const hu_random_key *random,
+                           bool is_packed, array_blocker *own) {
+    /* Lines are packed one by one, and random scales belong to the tiles of a row. */
+    bool has_lines = is_packed || q->quantizer.block.way == HU_BLOCK_WAY_EDEN;
+    bool is_whole = rows > 0 && (!has_lines || hu_quantizer_needs_lines(&q->quantizer) > 1);
+    own->used = &q->blocker;
+    own->rows = rows;
+    if (q->quantizer.kind != HU_QUANTIZER_BLOCK) return;
+    if (!is_whole && !hu_quantizer_needs_signs(&q->quantizer)) return;
+    own->blocker = q->blocker;
+    own->used = &own->blocker;
+    if (is_whole) {
+        /* It cannot fail: the numbers have been counted. */
+        (void)hu_blocker_set_row(&own->blocker, rows * q->line, q->line);
+        own->rows = 1;
+    }
+    if (!hu_quantizer_needs_signs(&q->quantizer) || !random) return;
+    hu_hadamard_draw(random, q->quantizer.block.hadamard, own->signs);
+    own->blocker.signs = own->signs;
+}
+
 /* Zero and step of uniform integers over the array. */
 static hu_array_scale range_of(const hu_quantization *q, int64_t rows, const float *x) {
     float low = INFINITY, high = -INFINITY;
@@ -112,22 +142,28 @@ static hu_uniform_scale uniform_scale(hu_array_scale scale) {
 }
 
 /* The scale that an array's largest magnitude asks for, or its range. */
-static hu_array_scale scale_of(const hu_quantization *q, int64_t rows, const float *x) {
+static hu_array_scale scale_of(const hu_quantization *q, const array_blocker *blocks, int64_t rows,
+                               const float *x) {
     hu_array_scale scale = {0, 1.0f, 0.0f};
     const hu_quantizer *quantizer = &q->quantizer;
     if (hu_quantizer_needs_range(quantizer)) return range_of(q, rows, x);
     if (!hu_quantizer_needs_maximum(quantizer)) return scale;
-    uint32_t top = hu_top_f32((size_t)(rows * q->line), x);
     if (quantizer->kind == HU_QUANTIZER_BLOCK)
-        scale.factor = hu_block_tensor_scale(quantizer->block, top);
+        scale.factor = hu_block_tensor_scale(&quantizer->block,
+                                             hu_blocker_top(blocks->used, rows * q->line, x));
     else
-        scale.exponent = hu_scale_exponent(&quantizer->format, quantizer->scale, top);
+        scale.exponent = hu_scale_exponent(&quantizer->format, quantizer->scale,
+                                           hu_top_f32((size_t)(rows * q->line), x));
     return scale;
 }
 
-/* Only stochastic rounding needs random words. */
+/* Only stochastic rounding, of numbers or of scales, and random signs need random words. */
 static hu_status check_random(const hu_quantization *q, const hu_random_key *random) {
-    bool needs = hu_quantizer_rounds(&q->quantizer) && hu_rounding_draws(q->quantizer.rounding);
+    const hu_quantizer *quantizer = &q->quantizer;
+    bool is_eden =
+        quantizer->kind == HU_QUANTIZER_BLOCK && quantizer->block.way == HU_BLOCK_WAY_EDEN;
+    bool needs = hu_quantizer_rounds(quantizer) && (hu_rounding_draws(quantizer->rounding) ||
+                                                    is_eden || hu_quantizer_needs_signs(quantizer));
     return needs && !random
                ? hu_fail(HU_ERR_ARGUMENT, "stochastic rounding: found no random key, expected one")
                : HU_OK;
@@ -152,7 +188,9 @@ hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const f
     hu_status st = count_numbers(q, rows, &n);
     if (st != HU_OK) return st;
     /* The scale is taken from x before y is written, which may be the same array. */
-    hu_array_scale taken = scale_of(q, rows, x);
+    array_blocker blocks;
+    prepare_blocks(q, rows, random, false, &blocks);
+    hu_array_scale taken = scale_of(q, &blocks, rows, x);
     const hu_uniform_scale range = uniform_scale(taken);
     hu_rounder rounder;
     HU_TRY(check_random(q, random));
@@ -162,7 +200,7 @@ hu_status hu_quantize(const hu_quantization *quantization, int64_t rows, const f
         if (x != y) memcpy(y, x, n * sizeof *y);
         break;
     case HU_QUANTIZER_BLOCK:
-        hu_blocker_round(&q->blocker, taken.factor, rows, x, y, random, first_index, counts);
+        hu_blocker_round(blocks.used, taken.factor, blocks.rows, x, y, random, first_index, counts);
         break;
     case HU_QUANTIZER_UNIFORM:
         hu_uniform_round(&q->uniformer, &range, rows, x, y, random, first_index, counts);
@@ -181,6 +219,12 @@ static int code_bits(const hu_quantizer *quantizer) {
     return bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
 }
 
+static size_t block_bytes(const hu_quantization *q, int64_t rows) {
+    array_blocker blocks;
+    prepare_blocks(q, rows, NULL, true, &blocks);
+    return (size_t)blocks.rows * blocks.used->row_bytes;
+}
+
 size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows) {
     size_t n;
     if (!quantization || rows < 0) return 0;
@@ -188,7 +232,7 @@ size_t hu_quantized_bytes(const hu_quantization *quantization, int64_t rows) {
     /* Codes and scales of a number take less than its float32. */
     if (!fits(q->line, rows, &n)) return SIZE_MAX;
     if (q->quantizer.kind == HU_QUANTIZER_NONE) return n * sizeof(float);
-    if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return (size_t)rows * q->blocker.row_bytes;
+    if (q->quantizer.kind == HU_QUANTIZER_BLOCK) return block_bytes(q, rows);
     if (q->quantizer.kind == HU_QUANTIZER_UNIFORM) return (size_t)rows * q->uniformer.row_bytes;
     return hu_packed_bytes(n, &q->quantizer.format, code_bits(&q->quantizer));
 }
@@ -219,6 +263,16 @@ done:
     return st;
 }
 
+/* What is packed is read without the key that drew its signs. */
+static hu_status check_unpackable(const hu_quantization *q) {
+    if (!hu_quantizer_needs_signs(&q->quantizer)) return HU_OK;
+    return hu_fail(HU_ERR_UNSUPPORTED,
+                   "hadamard=%d:random: packed numbers cannot tell their signs, expected "
+                   "hadamard=%d or hadamard=%d:plain",
+                   (int)q->quantizer.block.hadamard, (int)q->quantizer.block.hadamard,
+                   (int)q->quantizer.block.hadamard);
+}
+
 hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, const float *x,
                            void *data, const hu_random_key *random, uint64_t first_index,
                            hu_array_scale *scale, hu_round_counts *counts) {
@@ -232,14 +286,18 @@ hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, co
     hu_status st = count_numbers(q, rows, &n);
     *scale = (hu_array_scale){0, 1.0f, 0.0f};
     if (st == HU_OK) st = check_random(q, random);
+    if (st == HU_OK) st = check_unpackable(q);
     if (st != HU_OK) return st;
     /* The scale needs the whole array: it is found before the first number is rounded. */
-    *scale = scale_of(q, rows, x);
+    array_blocker blocks;
+    prepare_blocks(q, rows, random, true, &blocks);
+    *scale = scale_of(q, &blocks, rows, x);
     const hu_uniform_scale range = uniform_scale(*scale);
     if (q->quantizer.kind == HU_QUANTIZER_FLOAT)
         return pack_numbers(q, n, x, data, random, first_index, *scale, counts);
     if (q->quantizer.kind == HU_QUANTIZER_BLOCK)
-        hu_blocker_pack(&q->blocker, scale->factor, rows, x, data, random, first_index, counts);
+        hu_blocker_pack(blocks.used, scale->factor, blocks.rows, x, data, random, first_index,
+                        counts);
     else if (q->quantizer.kind == HU_QUANTIZER_UNIFORM)
         hu_uniform_pack(&q->uniformer, &range, rows, x, data, random, first_index, counts);
     else
@@ -251,15 +309,19 @@ hu_status hu_quantize_pack(const hu_quantization *quantization, int64_t rows, co
 static void unpack_lines(const hu_quantization *q, int64_t rows, const void *data,
                          hu_array_scale scale, float *y) {
     bool is_uniform = q->quantizer.kind == HU_QUANTIZER_UNIFORM;
-    size_t row_bytes = is_uniform ? q->uniformer.row_bytes : q->blocker.row_bytes;
     const hu_uniform_scale range = uniform_scale(scale);
-    for (int64_t r = 0; r < rows; r++) {
+    array_blocker blocks;
+    prepare_blocks(q, rows, NULL, true, &blocks);
+    const hu_blocker *b = blocks.used;
+    size_t row_bytes = is_uniform ? q->uniformer.row_bytes : b->row_bytes;
+    int64_t line = is_uniform ? q->line : b->row_elements;
+    for (int64_t r = 0; r < blocks.rows; r++) {
         const char *row = (const char *)data + (size_t)r * row_bytes;
-        float *to = y + r * q->line;
+        float *to = y + r * line;
         if (is_uniform)
-            hu_uniform_unpack(&q->uniformer, &range, row, 0, (size_t)q->line, to);
+            hu_uniform_unpack(&q->uniformer, &range, row, 0, (size_t)line, to);
         else
-            hu_blocker_unpack(&q->blocker, scale.factor, row, 0, (size_t)q->line, to);
+            hu_blocker_unpack(b, scale.factor, row, 0, (size_t)line, to);
     }
 }
 

@@ -11,10 +11,12 @@
 #include "format/draft.h"
 #include "format/value.h"
 #include "tensor/storage.h"
+#include "tensor/tile_text.h"
 
 uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer) {
     enum { FLOAT32_BITS = 32 };
     if (quantizer->kind != HU_QUANTIZER_FLOAT) return hu_quantizer_bits(quantizer);
+    if (quantizer->is_real) return FLOAT32_BITS; /* its numbers are no format's */
     const hu_format coded = hu_storage_format(&quantizer->format);
     if (hu_format_equal(&coded, &quantizer->format)) return hu_quantizer_bits(quantizer);
     return quantizer->scale == HU_SCALE_NONE ? hu_format_bits(&coded) : FLOAT32_BITS;
@@ -26,7 +28,7 @@ bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer) {
     case HU_QUANTIZER_FLOAT:
         return quantizer->scale == HU_SCALE_CURRENT || quantizer->scale == HU_SCALE_BIAS;
     case HU_QUANTIZER_BLOCK:
-        return hu_block_needs_tensor_scale(quantizer->block);
+        return hu_block_needs_tensor_scale(&quantizer->block);
     default:
         return false;
     }
@@ -40,12 +42,12 @@ bool hu_quantizer_knows_mode(const hu_quantizer *quantizer, hu_rounding rounding
 /* The rounding mode does not matter: it chooses among the same numbers. */
 bool hu_quantizer_same_numbers(const hu_quantizer *a, const hu_quantizer *b) {
     if (a->kind != b->kind) return false;
-    if (a->kind == HU_QUANTIZER_BLOCK) return hu_block_format_equal(a->block, b->block);
+    if (a->kind == HU_QUANTIZER_BLOCK) return hu_block_format_equal(&a->block, &b->block);
     if (a->kind == HU_QUANTIZER_UNIFORM)
         return a->bits == b->bits && a->per_channel == b->per_channel &&
                a->keeps_range == b->keeps_range;
     return hu_format_equal(&a->format, &b->format) && a->scale == b->scale &&
-           a->history == b->history;
+           a->history == b->history && a->is_real == b->is_real;
 }
 
 /* Rounding a float32 to it changes nothing. */
@@ -56,39 +58,17 @@ static bool is_float32(const hu_format *format) {
 
 /* The texts of one quantizer: "FORMAT:scale=VALUE:MORE MODE" taken apart. */
 typedef struct parts {
-    char format[HU_QUANTIZER_BYTES]; /* without the scale */
-    char scale[HU_QUANTIZER_BYTES];
-    char mode[24]; /* "sr:bits=32:kind=a" */
-    int column;    /* of the scale's value, from 1 */
+    char format[HU_QUANTIZER_BYTES]; /* without scale and tile words */
+    const char *scale;               /* of the words */
+    char mode[24];                   /* "sr:bits=32:kind=a" */
+    int column;                      /* of the scale's value, from 1 */
     bool has_scale;
+    hu_tile_words words;
 } parts;
 
 /* Case does not count in formats and options. */
 static bool begins(const char *text, const char *word) {
     return strncasecmp(text, word, strlen(word)) == 0;
-}
-
-/* Moves ":scale=VALUE" out of the format. */
-static hu_status cut_scale(const char *text, parts *p) {
-    static const char key[] = ":scale=";
-    char *at = p->format;
-    while ((at = strchr(at, ':')) != NULL) {
-        if (!begins(at, key)) {
-            at++;
-            continue;
-        }
-        char *value = at + sizeof key - 1;
-        size_t length = strcspn(value, ":");
-        if (p->has_scale)
-            return hu_fail(HU_ERR_PARSE, "format '%s': 'scale=' is given twice", text);
-        p->column = (int)(value - p->format) + 1;
-        p->has_scale = true;
-        memcpy(p->scale, value, length);
-        p->scale[length] = '\0';
-        for (char *c = p->scale; *c; c++) *c = (char)tolower((unsigned char)*c);
-        memmove(at, value + length, strlen(value + length) + 1);
-    }
-    return HU_OK;
 }
 
 /* True if the format says itself what becomes of what is too large. */
@@ -110,7 +90,11 @@ static hu_status take_apart(const char *text, parts *p) {
         strcpy(p->mode, space + 1);
         p->format[space - text] = '\0';
     }
-    return cut_scale(text, p);
+    hu_status st = hu_tile_words_cut(text, p->format, &p->words);
+    p->scale = p->words.value[HU_WORD_SCALE];
+    p->column = p->words.column[HU_WORD_SCALE];
+    p->has_scale = p->words.has[HU_WORD_SCALE];
+    return st;
 }
 
 /* Whole text as a number in least..most. */
@@ -144,6 +128,15 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
                            "format '%s', column %d: found 'delayed%.20s', expected a number of "
                            "steps 1..%d behind delayed",
                            text, p->column, p->scale + 7, HU_HISTORY_MOST);
+    } else if (strncmp(p->scale, "real", 4) == 0) {
+        quantizer->scale = HU_SCALE_DELAYED;
+        quantizer->is_real = true;
+        quantizer->history = HU_HISTORY_MOST;
+        if (p->scale[4] && !read_whole(p->scale + 4, 1, HU_HISTORY_MOST, &quantizer->history))
+            return hu_fail(HU_ERR_PARSE,
+                           "format '%s', column %d: found 'real%.20s', expected a number of steps "
+                           "1..%d behind real",
+                           text, p->column, p->scale + 4, HU_HISTORY_MOST);
     } else if (strncmp(p->scale, "2^", 2) == 0 && read_whole(p->scale + 2, -300, 300, &k)) {
         quantizer->format = hu_format_scaled(&quantizer->format, k);
         hu_status st = hu_format_check(&quantizer->format);
@@ -154,7 +147,7 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     } else {
         return hu_fail(HU_ERR_PARSE,
                        "format '%s', column %d: found '%.20s', expected current, delayed, "
-                       "delayedH (H steps), bias or 2^K",
+                       "delayedH (H steps), realH, bias or 2^K",
                        text, p->column, p->scale);
     }
     /* A delayed scale may come too late for numbers that grow: they then lose precision, and do
@@ -182,26 +175,51 @@ static hu_status unknown(const char *name) {
 
 /* The format of the elements is kept beside the blocks: widths are asked of it. A scale after the
  * name says how that of the blocks is rounded. */
-static hu_status read_block(const char *text, const parts *p, hu_quantizer *quantizer) {
+static hu_status read_block(const char *text, const parts *p, const hu_block_format *known,
+                            hu_quantizer *quantizer) {
     char name[2 * HU_QUANTIZER_BYTES];
     quantizer->kind = HU_QUANTIZER_BLOCK;
-    if (p->has_scale && quantizer->block->scale != HU_BLOCK_SCALE_E8M0)
+    if (p->has_scale && known->scale != HU_BLOCK_SCALE_E8M0)
         return hu_fail(HU_ERR_PARSE,
                        "format '%s', column %d: found a scale, expected none: the blocks of %s "
                        "have their own",
-                       text, p->column, quantizer->block->name);
-    if (p->has_scale) {
-        const char *known = quantizer->block->name;
-        snprintf(name, sizeof name, "%s:scale=%s", known, p->scale);
-        quantizer->block = hu_block_format_find(name);
-        if (!quantizer->block)
-            return hu_fail(HU_ERR_PARSE,
-                           "format '%s', column %d: found '%.20s', expected floor, ceil, rceil or "
-                           "even: the blocks of %s have their own scale, a power of two",
-                           text, p->column, p->scale, known);
-    }
-    quantizer->format = quantizer->block->element;
+                       text, p->column, known->name);
+    snprintf(name, sizeof name, "%s%s%s", known->name, p->has_scale ? ":scale=" : "", p->scale);
+    const hu_block_format *found = hu_block_format_find(name);
+    if (!found)
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s', column %d: found '%.20s', expected floor, ceil, rceil or "
+                       "even: the blocks of %s have their own scale, a power of two",
+                       text, p->column, p->scale, known->name);
+    quantizer->block = *found;
+    quantizer->format = quantizer->block.element;
     return HU_OK;
+}
+
+/* Tiles of a named block format's elements, or of any number format's. */
+static hu_status read_tiles(const char *text, const parts *p, const hu_block_format *known,
+                            hu_quantizer *quantizer) {
+    hu_status st = HU_OK;
+    hu_tile_words words = p->words;
+    hu_quantizer named = {0};
+    hu_format element = {0};
+    if (known) {
+        HU_TRY(read_block(text, p, known, &named));
+        words.has[HU_WORD_SCALE] = false;
+    } else {
+        st = hu_format_parse(p->format, &element);
+        if (st == HU_ERR_UNKNOWN) HU_TRY(unknown(p->format));
+        HU_TRY(st);
+        if (is_float32(&element))
+            HU_TRY(hu_fail(HU_ERR_PARSE, "format '%s': found tiles of fp32, which is not rounded",
+                           text));
+    }
+    HU_TRY(hu_tile_words_read(text, p->format, &words, known ? &named.block : NULL, &element,
+                              &quantizer->block));
+    quantizer->kind = HU_QUANTIZER_BLOCK;
+    quantizer->format = quantizer->block.element;
+done:
+    return st;
 }
 
 static const char uniform_name[] = "uniform";
@@ -223,6 +241,11 @@ static hu_status read_uniform(const char *text, const parts *p, hu_quantizer *qu
                        "format '%s', column %d: found a scale, expected none: uniform integers "
                        "have the tensor's range",
                        text, p->column);
+    if (hu_tile_words_make_blocks(&p->words))
+        return hu_fail(HU_ERR_PARSE,
+                       "format '%s': found words of tiles, expected none: uniform integers have "
+                       "the tensor's range",
+                       text);
     if ((*end && end != option) || bits < LEAST_BITS || bits > HU_UNIFORM_BITS_MOST)
         return hu_fail(HU_ERR_PARSE, "format '%s', column %zu: found '%.20s', expected bits %d..%d",
                        text, sizeof uniform_name, number, LEAST_BITS, HU_UNIFORM_BITS_MOST);
@@ -258,8 +281,10 @@ hu_status hu_quantizer_parse(const char *text, hu_rounding usual, hu_quantizer *
     hu_quantizer made = {.rounding = usual};
     *quantizer = (hu_quantizer){0};
     HU_TRY(take_apart(text, &p));
-    made.block = hu_block_format_find(p.format);
-    st = made.block             ? read_block(text, &p, &made)
+    const hu_block_format *known = hu_block_format_find(p.format);
+    bool has_tiles = hu_tile_words_make_blocks(&p.words) && !is_uniform(p.format);
+    st = has_tiles              ? read_tiles(text, &p, known, &made)
+         : known                ? read_block(text, &p, known, &made)
          : is_uniform(p.format) ? read_uniform(text, &p, &made)
                                 : read_float(text, &p, &made);
     if (st != HU_OK) return st;
@@ -288,13 +313,14 @@ void hu_quantizer_print(const hu_quantizer *quantizer, char *text, uint32_t capa
     if (quantizer->kind == HU_QUANTIZER_NONE)
         snprintf(text, capacity, "float32");
     else if (quantizer->kind == HU_QUANTIZER_BLOCK)
-        snprintf(text, capacity, "%s", quantizer->block->name);
+        hu_block_format_print(&quantizer->block, text, capacity);
     else if (quantizer->kind == HU_QUANTIZER_UNIFORM)
         snprintf(text, capacity, "%s%u%s%s", uniform_name, (unsigned)quantizer->bits,
                  quantizer->per_channel ? ":channel" : "",
                  quantizer->keeps_range ? ":running" : "");
     else if (quantizer->scale == HU_SCALE_DELAYED)
-        snprintf(text, capacity, "%s:scale=delayed%d", format, (int)quantizer->history);
+        snprintf(text, capacity, "%s:scale=%s%d", format, quantizer->is_real ? "real" : "delayed",
+                 (int)quantizer->history);
     else
         snprintf(text, capacity, "%s%s", format, rules[quantizer->scale]);
 }
@@ -307,7 +333,8 @@ hu_status hu_plain_format_parse(const char *text, hu_format *format) {
     if (st == HU_OK) return HU_OK;
     st = hu_quantizer_parse(text, HU_ROUND_NEAREST_EVEN, &quantizer);
     if (st == HU_OK) st = hu_quantizer_parse(text, HU_ROUND_STOCHASTIC, &other);
-    if (st != HU_OK && (strstr(text, ":scale=") || is_uniform(text))) return st;
+    if (st != HU_OK && (strstr(text, ":scale=") || strstr(text, ":tile=") || is_uniform(text)))
+        return st;
     if (st != HU_OK) return hu_format_parse(text, format);
     if (quantizer.kind == HU_QUANTIZER_BLOCK)
         return hu_fail(HU_ERR_PARSE,

@@ -9,10 +9,30 @@
  *   :channel         every line of a parameter (an output channel) has ends of its own
  *   :running         evaluation takes ends that training kept: a running mean
  *
+ * any number format with tiles that have scales of their own (kernel/block/block.h),
+ *
+ *   :tile=RxC        R lines and C elements of a line share a scale; at the ends fewer
+ *   :scale=S         f32: the largest magnitude over the largest number; ue8m0 (the same as floor),
+ *                    ceil, rceil (pow2) or even: a power of two; or a number format that has a code
+ *                    for NaN, also ueXmY, without a sign: then the tensor has a factor, too
+ *
+ * in any order, and of these what is wanted (also behind the name of a block format, whose tile=
+ * they may change):
+ *
+ *   :factor=none     no factor of the tensor
+ *   :as=te|ao        the float32 operations of TransformerEngine, of torchao
+ *   :least=X         scale=f32: largest magnitudes below X count as X
+ *   :4/6 :4/6=square NVFP4: the better of two scales, by sums of |error| or of its squares
+ *   :eden=G          NVFP4: MS-EDEN, unbiased by a random scale; G numbers are corrected together
+ *   :hadamard=H      lines are rotated in groups of H before, and back after; its signs are those
+ * of TransformerEngine, or :random, or :plain (none)
+ *
  * or any number format, which may be followed by one of
  *
  *   :scale=current   power of two from the largest magnitude of the tensor itself
  *   :scale=delayedH  from that of the H steps before (16 if left out, at most HU_HISTORY_MOST)
+ *   :scale=realH     the same, but no power of two: largest number / largest magnitude, as
+ *                    TransformerEngine has it; 1024 steps if H is left out
  *   :scale=bias      Lee et al.'s dynamic bias
  *   :scale=2^K       fixed: the same as a bias lowered by K
  *
@@ -38,13 +58,14 @@ enum { HU_HISTORY_USUAL = 16, HU_HISTORY_MOST = 1024, HU_QUANTIZER_BYTES = 176 }
 typedef struct hu_quantizer {
     hu_quantizer_kind kind;
     hu_rounding rounding;
-    hu_format format;             /* FLOAT: of the numbers for k = 0; BLOCK: of the elements */
-    hu_scale_rule scale;          /* FLOAT */
-    int32_t history;              /* steps looked back; DELAYED only, else 0 */
-    const hu_block_format *block; /* BLOCK. Borrowed: valid forever */
-    uint32_t bits;                /* UNIFORM: of a code */
-    bool per_channel;             /* UNIFORM: lines of a parameter have ranges of their own */
-    bool keeps_range;             /* UNIFORM: evaluation uses ranges that training kept */
+    hu_format format;      /* FLOAT: of the numbers for k = 0; BLOCK: of the elements */
+    hu_scale_rule scale;   /* FLOAT */
+    int32_t history;       /* steps looked back; DELAYED only, else 0 */
+    bool is_real;          /* DELAYED only: the scale is no power of two */
+    hu_block_format block; /* BLOCK */
+    uint32_t bits;         /* UNIFORM: of a code */
+    bool per_channel;      /* UNIFORM: lines of a parameter have ranges of their own */
+    bool keeps_range;      /* UNIFORM: evaluation uses ranges that training kept */
 } hu_quantizer;
 
 static inline bool hu_quantizer_rounds(const hu_quantizer *quantizer) {
@@ -65,6 +86,17 @@ uint32_t hu_quantizer_code_bits(const hu_quantizer *quantizer);
 /* True if the whole tensor must be there before its first number can be rounded, because its
  * largest magnitude is needed. */
 bool hu_quantizer_needs_maximum(const hu_quantizer *quantizer);
+
+/* Lines of a matrix that share scales and so must be rounded together: 1 where lines are alone. */
+static inline int64_t hu_quantizer_needs_lines(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_BLOCK ? quantizer->block.lines : 1;
+}
+
+/* Signs of its rotation that a random sequence gives, new ones for every step. */
+static inline bool hu_quantizer_needs_signs(const hu_quantizer *quantizer) {
+    return quantizer->kind == HU_QUANTIZER_BLOCK && quantizer->block.hadamard &&
+           quantizer->block.signs == HU_SIGNS_RANDOM;
+}
 
 /* The same because its least and its largest number are needed. */
 static inline bool hu_quantizer_needs_range(const hu_quantizer *quantizer) {

@@ -74,7 +74,7 @@ void hu_storage_choose_blocks(hu_storage_mode mode, const hu_blocker *blocker,
                               hu_storage *storage) {
     bool is_float32 = mode == HU_STORAGE_FLOAT32;
     *storage = (hu_storage){.trait = &traits[is_float32 ? TRAIT_FLOAT32 : TRAIT_BLOCKS],
-                            .format = blocker->format->element,
+                            .format = blocker->format.element,
                             .blocker = blocker,
                             .tensor_scale = 1.0f,
                             .row_elements = blocker->row_elements};

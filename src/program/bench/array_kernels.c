@@ -48,6 +48,8 @@ struct hu_rate_row {
     hu_wire wire;
     hu_uniformer uniformer; /* of one element: passes set the length */
     hu_uniform_scale uniform_scale;
+    hu_blocker blocker; /* of tiles; a row of the whole array */
+    float tensor_scale;
     int32_t scale;       /* k of the wire's codes */
     size_t copied_bytes; /* of an element, by the memcpy that the row stands beside: 1, 2 or 4 */
     hu_bench_times times;
@@ -472,11 +474,11 @@ done:
     return st;
 }
 
-/* True if the text names uniform integers. */
-static bool bench_is_uniform(const char *name) {
+/* True if the text names uniform integers, or a block format. */
+static bool bench_is(hu_quantizer_kind kind, const char *name) {
     hu_quantizer quantizer;
     return hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
-           quantizer.kind == HU_QUANTIZER_UNIFORM;
+           quantizer.kind == kind;
 }
 
 /* Rows of finding a range and of rounding in it. Errors as hu_quantizer_parse. */
@@ -500,6 +502,73 @@ static hu_status bench_pack_uniform(hu_rate_set *set, const char *name) {
     HU_TRY(add_uniform_row(set, name, HU_ROUND_NEAREST_EVEN, "unpack", uniform_unpack_pass, false));
 done:
     return st;
+}
+
+/* ---- Tiles and blocks as rows of kernel=round and kernel=pack ---- */
+
+enum { TILE_LINE = SHARE_UNIT };
+
+/* A part of an array as a matrix of lines of 1,024, or as one line. */
+static const hu_blocker *tiles_of_part(const hu_rate_row *row, size_t n, hu_blocker *room) {
+    if (row->blocker.row_elements == (int64_t)n) return &row->blocker;
+    *room = row->blocker;
+    (void)hu_blocker_set_row(room, (int64_t)n, n % TILE_LINE ? (int64_t)n : TILE_LINE);
+    return room;
+}
+
+static void tile_round_pass(const hu_rate_row *row, size_t first, size_t n, const void *x,
+                            void *y) {
+    hu_blocker room;
+    hu_round_counts counts;
+    hu_round_counts_clear(&counts);
+    hu_blocker_round(tiles_of_part(row, n, &room), row->tensor_scale, 1, (const float *)x + first,
+                     (float *)y + first, &uniform_key, first, row->has_counters ? &counts : NULL);
+}
+
+/* Codes and scales of a part, from the place of its numbers on: they take less room than these. */
+static void tile_pack_pass(const hu_rate_row *row, size_t first, size_t n, const void *x, void *y) {
+    hu_blocker room;
+    hu_blocker_pack(tiles_of_part(row, n, &room), row->tensor_scale, 1, (const float *)x + first,
+                    (float *)y + first, &uniform_key, first, NULL);
+}
+
+static void tile_unpack_pass(const hu_rate_row *row, size_t first, size_t n, const void *x,
+                             void *y) {
+    hu_blocker room;
+    hu_blocker_unpack(tiles_of_part(row, n, &room), row->tensor_scale, (const float *)x + first, 0,
+                      n, (float *)y + first);
+}
+
+/* The largest magnitude is nearly that of the numbers of HU_RATE_GAUSSIAN. */
+static hu_status add_tile_row(hu_rate_set *set, const char *name, const char *mode,
+                              hu_rate_pass *pass, bool has_counters) {
+    const float top = 0.25f;
+    hu_status st = HU_OK;
+    hu_quantizer quantizer;
+    hu_rate_row *row = NULL;
+    int64_t n = (int64_t)set->elements;
+    HU_TRY(rate_add_row(set, &row));
+    HU_TRY(hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer));
+    HU_TRY(hu_blocker_init(&row->blocker, &quantizer.block, quantizer.rounding, n,
+                           n % TILE_LINE ? n : TILE_LINE));
+    row->tensor_scale = hu_block_tensor_scale(&quantizer.block, hu_f32_bits(top));
+    hu_quantizer_print(&quantizer, row->format, sizeof row->format);
+    snprintf(row->mode, sizeof row->mode, "%s", mode ? mode : hu_rounding_name(quantizer.rounding));
+    row->pass = pass;
+    row->data = pass == tile_unpack_pass ? HU_RATE_BITS : HU_RATE_GAUSSIAN;
+    row->has_counters = has_counters;
+done:
+    return st;
+}
+
+static hu_status bench_round_tiles(hu_rate_set *set, const char *name) {
+    hu_status st = add_tile_row(set, name, NULL, tile_round_pass, false);
+    return st != HU_OK ? st : add_tile_row(set, name, NULL, tile_round_pass, true);
+}
+
+static hu_status bench_pack_tiles(hu_rate_set *set, const char *name) {
+    hu_status st = add_tile_row(set, name, "round+pack", tile_pack_pass, false);
+    return st != HU_OK ? st : add_tile_row(set, name, "unpack", tile_unpack_pass, false);
 }
 
 /* ---- Halfulp bench kernel=round: rounding beside memcpy ---- */
@@ -543,7 +612,8 @@ static hu_status add_both(hu_rate_set *set, const char *name, hu_rounding roundi
  * of all exponents; of the others nearest-even. */
 static hu_status add_modes(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
-    if (bench_is_uniform(name)) return bench_round_uniform(set, name);
+    if (bench_is(HU_QUANTIZER_UNIFORM, name)) return bench_round_uniform(set, name);
+    if (bench_is(HU_QUANTIZER_BLOCK, name)) return bench_round_tiles(set, name);
     if (!is_first) return add_both(set, name, HU_ROUND_NEAREST_EVEN, HU_RATE_GAUSSIAN);
     for (int mode = 0; mode < HU_ROUND_COUNT; mode++)
         HU_TRY(add_both(set, name, (hu_rounding)mode, HU_RATE_GAUSSIAN));
@@ -614,7 +684,8 @@ static hu_status add_format(hu_rate_set *set, const char *name, bool is_first) {
     hu_status st = HU_OK;
     hu_format format;
     (void)is_first;
-    if (bench_is_uniform(name)) return bench_pack_uniform(set, name);
+    if (bench_is(HU_QUANTIZER_UNIFORM, name)) return bench_pack_uniform(set, name);
+    if (bench_is(HU_QUANTIZER_BLOCK, name)) return bench_pack_tiles(set, name);
     HU_TRY(hu_plain_format_parse(name, &format));
     int bits = (int)hu_format_bits(&format), unit = bits <= 8 ? 8 : bits <= 16 ? 16 : 0;
     HU_TRY(add_pack_row(set, &format, unit, pack_pass, HU_RATE_GAUSSIAN));

@@ -293,8 +293,8 @@ done:
 #define OF_RATES "bench.format", "bench.elements"
 #define OF_GEMM "gemm.m", "gemm.n", "gemm.k"
 #define OF_STEP                                                                                    \
-    "bench.beside", "model.*", "data.*", "precision.*", "accumulator.*", "optimizer.*", "lr.*",    \
-        "scaler.*", "eval.*", "run.*", "init.*", "stop.*"
+    "bench.beside", "model.*", "data.*", "precision.*", "accumulator.*", "operand.*",              \
+        "optimizer.*", "lr.*", "scaler.*", "eval.*", "run.*", "init.*", "stop.*"
 static const char *const step_keys[] = {OF_ALL, OF_STEP, NULL};
 static const char *const round_keys[] = {OF_ALL, OF_RATES, NULL};
 static const char *const pack_keys[] = {OF_ALL, OF_RATES, NULL};

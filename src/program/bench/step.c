@@ -56,10 +56,9 @@ static const hu_listener listener = {.on_message = print_message};
 
 /* Float32 everywhere, products too. */
 static hu_status make_plain(hu_config *config) {
-    static const char *const keys[][2] = {{"precision.name", "fp32"},
-                                          {"precision.rules", ""},
-                                          {"accumulator.name", "fp32"},
-                                          {"accumulator.rules", ""}};
+    static const char *const keys[][2] = {{"precision.name", "fp32"},   {"precision.rules", ""},
+                                          {"accumulator.name", "fp32"}, {"accumulator.rules", ""},
+                                          {"operand.rules", ""},        {"operand.high", ""}};
     hu_status st = HU_OK;
     hu_keys *tree = NULL;
     HU_TRY(hu_keys_create(HU_KEYS_MAP, NULL, "bench", &tree));
@@ -73,7 +72,7 @@ done:
 
 /* Is the training that was asked for the plain one already? */
 static hu_status is_plain(const hu_config *config, bool *plain) {
-    static const char *const lists[] = {"precision.rules", "accumulator.rules"};
+    static const char *const lists[] = {"precision.rules", "accumulator.rules", "operand.rules"};
     hu_status st = HU_OK;
     const char *precision, *accumulator;
     const hu_keys *rules;

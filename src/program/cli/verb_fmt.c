@@ -22,6 +22,8 @@
 #include "render/table.h"
 #include "report/formats.h"
 #include "report/report.h"
+#include "tensor/quantizer.h"
+#include "tensor/tile_text.h"
 
 /* ---- Numbers of stdin through a format ---- */
 
@@ -201,9 +203,11 @@ static hu_status print_codes(const stream_job *job, const hu_blocker *blocker, f
     HU_TRY(HU_NEW_ARRAY(&bytes, blocker->row_bytes));
     hu_blocker_pack(blocker, tensor_scale, 1, n->x, bytes, &job->random, 0, NULL);
     for (size_t i = 0; i < n->count; i++) {
-        size_t block = i / (size_t)job->block->length;
-        printf("0x%0*x 0x%02x", (int)(blocker->width + 3) / 4,
-               element_code(bytes, i, blocker->width), bytes[blocker->code_bytes + block]);
+        uint32_t scale = 0;
+        size_t tile = i / (size_t)job->block->length, scale_bytes = blocker->scale_bytes;
+        memcpy(&scale, bytes + blocker->code_bytes + tile * scale_bytes, scale_bytes);
+        printf("0x%0*x 0x%0*x", (int)(blocker->width + 3) / 4,
+               element_code(bytes, i, blocker->width), (int)(2 * scale_bytes), scale);
         if (hu_block_needs_tensor_scale(job->block)) printf(" %.9g", (double)tensor_scale);
         putchar('\n');
     }
@@ -221,7 +225,13 @@ static hu_status treat_blocks(const stream_job *job) {
     if (n.count == 0) goto done;
     HU_TRY(
         hu_blocker_init(&blocker, job->block, job->rounding, (int64_t)n.count, (int64_t)n.count));
-    float tensor_scale = hu_block_tensor_scale(job->block, hu_top_f32(n.count, n.x));
+    uint32_t signs[HU_HADAMARD_MOST];
+    if (job->block->hadamard && job->block->signs == HU_SIGNS_RANDOM) {
+        hu_hadamard_draw(&job->random, job->block->hadamard, signs);
+        blocker.signs = signs;
+    }
+    float tensor_scale =
+        hu_block_tensor_scale(job->block, hu_blocker_top(&blocker, (int64_t)n.count, n.x));
     if (job->is_encoding) HU_TRY(print_codes(job, &blocker, tensor_scale, &n));
     if (job->is_encoding) goto done;
     hu_blocker_round(&blocker, tensor_scale, 1, n.x, n.x, &job->random, 0, NULL);
@@ -246,7 +256,7 @@ static hu_status fmt_stream(const hu_config *config, const hu_named_format *name
     if (mode) HU_TRY(hu_rounding_parse(mode, &job.rounding));
     HU_TRY(hu_config_u64(config, "seed", &job.random.seed));
     job.random.stream = hu_stream_id("fmt", "");
-    if (named->is_element) job.block = hu_block_format_find(named->typed);
+    if (named->is_element) job.block = &named->block;
     if (job.block && job.is_decoding)
         return hu_fail(HU_ERR_ARGUMENT,
                        "found --decode for %s, expected --round or --encode: a code of blocks is "
@@ -268,15 +278,27 @@ static bool has_tensor_scale(const hu_block_format *block) {
     return hu_block_needs_tensor_scale(block) != 0;
 }
 
-/* Both scales have 8 bits: a power of two without sign (OCP MX 1.0), or a number of
- * e4m3fn. */
-static const char *scale_name(const hu_block_format *block) {
-    return block->scale == HU_BLOCK_SCALE_E8M0 ? "ue8m0" : "e4m3fn";
+/* A power of two without sign (OCP MX 1.0), float32, or a number of a format. */
+static const char *scale_name(const hu_block_format *block, char name[NAME_BYTES]) {
+    if (block->scale == HU_BLOCK_SCALE_E8M0) return "ue8m0";
+    if (block->scale == HU_BLOCK_SCALE_F32) return "float32";
+    hu_format format = block->scale_format;
+    format.overflow = HU_OVERFLOW_NAN; /* as e4m3fn is named */
+    hu_format_print(&format, name, NAME_BYTES);
+    if (block->is_unsigned)
+        snprintf(name, NAME_BYTES, "ue%dm%d", format.exp_bits, format.man_bits);
+    return name;
 }
 
-/* Bits of an element with its share of the scale of a full block. */
+/* Bits of an element with its share of the scale of a full tile. */
 static double bits_per_element(const hu_block_format *block) {
-    return (double)hu_format_bits(&block->element) + 8.0 / block->length;
+    double count = (double)block->length * (double)block->lines;
+    return (double)hu_format_bits(&block->element) + 8.0 * hu_block_scale_bytes(block) / count;
+}
+
+/* What a tile is, and how it is named. */
+static const char *description_of(const hu_block_format *block) {
+    return block->description ? block->description : "tiles with scales of their own";
 }
 
 /* The power of two of a block's scale. */
@@ -294,24 +316,48 @@ static void print_power(const hu_block_format *block, const hu_format_limits *li
            block->power == HU_BLOCK_FLOOR ? "; :scale=ceil, rceil or even: another power" : "");
 }
 
+/* Of the largest magnitude of a tensor that is 1. */
+static void print_tensor_scale(const hu_block_format *block) {
+    const float one = 1.0f;
+    uint32_t bits;
+    memcpy(&bits, &one, sizeof bits);
+    float scale = hu_block_tensor_scale(block, bits);
+    if (!has_tensor_scale(block))
+        printf("tensor scale  none\n");
+    else if (block->way == HU_BLOCK_WAY_TE)
+        printf("tensor scale  float32: %.6g / the tensor's largest magnitude\n", (double)scale);
+    else
+        printf("tensor scale  float32: the tensor's largest magnitude / %.6g\n",
+               1.0 / (double)scale);
+}
+
 /* Element format, block and scale of a block format, as text on stdout. */
 static hu_status fmt_block_print(const hu_block_format *block) {
     char element[NAME_BYTES];
     hu_format_limits limits = hu_format_limits_of(&block->element);
     hu_status st = hu_format_print(&block->element, element, sizeof element);
     if (st != HU_OK) return st;
-    printf("%s: %s\n\n", block->name, block->description);
+    char name[HU_QUANTIZER_BYTES], scale[NAME_BYTES];
+    hu_block_format_print(block, name, sizeof name);
+    printf("%s: %s\n\n", name, description_of(block));
     printf("elements      %s: %u bits, 0 and %.9g .. %.9g in units of the scale; saturating\n",
            element, hu_format_bits(&block->element), limits.min_subnormal, limits.max_finite);
-    printf("block         %d elements along the last extent, a shorter one at the end of a line\n",
-           block->length);
+    if (block->lines == 1)
+        printf("block         %d elements along the last extent, a shorter one at the end of a "
+               "line\n",
+               block->length);
+    else
+        printf("tile          %d lines, %d elements of each; smaller ones at the ends\n",
+               block->lines, block->length);
     if (block->scale == HU_BLOCK_SCALE_E8M0)
         print_power(block, &limits);
     else
-        printf("scale         e4m3fn: the block's largest magnitude / (%.9g x tensor scale)\n",
-               limits.max_finite);
-    printf("tensor scale  %s\n",
-           has_tensor_scale(block) ? "float32: the tensor's largest magnitude / 2688" : "none");
+        printf("scale         %s: the block's largest magnitude / %s%.9g%s\n",
+               scale_name(block, scale), has_tensor_scale(block) ? "(" : "", limits.max_finite,
+               has_tensor_scale(block) ? " x tensor scale)" : "");
+    print_tensor_scale(block);
+    if (block->hadamard)
+        printf("rotation      lines in groups of %d, before and back after\n", block->hadamard);
     printf("storage       %.9g bits an element\n", bits_per_element(block));
     return HU_OK;
 }
@@ -319,24 +365,26 @@ static hu_status fmt_block_print(const hu_block_format *block) {
 /* The same as an object. element: what fmt says of the element format. */
 static json_t *fmt_block_json(const hu_block_format *block, json_t *element) {
     bool is_power = block->scale == HU_BLOCK_SCALE_E8M0;
-    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:s, s:s, s:o}", "name", block->name, "description",
-                     block->description, "element", element, "block_length", block->length, "scale",
-                     scale_name(block), "scale_rounding",
-                     is_power ? hu_block_power_name(block->power) : "nearest", "tensor_scale",
-                     has_tensor_scale(block) ? "float32" : "none", "bits_per_element",
-                     hu_json_number(bits_per_element(block)));
+    char name[HU_QUANTIZER_BYTES], scale[NAME_BYTES];
+    hu_block_format_print(block, name, sizeof name);
+    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:s, s:s, s:s, s:o}", "name", name, "description",
+                     description_of(block), "element", element, "block_length", block->length,
+                     "block_lines", block->lines, "scale", scale_name(block, scale),
+                     "scale_rounding", is_power ? hu_block_power_name(block->power) : "nearest",
+                     "tensor_scale", has_tensor_scale(block) ? "float32" : "none",
+                     "bits_per_element", hu_json_number(bits_per_element(block)));
 }
 
 /* One row of the list: name, element, elements of a block, scale, bits of an element, what it
  * is. */
 static hu_status add_row(hu_table *table, const hu_block_format *block) {
-    char element[NAME_BYTES];
+    char element[NAME_BYTES], scale[NAME_BYTES];
     hu_status st;
     HU_TRY(hu_format_print(&block->element, element, sizeof element));
     HU_TRY(hu_table_cell(table, "%s", block->name));
     HU_TRY(hu_table_cell(table, "%s", element));
     HU_TRY(hu_table_cell(table, "%d", block->length));
-    HU_TRY(hu_table_cell(table, "%s", scale_name(block)));
+    HU_TRY(hu_table_cell(table, "%s", scale_name(block, scale)));
     HU_TRY(hu_table_cell(table, "%.4g", bits_per_element(block)));
     HU_TRY(hu_table_cell(table, "%s", block->description));
 done:
@@ -372,7 +420,9 @@ static hu_status print_list(void) {
 
 static json_t *block_json(const hu_block_format *block) {
     hu_named_format element;
-    if (hu_named_format_parse(block->name, &element) != HU_OK) return NULL;
+    char name[HU_QUANTIZER_BYTES];
+    hu_block_format_print(block, name, sizeof name);
+    if (hu_named_format_parse(name, &element) != HU_OK) return NULL;
     snprintf(element.typed, sizeof element.typed, "%s", element.name);
     return fmt_block_json(block, hu_format_json(&element));
 }
@@ -450,11 +500,11 @@ static void tell_notes(const hu_named_format *named, int count) {
 }
 
 static hu_status show_json(const hu_named_format *named, int count) {
-    const hu_block_format *block = hu_block_format_find(named->typed);
+    const hu_block_format *block = named->is_element ? &named->block : NULL;
     if (count == 1) return hu_json_print(block ? block_json(block) : hu_format_json(named));
     json_t *all = json_array();
     for (int i = 0; i < count; i++) {
-        block = hu_block_format_find(named[i].typed);
+        block = named[i].is_element ? &named[i].block : NULL;
         json_array_append_new(all, block ? block_json(block) : hu_format_json(&named[i]));
     }
     return hu_json_print(json_pack("{s:o}", "formats", all));
@@ -462,7 +512,7 @@ static hu_status show_json(const hu_named_format *named, int count) {
 
 static hu_status show_text(const hu_named_format *named, int count) {
     hu_status st = count > 1           ? hu_formats_show(named, count)
-                   : named->is_element ? fmt_block_print(hu_block_format_find(named->typed))
+                   : named->is_element ? fmt_block_print(&named->block)
                                        : hu_format_show(named);
     if (st == HU_OK) tell_notes(named, count);
     return st;

@@ -256,23 +256,10 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const model_keys[] = {"model.*",
-                                         "task.*",
-                                         "data.*",
-                                         "precision.*",
-                                         "accumulator.*",
-                                         "bits.*",
-                                         "run.batch",
-                                         "run.chunk",
-                                         "run.threads",
-                                         "run.storage",
-                                         "run.fuse",
-                                         "run.recompute",
-                                         "run.products",
-                                         "comm.format",
-                                         "comm.workers",
-                                         "out.file",
-                                         NULL};
+static const char *const model_keys[] = {
+    "model.*",       "task.*",       "data.*",      "precision.*",  "accumulator.*", "operand.*",
+    "bits.*",        "run.batch",    "run.chunk",   "run.threads",  "run.storage",   "run.fuse",
+    "run.recompute", "run.products", "comm.format", "comm.workers", "out.file",      NULL};
 
 const hu_verb hu_verb_model = {
     .name = "model",

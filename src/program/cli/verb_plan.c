@@ -281,9 +281,10 @@ done:
 
 static hu_status run_plan(hu_config *config, int *exit_code) {
     static const char *const keys[] = {
-        "model.*",       "task.*",   "data.*", "precision.*", "accumulator.*", "optimizer.*",
-        "lr.*",          "scaler.*", "eval.*", "run.*",       "comm.*",        "out.file",
-        "cluster.nodes", "bits.*",   "cost.*", "init.*",      "stop.*",        NULL};
+        "model.*",     "task.*",        "data.*",   "precision.*", "accumulator.*", "operand.*",
+        "optimizer.*", "lr.*",          "scaler.*", "eval.*",      "run.*",         "comm.*",
+        "out.file",    "cluster.nodes", "bits.*",   "cost.*",      "init.*",        "stop.*",
+        NULL};
     hu_status st = HU_OK;
     planning plan = {.config = config, .as_json = hu_config_flag(config, "json", NULL)};
     int64_t nodes;

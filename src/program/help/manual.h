@@ -55,10 +55,10 @@ typedef struct hu_verb {
 
 /* Keys of a training, for tables of keys. */
 #define HU_TRAINING_KEYS                                                                           \
-    "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*", "init.*",   \
-        "optimizer.*", "lr.*", "scaler.*", "eval.*", "stop.*", "run.*", "comm.*", "-comm.rho",     \
-        "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step", "-run.repeat",                \
-        "-eval.checkpoint"
+    "model.*", "task.*", "data.*", "precision.*", "bits.*", "cost.*", "accumulator.*",             \
+        "operand.*", "init.*", "optimizer.*", "lr.*", "scaler.*", "eval.*", "stop.*", "run.*",     \
+        "comm.*", "-comm.rho", "-comm.sigma", "-comm.magnitude", "-comm.run", "-comm.step",        \
+        "-run.repeat", "-eval.checkpoint"
 
 /* Whether the verb reads the key of this full name: by the last of its patterns that fits. false
  * where none is known. */

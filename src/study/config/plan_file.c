@@ -111,16 +111,49 @@ done:
     return st;
 }
 
-/* layer: {forward: A, ...} -> "layer.forward: A", one for each. */
+/* "layer.product: A" or "layer.product.operand: F". */
+static hu_status add_rule(const char *name, const hu_keys *choice, hu_keys *list) {
+    char text[TEXT_BYTES] = "";
+    hu_status st = add_words(text, "", name, choice);
+    return st == HU_OK ? append_text(list, text, choice) : st;
+}
+
+static bool is_accumulator(const hu_keys *part) {
+    return strcmp(hu_keys_name(part), "accumulator") == 0;
+}
+
+/* layer: {forward: A, ...} -> "layer.forward: A", one for each; of {forward: {accumulator: A, x: F,
+ * ...}} likewise the accumulator alone. */
 static hu_status add_product(const hu_keys *layer, hu_keys *list) {
     hu_status st = HU_OK;
     HU_TRY(want_kind(layer, HU_KEYS_MAP));
     for (size_t i = 0; i < hu_keys_count(layer); i++) {
         const hu_keys *product = hu_keys_at(layer, i);
-        char text[TEXT_BYTES] = "", name[TEXT_BYTES / 2];
+        char name[TEXT_BYTES / 2];
         snprintf(name, sizeof name, "%.250s.%.200s: ", hu_keys_name(layer), hu_keys_name(product));
-        HU_TRY(add_words(text, "", name, product));
-        HU_TRY(append_text(list, text, product));
+        if (hu_keys_kind_of(product) != HU_KEYS_MAP) HU_TRY(add_rule(name, product, list));
+        for (size_t k = 0; hu_keys_kind_of(product) == HU_KEYS_MAP && k < hu_keys_count(product);
+             k++)
+            if (is_accumulator(hu_keys_at(product, k)))
+                HU_TRY(add_rule(name, hu_keys_at(product, k), list));
+    }
+done:
+    return st;
+}
+
+/* layer: {forward: {x: F, ...}} -> "layer.forward.x: F", one for each. */
+static hu_status add_operands(const hu_keys *layer, hu_keys *list) {
+    hu_status st = HU_OK;
+    for (size_t i = 0; i < hu_keys_count(layer); i++) {
+        const hu_keys *product = hu_keys_at(layer, i);
+        if (hu_keys_kind_of(product) != HU_KEYS_MAP) continue;
+        for (size_t k = 0; k < hu_keys_count(product); k++) {
+            const hu_keys *operand = hu_keys_at(product, k);
+            char name[TEXT_BYTES / 2];
+            snprintf(name, sizeof name, "%.250s.%.100s.%.100s: ", hu_keys_name(layer),
+                     hu_keys_name(product), hu_keys_name(operand));
+            if (!is_accumulator(operand)) HU_TRY(add_rule(name, operand, list));
+        }
     }
 done:
     return st;
@@ -145,8 +178,21 @@ static hu_status read_tensors(const hu_keys *node, hu_keys *keys) {
     return put_list(node, keys, "precision.tensors", add_tensor);
 }
 
+/* Whether a product rounds what it multiplies. */
+static bool has_operands(const hu_keys *products) {
+    bool any = false;
+    for (size_t i = 0; i < hu_keys_count(products); i++) {
+        const hu_keys *layer = hu_keys_at(products, i);
+        for (size_t k = 0; k < hu_keys_count(layer); k++)
+            any = any || hu_keys_kind_of(hu_keys_at(layer, k)) == HU_KEYS_MAP;
+    }
+    return any;
+}
+
 static hu_status read_products(const hu_keys *node, hu_keys *keys) {
-    return put_list(node, keys, "accumulator.rules", add_product);
+    hu_status st = put_list(node, keys, "accumulator.rules", add_product);
+    return st == HU_OK && has_operands(node) ? put_list(node, keys, "operand.rules", add_operands)
+                                             : st;
 }
 
 /* {at: R, to: {act: F, weight: F}}: the precision promotes, to the high candidate. */

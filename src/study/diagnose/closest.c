@@ -82,8 +82,8 @@ static void look_at(const looking *l, const hu_tensor_record *record) {
     bool is_wire = place != HU_NONE && hu_is_on_wire(&l->x->run, place);
     closest->is_counted = true;
     closest->all_current &= has_current_scale(quantizer);
-    if (quantizer->kind == HU_QUANTIZER_BLOCK && quantizer->block->scale == HU_BLOCK_SCALE_E4M3)
-        closest->number_scales = quantizer->block->name;
+    if (quantizer->kind == HU_QUANTIZER_BLOCK && quantizer->block.scale == HU_BLOCK_SCALE_FORMAT)
+        closest->number_scales = quantizer->block.name ? quantizer->block.name : "tiles";
     compare_headroom(l, record, is_wire && closest->wire_scaling);
     if (why->saturates[record->format])
         compare_loss(l, record, c->overflow, c->elements, &closest->saturation);

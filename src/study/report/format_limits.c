@@ -27,11 +27,14 @@ static hu_status parse_plain(const char *typed, hu_format *format) {
 
 hu_status hu_named_format_parse(const char *typed, hu_named_format *named) {
     hu_status st = HU_OK;
-    const hu_block_format *block = hu_block_format_find(typed);
-    *named = (hu_named_format){.is_element = block != NULL};
+    hu_quantizer quantizer;
+    bool is_block = hu_quantizer_parse(typed, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
+                    quantizer.kind == HU_QUANTIZER_BLOCK;
+    *named = (hu_named_format){.is_element = is_block};
     snprintf(named->typed, sizeof named->typed, "%s", typed);
-    if (block)
-        named->format = block->element;
+    if (is_block) named->block = quantizer.block;
+    if (is_block)
+        named->format = quantizer.format;
     else
         HU_TRY(parse_plain(typed, &named->format));
     HU_TRY(hu_format_print(&named->format, named->name, sizeof named->name));

@@ -6,6 +6,7 @@
 
 #include <halfulp/format.h>
 
+#include "kernel/block/block.h"
 #include "render/json.h"
 #include "tensor/exponent_histogram.h"
 
@@ -17,6 +18,7 @@ typedef struct hu_named_format {
     char name[HU_FORMAT_NAME_BYTES];  /* the canonical spelling */
     bool is_element; /* of a block format, in units of the block's scale; typed is the block's */
     hu_format format;
+    hu_block_format block; /* is_element only */
 } hu_named_format;
 
 /* Reads a plain format, or a block format as that of its elements. Errors as

@@ -447,7 +447,7 @@ int hu_report_role(const hu_report_run *run, uint32_t tensor) {
     const hu_value_info *value = value_of(run, tensor);
     if (!value) return HU_REPORT_ROLES;
     if (hu_tensor_is_state(run->tensor[tensor])) return HU_REPORT_STATE;
-    return (int)hu_role_of(value, run->tensor[tensor].kind != HU_TENSOR_VALUE);
+    return (int)hu_role_of(value, hu_tensor_is_backward(run->tensor[tensor]));
 }
 
 bool hu_report_is_vector(const hu_report_run *run, uint32_t tensor) {
@@ -493,6 +493,10 @@ void hu_report_label(const hu_report_run *run, uint32_t tensor, char label[HU_LA
         return;
     }
     const char *end = ends[run->tensor[tensor].kind];
+    if (hu_tensor_is_operand(run->tensor[tensor])) {
+        snprintf(label, HU_LABEL_BYTES, "%s", run->history->tensors.name[tensor]);
+        return;
+    }
     value_label(run->graph, value, label);
     if (end) hu_note_add(label, HU_LABEL_BYTES, "", "%s", end);
 }

@@ -478,6 +478,9 @@ hu_status hu_history_walk(const hu_history *history, const hu_graph *graph, hu_t
     if (has_kind(history, graph, HU_TENSOR_WEIGHTS)) more |= HU_WALK_WEIGHTS;
     if (has_kind(history, graph, HU_TENSOR_MOMENTUM)) more |= HU_WALK_MOMENTUM;
     if (has_kind(history, graph, HU_TENSOR_SQUARES)) more |= HU_WALK_SQUARES;
+    for (int o = 0; o < HU_OPERANDS; o++)
+        if (has_kind(history, graph, (hu_tensor_kind)(HU_TENSOR_OPERAND + o)))
+            more |= HU_WALK_OPERANDS;
     return hu_tensor_order_create(graph, more, walk);
 }
 

@@ -396,7 +396,7 @@ static hu_status note_tensors(hu_recorder *r, int64_t step, hu_step_end end) {
         if (may_be_zero(r, i)) events &= ~(1u << HU_EVENT_OF_ZERO);
         /* Losses of gradients do not count in a skipped step, whose loss scale was too large: only
          * what is not finite tells. */
-        if (end == HU_STEP_SKIPPED && r->walk.tensor[i].kind != HU_TENSOR_VALUE)
+        if (end == HU_STEP_SKIPPED && hu_tensor_is_backward(r->walk.tensor[i]))
             events &= (1u << HU_EVENT_OF_NAN) | (1u << HU_EVENT_OF_INFINITY) |
                       (1u << HU_EVENT_OF_OVERFLOW);
         entries[i] = (entry){counts, share(c.overflow, c.elements), share(c.underflow, c.elements),

@@ -301,6 +301,25 @@ done:
     return st;
 }
 
+/* Operands of products: what stays high is the recipe's unless the user says otherwise. */
+static hu_status read_operands(const hu_config *config, hu_precision *precision) {
+    hu_status st = HU_OK;
+    const hu_keys *rules, *high;
+    HU_TRY(hu_config_list(config, "operand.high", &high));
+    if (hu_keys_count(high) > 0) hu_operand_choices_clear_high(&precision->operands);
+    for (size_t i = 0; i < hu_keys_count(high); i++) {
+        const char *layers = hu_keys_value(hu_keys_at(high, i));
+        if (strcmp(layers, "none") != 0)
+            HU_TRY(hu_operand_choices_add_high(&precision->operands, layers));
+    }
+    HU_TRY(hu_config_list(config, "operand.rules", &rules));
+    for (size_t i = 0; i < hu_keys_count(rules); i++)
+        HU_TRY(hu_operand_choices_add_rule(&precision->operands, precision->rounding,
+                                           hu_keys_value(hu_keys_at(rules, i))));
+done:
+    return st;
+}
+
 /* The tensors of a resolved plan, which are dead words elsewhere. */
 static hu_status read_tensors(const hu_config *config, hu_precision *precision) {
     hu_status st = HU_OK;
@@ -357,6 +376,7 @@ static hu_status read_one(void *context, const char *name, hu_precision *precisi
     HU_TRY(hu_config_text(config, "precision.scheme", &scheme));
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(read_rules(config, precision));
+    HU_TRY(read_operands(config, precision));
 done:
     return st;
 }

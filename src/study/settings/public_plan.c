@@ -15,9 +15,10 @@
 
 enum { PLAN_NEAREST_BYTES = 256 };
 
-/* Its accumulators by product of a layer. */
+/* Its accumulators and operands by product of a layer. */
 typedef struct plan_layer {
     const char *name; /* of the file */
+    hu_operand_formats operands;
     hu_accumulator accumulator[HU_PLAN_PRODUCTS];
     int is_chosen[HU_PLAN_PRODUCTS];
 } plan_layer;
@@ -33,6 +34,7 @@ struct hu_plan {
 _Static_assert((int)HU_PLAN_PARTS == (int)HU_PARTS, "the parts of precision.h");
 _Static_assert((int)HU_PLAN_WEIGHTS == (int)HU_PART_WEIGHTS, "in their order");
 _Static_assert((int)HU_PLAN_PRODUCTS == (int)HU_PRODUCT_ROLES, "the products of geometry.h");
+_Static_assert((int)HU_PLAN_OPERANDS == (int)HU_OPERANDS, "the operands of operand.h");
 
 /* ---- reading ---- */
 
@@ -60,18 +62,44 @@ static hu_status find_product(const hu_keys *node, int *product) {
                    hu_keys_origin(node), hu_keys_name(node));
 }
 
+static hu_status read_sums(const hu_keys *node, hu_semantics semantics, int product,
+                           plan_layer *layer) {
+    hu_accumulators read = {0};
+    hu_status st = hu_accumulators_parse(hu_keys_value(node), semantics, &read);
+    layer->is_chosen[product] = st == HU_OK && read.chosen;
+    if (layer->is_chosen[product]) layer->accumulator[product] = read.accumulator;
+    return st;
+}
+
+/* x, w or dy of a product. */
+static hu_status read_operand(const hu_keys *node, int product, hu_operand_formats *operands) {
+    for (int o = 2 * product; o < 2 * product + 2; o++) {
+        const char *word = strchr(hu_operand_name((hu_operand_place)o), '.') + 1;
+        if (strcmp(word, hu_keys_name(node)) == 0)
+            return hu_quantizer_parse(hu_keys_value(node), HU_ROUND_NEAREST_EVEN,
+                                      &operands->quantizer[o]);
+    }
+    return hu_fail(HU_ERR_PARSE, "%s: found '%s', expected accumulator, %s or %s",
+                   hu_keys_origin(node), hu_keys_name(node),
+                   strchr(hu_operand_name((hu_operand_place)(2 * product)), '.') + 1,
+                   strchr(hu_operand_name((hu_operand_place)(2 * product + 1)), '.') + 1);
+}
+
 /* The texts were read once before, as rules: what is wrong with one was told there. */
 static hu_status read_layer(const hu_keys *node, hu_semantics semantics, plan_layer *layer) {
     hu_status st = HU_OK;
     layer->name = hu_keys_name(node);
     for (size_t i = 0; i < hu_keys_count(node); i++) {
-        const hu_keys *item = hu_keys_at(node, i);
-        hu_accumulators read = {0};
+        const hu_keys *item = hu_keys_at(node, i), *sums = item;
         int p;
         HU_TRY(find_product(item, &p));
-        HU_TRY(hu_accumulators_parse(hu_keys_value(item), semantics, &read));
-        layer->is_chosen[p] = read.chosen;
-        if (read.chosen) layer->accumulator[p] = read.accumulator;
+        if (hu_keys_kind_of(item) == HU_KEYS_MAP) {
+            sums = hu_keys_find(item, "accumulator");
+            for (size_t k = 0; k < hu_keys_count(item); k++)
+                if (hu_keys_at(item, k) != sums)
+                    HU_TRY(read_operand(hu_keys_at(item, k), p, &layer->operands));
+        }
+        if (sums) HU_TRY(read_sums(sums, semantics, p, layer));
     }
 done:
     return st;
@@ -201,9 +229,20 @@ size_t hu_plan_formats(const hu_plan *plan, size_t index, hu_plan_part part) {
     return is_there ? plan->precision.tensors[index].part[part].count : 0;
 }
 
+/* NULL, and what does not round: fp32. */
+static hu_status print_format(const hu_quantizer *quantizer, const char *function, char *text,
+                              uint32_t capacity) {
+    char made[HU_PLAN_TEXT_BYTES] = "fp32";
+    if (quantizer && hu_quantizer_rounds(quantizer)) hu_resolved_text(quantizer, made, sizeof made);
+    if (strlen(made) >= capacity)
+        return hu_fail(HU_ERR_LIMIT, "%s: found room for %u bytes, expected %zu", function,
+                       (unsigned)capacity, strlen(made) + 1);
+    memcpy(text, made, strlen(made) + 1);
+    return HU_OK;
+}
+
 hu_status hu_plan_format(const hu_plan *plan, size_t index, hu_plan_part part, size_t consumer,
                          char *text, uint32_t capacity) {
-    char made[HU_PLAN_TEXT_BYTES] = "fp32";
     HU_GIVEN(text);
     if (capacity > 0) text[0] = '\0';
     HU_GIVEN(plan);
@@ -214,14 +253,9 @@ hu_status hu_plan_format(const hu_plan *plan, size_t index, hu_plan_part part, s
     if (formats->count > 1 && consumer >= formats->count)
         return hu_fail(HU_ERR_ARGUMENT, "%s: found consumer %zu of tensor '%.100s', expected %u",
                        __func__, consumer, hu_plan_tensor(plan, index), formats->count);
-    const hu_quantizer *quantizer =
-        formats->count > 0 ? &formats->list[formats->count > 1 ? consumer : 0] : NULL;
-    if (quantizer && hu_quantizer_rounds(quantizer)) hu_resolved_text(quantizer, made, sizeof made);
-    if (strlen(made) >= capacity)
-        return hu_fail(HU_ERR_LIMIT, "%s: found room for %u bytes, expected %zu", __func__,
-                       (unsigned)capacity, strlen(made) + 1);
-    memcpy(text, made, strlen(made) + 1);
-    return HU_OK;
+    return print_format(formats->count > 0 ? &formats->list[formats->count > 1 ? consumer : 0]
+                                           : NULL,
+                        __func__, text, capacity);
 }
 
 size_t hu_plan_layer_count(const hu_plan *plan) {
@@ -245,4 +279,15 @@ hu_status hu_plan_accumulator(const hu_plan *plan, size_t index, hu_plan_product
     *accumulator = plan->layers[index].accumulator[product];
     *is_chosen = plan->layers[index].is_chosen[product];
     return HU_OK;
+}
+
+hu_status hu_plan_operand_format(const hu_plan *plan, size_t index, hu_plan_operand operand,
+                                 char *text, uint32_t capacity) {
+    HU_GIVEN(text);
+    if (capacity > 0) text[0] = '\0';
+    HU_GIVEN(plan);
+    if (index >= plan->layer_count || (unsigned)operand >= HU_PLAN_OPERANDS)
+        return hu_fail(HU_ERR_ARGUMENT, "%s: found layer %zu and operand %d, expected %zu and %d",
+                       __func__, index, (int)operand, plan->layer_count, HU_PLAN_OPERANDS);
+    return print_format(&plan->layers[index].operands.quantizer[operand], __func__, text, capacity);
 }

@@ -1,34 +1,63 @@
-/* kernel/block/block.h - block formats: runs of elements along the last extent share a scale.
+/* kernel/block/block.h - block formats: tiles of neighbouring numbers share a scale.
  *
- * Rows (samples) are lines of `line` elements; every line is cut into blocks of `length` elements,
- * the last of a line may be shorter. With a = largest magnitude of a block, exactly:
+ * Rows (samples, parameters, matrices) are lines of `line` elements; they are cut into tiles of
+ * `lines` x `length` elements from the first line and the first element of a line on, the last ones
+ * may be smaller. With a = largest magnitude of a tile and M = largest number of the element
+ * format, every operation one correctly rounded float32 operation:
  *
  *   E8M0 (MX): scale X = 2^k, k = l - emax of the element format with l as hu_block_power says
- *   (usually floor(log2 a)), raised to -127 if it is below (a = 0 too) and at most 127 - emax, so
- *   that all values are float32 numbers; code k + 127. Elements p = element format's rounding of
- *   v / X (exact), saturating; value p X (exact).
+ *   (usually floor(log2 a)), raised to -127 if it is below (a = 0 too) and at most 127 - emax;
+ *   code k + 127. Elements p = element format's rounding of v / X (exact), value p X.
  *
- *   E4M3 (NVFP4): tensor scale s = max(a_tensor / 2688, 2^-126), 1 if a_tensor = 0, with a_tensor
- *   the largest finite magnitude of the tensor; block scale c = E4M3FN rounding, nearest-even and
- *   saturating, of a / (6 s); d = s c; elements p = saturating rounding of v / d; value p d, at
- *   most the largest float32. Every quotient and product here is one correctly rounded float32
- *   operation. c = 0: d = 0, elements are zeros with the sign of v.
+ *   F32: a is at least `least`; scale s = a / M, at least 2^-126 and at most the largest float32, 1
+ *   if a = 0; elements p = rounding of v (1 / s), value p s. Source: DeepSeek-V3 (arXiv 2412.19437,
+ *   section 3.3; least = 1e-4 in its code). WAY_TE: S = M / a, at most the largest float32, 1 if
+ *   a = 0; rounding of v S, value p (1 / S). Source: TransformerEngine, recipe_common.cuh. Stored
+ *   are s and S.
  *
- * A block with a NaN or an infinity has a NaN scale (codes 255, 0x7F); its values are all
- * 0x7FC00000. The element's rounding mode and random words are those of plain formats: word
- * first + i serves element i. A quotient v / d below 2^-126 that is not 0 rounds as 2^-126 does.
+ *   FORMAT: a scale of the tensor and a number c of another format F with largest number T, to
+ *   nearest-even and saturating. A = largest finite magnitude of the tensor. c = 0: elements are
+ *   zeros with the sign of v.
+ *     s = max(A / (T M), 2^-126), 1 if A = 0; c = F(a / (M s)); d = s c; p = rounding of v / d;
+ *     value p d. (NVFP4 is F = E4M3FN, T M = 2688.)
+ *     WAY_TE: S = min(T M / A, largest float32), 1 if A = 0; c = F(min(a (S (1 / M)), T));
+ *     D = 1 / S; p = rounding of v min(1 / (c D), largest float32); value p (c D). Source:
+ *     TransformerEngine, core_nvfp4.cuh. The tensor's scale is S.
+ *     WAY_AO: g = s; c = F((a / M) / g), raised to F's smallest normal number;
+ *     p = rounding of
+ *     v min((1 / g) / c, largest float32); value p (g c). Source: torchao, nvfp4_tensor.py.
+ *     WAY_EDEN: g = (A / 255.99) / V, bounded as s, V = 6 / (17/16 0.93); c = F((a / V) / g), 1
+ *     where that is 0; d = c g; z = v / d, p = its rounding; for every `group` elements of a line
+ *     t = sum(z z) / sum(z p), 1 if the divisor is 0; c' = c t rounded stochastically to F; value
+ *     p (c' g). Word first + i of the sequence whose stream is the other one's with its upper bit
+ *     turned serves tile i of a row whose first word is first. Sums: hu_block_sums. Source:
+ *     Quartet II, arXiv 2601.22813.
+ *     Without a factor s = S = g = 1.
+ *     FOUR: a second c with 1.5 times the quotient before F; the tile takes it if its error, the
+ *     sum of |value - v| or of its square, is smaller; T is 256 in the tensor's scale. Source:
+ *     "Four over six", arXiv 2512.02010.
+ *
+ * Values are at most the largest float32. A tile with a NaN or an infinity has a NaN scale; its
+ * values are all 0x7FC00000. The element's rounding mode and random words are those of plain
+ * formats: word first + i serves element i. A quotient or product before the rounding that is below
+ * 2^-126 and not 0 rounds as 2^-126 does.
+ *
+ * HADAMARD: lines are rotated first (kernel/hadamard/hadamard.h): everything above is of the
+ * rotated numbers, and values are rotated back unless `stays_rotated`.
  *
  * Counts are of the elements in their format: overflow, underflow, subnormal, zero; nan = elements
- * of blocks whose scale is NaN; max_exponent of the unscaled numbers, no min_exponent. Thread-safe:
+ * of tiles whose scale is NaN; max_exponent of the unscaled numbers, no min_exponent. Thread-safe:
  * a prepared hu_blocker is read only.
  */
 #ifndef HU_KERNEL_BLOCK_BLOCK_H
 #define HU_KERNEL_BLOCK_BLOCK_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <halfulp/format.h>
 
+#include "kernel/hadamard/hadamard.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 
@@ -63,10 +92,19 @@ int32_t hu_scale_clamp(const hu_format *format, int32_t k);
 /* The format whose numbers are 2^k times those of format. */
 hu_format hu_format_scaled(const hu_format *format, int32_t k);
 
-enum { HU_BLOCK_MOST = 32 }; /* longest block */
+/* V of WAY_EDEN. */
+#define HU_BLOCK_EDEN ((float)(6.0 / (17.0 / 16.0 * 0.93)))
 
-/* What a block's scale is: a power of two, or a number of E4M3FN under a scale of the tensor. */
-typedef enum hu_block_scale { HU_BLOCK_SCALE_E8M0, HU_BLOCK_SCALE_E4M3 } hu_block_scale;
+enum { HU_BLOCK_MOST = 32 }; /* longest block of block.list */
+
+/* Tiles have at most so many lines and so many elements of a line. */
+enum { HU_TILE_SIDE_MOST = 1 << 20 };
+
+typedef enum hu_block_scale {
+    HU_BLOCK_SCALE_E8M0,   /* a power of two */
+    HU_BLOCK_SCALE_FORMAT, /* a number of scale_format under a scale of the tensor */
+    HU_BLOCK_SCALE_F32
+} hu_block_scale;
 
 /* How the power of two of an E8M0 scale is found. Source: FLOOR OCP MX 1.0, section 6.3; the others
  * as torchao's ScaleCalculationMode has them, RCEIL with the exact quotient. */
@@ -78,14 +116,40 @@ typedef enum hu_block_power {
     HU_BLOCK_POWERS
 } hu_block_power;
 
-/* One row of block.list; with each hu_block_power, those of E8M0 scales. */
+/* Whose float32 operations lead from a maximum to the elements. */
+typedef enum hu_block_way {
+    HU_BLOCK_WAY_OWN,
+    HU_BLOCK_WAY_TE,
+    HU_BLOCK_WAY_AO,
+    HU_BLOCK_WAY_EDEN
+} hu_block_way;
+
+/* Whether a tile chooses between two scales, and by which error. */
+typedef enum hu_block_choice {
+    HU_BLOCK_CHOICE_NONE,
+    HU_BLOCK_CHOICE_FOUR,        /* 4/6, sum of |d| */
+    HU_BLOCK_CHOICE_FOUR_SQUARES /* sum of d d */
+} hu_block_choice;
+
+/* A block format: a row of block.list, with each hu_block_power those of E8M0 scales, or a free
+ * one. Plain data; valid for hu_blocker_init if hu_block_format_check says so. */
 typedef struct hu_block_format {
-    const char *name; /* "mxfp8", "mxfp8:scale=ceil", ... */
-    const char *description;
-    hu_format element; /* saturating */
-    int length;
+    const char *name;        /* "mxfp8", "mxfp8:scale=ceil", ...; NULL: a free one */
+    const char *description; /* NULL: a free one */
+    hu_format element;       /* saturating, unless a free one asks for something else */
+    int32_t length;          /* elements of a line that a tile takes */
+    int32_t lines;           /* lines that it takes */
     hu_block_scale scale;
-    hu_block_power power; /* E8M0 only */
+    hu_block_power power;   /* E8M0 only */
+    hu_format scale_format; /* FORMAT only; saturating, with a code for NaN */
+    bool is_unsigned;       /* scales are stored without their sign bit */
+    bool has_factor;        /* FORMAT only: the tensor has a scale, too */
+    hu_block_way way;       /* FORMAT and F32 */
+    hu_block_choice choice; /* FORMAT only */
+    int32_t group;          /* EDEN only: elements of a line that share t, a multiple of length */
+    int32_t hadamard;       /* 0, or numbers that are rotated together */
+    hu_hadamard_signs signs;
+    float least; /* F32 only: the least a; 0: none */
 } hu_block_format;
 
 /* Row index of block.list with the usual power, NULL after the last. Borrowed: valid forever. */
@@ -101,79 +165,129 @@ const char *hu_block_power_name(hu_block_power power);
  * forever. */
 const hu_block_format *hu_block_format_find(const char *name);
 
+/* The first row of block.list, with any power, that is equal to a format; NULL: there is none.
+ * Borrowed: valid forever. */
+const hu_block_format *hu_block_format_like(const hu_block_format *format);
+
 /* True if the numbers and codes of both are the same. */
-int hu_block_format_equal(const hu_block_format *a, const hu_block_format *b);
+bool hu_block_format_equal(const hu_block_format *a, const hu_block_format *b);
+
+/* HU_ERR_FORMAT: sides, ways and choices that do not go together, what was found and expected. */
+hu_status hu_block_format_check(const hu_block_format *format);
+
+/* Bytes of a stored scale: 1, 2 or 4. */
+uint32_t hu_block_scale_bytes(const hu_block_format *format);
+
+/* Tiles of so many lines. */
+int64_t hu_block_tiles(const hu_block_format *format, int64_t lines, int64_t line);
+
+/* The same numbers where the other dimension of a matrix is the inner one: sides change places. */
+hu_block_format hu_block_format_across(const hu_block_format *format);
 
 /* True if values depend on the largest magnitude of the whole tensor. */
-int hu_block_needs_tensor_scale(const hu_block_format *format);
+bool hu_block_needs_tensor_scale(const hu_block_format *format);
 
-/* The tensor scale s for a largest finite magnitude given by its bits; 1 for E8M0. */
+/* The tensor's scale for a largest finite magnitude given by its bits; 1 where there is none. */
 float hu_block_tensor_scale(const hu_block_format *format, uint32_t top_bits);
 
 typedef struct hu_blocker hu_blocker;
 
-/* Elements first .. first+n-1 of a row; scales[0] is that of the block that holds the first. */
+/* Elements of a row from one that stands at `place` of its line on. unit and inverse: of the tiles
+ * in the order in which the elements meet them; where tiles have several lines all elements are of
+ * one line. */
 typedef struct hu_block_part {
-    int64_t first;
+    int64_t place;
     size_t n;
-    const uint8_t *scales;
-    float tensor_scale;
+    const float *unit;    /* by which rounded elements are multiplied; NaN, or 0: all are zero */
+    const float *inverse; /* 1 / unit, where elements are multiplied */
 } hu_block_part;
 
-/* What a division left to be counted: elements of blocks whose scale is NaN, and nonzero ones of
- * blocks whose scale is 0. */
+/* What a division left to be counted: elements of tiles whose scale is NaN, and nonzero ones of
+ * tiles whose scale is 0. */
 typedef struct hu_block_loss {
     uint64_t nan, vanished;
 } hu_block_loss;
 
-/* tops[b] = bits of the largest magnitude (NaN and infinity included) of each of the blocks in
- * x[n], whole blocks from element first of a row on. Returns the largest finite one. */
-typedef uint32_t hu_block_tops_fn(const hu_blocker *blocker, int64_t first, size_t n,
-                                  const float *x, uint32_t *tops);
-typedef void hu_block_divide_fn(const hu_blocker *blocker, const hu_block_part *part,
-                                const float *x, float *y, hu_block_loss *loss);
-typedef void hu_block_multiply_fn(const hu_blocker *blocker, const hu_block_part *part,
-                                  const float *x, float *y);
+/* Sums of a tile: lane j has those of its elements of places j, j + 8, ... of the tile's lines,
+ * line by line; hu_block_sum adds the lanes as ((0+4)+(2+6)) + ((1+5)+(3+7)). */
+enum { HU_BLOCK_LANES = 8 };
+typedef struct hu_block_sums {
+    float lane[HU_BLOCK_LANES];
+} hu_block_sums;
+float hu_block_sum(const hu_block_sums *sums);
+
+/* What is summed of the elements x and y before and after. */
+typedef enum hu_block_sum_kind {
+    HU_SUM_DISTANCES, /* |y - x| */
+    HU_SUM_SQUARES,   /* (y - x)^2 */
+    HU_SUM_PRODUCTS   /* x y */
+} hu_block_sum_kind;
+
+/* Numbers of short lines that kernels take at a time where tiles have one of each line. */
+enum { HU_BLOCK_WIDE = 256 };
 
 /* The loops of one instruction set; all give the same bits.
  *
  *   top       bits of the largest finite magnitude of x[n]
- *   tops      the same for each block
- *   divide    elements in units of their block's scale; what vanishes is added to *loss
- *   multiply  rounded elements times their block's scale */
+ *   tops      raises tops[], bits of the largest magnitude (NaN and infinity included) of each of
+ *             the tiles that x[n] meets; gives the largest finite one
+ *   divide    elements in units of their tile's scale; what vanishes is added to *loss
+ *   multiply  rounded elements times their tile's scale
+ *   add       to the sums of the tiles that x[n], y[n] meet */
 typedef struct hu_block_kernels {
     uint32_t (*top)(size_t n, const float *x);
-    hu_block_tops_fn *tops;
-    hu_block_divide_fn *divide;
-    hu_block_multiply_fn *multiply;
+    uint32_t (*tops)(const hu_blocker *blocker, int64_t place, size_t n, const float *x,
+                     uint32_t *tops);
+    void (*divide)(const hu_blocker *blocker, const hu_block_part *part, const float *x, float *y,
+                   hu_block_loss *loss);
+    void (*multiply)(const hu_blocker *blocker, const hu_block_part *part, const float *x,
+                     float *y);
+    void (*add)(const hu_blocker *blocker, hu_block_sum_kind kind, int64_t place, size_t n,
+                const float *x, const float *y, hu_block_sums *sums);
 } hu_block_kernels;
 
 struct hu_blocker {
     const hu_block_kernels *kernels;
-    const hu_block_format *format;
+    hu_block_format format;
     hu_rounder rounder;       /* of elements */
-    hu_packer packer;         /* of elements, a byte each */
-    uint32_t width;           /* bits of an element in the stream: 4, 6 or 8 */
-    hu_rounder scale_rounder; /* E4M3 only */
+    hu_packer packer;         /* of elements: a byte each, two, or dense */
+    uint32_t width;           /* bits of an element in the stream */
+    bool is_joined;           /* packed a byte each and then joined: 4 and 6 bits */
+    hu_rounder scale_rounder; /* FORMAT only */
+    hu_rounder scale_chance;  /* EDEN only: the same, stochastic */
     hu_packer scale_packer;
-    float scale_value[256]; /* of the scale's codes */
+    uint32_t scale_bytes;
+    float scale_value[256]; /* of scales of one byte */
+    float most, scale_most; /* largest numbers of elements and scales */
+    float scale_least;      /* smallest normal scale */
     int32_t emax;           /* of the element format */
     uint32_t top_limit;     /* 24-bit significands above it raise the power of an E8M0 scale */
-    int is_integer;         /* element codes are two's complement */
+    bool is_integer;        /* element codes are two's complement */
+    bool divides;           /* elements are divided by units, not multiplied by inverses */
+    bool stays_rotated;     /* values are not rotated back; set by who wants it */
+    const uint32_t *signs;  /* [hadamard] 0 or 0x80000000; set by who draws them. Borrowed */
     int64_t line;           /* elements */
-    int64_t row_elements, row_blocks, line_blocks;
+    int64_t row_elements, row_lines, row_blocks, line_blocks;
+    int64_t slab_lines, slab_columns; /* of what gets its scales at a time: whole tiles */
     size_t code_bytes; /* of a row's elements, one dense run, before its row_blocks scales */
     size_t row_bytes;
 };
 
 /* Prepares for rows of row_elements elements in lines of `line` (a divisor). HU_ERR_ARGUMENT: no
- * such rounding; HU_ERR_SHAPE: a row does not fit the address space. */
+ * such rounding; HU_ERR_SHAPE: a row does not fit the address space; as hu_block_format_check. */
 hu_status hu_blocker_init(hu_blocker *blocker, const hu_block_format *format, hu_rounding rounding,
                           int64_t row_elements, int64_t line);
 
 /* The same on an instruction set of the caller's choice, which must be there. */
 hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format,
                               hu_rounding rounding, int64_t row_elements, int64_t line, hu_isa isa);
+
+/* The same blocker for rows of another number of elements. HU_ERR_SHAPE. */
+hu_status hu_blocker_set_row(hu_blocker *blocker, int64_t row_elements, int64_t line);
+
+/* Bits of the largest finite magnitude of the n numbers of whole lines, rotated where the format
+ * rotates: what the tensor's scale comes from. */
+uint32_t hu_blocker_top(const hu_blocker *blocker, int64_t n, const float *x);
 
 /* Rounds whole rows of x to y (the same array or not overlapping). counts NULL: not counted. */
 void hu_blocker_round(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,

@@ -1,0 +1,214 @@
+/* kernel/block/rows.c - rows rounded, and rows as bytes. */
+#include "kernel/block/internal.h"
+
+enum { PIECE = HU_BLOCK_PIECE };
+
+/* ---- rounding ---- */
+
+static void raise_exponent(hu_round_counts *counts, uint32_t top) {
+    if (!counts || top == 0) return;
+    int32_t exponent = top >> 23 ? (int32_t)(top >> 23) - 127 : -118 - __builtin_clz(top);
+    if (exponent > counts->max_exponent) counts->max_exponent = exponent;
+}
+
+/* Values of a piece of a slab: where they are rotated back pieces are whole groups. */
+static void turn_back(const hu_blocker *b, size_t n, float *y) {
+    if (b->format.hadamard && !b->stays_rotated)
+        hu_hadamard_line(b->format.hadamard, b->signs, n, y, y, true);
+}
+
+/* A slab at a time: scales, elements in units of these, back to numbers. MS-EDEN has other scales
+ * for the way back. */
+static void round_row(const hu_block_job *job, float *y) {
+    const hu_blocker *b = job->b;
+    uint8_t scales[HU_BLOCK_SLAB_TILES * sizeof(float)], turned[HU_BLOCK_SLAB_TILES];
+    float room[PIECE];
+    hu_block_slab slab = {0};
+    uint32_t top = 0;
+    bool is_eden = b->format.way == HU_BLOCK_WAY_EDEN;
+    while (hu_block_next_slab(b, &slab)) {
+        hu_block_grid grid = hu_block_grid_of(b, &slab, scales), back = grid;
+        hu_block_units there, units;
+        hu_block_units_clear(&there);
+        hu_block_units_clear(&units);
+        hu_block_make_scales(job, &slab, &grid, &top);
+        if (is_eden) {
+            memcpy(turned, scales, slab.tiles);
+            back.scales = turned;
+            hu_block_turn_scales(job, &slab, &back);
+        }
+        hu_block_piece piece = hu_block_before(b, &slab);
+        while (hu_block_next(b, &slab, &piece)) {
+            const float *x = hu_block_numbers(job, piece.first, piece.n, room);
+            float *to = y + piece.first;
+            hu_block_elements(job, &grid, &units, piece.first, piece.n, x, to);
+            hu_block_values(job, &back, is_eden ? &there : &units, piece.first, piece.n, to);
+            turn_back(b, piece.n, to);
+        }
+    }
+    raise_exponent(job->counts, top);
+}
+
+void hu_blocker_round(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                      float *y, const hu_random_key *key, uint64_t first_index,
+                      hu_round_counts *counts) {
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t at = r * blocker->row_elements;
+        hu_block_job job = {blocker, tensor_scale, x + at, key, first_index + (uint64_t)at, counts};
+        round_row(&job, y + at);
+    }
+}
+
+/* ---- bytes ---- */
+
+/* Sign and magnitude <-> two's complement: the same map, since -128 is no code. */
+static void complement(size_t n, uint8_t *codes) {
+    for (size_t i = 0; i < n; i++) {
+        uint8_t is_negative = codes[i] >> 7;
+        codes[i] = is_negative ? (uint8_t)(0x80 | (0x80 - (codes[i] & 0x7F))) : codes[i];
+    }
+}
+
+/* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 after
+ * the last are written as well. */
+static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_t *restrict bytes) {
+    if (width == 4)
+        for (size_t i = 0; i < (n + 1) / 2; i++)
+            bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
+    else
+        for (size_t i = 0; i < (n + 3) / 4; i++) {
+            const uint8_t *c = codes + 4 * i;
+            uint32_t word =
+                c[0] | (uint32_t)c[1] << 6 | (uint32_t)c[2] << 12 | (uint32_t)c[3] << 18;
+            size_t left = (n - 4 * i) * 6;
+            for (size_t k = 0; k < 3 && 8 * k < left; k++)
+                bytes[3 * i + k] = (uint8_t)(word >> 8 * k);
+        }
+}
+
+/* The codes that join wrote. Reads no byte after the last code's. */
+static void split_block(uint32_t width, size_t n, const uint8_t *restrict bytes,
+                        uint8_t *restrict codes) {
+    size_t i = 0;
+    if (width == 4) {
+        for (size_t k = 0; k < n / 2; k++) {
+            codes[2 * k] = bytes[k] & 0xF;
+            codes[2 * k + 1] = bytes[k] >> 4;
+        }
+        if (n % 2) codes[n - 1] = bytes[n / 2] & 0xF;
+        return;
+    }
+    for (; i + 4 <= n; i += 4) {
+        const uint8_t *b = bytes + i / 4 * 3;
+        uint32_t word = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
+        for (uint32_t k = 0; k < 4; k++) codes[i + k] = word >> 6 * k & 0x3F;
+    }
+    for (size_t bit = 6 * i; i < n; i++, bit += 6) {
+        uint32_t word = bytes[bit / 8];
+        if (bit % 8 > 2) word |= (uint32_t)bytes[bit / 8 + 1] << 8;
+        codes[i] = word >> bit % 8 & 0x3F;
+    }
+}
+
+/* Element codes of a row whose scales stand after them already. Pieces are cut without regard to
+ * tiles: they may begin and end within one. */
+static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, uint8_t *row) {
+    const hu_blocker *b = job->b;
+    float y[PIECE], room[PIECE];
+    uint8_t joined[PIECE + 8];
+    hu_block_units units;
+    hu_block_units_clear(&units);
+    for (int64_t first = 0; first < b->row_elements; first += PIECE) {
+        size_t n = (size_t)hu_block_least(b->row_elements - first, PIECE);
+        uint8_t *bytes = row + hu_block_dense_bytes(b, first);
+        const float *x = hu_block_numbers(job, first, n, room);
+        hu_block_elements(job, grid, &units, first, n, x, y);
+        if (!b->is_joined) {
+            hu_packer_pack(&b->packer, n, y, bytes, NULL);
+            if (b->is_integer) complement(n, bytes);
+            continue;
+        }
+        hu_packer_pack(&b->packer, n, y, joined, NULL);
+        memset(joined + n, 0, 8);
+        join(b->width, n, joined, bytes);
+    }
+}
+
+/* One row into its bytes: codes, then scales. The scales of the whole row come first: pieces of
+ * elements need not end where tiles do. Those of MS-EDEN are turned at last. */
+static void pack_row(const hu_block_job *job, uint8_t *row) {
+    const hu_blocker *b = job->b;
+    hu_block_grid grid = {row + b->code_bytes, 0, 0, b->line_blocks};
+    hu_block_slab slab = {0}, again = {0};
+    uint32_t top = 0;
+    while (hu_block_next_slab(b, &slab)) hu_block_make_scales(job, &slab, &grid, &top);
+    pack_elements(job, &grid, row);
+    while (b->format.way == HU_BLOCK_WAY_EDEN && hu_block_next_slab(b, &again))
+        hu_block_turn_scales(job, &again, &grid);
+    raise_exponent(job->counts, top);
+}
+
+void hu_blocker_pack(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
+                     void *data, const hu_random_key *key, uint64_t first_index,
+                     hu_round_counts *counts) {
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t at = r * blocker->row_elements;
+        hu_block_job job = {blocker, tensor_scale, x + at, key, first_index + (uint64_t)at, counts};
+        pack_row(&job, (uint8_t *)data + (size_t)r * blocker->row_bytes);
+    }
+}
+
+/* Elements first .. first+n-1 of a packed row, first a multiple of 8, at most a piece. */
+static void unpack_elements(const hu_blocker *b, const uint8_t *row, int64_t first, size_t n,
+                            float *y) {
+    const uint8_t *codes = row + hu_block_dense_bytes(b, first);
+    uint8_t units[PIECE];
+    if (b->is_integer) memcpy(units, codes, n);
+    if (b->is_integer) complement(n, units);
+    if (b->is_joined) split_block(b->width, n, codes, units);
+    hu_packer_unpack(&b->packer, n, b->is_integer || b->is_joined ? units : codes, y);
+}
+
+/* Numbers of a row that are rotated back: whole groups are read, and what is asked for is taken. */
+static void unpack_rotated(const hu_block_job *job, const hu_block_grid *grid, const uint8_t *row,
+                           int64_t first, size_t n, float *y) {
+    enum { BYTE = 8 };
+    const hu_blocker *b = job->b;
+    const int64_t size = b->format.hadamard;
+    float room[PIECE + BYTE];
+    hu_block_units units;
+    hu_block_units_clear(&units);
+    for (int64_t at = first, end = first + (int64_t)n; at < end;) {
+        int64_t from = hu_block_group_start(b, at), byte = from / BYTE * BYTE;
+        int64_t wanted = (end - from + size - 1) / size * size, left = b->line - from % b->line;
+        int64_t all = hu_block_least(hu_block_least(wanted, left), PIECE);
+        int64_t count = hu_block_least(from + all, end) - at;
+        float *groups = room + (from - byte);
+        for (int64_t a = byte; a < from + all; a += PIECE)
+            unpack_elements(b, row, a, (size_t)hu_block_least(from + all - a, PIECE),
+                            room + (a - byte));
+        hu_block_values(job, grid, &units, from, (size_t)all, groups);
+        hu_hadamard_line((int32_t)size, b->signs, (size_t)all, groups, groups, true);
+        memcpy(y + (at - first), groups + (at - from), (size_t)count * sizeof *y);
+        at += count;
+    }
+}
+
+void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void *row,
+                       int64_t first, size_t n, float *y) {
+    /* The grid is only read. */
+    hu_block_grid grid = {(uint8_t *)(uintptr_t)row + blocker->code_bytes, 0, 0,
+                          blocker->line_blocks};
+    hu_block_job job = {.b = blocker, .tensor_scale = tensor_scale};
+    hu_block_units units;
+    hu_block_units_clear(&units);
+    if (blocker->format.hadamard && !blocker->stays_rotated) {
+        unpack_rotated(&job, &grid, row, first, n, y);
+        return;
+    }
+    for (size_t at = 0; at < n; at += PIECE) {
+        size_t count = n - at < PIECE ? n - at : PIECE;
+        unpack_elements(blocker, row, first + (int64_t)at, count, y + at);
+        hu_block_values(&job, &grid, &units, first + (int64_t)at, count, y + at);
+    }
+}

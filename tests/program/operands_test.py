@@ -1,0 +1,121 @@
+"""Products that round what they multiply: recipes by name, bits, counts, plans by layer, and errors."""
+import json
+import os
+
+import program
+
+CNN = ["model=cnn-s", "model.width=0.5", "data=glyphs"]
+LSTM = ["model=lstm-lm", "model.width=0.25", "data=text:text.txt", "data.test_limit=18"]
+SHORT = ["data.limit=48", "data.test_limit=8", "batch=18", "run.chunk=5", "run.log_every=1", "steps=4", "lr.warmup=0",
+         "lr.schedule=constant", "threads=1", "run.quiet=on"]
+RECIPES = ("deepseek-fp8", "nvfp4-te", "mxfp8-te", "fp8-delayed-te")
+PLACES = ("forward.x", "forward.w", "input_grad.dy", "input_grad.w", "weight_grad.dy", "weight_grad.x")
+OTHERS = (["threads=2", "storage=float32"], ["threads=3", "storage=dense"], ["run.fuse=off"], ["run.recompute=off"])
+
+
+def hash_of(*words, cwd, run, **more):
+    code, out, err = program.call("train", *SHORT, *words, f"run.dir={run}", "--json", cwd=cwd, **more)
+    return json.loads(out)["weights_hash"] if code == 0 else err
+
+
+def lines(cwd, run):
+    with open(os.path.join(cwd, run, "numerics.jsonl"), encoding="utf-8") as file:
+        return [row for row in map(json.loads, file) if "tensors" in row]
+
+
+def bits(checks, cwd):
+    """Neither threads, storage nor the way nodes are joined change a bit; formats and rotations do."""
+    found = set()
+    for number, words in enumerate((
+            *([f"precision={recipe}"] for recipe in RECIPES), ["precision=nvfp4-te", "operand.high=none"],
+            ["precision=bf16", "operand.rules=['*.x: mxfp4 sr', 'conv2: e5m2:scale=current']"],
+            ["operand.rules=['*.weight_grad: nvfp4:hadamard=16:random sr']"],
+            ["operand.rules=['*: nvfp4:eden=32:hadamard=32:random']"])):
+        first = hash_of(*CNN, *words, cwd=cwd, run=f"first{number}")
+        found.add(first)
+        for other, more in enumerate(OTHERS):
+            again = hash_of(*CNN, *words, *more, cwd=cwd, run=f"other{number}-{other}")
+            checks.same(again, first, f"{words} {more}: weights hash")
+    checks.same(len(found), 8, "precisions that give bits of their own")
+
+
+def instruction_sets(checks, cwd):
+    for recipe in RECIPES:
+        hashes = {hash_of(*CNN, f"precision={recipe}", cwd=cwd, run=f"{recipe}-{isa}",
+                          env={**os.environ, "HALFULP_MAX_ISA": isa}) for isa in ("scalar", "avx2", "avx512")}
+        checks.same(len(hashes), 1, f"{recipe}: weights hashes {hashes}")
+
+
+def loops(checks, cwd):
+    """Linear layers of recurrent networks have operands, too."""
+    with open(os.path.join(cwd, "text.txt"), "w", encoding="utf-8") as file:
+        file.write("the cat sat on the mat and the dog sat on the log .\n" * 200)
+    plain = hash_of(*LSTM, cwd=cwd, run="plain")
+    for number, text in enumerate(("mxfp8", "nvfp4 sr", "e4m3fn:tile=1x128:scale=f32", "nvfp4:hadamard=16")):
+        words = [f"operand.rules=['*: {text}']"]
+        first = hash_of(*LSTM, *words, cwd=cwd, run=f"first{number}")
+        checks.that(len(first) == 16 and first != plain, f"{text} in a loop: {first}")
+        again = hash_of(*LSTM, *words, "threads=2", "storage=float32", cwd=cwd, run=f"again{number}")
+        checks.same(again, first, f"{text} in a loop: threads")
+
+
+def counts(checks, cwd):
+    """Every operand has its counts in every line, under the name that rules have."""
+    program.train(*SHORT, *CNN, "precision=mxfp8-te", cwd=cwd)
+    rows = {row[0]: row for row in lines(cwd, "run")[0]["tensors"]}
+    for layer in ("conv1", "conv2", "conv3"):
+        for place in PLACES:
+            if (layer, place[:10]) == ("conv1", "input_grad"):
+                continue  # images have no gradient
+            row = rows.get(f"{layer}.{place}")
+            if checks.that(row is not None, f"{layer}.{place}: no counts"):
+                checks.same(row[1], "mxfp8:scale=rceil", f"{layer}.{place}: format")
+                checks.that(row[2] > 0 and row[3] == 0, f"{layer}.{place}: {row}")
+    checks.that(not any(name.startswith("fc.") and name[3:] in PLACES for name in rows), "the last layer stays high")
+    pixels = rows["conv2.forward.x"][2]
+    checks.same(rows["conv2.weight_grad.x"][2], pixels, "x is rounded as often for the weights")
+    checks.same(rows["conv2.forward.w"][2], rows["conv2.input_grad.w"][2], "so are the weights")
+
+
+def resumed(checks, cwd):
+    """A run that stops and goes on has the bits of one that did not."""
+    for recipe in RECIPES:
+        words = [*CNN, f"precision={recipe}", "steps=6"]
+        whole = hash_of(*words, cwd=cwd, run=f"whole-{recipe}")
+        hash_of(*words, "steps=3", cwd=cwd, run=f"part-{recipe}")
+        more = program.resume(f"part-{recipe}", "steps=6", cwd=cwd)
+        checks.same(more["weights_hash"], whole, f"{recipe}: resumed")
+
+
+def phases(checks, cwd):
+    """A recipe may begin or end with an epoch, as NVIDIA ends FP4 before the learning rate falls."""
+    words = [*CNN, "data.limit=36", "epochs=2", "steps=4"]
+    first = hash_of(*words, "precision=0: nvfp4-te, 1: fp32", cwd=cwd, run="first")
+    again = hash_of(*words, "precision=0: nvfp4-te, 1: fp32", "threads=2", cwd=cwd, run="again")
+    checks.same(again, first, "two phases: threads")
+    checks.that(first not in (hash_of(*words, "precision=nvfp4-te", cwd=cwd, run="all"),
+                              hash_of(*words, cwd=cwd, run="none")), "phases differ from either")
+    named = [{row[0] for row in line["tensors"]} for line in lines(cwd, "first")]
+    checks.that("conv1.forward.x" in named[0], "the first phase counts operands")
+
+
+REFUSED = (
+    (["precision=nvfp4-ta"], 2, "nearest: 'nvfp4-te'"),
+    (["operand.rules=['conv9.forward.x: mxfp8']"], 2, "nearest names: 'conv1.forward.x'"),
+    (["operand.rules=['*.x: mxfp9']"], 2, "mxfp8"),
+    (["operand.rules=['*.x: uniform8']"], 2, "found uniform8"),
+    (["operand.rules=['*.x: e4m3fn:scale=delayed']"], 2, "scale of the steps before"),
+    (["precision=mxfp8-te", "operand.high=last=x"], 2, "expected first=N, last=N, last=P%"),
+    (["precision=mxfp8-te", "operand.high=head*"], 2, "matches no convolution or linear layer"),
+    (["precision=mxfp8-te", "operand.high=last=100%"], 2, "found all 4 layers among those that stay high"),
+    (["operand.rules=['*.x: nvfp4:hadamard=12']"], 2, "hadamard"),
+)
+
+
+def refused(checks, cwd):
+    for words, exit_code, says in REFUSED:
+        code, _, err = program.call("train", *SHORT, *CNN, *words, cwd=cwd)
+        checks.that(code == exit_code and says in err, f"{words}: exit {code}: {err}")
+
+
+program.main(bits, instruction_sets, loops, counts, resumed, phases, refused)
