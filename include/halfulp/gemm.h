@@ -27,6 +27,7 @@ typedef enum hu_mac {
     HU_MAC_FMAC_K, /* FMAC over blocks of `block` terms, the block sums added in float32: FMAC-8 */
     HU_MAC_KAHAN,  /* y = R(x y - c); t = R(a + y); c = R(R(t - a) - y); a = t */
     HU_MAC_KAHAN_CPD, /* the same with y = R(R(x y) - c), as CPD */
+    HU_MAC_TC, /* steps of a tensor core: `block` terms at once, aligned and cut, see below */
     HU_MAC_COUNT
 } hu_mac;
 
@@ -47,23 +48,46 @@ typedef enum hu_semantics {
 typedef struct hu_accumulator {
     hu_mac mac;
     hu_semantics semantics;
-    int64_t block; /* terms of a block of FMAC-K, at least 1; ignored otherwise */
-    hu_format format;
+    int64_t block;      /* terms of a block of FMAC-K, at least 1; of a step of TC, 1..256;
+                           ignored otherwise */
+    hu_format format;   /* of TC: of a step's result; has subnormals */
+    int64_t promote;    /* what follows is TC's. 0, or terms, a multiple of `block`, after which
+                           a float32 sum takes a and a begins at 0 again */
+    int32_t align_bits; /* F, 1..52 */
+    int32_t least_exponent[2]; /* of factors of A and B, -149..127; -126: float32's own */
+    hu_rounding rounding;      /* R: HU_ROUND_TOWARD_ZERO or HU_ROUND_NEAREST_EVEN */
+    bool is_late;              /* a takes no part in the step and is added after it */
 } hu_accumulator;
 
+/* TC, one step of a tensor core: the next K = `block` terms of the sum, fewer at its end, all at
+ * once. The exponent of a factor x is floor(log2|x|), at least least_exponent (a subnormal number
+ * of a narrow format has that of its smallest normal one); that of a term x y is the sum of both,
+ * though its significand may reach 4; that of a is floor(log2|a|), at least that of the smallest
+ * normal number of `format`. e = the largest of them, zeros left out. Every term, and a, is cut
+ * toward zero to multiples of 2^(e-F); these are added exactly, and a = R(sum). is_late: a is left
+ * out of e and of the sum, and a = fp32(a + R(sum)). With `promote` a float32 sum S takes the place
+ * of a: after every `promote` terms and at the end S = fp32(S + a), and a = +0. Factors are any
+ * numbers: products are exact. Where a factor is not finite, or a, sums have IEEE's outcome.
+ * semantics is ignored. Source: Fasi, Higham, Mikaitis and Pranesh, PeerJ Computer Science 7:e330
+ * (2021); Khattak and Mikaitis, arXiv 2512.07004; the named ones are those that hardware was
+ * measured to be: docs/reference/numerics/sums.md, "Tensor cores". */
+
 /* "fmacs", "macs:F", "fmac:F", "mac:F", "fmacK:F" (fmac8:1/6/9), "kahan:F", "kahan-cpd:F" with any
- * format F; semantics becomes exact. Errors as hu_format_parse, HU_ERR_UNKNOWN with the nearest
- * modes, HU_ERR_ARGUMENT for a block of 0. *accumulator is zero on failure. */
+ * format F; "tc:NAME" (tc:h100-fp8) and "tc:K=32:F=13:out=13", with the options out=BITS|FORMAT,
+ * round=rz|rne, c=late, promote=N, emin=E or emin=EA/EB; commas may stand for those colons.
+ * semantics becomes exact. Errors as hu_format_parse, HU_ERR_UNKNOWN with the nearest modes, names
+ * or options, HU_ERR_ARGUMENT for numbers out of range. *accumulator is zero on failure. */
 HU_API hu_status hu_accumulator_parse(const char *text, hu_accumulator *accumulator);
 
 /* The text that parses back; capacity at least 96 bytes. */
 HU_API hu_status hu_accumulator_print(const hu_accumulator *accumulator, char *text,
                                       uint32_t capacity);
 
-/* HU_OK or why it is none: HU_ERR_ARGUMENT (mode, semantics, block), HU_ERR_FORMAT. */
+/* HU_OK or why it is none: HU_ERR_ARGUMENT (mode, semantics, block, TC's numbers), HU_ERR_FORMAT.
+ */
 HU_API hu_status hu_accumulator_check(const hu_accumulator *accumulator);
 
-/* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd". Borrowed: valid forever. */
+/* "fmacs", "macs", "fmac", "mac", "fmac-k", "kahan", "kahan-cpd", "tc". Borrowed: valid forever. */
 HU_API const char *hu_mac_name(hu_mac mac);
 
 /* "exact", "f32fma", "cpd"; "?" for another value. Borrowed: valid forever. */
@@ -109,7 +133,8 @@ typedef struct hu_gemm_counts {
     uint64_t stalled; /* such terms that left a as it was; Kahan's: that left what it keeps of lost
                          digits as it was as well. All: a is that of FMAC, MAC, of a block of
                          FMAC-K, and Kahan's t; the float32 accumulators of FMACS and MACS are not
-                         looked at */
+                         looked at. TC: such terms of which alignment left nothing; subnormal and
+                         overflow: R's results, once for each term of their step */
 } hu_gemm_counts;
 
 /* C[m, n] = sum over k of A[m, k] B[k, n].
@@ -120,7 +145,9 @@ typedef struct hu_gemm_counts {
  *   carry    NULL, or [hu_gemm_carry_floats()] state that lets the sum over k go on in further
  *            calls of the same m and n: `before` terms came earlier (0: the state starts), c is
  *            written as if the sum ended here. The bits are those of one call.
- *   counts   [1] added to, NULL: not counted (faster)
+ *   counts   [1] added to, NULL: not counted (faster). Of a sum in several calls: given in all of
+ *            them or in none; together they are those of one call (TC: a step that a call left
+ *            unfinished is taken back by the next, modulo 2^64)
  *   threads  OpenMP threads, 1: the calling one alone
  *   scratch  hu_gemm_scratch_bytes() bytes, 64-byte aligned, that overlap no other buffer; NULL:
  *            allocated for the call
@@ -150,7 +177,7 @@ HU_API hu_status hu_gemm(const hu_gemm_task *task);
 
 /* Floats of carry, and bytes of scratch for a task of these extents, strides, formats and threads,
  * whether it counts or not; of its pointers only patches are read. */
-HU_API size_t hu_gemm_carry_floats(int64_t m, int64_t n);
+HU_API size_t hu_gemm_carry_floats(const hu_accumulator *accumulator, int64_t m, int64_t n);
 HU_API hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes);
 
 /* The same product by integer arithmetic alone, one element after the other: the definition of

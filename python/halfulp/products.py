@@ -41,11 +41,12 @@ class ProductCounts:
     Attributes
     ----------
     values : int
-        Rounded accumulators: m n k.
+        Rounded accumulators: m n k (of "tc" a step's result counts once for each of its terms).
     subnormal, overflow : int
         Of those, below the smallest normal number; beyond the largest finite one.
     terms, stalled : int
-        Products of two nonzero numbers; those that left their accumulator as it was.
+        Products of two nonzero numbers; those that left their accumulator as it was (of "tc": of
+        which alignment left nothing).
     """
 
     values: int = 0
@@ -140,7 +141,9 @@ def gemm(
         float32, or what float32 holds exactly; any strides.
     accumulator : str
         "fmacs" (float32), "macs:F", "fmac:F", "mac:F", "fmacK:F" ("fmac8:1/6/9": float32 sums of
-        blocks of 8), "kahan:F", "kahan-cpd:F", with any format F.
+        blocks of 8), "kahan:F", "kahan-cpd:F", with any format F; as tensor cores do:
+        "tc:h100-fp8", "tc:K=32:F=13:out=13", with ":promote=128" a float32 sum outside after
+        every 128 terms.
     threads : int, optional
         Usual: one for each processor that this process may use.
     bias : array [n], optional

@@ -44,7 +44,7 @@ def test_float32_sums_are_in_order():
 
 
 @pytest.mark.parametrize(
-    "accumulator", ["fmacs", "fmac:fp16", "mac:bf16", "kahan:fp16", "fmac8:1/6/9"]
+    "accumulator", ["fmacs", "fmac:fp16", "mac:bf16", "kahan:fp16", "fmac8:1/6/9", "tc:h100-fp8"]
 )
 def test_strides_and_threads_change_no_bit(accumulator):
     a, b = factors(33, 29, 70)

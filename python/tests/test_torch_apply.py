@@ -246,7 +246,7 @@ def test_counts_are_the_engines(monkeypatch, name, precision):
 def test_the_plan_decides_the_accumulators(monkeypatch):
     """A chosen accumulator changes the products, as the engine has them."""
     made = {}
-    for accumulator in ("fmacs", "fmac:e5m10", "fmac8:1/6/9"):
+    for accumulator in ("fmacs", "fmac:e5m10", "fmac8:1/6/9", "tc:h100-fp8:promote=64"):
         monkeypatch.undo()
         case = Case("sequential")
         net = ht.capture(case.module, (case.x,))

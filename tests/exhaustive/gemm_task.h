@@ -191,6 +191,24 @@ static inline void choose_rounding(words *w, factor *f) {
     f->operand.rounding = (hu_rounding)between(w, 0, HU_ROUND_STOCHASTIC - 1);
 }
 
+/* The numbers of a tensor core beside its format: published ones, or any. */
+static inline void choose_core(words *w, hu_accumulator *core) {
+    static const int steps[] = {4, 8, 16, 32, 1, 64}, bits[] = {13, 23, 24, 25, 35, 45};
+    bool is_usual = word(w) % 2;
+    core->block = is_usual ? steps[word(w) % 6] : log_uniform(w, 256);
+    core->align_bits = is_usual ? bits[word(w) % 6] : between(w, 1, 52);
+    core->rounding = word(w) % 3 ? HU_ROUND_TOWARD_ZERO : HU_ROUND_NEAREST_EVEN;
+    core->is_late = word(w) % 4 == 0;
+    core->promote = word(w) % 3 ? 0 : core->block * between(w, 1, 9);
+    for (int i = 0; i < 2; i++)
+        core->least_exponent[i] = word(w) % 3   ? -126
+                                  : word(w) % 2 ? between(w, -20, 0)
+                                                : between(w, -149, 127);
+    if (word(w) % 2) hu_format_parse(word(w) % 2 ? "e8m13" : "fp32", &core->format);
+    core->format.subnormals = 1;
+    core->format.underflow = HU_UNDERFLOW_FLUSH;
+}
+
 /* Trial number `index` of an accumulator's mode and semantics; the trial stays where it is. */
 static inline void trial_open(trial *t, hu_mac mac, hu_semantics semantics, uint64_t index) {
     words w = words_of(1000 + (uint64_t)mac * 2 + semantics, index);
@@ -200,6 +218,7 @@ static inline void trial_open(trial *t, hu_mac mac, hu_semantics semantics, uint
                                          .semantics = semantics,
                                          .block = between(&w, 1, 20),
                                          .format = random_format(&w)};
+    if (mac == HU_MAC_TC) choose_core(&w, &task->accumulator);
     choose_extents(&w, t);
     if (t->a.operand.patches)
         open_images(&w, &t->a, &task->accumulator.format);
@@ -236,6 +255,7 @@ static inline void trial_open_edge(trial *t, hu_mac mac, uint64_t index) {
     snprintf(text, sizeof text, "e%dm%d%s", between(&w, 2, 8), between(&w, 0, 22),
              trial_options[word(&w) % 2]);
     if (hu_format_parse(text, &task->accumulator.format) != HU_OK) printf("%s\n", hu_last_error());
+    if (mac == HU_MAC_TC) choose_core(&w, &task->accumulator);
     task->m = between(&w, 1, 7);
     task->n = between(&w, 1, 20);
     task->k = log_uniform(&w, 400);

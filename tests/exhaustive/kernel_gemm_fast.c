@@ -67,7 +67,7 @@ static int64_t end_of_part(words *w, const hu_gemm_task *whole, int64_t from) {
 /* The terms in as many calls as fall; carry starts full of nonsense. */
 static hu_status run_carried(words *w, const hu_gemm_task *whole, bool has_scratch) {
     hu_status st = HU_OK;
-    size_t floats = hu_gemm_carry_floats(whole->m, whole->n);
+    size_t floats = hu_gemm_carry_floats(&whole->accumulator, whole->m, whole->n);
     float *carry = floats_of((int64_t)floats);
     for (size_t i = 0; i < floats; i++) carry[i] = NAN;
     for (int64_t from = 0, end; st == HU_OK && from < whole->k; from = end) {

@@ -112,6 +112,8 @@ static void nothing_changes_bits(void **state) {
     check_everywhere("1/6/9", "fmac8:1/6/9");
     check_everywhere("1/6/9", "kahan:fp16");
     check_everywhere("e5m2 sr", "fmac:e5m4");
+    check_everywhere("e4m3", "tc:K=20:F=11:out=9:promote=60");
+    check_everywhere("fp16", "tc:h100-fp8");
 }
 
 /* The accumulator matters, and its counts are what the shapes say. */

@@ -568,9 +568,10 @@ static void a_gradient_of_a_parameter_is_one_sum(void **state) {
  * what each step multiplies, here is the sum over all of them. */
 static void accumulators_go_from_step_to_step(void **state) {
     (void)state;
-    static const char *const names[] = {"fmac8:1/6/9", "fmac:e5m10", "kahan:1/6/9", "fmacs"};
+    static const char *const names[] = {"fmac8:1/6/9", "fmac:e5m10", "kahan:1/6/9", "fmacs",
+                                        "tc:K=6:F=13:out=13"};
     static float scratch[MOST];
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         for (int64_t chunk = 1; chunk <= BATCH; chunk += 3) {
             const variant v = {"", "", "", names[k], HU_STORAGE_PACKED, 2, chunk, true};
             hu_accumulator one;

@@ -139,9 +139,12 @@ static void modes_have_names(void **state) {
 
 static void carry_holds_two_floats_an_element(void **state) {
     (void)state;
-    assert_int_equal(hu_gemm_carry_floats(3, 5), 30);
-    assert_int_equal(hu_gemm_carry_floats(0, 5), 0);
-    assert_int_equal(hu_gemm_carry_floats(INT64_MAX, INT64_MAX), SIZE_MAX);
+    const hu_accumulator fmac = parsed("fmac:fp16"), core = parsed("tc:K=32:F=13");
+    assert_int_equal(hu_gemm_carry_floats(&fmac, 3, 5), 30);
+    assert_int_equal(hu_gemm_carry_floats(&core, 3, 5), 30 + 32 * 8);
+    assert_int_equal(hu_gemm_carry_floats(&fmac, 0, 5), 0);
+    assert_int_equal(hu_gemm_carry_floats(&fmac, INT64_MAX, INT64_MAX), SIZE_MAX);
+    assert_int_equal(hu_gemm_carry_floats(&core, INT64_MAX, 1), SIZE_MAX);
 }
 
 int main(void) {

@@ -368,7 +368,7 @@ static void carried_weight_gradients_have_the_bits_of_one_call(void **state) {
     conv v = conv_of(8, 9, 7, 16, 30, 3, 1, 1, 1);
     hu_patches p = input_patches(&v);
     hu_gemm_task whole = weight_grad_task(&v, &p);
-    float *carry = numbers((int64_t)hu_gemm_carry_floats(whole.m, whole.n), 24);
+    float *carry = numbers((int64_t)hu_gemm_carry_floats(&whole.accumulator, whole.m, whole.n), 24);
     float *c = numbers(whole.m * whole.n, 24);
     for (size_t i = 0; i < sizeof accumulators / sizeof accumulators[0]; i++) {
         whole.accumulator = parsed(accumulators[i], HU_SEMANTICS_EXACT);

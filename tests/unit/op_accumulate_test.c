@@ -262,6 +262,8 @@ static void check_accumulators(const product_case *c) {
     check_products(c, "fmac3:e4m3", HU_SEMANTICS_EXACT);
     check_products(c, "kahan:1/6/9/n", HU_SEMANTICS_EXACT);
     check_products(c, "fmacs", HU_SEMANTICS_EXACT);
+    check_products(c, "tc:h100-fp8:promote=64", HU_SEMANTICS_EXACT);
+    check_products(c, "tc:K=5:F=24:out=fp16", HU_SEMANTICS_EXACT);
 }
 
 static hu_conv_attrs attrs(int64_t out, int64_t kernel, int64_t stride, int64_t pad,
@@ -382,7 +384,7 @@ static void linear_rows(void **state) {
  * counts, each product with its own accumulator. */
 static void transposed_linear(void **state) {
     (void)state;
-    static const char *const texts[] = {"fmac8:1/6/9", "fmac3:e4m3", "fmac8:e6m12"};
+    static const char *const texts[] = {"fmac8:1/6/9", "tc:K=7:F=13:out=13", "fmac8:e6m12"};
     for (int i = 0; i < 4; i++) {
         hu_linear_attrs a = {.out_features = 11, .has_bias = i % 2}, t = a;
         hu_shape in = {1, {37}};
@@ -411,7 +413,7 @@ static void transposed_linear(void **state) {
  * accumulator of its own: the same terms in the same order. */
 static void transposed_convolution(void **state) {
     (void)state;
-    static const char *const texts[] = {"fmac8:1/6/9", "fmac3:e4m3", "fmac8:e6m12"};
+    static const char *const texts[] = {"fmac8:1/6/9", "tc:K=7:F=13:out=13", "fmac8:e6m12"};
     hu_conv_attrs a = attrs(6, 3, 2, 1, 1, 2, false), t = a;
     product_case plain = conv_case(&a, 6, 6, 4);
     t.transposed = true;

@@ -219,8 +219,9 @@ static void float32_is_its_definition(void **unused) {
 
 static void accumulators_are_the_reference(void **unused) {
     (void)unused;
-    static const char *const names[] = {"fmac8:1/6/9/d", "kahan:e4m3", "fmac:e5m2",
-                                        "fmac3:e5m2",    "fmacs",      "macs:1/6/9"};
+    static const char *const names[] = {
+        "fmac8:1/6/9/d", "kahan:e4m3", "fmac:e5m2",   "fmac3:e5m2",
+        "fmacs",         "macs:1/6/9", "tc:h100-fp8", "tc:K=3:F=9:out=12:promote=6"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         hu_accumulator accumulator;
         assert_int_equal(hu_accumulator_parse(names[i], &accumulator), HU_OK);

@@ -148,6 +148,7 @@ static void rows_that_are_there_do_not_see_the_others(void **state) {
     for (int transposed = 0; transposed < 2; transposed++) {
         check(transposed, NULL);
         check(transposed, "fmac8:1/6/9");
+        check(transposed, "tc:K=5:F=9:out=9:promote=10");
         check(transposed, "mac:fp16");
     }
 }

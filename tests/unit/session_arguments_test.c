@@ -440,8 +440,9 @@ FUNCTION(hu_gemm) {
     FAILS(HU_ERR_SHAPE, hu_gemm(&negative));
 }
 FUNCTION(hu_gemm_carry_floats) {
-    assert_int_equal(hu_gemm_carry_floats(-1, 4), 0);
-    assert_int_equal(hu_gemm_carry_floats(4, -1), 0);
+    assert_int_equal(hu_gemm_carry_floats(NULL, 4, 4), 0);
+    assert_int_equal(hu_gemm_carry_floats(&(hu_accumulator){0}, -1, 4), 0);
+    assert_int_equal(hu_gemm_carry_floats(&(hu_accumulator){0}, 4, -1), 0);
 }
 FUNCTION(hu_gemm_scratch_bytes) {
     size_t bytes;

@@ -163,8 +163,11 @@ size_t hu_accumulate_scratch_bytes(const hu_product_facts *facts, hu_product_rol
 }
 
 /* Of one group. */
-static size_t carry_floats(const hu_product *p) {
-    size_t floats = hu_gemm_carry_floats(p->out_c / p->groups,
+static size_t carry_floats(const hu_product_facts *facts) {
+    const hu_product *p = &facts->geometry;
+    job j;
+    make_job(facts, HU_PRODUCT_WEIGHT_GRAD, 1, &j);
+    size_t floats = hu_gemm_carry_floats(&j.task.accumulator, p->out_c / p->groups,
                                          p->kernel_h * p->kernel_w * (p->in_c / p->groups));
     return hu_round_up(floats, ALIGNMENT / sizeof(float));
 }
@@ -175,7 +178,7 @@ size_t hu_accumulate_carry_bytes(const hu_product_facts *facts) {
     size_t scratch, parts = p->groups > 1 ? (size_t)facts->threads : 1;
     if (!hu_product_is_accumulated(facts, HU_PRODUCT_WEIGHT_GRAD)) return 0;
     job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch);
-    return (size_t)p->groups * carry_floats(p) * sizeof(float) + parts * scratch;
+    return (size_t)p->groups * carry_floats(facts) * sizeof(float) + parts * scratch;
 }
 
 /* ---- running ---- */
@@ -239,9 +242,11 @@ static bool run_chunk(const hu_product_facts *facts, hu_product_role role,
 }
 
 /* Groups are shared out over the threads; sums of integers do not feel the order. */
-static bool run_weight_groups(job *j, const hu_product *p, int threads, float *carry, char *scratch,
+static bool run_weight_groups(job *j, const hu_product_facts *facts, float *carry, char *scratch,
                               size_t scratch_bytes) {
-    size_t floats = carry_floats(p);
+    const hu_product *p = &facts->geometry;
+    const int threads = facts->threads;
+    size_t floats = carry_floats(facts);
     hu_gemm_counts *total = j->task.counts;
     int failed = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : failed)
@@ -266,15 +271,14 @@ static bool run_terms(const hu_product_facts *facts, const hu_product_call *call
     job j;
     size_t scratch_bytes;
     float *carry = call->carry;
-    char *scratch = (char *)call->carry + (size_t)p->groups * carry_floats(p) * sizeof *carry;
+    char *scratch = (char *)call->carry + (size_t)p->groups * carry_floats(facts) * sizeof *carry;
     make_job(facts, HU_PRODUCT_WEIGHT_GRAD, call->count, &j);
     point(&j, call->dy, call->x, call->dw);
     j.task.k = terms;
     j.task.before = before;
     j.task.counts = counts_of(facts, call, HU_PRODUCT_WEIGHT_GRAD);
     job_scratch(facts, HU_PRODUCT_WEIGHT_GRAD, &scratch_bytes);
-    if (p->groups > 1)
-        return run_weight_groups(&j, p, facts->threads, carry, scratch, scratch_bytes);
+    if (p->groups > 1) return run_weight_groups(&j, facts, carry, scratch, scratch_bytes);
     j.task.carry = carry;
     j.task.scratch = scratch;
     j.task.threads = team_of(facts, &j.task);

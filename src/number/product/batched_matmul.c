@@ -161,11 +161,18 @@ static bool are_finite(const hu_heads *h, const float *places, int64_t count) {
     return !others;
 }
 
+/* Kahan's sums, and those of steps that align to fewer bits than they keep, are others after a term
+ * of zero. */
+static bool feels_zeros(const hu_accumulator *accumulator) {
+    hu_mac mac = accumulator->mac;
+    return mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD ||
+           (mac == HU_MAC_TC && accumulator->align_bits < accumulator->format.man_bits);
+}
+
 /* True if a pair that is not seen adds 0 times a finite number: that leaves each sum as it is, but
- * Kahan's, and a -0 in float32 (keeps_sign). Somebody who counts would see it. */
+ * those of feels_zeros, and a -0 in float32 (keeps_sign). Somebody who counts would see it. */
 static bool may_pad(const hu_heads *h, hu_heads_form form, const hu_heads_call *call) {
-    hu_mac mac = call->accumulator->mac;
-    if (call->counts || mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD) return false;
+    if (call->counts || feels_zeros(call->accumulator)) return false;
     for (int64_t t = 0; t < call->valid.rows; t++)
         if (!are_zero(h, call, t)) return false;
     int64_t count = form == HU_HEADS_ROWS ? call->valid.keys : call->valid.rows;
@@ -194,9 +201,9 @@ static bool rows_of_group(const hu_heads *h, const hu_heads_call *call, int64_t 
     return done;
 }
 
-/* Keys from `first` on, with the rows that see the first one. Blocks of FMAC-K begin where the
- * terms of a key do: there keys are as far apart as a block is long, so that blocks of zeros come
- * before. */
+/* Keys from `first` on, with the rows that see the first one. Blocks of FMAC-K, and steps of TC,
+ * begin where the terms of a key do: there keys are as far apart as a block is long, so that blocks
+ * of zeros come before. */
 static bool keys_of_group(const hu_heads *h, const hu_heads_call *call, int64_t first,
                           int64_t apart) {
     part p = alone(h, HU_HEADS_KEYS, call->valid, first);
@@ -206,9 +213,15 @@ static bool keys_of_group(const hu_heads *h, const hu_heads_call *call, int64_t 
     return run_part(h, HU_HEADS_KEYS, call, p);
 }
 
+static int64_t apart_of(const hu_accumulator *accumulator) {
+    if (accumulator->mac == HU_MAC_TC && accumulator->promote) return accumulator->promote;
+    return accumulator->mac == HU_MAC_FMAC_K || accumulator->mac == HU_MAC_TC ? accumulator->block
+                                                                              : 1;
+}
+
 static bool run_keys(const hu_heads *h, const hu_heads_call *call) {
     const hu_accumulator *accumulator = call->accumulator;
-    int64_t apart = accumulator->mac == HU_MAC_FMAC_K ? accumulator->block : 1;
+    int64_t apart = apart_of(accumulator);
     bool done = true;
     apart = least(apart, call->valid.keys);
     int64_t group = (apart > 1 ? APART_GROUP : GROUP) * apart;

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/cpu.h"
 #include "base/elementary.h"
@@ -31,12 +32,40 @@ enum { TEXT_MOST = 160 };
 static const char usual[] =
     "fmacs,macs:1/6/9,fmac:1/6/9,mac:1/6/9,fmac8:1/6/9,kahan:1/6/9,kahan-cpd:1/6/9";
 
-/* "fmacs", "fmac", "fmac8", "kahan-cpd", ... without the format. text: at least 32 bytes. */
+/* "fmacs", "fmac", "fmac8", "kahan-cpd", ... without the format. text: at least 96
+ * bytes. */
 static void accumulator_mode_text(const hu_accumulator *accumulator, char *text, size_t capacity) {
     if (accumulator->mac == HU_MAC_FMAC_K)
         snprintf(text, capacity, "fmac%" PRId64, accumulator->block);
+    else if (accumulator->mac == HU_MAC_TC)
+        hu_accumulator_print(accumulator, text, (uint32_t)capacity);
     else
         snprintf(text, capacity, "%s", hu_mac_name(accumulator->mac));
+}
+
+/* A tensor core's sums are the same in all. */
+static bool is_wanted(hu_mac mac, hu_semantics semantics, const bool *wanted) {
+    return mac == HU_MAC_TC ? semantics == HU_SEMANTICS_EXACT : wanted[semantics];
+}
+
+/* "promote=128": an option and its "=" before anything else. */
+static bool is_option(const char *word) {
+    size_t letters = strspn(word, "KFabcdefghijklmnopqrstuvwxyz");
+    return letters > 0 && word[letters] == '=';
+}
+
+/* Options of a tensor core may follow commas. */
+static size_t accumulator_word_at(const char **text, const char **end) {
+    size_t length = hu_list_word_at(text, end);
+    bool is_core = strncasecmp(*text, "tc:", 3) == 0;
+    while (is_core && **end == ',') {
+        const char *next = *end + 1, *after;
+        size_t more = hu_list_word_at(&next, &after);
+        if (!is_option(next)) break;
+        length = (size_t)(next - *text) + more;
+        *end = after;
+    }
+    return length;
 }
 
 /* One accumulator of the list, in each of the semantics that are wanted. */
@@ -50,7 +79,7 @@ static hu_status add_word(const char *word, size_t length, const bool *wanted,
     snprintf(text, sizeof text, "%.*s", (int)length, word);
     hu_status st = hu_accumulator_parse(text, &accumulator);
     for (int semantics = 0; st == HU_OK && semantics < HU_SEMANTICS_COUNT; semantics++) {
-        if (!wanted[semantics]) continue;
+        if (!is_wanted(accumulator.mac, (hu_semantics)semantics, wanted)) continue;
         if (list->count == HU_ACCUMULATORS_MOST)
             return hu_fail(HU_ERR_LIMIT, "more than %d accumulators", HU_ACCUMULATORS_MOST);
         accumulator.semantics = (hu_semantics)semantics;
@@ -73,7 +102,7 @@ hu_status hu_accumulator_list_read(const hu_config *config, hu_accumulator_list 
             wanted[i] = strcmp(semantics, hu_semantics_name((hu_semantics)i)) == 0;
     for (;;) {
         const char *end;
-        size_t length = hu_list_word_at(&text, &end);
+        size_t length = accumulator_word_at(&text, &end);
         HU_TRY(add_word(text, length, wanted, list));
         if (*end == '\0') break;
         text = end + 1;
@@ -110,7 +139,7 @@ void hu_factor_fill(const char *kind, uint64_t seed, const char *name, int64_t n
 
 /* ---- What was measured ---- */
 
-enum { MODE_BYTES = 32, FORMAT_BYTES = 64 };
+enum { MODE_BYTES = 96, FORMAT_BYTES = 64 };
 
 /* One product measured beside a reference in the same run. Rates in 10^9 multiply-adds a second;
  * peak: of that many threads. */
@@ -155,7 +184,7 @@ static const struct {
 } instructions[HU_MAC_COUNT] = {
     [HU_MAC_FMACS] = {1, 1},       [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
     [HU_MAC_MAC] = {10, 5},        [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {20, 9},
-    [HU_MAC_KAHAN_CPD] = {25, 11},
+    [HU_MAC_KAHAN_CPD] = {25, 11}, [HU_MAC_TC] = {6, 3},
 };
 
 /* As many multiply-adds of the bare peak as one of the accumulator in f32fma takes at least: its
@@ -165,7 +194,8 @@ static double instructions_of(const hu_accumulator *accumulator, const hu_bench_
     bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
     double all =
         instructions[accumulator->mac].all + (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
-    if (accumulator->semantics != HU_SEMANTICS_F32FMA) return (double)NAN;
+    if (accumulator->semantics != HU_SEMANTICS_F32FMA || accumulator->mac == HU_MAC_TC)
+        return (double)NAN;
     return fmax(instructions[accumulator->mac].multiplying, all * machine->peak / machine->mixed);
 }
 

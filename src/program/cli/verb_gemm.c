@@ -333,7 +333,8 @@ const hu_verb hu_verb_gemm = {
     .usage = "[accumulator=LIST] [m=M] [n=N] [k=K] [gemm.data=KIND] [gemm.input=F] [--json]",
     .details =
         "LIST: accumulators separated by commas: fmacs, macs:F, fmac:F, mac:F, fmacK:F, kahan:F,\n"
-        "kahan-cpd:F with any format F and blocks of K terms; all in 1/6/9, K 8, if not given.\n"
+        "kahan-cpd:F with any format F and blocks of K terms, tc:NAME (a tensor core: `halfulp\n"
+        "help accumulators`); all but tc in 1/6/9, K 8, if not given.\n"
         "In exact and f32fma where the results differ, or in accumulator.semantics.\n"
         "Factors are random (gemm.data=normal, uniform or lognormal; seed=N), in the format of\n"
         "gemm.input, or the accumulator's. Relative errors leave out elements whose sum is zero.\n",

@@ -12,6 +12,7 @@
 #include "help/internal.h"
 #include "help/manual.h"
 #include "kernel/block/block.h"
+#include "kernel/gemm/tensor_core.h"
 #include "model/model.h"
 #include "precision/bits.h"
 #include "precision/precision.h"
@@ -178,7 +179,10 @@ static const struct {
     [HU_MAC_KAHAN] = {"kahan:F", "y = R(x y - c), t = R(a + y), c = R(R(t - a) - y), a = t: what "
                                  "the sum in F lost is kept in c, and added to the next term"},
     [HU_MAC_KAHAN_CPD] = {"kahan-cpd:F", "the same with y = R(R(x y) - c), as CPD of the APS "
-                                         "study computes it"}};
+                                         "study computes it"},
+    [HU_MAC_TC] = {"tc:NAME", "steps of a tensor core: K terms and a, each cut to F bits below the "
+                              "largest of them, added exactly, a = the sum cut; tc:h100-fp8, or "
+                              "tc:K=32:F=13:out=13; :promote=N adds it to float32 every N terms"}};
 
 void hu_put_accumulators(hu_page *page) {
     hu_page_put(page,
@@ -190,6 +194,12 @@ void hu_put_accumulators(hu_page *page) {
     for (int i = 0; i < HU_MAC_COUNT; i++) {
         hu_page_put(page, "  %-*s ", WORD_COLUMNS, macs[i].spelled);
         hu_put_wrapped(page, macs[i].what, WORD_COLUMNS + 3, WORD_COLUMNS + 3);
+    }
+    hu_page_put(page, "\nTensor cores, as they were measured (tc:NAME):\n");
+    for (size_t i = 0; hu_core_at(i); i++) {
+        const hu_core *core = hu_core_at(i);
+        hu_page_put(page, "  %-*s K=%d, F=%d, out=%d: %s\n", WORD_COLUMNS, core->name, core->terms,
+                    core->align_bits, core->out_bits, core->what);
     }
     hu_page_put(page,
                 "\naccumulator.rules give one layer or product another. `halfulp gemm "
@@ -206,6 +216,7 @@ static bool put_accumulator(hu_page *page, const char *word) {
     snprintf(whole, sizeof whole, "%.60s%s", word, is_whole ? "" : ":fp16");
     bool is_block = strcmp(word, "fmacK") == 0 || strcmp(word, "fmac-k") == 0;
     if (is_block) snprintf(whole, sizeof whole, "fmac8:fp16");
+    if (strcmp(word, "tc") == 0) snprintf(whole, sizeof whole, "tc:h100-fp8");
     if (hu_accumulator_parse(whole, &accumulator) != HU_OK) return false;
     hu_page_put(page, "%s: an accumulator, for accumulator=%s\n  ", word,
                 is_block ? "fmac8:1/6/9" : whole);

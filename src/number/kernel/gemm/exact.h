@@ -73,9 +73,10 @@ static inline hu_exact hu_exact_sum(hu_exact x, hu_exact y) {
     return x;
 }
 
-/* Magnitude code of the value rounded to nearest, ties to even, on the scale that goes on beyond
- * the format's largest finite code. Source: docs/reference/numerics/formats.md, "Rounding". */
-static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
+/* Magnitude code of the value rounded to nearest, ties to even, or toward zero, on the scale that
+ * goes on beyond the format's largest finite code. Source: docs/reference/numerics/formats.md,
+ * "Rounding". */
+static inline uint64_t hu_exact_code_rounded(const hu_format *format, hu_exact x, bool is_cut) {
     int emin = hu_format_emin(format);
     if (x.significand == 0) return 0;
     int exponent = x.exponent + 63 - __builtin_clzll(x.significand);
@@ -91,12 +92,17 @@ static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
     } else {
         uint64_t half = (uint64_t)1 << (shift - 1), rest = x.significand & (2 * half - 1);
         n = x.significand >> shift;
-        if (rest > half || (rest == half && (n & 1) != 0)) n++;
+        if (!is_cut && (rest > half || (rest == half && (n & 1) != 0))) n++;
     }
     /* n has its leading one at bit m (subnormal: below), so the sum counts codes: a normal number
      * of exponent emin has the field 1, which is that one. */
     return ((uint64_t)(uint32_t)(place - emin) << format->man_bits) +
            (n << (format->man_bits - man_bits));
+}
+
+/* To nearest, ties to even. */
+static inline uint64_t hu_exact_code(const hu_format *format, hu_exact x) {
+    return hu_exact_code_rounded(format, x, false);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/gemm/kernel.h"
+#include "kernel/gemm/multiply.h"
 #include "kernel/gemm/operand.h"
 #include "kernel/gemm/pack.h"
 #include "kernel/gemm/source.h"
@@ -102,11 +103,14 @@ static void pack_a_part(hu_gemm_worker *w, const stretch *s, int team) {
 
 /* ---- one block of rows x chunk of columns ---- */
 
-/* Terms that FMAC-K's block holds when term k of the call comes (hu_gemm_tile.phase). FMAC is one
- * endless block: all terms so far. */
+/* Terms that the block of FMAC-K or TC holds when term k of the call comes (hu_gemm_tile.phase).
+ * FMAC, and TC without `promote`, are one endless block: all terms so far. */
 static int64_t phase_at(const hu_gemm_task *task, int64_t k) {
-    if (task->accumulator.mac == HU_MAC_FMAC) return task->before + k;
-    if (task->accumulator.mac == HU_MAC_FMAC_K) return (task->before + k) % task->accumulator.block;
+    const hu_accumulator *accumulator = &task->accumulator;
+    int64_t promote = accumulator->mac == HU_MAC_TC ? accumulator->promote : 0;
+    if (accumulator->mac == HU_MAC_FMAC_K) return (task->before + k) % accumulator->block;
+    if (promote > 0) return (task->before + k) % promote;
+    if (accumulator->mac == HU_MAC_FMAC || accumulator->mac == HU_MAC_TC) return task->before + k;
     return 0;
 }
 
@@ -335,9 +339,10 @@ static void work(hu_gemm_job *job, int thread, int team) {
     hu_gemm_worker w = worker_of(job, thread);
     round_images(job, &w, team);
     measure_images(job, thread, team);
-    for (int64_t k = 0; k < job->task->k; k += p->stretch) {
-        int64_t left = job->task->k - k, terms = least(p->stretch, left);
-        stretch s = {.first = k, .terms = terms, .is_last = terms == left};
+    for (int64_t k = job->first, terms; k < job->task->k; k += terms) {
+        int64_t end = k < job->whole ? job->whole : job->task->k;
+        terms = least(p->stretch, end - k);
+        stretch s = {.first = k, .terms = terms, .is_last = k + terms == job->task->k};
         if (p->is_b_near)
             run_near(&w, &s, team);
         else
@@ -394,59 +399,23 @@ static void report_counts(const hu_gemm_job *job) {
     if (task->a.counts && task->a.format) hu_round_counts_add(task->a.counts, &job->a_counts);
     if (task->b.counts && task->b.format) hu_round_counts_add(task->b.counts, &job->b_counts);
     if (!task->counts) return;
-    task->counts->values += (uint64_t)task->m * (uint64_t)task->n * (uint64_t)task->k;
+    task->counts->values +=
+        (uint64_t)task->m * (uint64_t)task->n * (uint64_t)(task->k - job->first);
     hu_gemm_counts_add(task->counts, &job->counts);
 }
 
-/* A product with terms and elements, in the caller's scratch or in a block of its own. */
-static hu_status multiply(const hu_gemm_task *task) {
+hu_status hu_gemm_multiply(const hu_gemm_task *task, int64_t first, int64_t whole) {
     hu_status st = HU_OK;
     hu_gemm_job job;
     void *block = NULL;
     HU_TRY(prepare(&job, task, hu_cpu_isa()));
-    /* How much of scratch is written depends on the plan, so its overlap is checked here. */
-    HU_TRY(hu_gemm_check_scratch(task, job.plan.bytes));
+    job.first = first;
+    job.whole = whole;
     if (!task->scratch) HU_TRY(hu_alloc(job.plan.bytes, &block));
     if (!task->scratch) job.scratch = block;
     work_together(&job);
     report_counts(&job);
 done:
     hu_free(block);
-    return st;
-}
-
-/* No terms, or no elements: sources are counted, sums end where they are. */
-static void multiply_nothing(const hu_gemm_task *task) {
-    hu_operand_count(&task->a, task->m, task->k);
-    hu_operand_count(&task->b, task->n, task->k);
-    hu_gemm_state_end(task);
-}
-
-hu_status hu_gemm(const hu_gemm_task *task) {
-    HU_GIVEN(task);
-    hu_status st = hu_gemm_check(task);
-    if (st != HU_OK) return st;
-    if (task->m > 0 && task->n > 0 && task->k > 0) return multiply(task);
-    multiply_nothing(task);
-    return HU_OK;
-}
-
-hu_status hu_gemm_scratch_bytes(const hu_gemm_task *task, size_t *bytes) {
-    HU_GIVEN(bytes);
-    HU_GIVEN(task);
-    hu_status st = HU_OK;
-    hu_gemm_plan plan;
-    int64_t floats;
-    *bytes = 0;
-    HU_TRY(hu_accumulator_check(&task->accumulator));
-    HU_TRY(hu_gemm_check_extents(task));
-    if (task->threads < 1)
-        return hu_fail(HU_ERR_ARGUMENT, "gemm: %d threads, at least 1", task->threads);
-    HU_TRY(hu_operand_span(&task->a, task->m, task->k, "a", &floats));
-    HU_TRY(hu_operand_span(&task->b, task->n, task->k, "b", &floats));
-    if (task->m == 0 || task->n == 0 || task->k == 0) return HU_OK;
-    HU_TRY(hu_gemm_plan_make(task, hu_cpu_isa(), &plan));
-    *bytes = plan.bytes;
-done:
     return st;
 }

@@ -24,6 +24,27 @@ static double overflow_value(const hu_format *format, double max_finite) {
     }
 }
 
+/* Integers of 32 bits hold so many terms below 2^(F+2) and an accumulator below 2^(F+1). */
+static int64_t chunk_of(int align_bits) {
+    return align_bits < 29 ? (INT64_C(1) << (29 - align_bits)) - 1 : 0;
+}
+
+static void core_constants(const hu_accumulator *accumulator, hu_gemm_constants *constants) {
+    const hu_format *format = &accumulator->format;
+    constants->step = accumulator->block;
+    constants->chunk = chunk_of(accumulator->align_bits);
+    constants->align_bits = accumulator->align_bits;
+    constants->out_bits = format->man_bits;
+    constants->least_a = ldexp(1.0, accumulator->least_exponent[0]);
+    constants->least_b = ldexp(1.0, accumulator->least_exponent[1]);
+    constants->lowest_f32 = ldexp(1.0, accumulator->align_bits - 126);
+    constants->lowest_f64 = 0x1p-400;
+    constants->quantum = ldexp(1.0, -format->man_bits);
+    constants->is_late = accumulator->is_late;
+    constants->is_cut = accumulator->rounding == HU_ROUND_TOWARD_ZERO;
+    if (accumulator->promote) constants->block = accumulator->promote;
+}
+
 void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants *constants) {
     *constants = (hu_gemm_constants){.block = INT64_MAX, .forget_from = (double)INFINITY};
     if (accumulator->semantics == HU_SEMANTICS_CPD) constants->forget_from = (double)NAN;
@@ -48,6 +69,8 @@ void hu_gemm_constants_init(const hu_accumulator *accumulator, hu_gemm_constants
         constants->threshold_f64 = nextafter(threshold, (double)INFINITY);
     }
     constants->overflow = overflow_value(format, limits.max_finite);
+    constants->max_finite = limits.max_finite;
+    if (accumulator->mac == HU_MAC_TC) core_constants(accumulator, constants);
 }
 
 /* The micro-kernel of a combination. */

@@ -5,12 +5,12 @@
  * b[k][columns], padded with zeros; float for arithmetic F32, double for the F64 kinds (float32
  * numbers, so that their products are exact). Any alignment; 64 bytes are fastest. The state of a
  * tile lies in float arrays [rows][columns] with row stride ld: `sum` (the accumulator, or the
- * float32 master of FMAC-K and FMAC) and `extra` (the running block sum of FMAC-K, the accumulator
- * of FMAC, the compensation of Kahan; unused otherwise). The caller zeroes the state before the
- * first term; a sum ends with sum + extra in float32 for FMAC-K and FMAC, with sum otherwise. Every
- * variant of one (mac, semantics) gives the same bits wherever the driver's proof allows it; a NaN
- * in the state is always 0x7FC00000.
- * Proof: tests/unit/kernel_gemm_kernel_test.c.
+ * float32 master of FMAC-K, FMAC and TC) and `extra` (the running block sum of FMAC-K, the
+ * accumulator of FMAC and TC, the compensation of Kahan; unused otherwise). The caller zeroes the
+ * state before the first term; a sum ends with sum + extra in float32 for FMAC-K, FMAC and TC, with
+ * sum otherwise. Every variant of one (mac, semantics) gives the same bits wherever the driver's
+ * proof allows it; a NaN in the state is always 0x7FC00000. Proof:
+ * tests/unit/kernel_gemm_kernel_test.c.
  */
 #ifndef HU_KERNEL_GEMM_KERNEL_H
 #define HU_KERNEL_GEMM_KERNEL_H
@@ -55,13 +55,22 @@ typedef struct hu_gemm_constants {
     double threshold_f64; /* arithmetic */
     double overflow;      /* what it becomes: inf, largest finite, NaN */
     double forget_from;   /* Kahan: c becomes +0 where |t| reaches this: infinity; NaN: nowhere */
-    int64_t block;        /* of FMAC-K; INT64_MAX for FMAC */
+    int64_t block; /* of FMAC-K, `promote` of TC; INT64_MAX for FMAC, and without `promote` */
+
+    /* Of TC alone. */
+    int64_t step;                  /* K */
+    int64_t chunk;                 /* terms whose sum integers of 32 bits hold; 0: none */
+    int align_bits, out_bits;      /* F, fraction bits of a result */
+    double least_a, least_b;       /* 2^least_exponent of factors */
+    double lowest_f32, lowest_f64; /* a power of two below those of all steps with numbers */
+    double max_finite, quantum;    /* of R: the largest number, 2^-out_bits */
+    bool is_late, is_cut;
 } hu_gemm_constants;
 
 /* One call of a kernel: k terms are added to every accumulator of a tile. */
 typedef struct hu_gemm_tile {
     int64_t k;     /* >= 0 */
-    int64_t phase; /* FMAC-K and FMAC: terms that came earlier, modulo block. At 0 the first of
+    int64_t phase; /* FMAC-K, FMAC and TC: terms that came earlier, modulo block. At 0 the first of
                       these k terms closes the block before it (sum += extra, extra = 0: harmless
                       at the very start), so that extra may hold a whole block between calls */
     const void *a, *b;

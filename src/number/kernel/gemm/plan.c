@@ -58,9 +58,11 @@ static void choose_tile(const hu_gemm_task *task, hu_isa isa, hu_gemm_shape shap
 }
 
 /* Lengths of stretches and runs are multiples of this: of 8 for whole vectors in packing, of
- * FMAC-K's block where it is short, so that blocks end where runs do. */
+ * FMAC-K's block where it is short, so that blocks end where runs do, and always of a tensor core's
+ * step. */
 static int64_t step_of(const hu_accumulator *accumulator) {
     int64_t block = accumulator->block;
+    if (accumulator->mac == HU_MAC_TC) return block < STEP ? divide_up(STEP, block) * block : block;
     if (accumulator->mac != HU_MAC_FMAC_K || block > STEP_MAX) return STEP;
     return block < STEP ? divide_up(STEP, block) * block : block;
 }
@@ -88,8 +90,9 @@ static void cut_terms(const hu_gemm_task *task, hu_gemm_plan *p) {
     hu_mac mac = task->accumulator.mac;
     bool is_aligned = task->accumulator.mac == HU_MAC_FMAC_K && step % task->accumulator.block == 0;
     p->has_extra = mac != HU_MAC_FMACS && mac != HU_MAC_MACS && mac != HU_MAC_MAC;
-    p->has_two_states =
-        mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD || (mac == HU_MAC_FMAC_K && !is_aligned);
+    p->has_two_states = mac == HU_MAC_KAHAN || mac == HU_MAC_KAHAN_CPD ||
+                        (mac == HU_MAC_FMAC_K && !is_aligned) ||
+                        (mac == HU_MAC_TC && task->accumulator.promote > 0);
 }
 
 /* Panels of a chunk: the state of block x chunk has a bounded size. */

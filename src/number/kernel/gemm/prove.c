@@ -58,6 +58,16 @@
  *
  * 5. Magic numbers of float32 kernels: m <= 21, -126 <= emin <= 104 + m (104 where the quantum
  * below emin is 2^emin), arguments below 2^(105+m) unless they overflow (kernel.h).
+ *
+ * 6. Steps of tensor cores. Let q be the least quantum of all products so far. Exponents of
+ * products are at least q, so what alignment leaves are multiples of 2^(q-F), and so are
+ * accumulators, which R and sums in float32 only round to coarser ones: the exponent of a nonzero
+ * accumulator is at least q-F. float32 lanes hold powers and scales if q - F >= F - 126, factors
+ * are multiples of 2^-126 (no subnormal ones), exponents stay below 2^126 and F <= 26; products are
+ * exact if P <= 24. Results of LEAN are not subnormal if q-F >= emin: S 2^(e-F) is 0, a product's e
+ * >= q, or it is the accumulator cut. FAST rounds the sum to odd first, then as 5. float64 lanes
+ * hold everything if (K + 1) 2^(F+2) < 2^53. Growth as 1: R(a + p) with |p| <= K X, float32's
+ * rounding of late sums too: g = 4.
  */
 #include "kernel/gemm/prove.h"
 
@@ -271,11 +281,68 @@ static terms terms_of(const hu_panel_facts *a, const hu_panel_facts *b, double a
                    .argument = argument};
 }
 
+/* ---- tensor cores ---- */
+
+enum { CORE_F32_BITS = 26, CORE_F64_BITS = 53, CORE_TOP = 125 };
+
+static int larger(int a, int b) {
+    return a > b ? a : b;
+}
+
+/* Point 6 for float32 lanes; quantum: of all accumulators. */
+static bool is_core_f32(const hu_gemm_prover *p, const hu_panel_facts *a, const hu_panel_facts *b,
+                        int quantum, double argument) {
+    const hu_accumulator *core = &p->accumulator;
+    int top =
+        larger(a->exponent, core->least_exponent[0]) + larger(b->exponent, core->least_exponent[1]);
+    return core->align_bits <= CORE_F32_BITS && a->significand + b->significand <= F32_BITS &&
+           a->quantum >= -126 && b->quantum >= -126 && quantum >= core->align_bits - 126 &&
+           top <= CORE_TOP - 1 && core->least_exponent[0] >= -126 &&
+           core->least_exponent[1] >= -126 && argument <= ldexp(1.0, CORE_TOP) &&
+           argument <= p->max_finite;
+}
+
+static hu_gemm_choice choose_core(const hu_gemm_prover *p, const hu_panel_facts *a,
+                                  const hu_panel_facts *b, int quantum, double argument) {
+    const hu_accumulator *core = &p->accumulator;
+    hu_gemm_choice choice = {.arithmetic = HU_GEMM_F32,
+                             .class = p->counting ? HU_GEMM_COUNT_ALL : HU_GEMM_FULL};
+    bool fits_f64 =
+        ((double)core->block + 1) * ldexp(1.0, core->align_bits + 2) < ldexp(1.0, CORE_F64_BITS);
+    if (is_core_f32(p, a, b, quantum, argument)) {
+        bool fits = core->block <= (INT64_C(1) << (29 - core->align_bits)) - 1;
+        bool cuts = core->rounding == HU_ROUND_TOWARD_ZERO;
+        if (!fits || p->counting) return choice;
+        if (cuts && quantum >= p->emin) choice.class = HU_GEMM_LEAN;
+        if (!cuts && p->can_magic && argument <= p->max_magic) choice.class = HU_GEMM_FAST;
+        return choice;
+    }
+    choice.arithmetic = HU_GEMM_F64;
+    choice.is_slow = !fits_f64;
+    return choice;
+}
+
+/* The kernel of k terms, and the reach after them; factors are finite. */
+static hu_gemm_choice prove_core(const hu_gemm_prover *p, const hu_panel_facts *a,
+                                 const hu_panel_facts *b, int64_t k, int64_t phase,
+                                 hu_gemm_reach *reach) {
+    int64_t promote = p->accumulator.promote, most = promote && promote < k ? promote : k;
+    double start = promote && phase == 0 ? 0 : reach->extra, product = a->top * b->top;
+    int quantum = a->quantum + b->quantum - p->accumulator.align_bits;
+    if (quantum < reach->quantum) reach->quantum = quantum;
+    double argument = (start + 4 * product * (double)most) * slack;
+    hu_gemm_choice choice = choose_core(p, a, b, reach->quantum, argument);
+    reach->extra = argument;
+    return choice;
+}
+
 hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
                              const hu_panel_facts *b, int64_t k, int64_t phase,
                              hu_gemm_reach *reach) {
     hu_gemm_choice choice = {.arithmetic = HU_GEMM_F32, .class = HU_GEMM_LEAN};
     if (p->accumulator.mac == HU_MAC_FMACS) return choice;
+    if (p->accumulator.mac == HU_MAC_TC && !isinf(a->top) && !isinf(b->top))
+        return prove_core(p, a, b, k, phase, reach);
     double product = a->top * b->top;
     int quantum = a->quantum + b->quantum;
     /* Sums of multiples of 2^q are multiples of it: the least quantum of all products so far holds.
@@ -314,6 +381,8 @@ hu_gemm_reach hu_gemm_reach_of(const hu_gemm_prover *p, const hu_panel_facts *su
     case HU_MAC_KAHAN_CPD:
         return (hu_gemm_reach){sum->top + extra->top, extra->top, quantum};
     case HU_MAC_FMAC_K:
+        return (hu_gemm_reach){0, extra->top, extra->quantum};
+    case HU_MAC_TC: /* kernels keep the accumulator in extra */
         return (hu_gemm_reach){0, extra->top, extra->quantum};
     default:
         return (hu_gemm_reach){sum->top, 0, sum->quantum};

@@ -7,8 +7,10 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "kernel/gemm/exact.h"
 #include "kernel/gemm/operand.h"
+#include "kernel/gemm/rounded.h"
+#include "kernel/gemm/tensor_core.h"
+#include "kernel/gemm/tensor_core_step.h"
 
 static const hu_format float32 = {.exp_bits = 8,
                                   .man_bits = 23,
@@ -17,54 +19,8 @@ static const hu_format float32 = {.exp_bits = 8,
                                   .overflow = HU_OVERFLOW_INF,
                                   .bias = 127};
 
-/* Where a result goes: R's format, or float32 with IEEE's sign of zero. */
-typedef struct target {
-    const hu_format *format;
-    bool is_float32;
-    bool computes_float32;  /* all semantics but exact: the argument is a float32 */
-    hu_gemm_counts *counts; /* NULL: not an accumulator that is counted */
-} target;
-
-/* What the format gives for an overflow, with its sign. */
-static float overflowed(const hu_format *format, uint32_t sign) {
-    switch (format->overflow) {
-    case HU_OVERFLOW_INF:
-        return hu_f32_of_bits(sign | HU_F32_INFINITY);
-    case HU_OVERFLOW_SAT:
-        return hu_f32_of_bits(sign | hu_format_magnitude_bits(format, hu_format_code_max(format)));
-    default:
-        return hu_f32_of_bits(HU_F32_NAN);
-    }
-}
-
-/* The outcome of an operation with an operand that is not finite; finite ones do not come here. */
-static float round_special(const target *to, float value) {
-    if (isnan(value)) return hu_f32_of_bits(HU_F32_NAN);
-    if (to->counts) to->counts->overflow++;
-    return overflowed(to->format, hu_f32_bits(value) & HU_F32_SIGN);
-}
-
-/* R of an exact value: round, then overflow, then flush. A zero of R is +0, that of float32 keeps
- * its sign. */
-static float round_exact(const target *to, hu_exact x) {
-    const hu_format *format = to->format;
-    uint32_t sign = x.is_negative ? HU_F32_SIGN : 0;
-    uint64_t code = hu_exact_code(format, x);
-    if (code > hu_format_code_max(format)) {
-        if (to->counts) to->counts->overflow++;
-        return overflowed(format, sign);
-    }
-    bool is_gone = format->underflow == HU_UNDERFLOW_NEAREST && code == 0 && x.significand != 0;
-    if (is_gone || (code != 0 && code < (uint64_t)1 << format->man_bits)) {
-        if (to->counts) to->counts->subnormal++;
-        if (!format->subnormals) code = 0;
-    }
-    if (code == 0 && !to->is_float32) return 0.0f;
-    return hu_f32_of_bits(sign | hu_format_magnitude_bits(format, (uint32_t)code));
-}
-
-static float round_float(const target *to, float x) {
-    return isfinite(x) ? round_exact(to, hu_exact_of(x)) : round_special(to, x);
+static float round_float(const hu_target *to, float x) {
+    return isfinite(x) ? hu_round_exact(to, hu_exact_of(x)) : hu_round_special(to, x);
 }
 
 static bool are_finite(float x, float y, float z) {
@@ -73,20 +29,20 @@ static bool are_finite(float x, float y, float z) {
 
 /* Numbers that are not finite have no exact value: the hardware's float32 says what becomes of
  * them. */
-static float rounded_product(const target *to, float x, float y) {
+static float rounded_product(const hu_target *to, float x, float y) {
     if (to->computes_float32 || !are_finite(x, y, 0.0f)) return round_float(to, x * y);
-    return round_exact(to, hu_exact_product(hu_exact_of(x), hu_exact_of(y)));
+    return hu_round_exact(to, hu_exact_product(hu_exact_of(x), hu_exact_of(y)));
 }
 
-static float rounded_sum(const target *to, float x, float y) {
+static float rounded_sum(const hu_target *to, float x, float y) {
     if (to->computes_float32 || !are_finite(x, y, 0.0f)) return round_float(to, x + y);
-    return round_exact(to, hu_exact_sum(hu_exact_of(x), hu_exact_of(y)));
+    return hu_round_exact(to, hu_exact_sum(hu_exact_of(x), hu_exact_of(y)));
 }
 
 /* x y + z */
-static float rounded_fma(const target *to, float x, float y, float z) {
+static float rounded_fma(const hu_target *to, float x, float y, float z) {
     if (to->computes_float32 || !are_finite(x, y, z)) return round_float(to, fmaf(x, y, z));
-    return round_exact(
+    return hu_round_exact(
         to, hu_exact_sum(hu_exact_product(hu_exact_of(x), hu_exact_of(y)), hu_exact_of(z)));
 }
 
@@ -98,8 +54,8 @@ static void count_stalled(hu_gemm_counts *counts, float x, float y, bool is_same
 }
 
 /* addend: the rounded argument of "y = R(... - c)". forgets: c becomes +0 at infinity. */
-static void kahan_step(const target *inner, const target *accumulated, bool forgets, float addend,
-                       hu_gemm_state *state) {
+static void kahan_step(const hu_target *inner, const hu_target *accumulated, bool forgets,
+                       float addend, hu_gemm_state *state) {
     float total = rounded_sum(accumulated, state->sum, addend);
     float taken = rounded_sum(inner, total, -state->sum);
     state->extra = forgets && isinf(total) ? 0.0f : rounded_sum(inner, taken, -addend);
@@ -111,8 +67,8 @@ static bool is_same_kahan(const hu_gemm_state *a, const hu_gemm_state *b) {
 }
 
 /* FMAC-K: s = R(s + x y); after the last term of a block a = fp32(a + s). */
-static void block_step(const hu_accumulator *accumulator, const target *accumulated,
-                       const target *master, float x, float y, hu_gemm_state *state) {
+static void block_step(const hu_accumulator *accumulator, const hu_target *accumulated,
+                       const hu_target *master, float x, float y, hu_gemm_state *state) {
     float before = state->extra;
     state->extra = rounded_fma(accumulated, x, y, before);
     count_stalled(accumulated->counts, x, y, state->extra == before);
@@ -122,13 +78,13 @@ static void block_step(const hu_accumulator *accumulator, const target *accumula
     state->phase = 0;
 }
 
-static const target master = {.format = &float32, .is_float32 = true};
+static const hu_target master = {.format = &float32, .is_float32 = true};
 
 void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_state *state,
                   hu_gemm_counts *counts) {
-    target inner = {.format = &accumulator->format,
-                    .computes_float32 = accumulator->semantics != HU_SEMANTICS_EXACT};
-    target accumulated = inner;
+    hu_target inner = {.format = &accumulator->format,
+                       .computes_float32 = accumulator->semantics != HU_SEMANTICS_EXACT};
+    hu_target accumulated = inner;
     const hu_gemm_state before = *state;
     bool forgets = accumulator->semantics != HU_SEMANTICS_CPD;
     accumulated.counts = counts;
@@ -164,19 +120,58 @@ void hu_gemm_step(const hu_accumulator *accumulator, float x, float y, hu_gemm_s
     }
 }
 
+/* A step of TC, and of `promote` the sum outside when a block is complete. */
+static void core_step(const hu_accumulator *accumulator, int64_t count, const hu_core_terms *terms,
+                      hu_gemm_state *state, hu_gemm_counts *counts) {
+    float *sum = accumulator->promote ? &state->extra : &state->sum;
+    float result = hu_core_sum(accumulator, count, terms, *sum, counts);
+    *sum = accumulator->is_late ? rounded_sum(&master, *sum, result) : result;
+    if (!accumulator->promote || (state->phase += count) < accumulator->promote) return;
+    state->sum = rounded_sum(&master, state->sum, state->extra);
+    state->extra = 0.0f;
+    state->phase = 0;
+}
+
+void hu_gemm_terms(const hu_accumulator *accumulator, int64_t count, const float *x,
+                   int64_t x_stride, const float *y, int64_t y_stride, hu_gemm_state *state,
+                   hu_gemm_counts *counts) {
+    if (accumulator->mac != HU_MAC_TC) {
+        for (int64_t k = 0; k < count; k++)
+            hu_gemm_step(accumulator, x[k * x_stride], y[k * y_stride], state, counts);
+        return;
+    }
+    counts->values += (uint64_t)count;
+    for (int64_t k = 0; k < count; k += accumulator->block) {
+        int64_t step = accumulator->block < count - k ? accumulator->block : count - k;
+        const hu_core_terms terms = {x + k * x_stride, y + k * y_stride, x_stride, y_stride};
+        core_step(accumulator, step, &terms, state, counts);
+    }
+}
+
 float hu_gemm_state_value(const hu_accumulator *accumulator, const hu_gemm_state *state,
                           const float *bias) {
     float value = state->sum;
-    if (accumulator->mac == HU_MAC_FMAC_K) value = rounded_sum(&master, value, state->extra);
+    if (accumulator->mac == HU_MAC_FMAC_K ||
+        (accumulator->mac == HU_MAC_TC && accumulator->promote))
+        value = rounded_sum(&master, value, state->extra);
     return bias ? rounded_sum(&master, value, *bias) : value;
 }
 
 /* One sum from its first term to its last, and its bias. */
 static float element(const hu_gemm_task *task, int64_t i, int64_t j, hu_gemm_counts *counts) {
+    enum { GATHERED = HU_CORE_TERMS_MOST };
+    float x[GATHERED], y[GATHERED];
     hu_gemm_state state = {0};
-    for (int64_t k = 0; k < task->k; k++)
-        hu_gemm_step(&task->accumulator, hu_operand_at(&task->a, i, k),
-                     hu_operand_at(&task->b, j, k), &state, counts);
+    bool is_core = task->accumulator.mac == HU_MAC_TC;
+    int64_t most = is_core ? task->accumulator.block : GATHERED;
+    for (int64_t k = 0; k < task->k; k += most) {
+        int64_t count = most < task->k - k ? most : task->k - k;
+        for (int64_t t = 0; t < count; t++) {
+            x[t] = hu_operand_at(&task->a, i, k + t);
+            y[t] = hu_operand_at(&task->b, j, k + t);
+        }
+        hu_gemm_terms(&task->accumulator, count, x, 1, y, 1, &state, counts);
+    }
     return hu_gemm_state_value(&task->accumulator, &state, task->bias ? &task->bias[j] : NULL);
 }
 

@@ -43,19 +43,34 @@ static void gemm_measure_state(hu_gemm_worker *w, int64_t row_panel, int64_t col
 
 /* ---- term by term ---- */
 
-/* Kernels keep the accumulator of FMAC in extra, and close a block at the start of the next. */
-static hu_gemm_state state_of(hu_mac mac, float sum, float extra, int64_t phase) {
+/* Kernels keep such an accumulator in extra: its one block has no end. */
+static bool is_endless(const hu_accumulator *accumulator) {
+    return accumulator->mac == HU_MAC_FMAC ||
+           (accumulator->mac == HU_MAC_TC && accumulator->promote == 0);
+}
+
+/* Terms of a block that is added to the float32 master; 0: there is none. */
+static int64_t block_of(const hu_accumulator *accumulator) {
+    if (accumulator->mac == HU_MAC_FMAC_K) return accumulator->block;
+    return accumulator->mac == HU_MAC_TC ? accumulator->promote : 0;
+}
+
+/* Kernels close a block at the start of the next. */
+static hu_gemm_state state_of(const hu_accumulator *accumulator, float sum, float extra,
+                              int64_t phase) {
+    bool has_blocks = block_of(accumulator) > 0;
     float total = sum + extra;
     if (isnan(total)) total = hu_f32_of_bits(HU_F32_NAN);
-    if (mac == HU_MAC_FMAC) return (hu_gemm_state){.sum = total};
-    if (mac == HU_MAC_FMAC_K && phase == 0) return (hu_gemm_state){.sum = total};
-    return (hu_gemm_state){.sum = sum, .extra = extra, .phase = mac == HU_MAC_FMAC_K ? phase : 0};
+    if (is_endless(accumulator)) return (hu_gemm_state){.sum = total};
+    if (has_blocks && phase == 0) return (hu_gemm_state){.sum = total};
+    return (hu_gemm_state){.sum = sum, .extra = extra, .phase = has_blocks ? phase : 0};
 }
 
 /* The way back: to where the kernels expect it. */
-static void keep_state(hu_mac mac, const hu_gemm_state *state, float *sum, float *extra) {
-    *sum = mac == HU_MAC_FMAC ? 0 : state->sum;
-    *extra = mac == HU_MAC_FMAC ? state->sum : state->extra;
+static void keep_state(const hu_accumulator *accumulator, const hu_gemm_state *state, float *sum,
+                       float *extra) {
+    *sum = is_endless(accumulator) ? 0 : state->sum;
+    *extra = is_endless(accumulator) ? state->sum : state->extra;
 }
 
 /* Where no kernel is proved: element by element as the reference does. Padding is left alone. */
@@ -69,11 +84,9 @@ static void run_slowly(hu_gemm_worker *w, int64_t row_panel, int64_t column_pane
         for (int64_t j = 0; j < p->columns && column_panel * p->columns + j < w->columns; j++) {
             float *sum = tile->sum + i * w->ld + j, *extra = tile->extra + i * w->ld + j;
             hu_gemm_state state =
-                state_of(accumulator->mac, *sum, p->has_extra ? *extra : 0, tile->phase);
-            for (int64_t k = 0; k < tile->k; k++)
-                hu_gemm_step(accumulator, a[k * p->rows + i], b[k * p->columns + j], &state,
-                             &counts);
-            keep_state(accumulator->mac, &state, sum, extra);
+                state_of(accumulator, *sum, p->has_extra ? *extra : 0, tile->phase);
+            hu_gemm_terms(accumulator, tile->k, a + i, p->rows, b + j, p->columns, &state, &counts);
+            keep_state(accumulator, &state, sum, extra);
         }
     }
     counts.values = 0; /* the job knows how many there are */
@@ -174,7 +187,7 @@ static void clear_state(hu_gemm_worker *w, int64_t rows) {
     if (w->job->plan.has_extra) memset(w->extra, 0, (size_t)(rows * w->ld) * sizeof *w->extra);
 }
 
-/* The kernels keep the accumulator of FMAC in extra. */
+/* What is_endless speaks of. */
 static void gather_states(hu_gemm_worker *w) {
     for (int64_t i = 0; i < w->rows * w->ld; i++) {
         w->extra[i] += w->sum[i];
@@ -201,7 +214,7 @@ void hu_gemm_state_load(hu_gemm_worker *w, int64_t k, int64_t row_panels, int64_
     if (!is_start) {
         copy_in(w, r.sum, r.sum_ld, w->sum);
         if (r.extra) copy_in(w, r.extra, r.extra_ld, w->extra);
-        if (p->mac == HU_MAC_FMAC) gather_states(w);
+        if (p->mac != HU_MAC_FMACS && is_endless(&task->accumulator)) gather_states(w);
     }
     if (!w->job->needs_facts) return;
     for (int64_t i = 0; i < row_panels; i++)
@@ -215,16 +228,15 @@ void hu_gemm_state_load(hu_gemm_worker *w, int64_t k, int64_t row_panels, int64_
 
 /* Modes that keep numbers to be added to the sum in extra. */
 static bool is_added(hu_mac mac) {
-    return mac == HU_MAC_FMAC || mac == HU_MAC_FMAC_K;
+    return mac == HU_MAC_FMAC || mac == HU_MAC_FMAC_K || mac == HU_MAC_TC;
 }
 
 /* The state at rest is that of reference.h, with complete blocks added to their master. */
 static void put_to_rest(hu_gemm_worker *w, int64_t k) {
     const hu_gemm_task *t = w->job->task;
     const hu_accumulator *accumulator = &t->accumulator;
-    bool is_complete =
-        accumulator->mac == HU_MAC_FMAC ||
-        (accumulator->mac == HU_MAC_FMAC_K && (t->before + k) % accumulator->block == 0);
+    int64_t block = block_of(accumulator);
+    bool is_complete = is_endless(accumulator) || (block > 0 && (t->before + k) % block == 0);
     rest r = rest_of(w);
     for (int64_t i = 0; is_complete && i < w->rows; i++) {
         float *sum = w->sum + i * w->ld, *extra = w->extra + i * w->ld;
@@ -237,7 +249,8 @@ static void put_to_rest(hu_gemm_worker *w, int64_t k) {
 
 void hu_gemm_state_store(hu_gemm_worker *w, int64_t k, bool is_last) {
     const hu_gemm_task *t = w->job->task;
-    if (t->carry || !is_last) put_to_rest(w, k);
+    bool is_open = k > w->job->whole; /* a step that goes on: it begins anew in the next call */
+    if ((t->carry || !is_last) && !is_open) put_to_rest(w, k);
     for (int64_t i = 0; is_last && i < w->rows; i++) {
         const float *sum = w->sum + i * w->ld, *extra = w->extra + i * w->ld;
         w->job->pack->finish((size_t)w->columns, sum, is_added(t->accumulator.mac) ? extra : NULL,
@@ -251,7 +264,7 @@ void hu_gemm_state_end(const hu_gemm_task *t) {
     bool is_added_here = is_added(t->accumulator.mac);
     float zero = 0;
     if (t->carry && t->before == 0)
-        memset(t->carry, 0, hu_gemm_carry_floats(t->m, t->n) * sizeof *t->carry);
+        memset(t->carry, 0, hu_gemm_carry_floats(&t->accumulator, t->m, t->n) * sizeof *t->carry);
     for (int64_t i = 0; i < t->m; i++)
         for (int64_t j = 0; j < t->n; j++) {
             const float *sum = t->carry ? &t->carry[i * t->n + j] : &zero;

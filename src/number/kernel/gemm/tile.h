@@ -59,6 +59,8 @@ typedef struct hu_gemm_job {
     const hu_pack_set *pack;
     hu_gemm_kernel_fn *kernels[HU_GEMM_ARITHMETIC_COUNT][HU_GEMM_CLASS_COUNT];
     bool needs_facts;
+    int64_t first, whole; /* terms of the call that are summed: from `first` on; TC's steps are
+                             complete up to `whole`, what follows may go on in another call */
     char *scratch;
     hu_gemm_counts counts; /* sums of all threads, as the rest below */
     hu_round_counts a_counts, b_counts;

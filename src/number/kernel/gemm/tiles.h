@@ -22,6 +22,9 @@
 #define KAHAN_CPD_WIDE 6, 2
 #define KAHAN_CPD_MIDDLE 0, 0
 #define KAHAN_CPD_NARROW 12, 1
+#define TC_WIDE 8, 2
+#define TC_MIDDLE 0, 0
+#define TC_NARROW 16, 1
 
 /* Times of a multiply-accumulate beside those of the wide shape: FMACS reads nearly two numbers for
  * each in the narrow one; where rounding is most of the work, the broadcasts of that shape are
@@ -52,6 +55,9 @@
 #define KAHAN_CPD_WIDE 6, 2
 #define KAHAN_CPD_MIDDLE 0, 0
 #define KAHAN_CPD_NARROW 12, 1
+#define TC_WIDE 6, 2
+#define TC_MIDDLE 0, 0
+#define TC_NARROW 12, 1
 
 /* Times of a multiply-accumulate beside those of the wide shape, measured. */
 #define HU_GEMM_MIDDLE_COST 1.02
