@@ -107,8 +107,8 @@ HU_INLINE demand demand_of(const constants *c, bool is_scaled, size_t n, const f
 #include "kernel/table/calm_avx512.inc"
 #else
 HU_INLINE size_t round_calm(const constants *c, size_t n, const float *x, float *y,
-                            hu_step_route route, bool is_scaled, tally *t) {
-    (void)c, (void)n, (void)x, (void)y, (void)route, (void)is_scaled, (void)t;
+                            hu_step_route route, bool is_scaled, const outcome *o, tally *t) {
+    (void)c, (void)n, (void)x, (void)y, (void)route, (void)is_scaled, (void)o, (void)t;
     return 0;
 }
 #endif
@@ -127,7 +127,7 @@ HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *
                            hu_step_route route, bool is_scaled, bool is_calm, bool counting,
                            const outcome *o, tally *t) {
     tally first = {.under = NO_INPUT};
-    size_t done = is_calm ? round_calm(c, n, x, y, route, is_scaled, &first) : 0;
+    size_t done = is_calm ? round_calm(c, n, x, y, route, is_scaled, o, &first) : 0;
     n -= done, x += done, y += done;
     if (is_calm && counting)
         round_block(c, n, x, y, route, is_scaled, true, true, o, t);
@@ -150,9 +150,10 @@ HU_INLINE void round_low(const constants *c, size_t n, const float *x, float *y,
         if ((bits & ~HU_F32_SIGN) - 1 >= c->calm_low - 1) continue;
         uint32_t now = rescaled(c, is_scaled, c->number[slot_of(c, HU_STEPS_SEARCH, bits)]);
         t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - (before == 0);
+        t->below += is_less(now & ~HU_F32_SIGN, o->min_normal) -
+                    is_less(before & ~HU_F32_SIGN, o->min_normal);
         y[i] = hu_f32_of_bits(now);
     }
-    t->below = t->zero_before;
 }
 
 /* Any length, block by block. */
