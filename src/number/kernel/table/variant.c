@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "base/bits.h"
-#include "format/table/draw.h"
 #include "format/table/steps.h"
 #include "kernel/lane.h"
 #include "kernel/round/round.h"
