@@ -34,7 +34,7 @@ static double posit_value(const int64_t *argument, int bits, uint32_t code) {
     uint32_t exponent = code >> fraction_bits & ((1u << exponent_bits) - 1);
     uint32_t fraction = code & ((1u << fraction_bits) - 1);
     exponent <<= es - exponent_bits;
-    return ldexp(1 + ldexp(fraction, -fraction_bits), (regime << es) + (int)exponent);
+    return ldexp(1 + ldexp(fraction, -fraction_bits), regime * (1 << es) + (int)exponent);
 }
 
 hu_status hu_posit_fill(const hu_code_recipe *r, hu_code_draft *draft) {

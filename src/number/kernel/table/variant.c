@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "base/bits.h"
-#include "format/table/draw.h"
 #include "format/table/steps.h"
 #include "kernel/lane.h"
 #include "kernel/round/round.h"
@@ -107,8 +106,8 @@ HU_INLINE demand demand_of(const constants *c, bool is_scaled, size_t n, const f
 #include "kernel/table/calm_avx512.inc"
 #else
 HU_INLINE size_t round_calm(const constants *c, size_t n, const float *x, float *y,
-                            hu_step_route route, bool is_scaled, tally *t) {
-    (void)c, (void)n, (void)x, (void)y, (void)route, (void)is_scaled, (void)t;
+                            hu_step_route route, bool is_scaled, const outcome *o, tally *t) {
+    (void)c, (void)n, (void)x, (void)y, (void)route, (void)is_scaled, (void)o, (void)t;
     return 0;
 }
 #endif
@@ -127,7 +126,7 @@ HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *
                            hu_step_route route, bool is_scaled, bool is_calm, bool counting,
                            const outcome *o, tally *t) {
     tally first = {.under = NO_INPUT};
-    size_t done = is_calm ? round_calm(c, n, x, y, route, is_scaled, &first) : 0;
+    size_t done = is_calm ? round_calm(c, n, x, y, route, is_scaled, o, &first) : 0;
     n -= done, x += done, y += done;
     if (is_calm && counting)
         round_block(c, n, x, y, route, is_scaled, true, true, o, t);
@@ -150,9 +149,10 @@ HU_INLINE void round_low(const constants *c, size_t n, const float *x, float *y,
         if ((bits & ~HU_F32_SIGN) - 1 >= c->calm_low - 1) continue;
         uint32_t now = rescaled(c, is_scaled, c->number[slot_of(c, HU_STEPS_SEARCH, bits)]);
         t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - (before == 0);
+        t->below += is_less(now & ~HU_F32_SIGN, o->min_normal) -
+                    is_less(before & ~HU_F32_SIGN, o->min_normal);
         y[i] = hu_f32_of_bits(now);
     }
-    t->below = t->zero_before;
 }
 
 /* Any length, block by block. */
@@ -255,15 +255,45 @@ HU_INLINE uint32_t move_block(const constants *c, size_t n, const float *x, floa
     return beyond;
 }
 
-/* The same one by one, by the reference. */
+/* A block whose numbers the steps hold for; is_calm as in demand. */
+HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, float *y,
+                              const uint32_t *words, hu_step_route route, bool is_scaled,
+                              bool is_calm, draw d, const outcome *o) {
+    if (is_calm && d.is_stated)
+        return move_block(c, n, x, y, words, route, is_scaled, true, d, true, o);
+    if (is_calm) return move_block(c, n, x, y, words, route, is_scaled, true, d, false, o);
+    if (d.is_stated) return move_block(c, n, x, y, words, route, is_scaled, false, d, true, o);
+    return move_block(c, n, x, y, words, route, is_scaled, false, d, false, o);
+}
+
+/* The same one by one, by the reference, of numbers that `wanted` says; NULL: of all. */
 static uint32_t move_alone(const hu_rounder *r, size_t n, const float *x, float *y,
-                           const uint32_t *words) {
+                           const uint32_t *words, const bool *wanted) {
     uint32_t beyond = 0, over;
     for (size_t i = 0; i < n; i++) {
+        if (wanted && !wanted[i]) continue;
         y[i] = round_alone(r, x[i], words[i], &over);
         beyond += over;
     }
     return beyond;
+}
+
+/* A block with numbers that the tables of the route do not hold for, or whose neighbour beyond
+ * float32 lacks: these alone, 0 in their place among the others. */
+HU_INLINE uint32_t move_some(const hu_rounder *r, const constants *c, size_t n, const float *x,
+                             float *y, const uint32_t *words, hu_step_route route, bool is_scaled,
+                             const outcome *o) {
+    float in[BLOCK];
+    bool is_alone[BLOCK];
+    uint32_t top = r->steps->is_exact_there ? UINT32_MAX : c->calm_top;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = hu_f32_bits(x[i]) & ~HU_F32_SIGN;
+        is_alone[i] = u >= top || (c->calm_low != 0 && u - 1 < c->calm_low - 1);
+        in[i] = is_alone[i] ? 0.0f : x[i];
+    }
+    uint32_t beyond =
+        move_known(c, n, in, y, words, route, is_scaled, false, draw_of(r->rounding), o);
+    return beyond + move_alone(r, n, x, y, words, is_alone);
 }
 
 /* Counters of a block: inputs and their results; `beyond` is known. */
@@ -283,17 +313,6 @@ static void count_block(size_t n, const float *x, const float *y, uint32_t beyon
     *t = (tally){beyond, nan, below, zero, at_most(zero_in, zero), top, under};
 }
 
-/* A block whose numbers the steps hold for; is_calm as in demand. */
-HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, float *y,
-                              const uint32_t *words, hu_step_route route, bool is_scaled,
-                              bool is_calm, draw d, const outcome *o) {
-    if (is_calm && d.is_stated)
-        return move_block(c, n, x, y, words, route, is_scaled, true, d, true, o);
-    if (is_calm) return move_block(c, n, x, y, words, route, is_scaled, true, d, false, o);
-    if (d.is_stated) return move_block(c, n, x, y, words, route, is_scaled, false, d, true, o);
-    return move_block(c, n, x, y, words, route, is_scaled, false, d, false, o);
-}
-
 /* The inputs are kept: y may be x. */
 HU_INLINE void move_all(const hu_rounder *r, size_t n, const float *x, float *y,
                         const hu_random_key *key, uint64_t first, hu_round_counts *counts,
@@ -307,11 +326,13 @@ HU_INLINE void move_all(const hu_rounder *r, size_t n, const float *x, float *y,
         size_t count = n - at < BLOCK ? n - at : BLOCK;
         demand d = demand_of(&c, is_scaled, count, x + at);
         hu_random_words_fast(key, first + at, count, words);
-        if (!r->steps->is_exact || d.is_low || (!d.is_calm && !r->steps->is_exact_there))
-            beyond = move_alone(r, count, x + at, out, words);
-        else
-            beyond = move_known(&c, count, x + at, out, words, route, is_scaled, d.is_calm,
+        if (!r->steps->is_exact)
+            beyond = move_alone(r, count, x + at, out, words, NULL);
+        else if (d.is_calm && !d.is_low)
+            beyond = move_known(&c, count, x + at, out, words, route, is_scaled, true,
                                 draw_of(r->rounding), &o);
+        else
+            beyond = move_some(r, &c, count, x + at, out, words, route, is_scaled, &o);
         if (counts) count_block(count, x + at, out, beyond, &o, &t);
         if (counts) add_tally(false, count, &t, 0, counts);
         memcpy(y + at, out, count * sizeof *y);
