@@ -283,7 +283,8 @@ static void tensor_scales(void **state) {
         void *node;
         info = case_info(&c, need_din, SAMPLES, 1);
         assert_int_equal(c.op->create(&info, &node), HU_OK);
-        hu_op_call call = {.info = &info,
+        hu_op_call call = {.training = true,
+                           .info = &info,
                            .state = node,
                            .count = SAMPLES,
                            .in = in,

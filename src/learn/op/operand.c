@@ -219,7 +219,9 @@ static size_t bias_bytes(const hu_operand_set *set) {
 
 size_t hu_operands_scratch_bytes(const hu_operand_set *set, hu_pass pass) {
     if (!set) return 0;
-    if (pass == HU_FORWARD) return role_scratch_bytes(set, HU_PRODUCT_FORWARD);
+    if (pass == HU_FORWARD) /* it also looks at x as the weights' gradient rotates it */
+        return larger(role_scratch_bytes(set, HU_PRODUCT_FORWARD),
+                      copy_bytes(set, HU_OPERAND_WEIGHT_GRAD_X));
     size_t weights = larger(role_scratch_bytes(set, HU_PRODUCT_WEIGHT_GRAD), bias_bytes(set));
     return larger(role_scratch_bytes(set, HU_PRODUCT_INPUT_GRAD), weights);
 }
@@ -518,8 +520,9 @@ static bool looks(const hu_operand_formats *formats, hu_operand_place o) {
     return hu_quantizer_needs_maximum(&formats->quantizer[o]) && !is_weights(o);
 }
 
+/* x is looked at when it has just been made, for the gradient of the weights, too. */
 static bool is_of_pass(hu_operand_place o, hu_pass pass) {
-    return (hu_operand_role(o) == HU_PRODUCT_FORWARD) == (pass == HU_FORWARD);
+    return is_input(o) == (pass == HU_FORWARD);
 }
 
 /* A place for every operand, if there is one to look at. */
@@ -543,6 +546,7 @@ void hu_operands_reduce(const hu_operand_set *set, const hu_op_call *call, hu_pa
         const float *x = is_input(o) ? call->in[0] : call->dout[0];
         call->partial[o] = 0.0;
         if (!is_of_pass(o, pass) || !looks(call->info->operands, o)) continue;
+        if (o == HU_OPERAND_WEIGHT_GRAD_X && !call->training) continue;
         matrix m = call_matrix(set, o, call, call->count, x, call->scratch);
         m.signs = signs_of(set, o, call, drawn);
         call->partial[o] = number_of(matrix_top(&set->of[o], &m));
