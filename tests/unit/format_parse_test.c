@@ -254,8 +254,8 @@ static void check_rejects_every_bad_field(void **state) {
 
 static void table_rows_are_valid_and_print_their_names(void **state) {
     (void)state;
-    assert_int_equal(hu_format_named_count(), 32);
-    assert_null(hu_format_named(32, NULL, NULL));
+    assert_int_equal(hu_format_named_count(), 30);
+    assert_null(hu_format_named(30, NULL, NULL));
     for (uint32_t i = 0; i < hu_format_named_count(); i++) {
         hu_format format;
         const char *description = NULL;

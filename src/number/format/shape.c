@@ -97,7 +97,13 @@ int hu_format_least_exponent(const hu_format *format) {
 
 hu_vanishing hu_format_vanishing(const hu_format *format) {
     const hu_format_limits limits = hu_format_limits_of(format);
-    if (hu_format_is_table(format)) return (hu_vanishing){limits.underflow_threshold, 0, 0};
+    if (hu_format_is_table(format)) {
+        /* The quantum of subnormals is the smallest of them. */
+        bool has_subnormals = limits.min_normal > limits.min_subnormal;
+        double most = has_subnormals ? limits.min_normal - limits.min_subnormal / 2 : 0;
+        double least = has_subnormals ? limits.underflow_threshold : 0;
+        return (hu_vanishing){limits.underflow_threshold, least, most};
+    }
     /* Half of the smallest subnormal rounds to zero; what lies below the smallest normal number
      * minus half a step of its grid does not round up to it. */
     double vanishing = ldexp(1.0, limits.emin - format->man_bits - 1);

@@ -85,8 +85,6 @@ static const struct {
     {"hif8", "HiFloat8: 1 to 3 mantissa bits by magnitude, ties away"},
     {"binary8p3se", "IEEE P3109: 8 bits, precision 3, signed, extended (:sat=none)"},
     {"binary8p4se", "IEEE P3109: 8 bits, precision 4, signed, extended"},
-    {"binary8p3ue", "IEEE P3109: 8 bits, precision 3, unsigned, extended"},
-    {"binary8p1uf", "IEEE P3109: 8 bits, precision 1, unsigned, finite: powers of two and 0"},
     {"lns8", "logarithmic numbers of 8 bits: 2^(k/8), 2^-8 to 2^8"},
     {"nf4", "NormalFloat of QLoRA: 16 quantiles of a normal distribution"},
     {"ternary", "-1, 0 and 1"},
