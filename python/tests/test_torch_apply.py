@@ -208,7 +208,7 @@ def test_loops_have_the_engines_bits(monkeypatch, name, precision):
     beside.close()
 
 
-@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "mxfp8"])
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "e5m2 sr:bits=6", "mxfp8"])
 @pytest.mark.parametrize("name", ["gates", "unet"])
 def test_up_to_the_first_norm_over_the_batch_the_bits_are_the_engines(monkeypatch, name, precision):
     beside = Beside(monkeypatch, name, precision)
@@ -327,11 +327,14 @@ def test_it_compiles_whole(precision):
         assert plain.counts(point.name) == compiled.counts(point.name)
 
 
-@pytest.mark.parametrize("text", ["e4m3fn sr", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"])
+@pytest.mark.parametrize(
+    "text",
+    ["e4m3fn sr", "8p3se sr:bits=5:kind=b", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"],
+)
 def test_threads_share_tensors_to_the_same_bits(text):
     torch.manual_seed(0)
     x = torch.randn(501, 33, 16) * torch.exp2(torch.randint(-12, 12, (501, 1, 1)).float())
-    key = hu.Key(7, "x", 3) if text.endswith("sr") else None
+    key = hu.Key(7, "x", 3) if " sr" in text else None
     wanted, counted = hu.Quantization(text).round(x.numpy(), key, counts=True)
     before = torch.get_num_threads()
     try:
