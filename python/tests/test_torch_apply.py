@@ -210,7 +210,7 @@ def test_loops_have_the_engines_bits(monkeypatch, name, precision):
     beside.close()
 
 
-@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "mxfp8"])
+@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "e5m2 sr:bits=6", "mxfp8"])
 @pytest.mark.parametrize("name", ["gates", "unet"])
 def test_up_to_the_first_norm_over_the_batch_the_bits_are_the_engines(monkeypatch, name, precision):
     beside = Beside(monkeypatch, name, precision)

@@ -22,11 +22,14 @@ NOTHING = "halfulp_plan: 1\nmodel: {name: none}\ntensors: {}\n"
 # ---- operations ----
 
 
-@pytest.mark.parametrize("text", ["e4m3fn sr", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"])
+@pytest.mark.parametrize(
+    "text",
+    ["e4m3fn sr", "8p3se sr:bits=5:kind=b", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"],
+)
 def test_threads_share_tensors_to_the_same_bits(text):
     torch.manual_seed(0)
     x = torch.randn(501, 33, 16) * torch.exp2(torch.randint(-12, 12, (501, 1, 1)).float())
-    key = hu.Key(7, "x", 3) if text.endswith("sr") else None
+    key = hu.Key(7, "x", 3) if " sr" in text else None
     wanted, counted = hu.Quantization(text).round(x.numpy(), key, counts=True)
     before = torch.get_num_threads()
     try:
