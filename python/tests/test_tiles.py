@@ -238,9 +238,7 @@ def test_torchao_nvfp4() -> None:
         x = numbers(512, 512, 10, bf16)
         x[:, :64] *= F32(2.0**-14)  # scales below the smallest normal number
         factor = nvfp4.per_tensor_amax_to_scale(torch.tensor(float(np.abs(x).max())))
-        scales, data = nvfp4.nvfp4_quantize(
-            torch.from_numpy(x), 16, factor if has_factor else None
-        )
+        scales, data = nvfp4.nvfp4_quantize(torch.from_numpy(x), 16, factor if has_factor else None)
         text = "nvfp4:as=ao" + ("" if has_factor else ":factor=none")
         packed = hu.Quantization(text).pack(x)
         if has_factor:

@@ -144,7 +144,7 @@ def refused(checks, cwd):
     with open(f"{cwd}/kept.md", "w") as file:
         file.write("old\n")
     os.chmod(f"{cwd}/kept.md", 0o640)
-    program.call("bench", "round", "format=nvfp4", "out=kept.md", cwd=cwd)
+    program.call("bench", "round", "format=nvfp5", "out=kept.md", cwd=cwd)
     with open(f"{cwd}/kept.md") as file:
         checks.same(file.read(), "old\n", "a failure leaves the old file")
     code, _, err = program.call("bench", "round", "format=fp16", "elements=64", "repeat=1", "out=kept.md", cwd=cwd)

@@ -121,13 +121,20 @@ def keys_of_kernels(checks, cwd):
             (["kernel=pack", "m=8"], "'gemm.m', which bench kernel=pack"),
             (["kernel=allreduce", "m=8"], "'gemm.m', which bench kernel=allreduce"),
             (["format=e4m3"], "'bench.format', which bench kernel=step"),
-            (["kernel=round", "format=nvfp4"], "found a block format")]:
+            (["kernel=round", "format=e4m3:scale=current"], "found a scale that depends on a tensor"),
+            (["kernel=pack", "format=e4m3:tile=1x0:scale=f32"], "expected RxC")]:
         code, _, err = program.call("bench", *words, cwd=cwd)
         checks.that(code == 2 and part in err, f"bench {words}: exit {code}, {err!r}")
     code, out, err = program.call("bench", "kernel=round", "format=e4m3fn:scale=2^3", "elements=64",
                                   "repeat=1", "--json", cwd=cwd)
     checks.same((code, err), (0, ""), "bench kernel=round: exit code and stderr")
     checks.same({row["format"] for row in json.loads(out)["rows"]}, {"e4m3fn:bias=4"}, "format")
+    for kernel, modes in [("round", ["rne", "rne"]), ("pack", ["round+pack", "unpack"])]:
+        for text in ("nvfp4", "e4m3fn:tile=128x128:scale=f32", "nvfp4:hadamard=16"):
+            code, out, err = program.call("bench", f"kernel={kernel}", f"format={text}", "elements=2048",
+                                          "repeat=1", "--json", cwd=cwd)
+            checks.same((code, err), (0, ""), f"bench kernel={kernel} {text}: exit code and stderr")
+            checks.same([row["mode"] for row in json.loads(out)["rows"]], modes, f"modes of {text}")
     for kernel, modes in [("round", ["range", "rne", "rne", "sr", "sr"]),
                           ("pack", ["round+pack", "unpack"])]:
         code, out, err = program.call("bench", f"kernel={kernel}", "format=Uniform5", "elements=77",

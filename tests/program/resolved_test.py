@@ -22,6 +22,8 @@ CASES = {
     "sums of gradients": [*RESNET, "precision=1/6/9"],
     "micikevicius": [*CNN, "precision=fp16", "scaler.init=1e10", "scaler.interval=2"],
     "blocks": [*CNN, "precision=mxfp8"],
+    "tiles": [*CNN, "precision=w=e4m3fn:tile=128x128:scale=f32:least=1e-4,act=nvfp4:hadamard=16,"
+                    "grad=nvfp4:4/6 sr,wgrad=e5m2:tile=3x7:scale=ue5m3"],
     "delayed scales": [*CNN, "precision=w=e4m3fn:scale=delayed3,act=e4m3fn:scale=current,"
                              "grad=e5m2:scale=bias,wgrad=fp16", "scaler=constant",
                        "scaler.init=256"],

@@ -10,7 +10,10 @@ SMALL = ["data=glyphs", "data.limit=88", "data.test_limit=24", "batch=48", "run.
          "run.log_every=1", "steps=5", "lr.warmup=0"]
 PRECISIONS = ["mxfp8", "mxfp8e5m2", "mxfp6e3m2 rna", "mxfp6e2m3", "mxfp4 sr", "mxint8", "nvfp4",
               "nvfp4 sr", "e4m3fn:scale=current", "e4m3fn:scale=delayed3", "fp(4,3,4):scale=bias",
-              "w=mxfp4,act=mxfp8,grad=mxfp8e5m2", "e3m2:scale=current sr"]
+              "w=mxfp4,act=mxfp8,grad=mxfp8e5m2", "e3m2:scale=current sr",
+              "w=e4m3fn:tile=128x128:scale=f32,act=e4m3fn:tile=1x128:scale=f32,"
+              "grad=e4m3fn:tile=4x16:scale=pow2,wgrad=e5m2:tile=1x32:scale=bf16",
+              "w=nvfp4:tile=16x16:4/6,act=nvfp4:hadamard=16,grad=nvfp4:hadamard=32 sr,wgrad=nvfp4:eden=16"]
 KEPT = ("weights_hash", "skipped_steps", "train_loss", "test_accuracy", "low_precision_ratio",
         "overflow_share", "underflow_share")
 

@@ -97,7 +97,7 @@ typedef enum hu_scheme {
 
 typedef enum hu_scaler_default { HU_SCALER_NONE, HU_SCALER_DYNAMIC } hu_scaler_default;
 
-enum { HU_SPEC_BYTES = 128 };
+enum { HU_SPEC_BYTES = 512 };
 
 /* One rule: tensors whose name (or role) matches the pattern get the quantizer; later rules win. */
 typedef struct hu_precision_rule {

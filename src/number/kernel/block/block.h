@@ -266,6 +266,7 @@ struct hu_blocker {
     bool divides;           /* elements are divided by units, not multiplied by inverses */
     bool stays_rotated;     /* values are not rotated back; set by who wants it */
     const uint32_t *signs;  /* [hadamard] 0 or 0x80000000; set by who draws them. Borrowed */
+    int32_t shift;          /* log2 of the format's length, -1: that is no power of two */
     int64_t line;           /* elements */
     int64_t row_elements, row_lines, row_blocks, line_blocks;
     int64_t slab_lines, slab_columns; /* of what gets its scales at a time: whole tiles */

@@ -137,6 +137,8 @@ hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format
     blocker->emax = limits.emax;
     blocker->most = (float)limits.max_finite;
     blocker->top_limit = top_limit_of(blocker);
+    bool is_power = (format->length & (format->length - 1)) == 0;
+    blocker->shift = is_power ? __builtin_ctz((unsigned)format->length) : -1;
     blocker->is_integer = is_integer(&format->element);
     blocker->divides = format->scale == HU_BLOCK_SCALE_FORMAT &&
                        (format->way == HU_BLOCK_WAY_OWN || format->way == HU_BLOCK_WAY_EDEN);

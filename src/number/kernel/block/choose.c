@@ -15,7 +15,7 @@ static void add(const hu_blocker *b, const hu_block_grid *grid, int64_t zero, in
     for (size_t at = 0, count; at < n; at += count) {
         int64_t element = first + (int64_t)at;
         count = hu_block_run(b, element, n - at);
-        b->kernels->add(b, of->kind, element % b->line, count, x + at, y + at,
+        b->kernels->add(b, of->kind, hu_block_place(b, element), count, x + at, y + at,
                         of->sums + (hu_block_tile_at(b, grid, element) - zero));
     }
 }

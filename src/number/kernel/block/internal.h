@@ -31,17 +31,27 @@ typedef struct hu_block_grid {
     int64_t down, place, across;
 } hu_block_grid;
 
+/* Divisions take longer than what they place: they are left out where they can be. */
+static inline int64_t hu_block_place(const hu_blocker *b, int64_t element) {
+    return b->row_lines == 1 ? element : element % b->line;
+}
+
+static inline int64_t hu_block_over_length(const hu_blocker *b, int64_t place) {
+    return b->shift >= 0 ? place >> b->shift : place / b->format.length;
+}
+
 /* Where the scale of the tile stands that holds an element of a row. */
 static inline int64_t hu_block_tile_at(const hu_blocker *b, const hu_block_grid *grid,
                                        int64_t element) {
-    int64_t line = element / b->line, place = element % b->line;
-    return (line / b->format.lines - grid->down) * grid->across +
-           (place - grid->place) / b->format.length;
+    int64_t line = b->row_lines == 1 ? 0 : element / b->line, place = element - line * b->line;
+    int64_t down = b->format.lines == 1 ? line : line / b->format.lines;
+    return (down - grid->down) * grid->across + hu_block_over_length(b, place - grid->place);
 }
 
 /* Units of tiles that stand side by side. */
 typedef struct hu_block_units {
     int64_t first, count; /* of the grid; count 0: none yet */
+    bool has_inverse;
     float unit[HU_BLOCK_PIECE], inverse[HU_BLOCK_PIECE];
 } hu_block_units;
 
@@ -71,7 +81,7 @@ typedef struct hu_block_job {
 void hu_block_set_scales(const hu_blocker *b, float tensor_scale, float more, size_t tiles,
                          const uint32_t *tops, uint8_t *scales);
 
-/* Units and inverses from stored scales. */
+/* Units and inverses from stored scales; inverse NULL: not wanted. */
 void hu_block_set_units(const hu_blocker *b, float tensor_scale, size_t tiles,
                         const uint8_t *scales, float *unit, float *inverse);
 
@@ -108,8 +118,9 @@ bool hu_block_next(const hu_blocker *b, const hu_block_slab *slab, hu_block_piec
 /* Of n elements of a row from one on, how many kernels take at a time: where tiles have several
  * lines, those of one. */
 static inline size_t hu_block_run(const hu_blocker *b, int64_t first, size_t n) {
-    size_t left = (size_t)(b->line - first % b->line);
-    return b->format.lines == 1 || n < left ? n : left;
+    if (b->format.lines == 1) return n;
+    size_t left = (size_t)(b->line - hu_block_place(b, first));
+    return n < left ? n : left;
 }
 
 /* The next slab of a row: to the right, then down; false: there is none. *slab = {0}: the first. */

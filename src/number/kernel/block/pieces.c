@@ -95,19 +95,22 @@ static void repeat(const hu_blocker *b, float *unit) {
 
 /* Units of the tiles that hold elements first .. first+n-1, from their stored scales. */
 static void find_units(const hu_block_job *job, const hu_block_grid *grid, int64_t first, size_t n,
-                       hu_block_units *units) {
+                       bool inverse, hu_block_units *units) {
     const hu_blocker *b = job->b;
     bool is_line = is_folded(b) && first % b->line == 0 && n >= (size_t)b->line;
     int64_t tile = hu_block_tile_at(b, grid, first);
     int64_t count =
         is_line ? b->line : hu_block_tile_at(b, grid, first + (int64_t)n - 1) - tile + 1;
-    if (units->count == count && units->first == tile) return;
+    bool is_there = units->count == count && units->first == tile;
+    if (is_there && (units->has_inverse || !inverse)) return;
     hu_block_set_units(b, job->tensor_scale, (size_t)count,
-                       grid->scales + (size_t)tile * b->scale_bytes, units->unit, units->inverse);
+                       grid->scales + (size_t)tile * b->scale_bytes, units->unit,
+                       inverse ? units->inverse : NULL);
     if (is_line) repeat(b, units->unit);
-    if (is_line && !b->divides) repeat(b, units->inverse);
+    if (is_line && inverse && !b->divides) repeat(b, units->inverse);
     units->first = tile;
     units->count = count;
+    units->has_inverse = inverse;
 }
 
 /* Elements of tiles without a scale came to the rounder as +0 and were counted as zeros; they are
@@ -128,8 +131,8 @@ void hu_block_divide(const hu_block_job *job, const hu_block_grid *grid, hu_bloc
     for (size_t at = 0, count; at < n; at += count) {
         int64_t element = first + (int64_t)at;
         count = run_of(b, element, n - at);
-        find_units(job, grid, element, count, units);
-        hu_block_part part = {element % b->line, count, units->unit, units->inverse};
+        find_units(job, grid, element, count, true, units);
+        hu_block_part part = {hu_block_place(b, element), count, units->unit, units->inverse};
         b->kernels->divide(b, &part, x + at, y + at, loss ? loss : &unread);
     }
 }
@@ -151,8 +154,8 @@ void hu_block_values(const hu_block_job *job, const hu_block_grid *grid, hu_bloc
     for (size_t at = 0, count; at < n; at += count) {
         int64_t element = first + (int64_t)at;
         count = run_of(b, element, n - at);
-        find_units(job, grid, element, count, units);
-        hu_block_part part = {element % b->line, count, units->unit, units->inverse};
+        find_units(job, grid, element, count, false, units);
+        hu_block_part part = {hu_block_place(b, element), count, units->unit, units->inverse};
         b->kernels->multiply(b, &part, y + at, y + at);
     }
 }
@@ -200,7 +203,7 @@ void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
                 most = b->kernels->tops(b, 0, count, x + at, of);
             } else {
                 count = hu_block_run(b, element, piece.n - at);
-                most = b->kernels->tops(b, element % b->line, count, x + at, of);
+                most = b->kernels->tops(b, hu_block_place(b, element), count, x + at, of);
             }
             if (most > *top) *top = most;
         }

@@ -159,43 +159,50 @@ void hu_block_read_scales(const hu_blocker *b, size_t tiles, const uint8_t *scal
     hu_packer_unpack(&b->scale_packer, tiles, codes, c);
 }
 
+/* 2^(code - 127); code 0 is a binary32 subnormal, 255 is NaN. */
+static float power(uint32_t code) {
+    uint32_t bits = code ? code << 23 : 1u << 22;
+    return hu_f32_of_bits(code == 255 ? HU_F32_NAN : bits);
+}
+
 /* The inverse of 2^(code - 127) is 2^(127 - code): a product instead of a quotient, with the same
  * result. */
-static void power_units(const hu_blocker *b, size_t tiles, const uint8_t *codes, float *unit,
-                        float *inverse) {
+static void power_units(size_t tiles, const uint8_t *restrict codes, float *restrict unit,
+                        float *restrict inverse) {
+    for (size_t i = 0; i < tiles; i++) unit[i] = power(codes[i]);
+    for (size_t i = 0; inverse && i < tiles; i++)
+        inverse[i] = power(codes[i] == 255 ? 255 : 254u - codes[i]);
+}
+
+/* What is stored of TransformerEngine's is what numbers are multiplied by. */
+static void single_units(const hu_blocker *b, size_t tiles, float *restrict unit,
+                         float *restrict inverse) {
+    bool is_turned = b->format.way == HU_BLOCK_WAY_TE;
+    if (!inverse && !is_turned) return;
     for (size_t i = 0; i < tiles; i++) {
-        unit[i] = b->scale_value[codes[i]];
-        inverse[i] = b->scale_value[codes[i] == 255 ? 255 : 254 - codes[i]];
+        float s = unit[i], other = 1.0f / s;
+        if (inverse) inverse[i] = is_turned ? s : other;
+        if (is_turned) unit[i] = other;
     }
 }
 
-static void single_units(const hu_blocker *b, size_t tiles, float *unit, float *inverse) {
-    bool is_turned =
-        b->format.way == HU_BLOCK_WAY_TE; /* stored is what numbers are multiplied by */
-    float *from = is_turned ? inverse : unit, *to = is_turned ? unit : inverse;
-    if (is_turned) memcpy(inverse, unit, tiles * sizeof *unit);
-    for (size_t i = 0; i < tiles; i++) to[i] = 1.0f / from[i];
-}
-
+/* Inverses are of those who multiply by them. */
 static void factored_units(const hu_blocker *b, float tensor_scale, size_t tiles, float *unit,
                            float *inverse) {
     float back = 1.0f / tensor_scale;
+    bool is_te = b->format.way == HU_BLOCK_WAY_TE;
     for (size_t i = 0; i < tiles; i++) {
         float c = unit[i];
-        if (b->format.way == HU_BLOCK_WAY_TE) {
-            unit[i] = c * back;
-            inverse[i] = lesser(1.0f / unit[i], largest());
-        } else {
-            unit[i] = c * tensor_scale;
-            inverse[i] = lesser(back / c, largest()); /* read by AO only: the others divide */
-        }
+        unit[i] = c * (is_te ? back : tensor_scale);
+        if (inverse && !b->divides)
+            inverse[i] = lesser(is_te ? 1.0f / unit[i] : back / c, largest());
     }
 }
 
 void hu_block_set_units(const hu_blocker *b, float tensor_scale, size_t tiles,
                         const uint8_t *scales, float *unit, float *inverse) {
     if (b->format.scale == HU_BLOCK_SCALE_E8M0) {
-        power_units(b, tiles, scales, unit, inverse);
+        power_units(tiles, scales, unit, inverse);
         return;
     }
     hu_block_read_scales(b, tiles, scales, unit);

@@ -26,18 +26,20 @@ HU_INLINE int32_t larger(int32_t a, int32_t b) {
 
 /* Tiles that x[n] meets one after the other: elements of the present one from `at` on. */
 typedef struct walk {
-    int64_t place, length, line;
+    int64_t place, inside, length, line; /* inside: of the tile, of the first element */
     size_t at, n, count;
 } walk;
 
 HU_INLINE size_t left_in_tile(const walk *w) {
-    int64_t left = w->line - w->place, of_tile = w->length - w->place % w->length;
+    int64_t left = w->line - w->place, of_tile = w->length - w->inside;
     size_t count = (size_t)(left < of_tile ? left : of_tile);
     return count < w->n - w->at ? count : w->n - w->at;
 }
 
 HU_INLINE walk walk_from(const hu_blocker *b, int64_t place, size_t n) {
-    walk w = {place, b->format.length, b->line, 0, n, 0};
+    int64_t length = b->format.length;
+    int64_t inside = b->shift >= 0 ? place & (length - 1) : place % length;
+    walk w = {place, inside, length, b->line, 0, n, 0};
     w.count = n ? left_in_tile(&w) : 0;
     return w;
 }
@@ -46,6 +48,7 @@ HU_INLINE walk walk_from(const hu_blocker *b, int64_t place, size_t n) {
 HU_INLINE void go_on(walk *w) {
     w->at += w->count;
     w->place += (int64_t)w->count;
+    w->inside = 0;
     if (w->place >= w->line) w->place = 0;
     int64_t left = w->line - w->place;
     size_t count = (size_t)(left < w->length ? left : w->length);
@@ -271,7 +274,7 @@ HU_INLINE void add_kind(hu_block_sum_kind kind, size_t from, size_t n, const flo
 static void add(const hu_blocker *b, hu_block_sum_kind kind, int64_t place, size_t n,
                 const float *x, const float *y, hu_block_sums *sums) {
     for (walk w = walk_from(b, place, n); w.at < n; go_on(&w), sums++) {
-        size_t from = (size_t)(w.place % w.length);
+        size_t from = (size_t)w.inside;
         if (kind == HU_SUM_PRODUCTS)
             add_kind(HU_SUM_PRODUCTS, from, w.count, x + w.at, y + w.at, sums->lane);
         else if (kind == HU_SUM_SQUARES)
