@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <ftw.h>
+#include <limits.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -317,12 +318,22 @@ static hu_status add_more(const char *more, hu_job *job) {
     return st;
 }
 
+/* The file of a network, or the name of a model. Paths are whole: what was interrupted goes on
+ * however the folder is spelled the next time. */
+static hu_status add_model(const hu_scores *scores, const hu_score_network *n, hu_job *job) {
+    char path[PATH_MAX + 128];
+    char *folder = n->file ? realpath(scores->folder, NULL) : NULL;
+    if (n->file)
+        snprintf(path, sizeof path, "%s/%s.yaml", folder ? folder : scores->folder, n->name);
+    hu_status st = hu_job_word(job, "model.name", n->file ? path : n->model);
+    free(folder);
+    return st;
+}
+
 /* What is trained, without the precision and the seed. */
 static hu_status add_network(const hu_scores *scores, const hu_score_network *n, hu_job *job) {
     hu_status st;
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s.yaml", scores->folder, n->name);
-    HU_TRY(hu_job_word(job, "model.name", n->file ? path : n->model));
+    HU_TRY(add_model(scores, n, job));
     HU_TRY(hu_job_word(job, "data.name", n->data));
     HU_TRY(add_number(job, "data.limit", or_own(scores->train, n->train)));
     HU_TRY(add_number(job, "data.test_limit", or_own(scores->test, n->test)));
