@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Union
 
@@ -93,11 +93,11 @@ class ProductPlan:
     forward: str | None = None
     input_grad: str | None = None
     weight_grad: str | None = None
-    operands: dict[str, str] = field(default_factory=dict)
+    operands: dict[str, str] = field(default_factory=dict, hash=False)
 
-    def _row(self) -> dict[str, str | None]:
+    def _row(self, operands: Sequence[str]) -> dict[str, str | None]:
         sums = {word: getattr(self, word) for word in ("layer", *_PRODUCTS)}
-        return {**sums, **{word: self.operands.get(word) for word in _OPERANDS if self.operands}}
+        return {**sums, **{word: self.operands.get(word) for word in operands}}
 
 
 class Summary(Made):
@@ -517,6 +517,7 @@ class Plan(Made):
         shown = [{key: row[key] for key in used} for row in rows]
         made = as_html(repr(self)[5:-1], shown)
         if self.products:
-            rows = [p._row() for p in self.products.values()]
-            made += as_html("products", rows)
+            layers = self.products.values()
+            operands = [word for word in _OPERANDS if any(word in p.operands for p in layers)]
+            made += as_html("products", [p._row(operands) for p in layers])
         return made

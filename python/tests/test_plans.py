@@ -49,6 +49,21 @@ def test_a_plan_says_what_its_file_does(tmp_path):
     assert repr(plan) == "Plan(cnn-s, 2 tensors, 1 layers with accumulators)"
 
 
+def test_operands_of_products():
+    fc = "{forward: {accumulator: fmacs, x: mxfp8, w: mxfp8}, weight_grad: {dy: nvfp4 sr}}"
+    plan = hu.Plan(f"{TEXT}  fc: {fc}\n")
+    product = plan.products["fc"]
+    assert (product.forward, product.weight_grad) == ("fmacs", None)
+    assert product.operands == {
+        "forward.x": "mxfp8",
+        "forward.w": "mxfp8",
+        "weight_grad.dy": "nvfp4 sr",
+    }
+    assert plan.products["conv1"].operands == {}
+    assert repr(plan).endswith("2 layers with accumulators, 1 with rounded operands)")
+    assert "nvfp4 sr" in plan._repr_html_() and hash(product)
+
+
 def test_texts_round_arrays():
     plan = hu.Plan(TEXT)
     x = np.float32([[0.1, 3.3, 1e-5, 7e4] * 8])

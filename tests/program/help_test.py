@@ -228,7 +228,7 @@ class Completion(unittest.TestCase):
                                    "halfulp train data=cif": ["cifar10:", "cifar100:"],
                                    "halfulp train data=folder:ru": ["runs/"], "halfulp resume ru": ["run", "runs/"],
                                    "halfulp train model=resnet2": ["resnet20"], "halfulp model resnet2": ["resnet20 "],
-                                   "halfulp model googlenet-s o": ["out.file=", "out="], "halfulp help exit": ["exit-codes "]}.items():
+                                   "halfulp model googlenet-s ou": ["out.file=", "out="], "halfulp help exit": ["exit-codes "]}.items():
                 found, err = complete(f"{cwd}/script", line, cwd)
                 self.assertEqual(err, "", line)
                 if expected == ["run", "runs/"]:

@@ -362,11 +362,15 @@ def _hooked(
 
 def _notes(plan: Plan, products: str, nodes: Sequence[Node]) -> list[str]:
     found = []
-    if plan.products and products == "torch":
+    layers = plan.products.values()
+    sums = sum(any((p.forward, p.input_grad, p.weight_grad)) for p in layers)
+    if sums and products == "torch":
         found.append(
-            f"accumulators of {len(plan.products)} layers are not followed: products='halfulp' "
-            "would follow them"
+            f"accumulators of {sums} layers are not followed: products='halfulp' would follow them"
         )
+    rounded = sum(bool(p.operands) for p in layers)
+    if rounded:
+        found.append(f"what the products of {rounded} layers round is not followed")
     if "promotion" in plan.facts:
         found.append("promotion of tensors that overflow is not followed")
     if any(plan[name].weights for name in plan):

@@ -22,6 +22,7 @@ static const hu_key_group groups[] = {
     {"bits", "schedules of bits: precision=static, cpt, pfq, ldp, random, staged"},
     {"cost", "what a multiply-accumulate costs"},
     {"accumulator", "how matrix products add their terms"},
+    {"operand", "how matrix products round what they multiply"},
     {"optimizer", "how gradients become updates"},
     {"lr", "the learning rate over time"},
     {"scaler", "loss scaling"},
