@@ -172,7 +172,7 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  * format->overflow says: infinity, the largest finite value, or the NaN 0x7FC00000, each with the
  * sign of x; infinity and NaN also where the format has no code for them (the carrier has).
  * With PROPAGATE an infinite x stays, and a finite one gives the largest finite value.
- * NONE: docs/reference/numerics/formats.md, "Formats of IEEE P3109".
+ * NONE: docs/reference/numerics/tables.md, "Formats of IEEE P3109".
  * Without subnormals a nonzero result below min_normal becomes zero, sign kept, after rounding;
  * with HU_UNDERFLOW_NEAREST the quantum below min_normal is min_normal, in every mode. FNUZ: every
  * zero is +0. NaN in: NaN out, sign and payload kept, quiet bit set; with HU_NAN_OVERFLOWS what an
@@ -180,7 +180,7 @@ HU_API const char *hu_rounding_name(hu_rounding rounding);
  * tests/exhaustive/format_reference.c (against MPFR).
  * A table: neighbours are those of its list, boundaries and ties as it has them; to-odd takes the
  * neighbour whose code is odd; r = |x - a| / |b - a| between the neighbours a and b, a the one
- * nearer to 0; every zero is +0. Source: formats.md, "Formats by table". Proof:
+ * nearer to 0; every zero is +0. Source: tables.md, "Formats by table". Proof:
  * tests/exhaustive/format_table.c (against MPFR).
  */
 HU_API float hu_format_round(const hu_format *format, hu_rounding rounding, float x,

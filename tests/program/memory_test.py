@@ -62,6 +62,8 @@ def scenarios(where):
         "comm": (["comm", "workers=4", "elements=256", "threads=1"], {}, False, False),
         "compare": (["compare", "precision=fp32,hfp8", "seeds=1", *TINY, "model=cnn-s", "steps=1", *RUN], {}, True,
                     False),
+        "score": (["score", "hfp8", "score.networks=conv", "data.limit=32", "data.test_limit=8", "steps=1", "seeds=1",
+                   "parallel=1", "run.quiet=on", *RUN], {}, True, False),
         "assign": (["assign", *TINY, "model=cnn-s", "steps=2", "seeds=1", "budget=memory:0.45",
                     "assign.random=0", "assign.rungs=1", "assign.short=0", *RUN], {}, True, False),
         "demo": (["demo", "data=glyphs", "data.limit=32", "data.test_limit=8", "batch=16", "steps=1", "threads=1", *RUN], {}, True, False),

@@ -51,6 +51,10 @@ const char *hu_format_subnormals_name(const hu_format *format);
 
 /* The table of named formats, and what a name may have meant. */
 
+/* Of the rows of hu_format_named the first ones, which are floats: asking for them makes no table.
+ */
+uint32_t hu_format_float_count(void);
+
 /* Looks up length characters of text, lower case. Returns 0 and leaves *format if no name fits. */
 int hu_format_named_find(const char *text, size_t length, hu_format *format);
 

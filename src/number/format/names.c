@@ -49,6 +49,10 @@ static const named_format table[] = {
 
 enum { NAMED_COUNT = sizeof table / sizeof table[0] };
 
+uint32_t hu_format_float_count(void) {
+    return NAMED_COUNT;
+}
+
 uint32_t hu_format_named_count(void) {
     return NAMED_COUNT + hu_code_table_named_count();
 }

@@ -14,7 +14,7 @@ enum { TEXT_MIN = 64 };
 
 /* Name of the format in the table, NULL if it has none. */
 static const char *table_name(const hu_format *format) {
-    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+    for (uint32_t i = 0; i < hu_format_float_count(); i++) {
         hu_format named;
         const char *name = hu_format_named(i, &named, NULL);
         if (hu_format_equal(&named, format)) return name;
@@ -94,7 +94,7 @@ static void print_shortest(const hu_format *format, char *text, uint32_t capacit
         print_lee(format, candidate, sizeof candidate);
         if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
     }
-    for (uint32_t i = 0; i < hu_format_named_count(); i++) {
+    for (uint32_t i = 0; i < hu_format_float_count(); i++) {
         char candidate[TEXT_MIN] = "";
         hu_format named;
         const char *name = hu_format_named(i, &named, NULL);

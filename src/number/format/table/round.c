@@ -1,5 +1,5 @@
 /* format/table/round.c - rounding to the numbers of a table by exact arithmetic: what the kernels
- * must equal. Source: docs/reference/numerics/formats.md, "Formats by table".
+ * must equal. Source: docs/reference/numerics/tables.md, "Formats by table".
  */
 #include <math.h>
 
