@@ -2,10 +2,10 @@
 """The league: every line of docs/league/formats.txt scored by the whole suite, and the pages that tell it.
 
     tools/league.py [halfulp=build/halfulp] [list=docs/league/formats.txt] [out=docs/league] [run.dir=runs/score]
-                    [only=pages] [parallel=N]
+                    [only=pages] [parallel=N] [again=on]
 
-Each row is `halfulp score WORDS --json`; what was trained before is only read, so the command can be stopped and given
-again. Rows that the program does not know are passed over. league.json is written after each row; at the end also
+Each row is `halfulp score WORDS --json`; rows of league.json are taken as they are (again=on: trained again) and of a
+row that was begun what has been trained is only read, so the command can be stopped and given again. Rows that the program does not know are passed over. league.json is written after each row; at the end also
 league.csv, index.md, the rows in the program (src/study/sweep/league.list) and, once the program has been built with
 them, the picture league.svg. only=pages makes these of league.json, without training.
 """
@@ -114,11 +114,26 @@ def keep(out, facts, rows, passed):
     return league
 
 
+def rows_of(out, program):
+    """{command: row} of league.json, where it is of the program's suite: figures are the same on every machine."""
+    path = f"{out}/league.json"
+    if not os.path.exists(path) or option("again", "off") == "on":
+        return {}
+    done = subprocess.run([program, "score", "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    version = json.loads(done.stdout)["version"]
+    with open(path, encoding="utf-8") as file:
+        return {row["command"]: row for row in json.load(file)["rows"] if row["version"] == version}
+
+
 def train(out):
     """All rows. One that was trained in another build of the same suite is the same."""
-    program, facts, rows, passed = path_of("halfulp", "build/halfulp"), about(), [], []
-    wanted = read_list(path_of("list", "docs/league/formats.txt"))
-    for number, (heading, words) in enumerate(wanted, 1):
+    program, facts, passed = path_of("halfulp", "build/halfulp"), about(), []
+    known, wanted = rows_of(out, program), read_list(path_of("list", "docs/league/formats.txt"))
+    asked = [(heading, words, f"halfulp score {shlex.join(words)}") for heading, words in wanted]
+    rows = [{**known[command], "heading": heading} for heading, _, command in asked if command in known]
+    for number, (heading, words, command) in enumerate(asked, 1):
+        if command in known:
+            continue
         print(f"row {number} of {len(wanted)}: {shlex.join(words)}", file=sys.stderr, flush=True)
         made = score(program, words)
         if made is None:
@@ -126,7 +141,7 @@ def train(out):
             continue
         if made["score"] is None or made["format"] in [row["format"] for row in rows]:
             continue
-        rows.append({"heading": heading, "command": f"halfulp score {shlex.join(words)}", **made})
+        rows.append({"heading": heading, "command": command, **made})
         keep(out, facts, rows, passed)
     return keep(out, facts, rows, passed)
 
