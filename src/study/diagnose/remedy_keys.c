@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <halfulp/gemm.h>
+
 #include "base/text.h"
 #include "diagnose/closest.h"
 #include "diagnose/failures.h"
@@ -155,15 +157,31 @@ static void write_scaler(writing *w, bool is_list) {
     snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "scaler.init=%.10g", ldexp(1.0, way->scale));
 }
 
-/* Sums in blocks of eight with nine bits and a wide range (Popescu et al.), else in float32. */
+/* The sums of a tensor core with a float32 sum outside, which takes over after some 128 terms
+ * (DeepSeek-V3, 3.3.2); false: they are none, or have it. */
+static bool promoted(const char *accumulator, char *text, uint32_t capacity) {
+    enum { USUAL_TERMS = 128 };
+    hu_accumulator core;
+    if (hu_accumulator_parse(accumulator, &core) != HU_OK) return false;
+    if (core.mac != HU_MAC_TC || core.promote) return false;
+    core.promote = (USUAL_TERMS + core.block - 1) / core.block * core.block;
+    return hu_accumulator_print(&core, text, capacity) == HU_OK;
+}
+
+/* Promoted sums of a tensor core, sums in blocks of eight with nine bits and a wide range (Popescu
+ * et al.), else in float32. */
 static void write_accumulator(writing *w) {
     static const char blocks[] = "fmac8:1/6/9";
+    char core[192];
     const hu_setup *setup = &w->advice->setup;
     bool has_blocks = strcmp(setup->accumulator, blocks) == 0;
     if (!setup->needs_accumulator) return;
     bool is_plain = strcmp(setup->accumulator, "fp32") == 0;
     if (!is_plain)
-        snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "accumulator=%s", has_blocks ? "fp32" : blocks);
+        snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "accumulator=%s",
+                 promoted(setup->accumulator, core, sizeof core) ? core
+                 : has_blocks                                    ? "fp32"
+                                                                 : blocks);
     if (setup->has_accumulator_rules)
         snprintf(new_word(w), HU_REMEDY_WORD_BYTES, "accumulator.rules=");
 }
