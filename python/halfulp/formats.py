@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .figures import Figure
 
 _SPECIALS = ("ieee", "fin", "fn", "fnuz")
-_OVERFLOW = ("inf", "sat", "nan", "propagate")
+_OVERFLOW = ("inf", "sat", "nan", "propagate", "none")
 _UNDERFLOW = ("flush", "nearest")
 _NAN = ("stays", "overflows")
 # The types of NumPy and of ml_dtypes whose codes are those of a named format.
@@ -119,7 +119,7 @@ class Format(Made):
         What is subtracted from the exponent field; usual is 2**(exp - 1) - 1.
     subnormals : bool
         Whether numbers below the smallest normal one are represented; else they become zero.
-    overflow : {"inf", "sat", "nan", "propagate"}
+    overflow : {"inf", "sat", "nan", "propagate", "none"}
         What a number that is too large becomes; "sat" is the largest finite one, as "propagate",
         where infinities stay.
     specials : {"ieee", "fin", "fn", "fnuz"}
@@ -227,7 +227,7 @@ class Format(Made):
 
     @property
     def overflow(self) -> str:
-        """What too large a number becomes: "inf", "sat" or "nan"."""
+        """What too large a number becomes: "inf", "sat", "nan", "propagate" or "none"."""
         return _OVERFLOW[self._c.overflow]
 
     @property
@@ -414,6 +414,7 @@ class Format(Made):
                     "sat": "the largest",
                     "nan": "NaN",
                     "propagate": "the largest; infinities stay",
+                    "none": "infinity, where it has one, or the largest",
                 }[self.overflow],
             ),
         )

@@ -203,12 +203,24 @@ done:
     return st;
 }
 
+/* The loss of the last evaluation is in no checkpoint: of a run that has ended, its result has it.
+ * What is damaged there is written anew. */
+static double ended_loss(const char *directory) {
+    json_t *result = NULL;
+    double loss = (double)NAN;
+    if (hu_result_read(directory, &result) == HU_OK && result)
+        loss = hu_json_real(result, "test_loss");
+    json_decref(result);
+    return loss;
+}
+
 /* Loads the newest checkpoint of a folder; a run that was stopped before its first one starts
  * anew. */
 static hu_status load_newest(hu_session *session, const char *directory, hu_run_saved *saved) {
     hu_status st = HU_OK;
     hu_checkpoint *checkpoint = NULL;
     char warning[1024], path[4096];
+    session->ended_test_loss = ended_loss(directory);
     snprintf(path, sizeof path, "%s/checkpoint", directory);
     st = hu_checkpoint_open_newest(path, &checkpoint, warning, sizeof warning);
     if (st == HU_ERR_MISSING) {
@@ -581,6 +593,8 @@ hu_status hu_session_begin(hu_session *session, hu_session_result *result) {
     *result = (hu_session_result){
         .train_loss = NAN, .test_loss = NAN, .test = {.metric = metric, .last = NAN, .best = NAN}};
     result->validation = result->test;
+    if (hu_session_is_over(session) && progress->last_metric_step >= 0)
+        result->test_loss = session->ended_test_loss;
     /* Nothing is left to train: a run of no steps is evaluated once. */
     if (progress->step >= session->steps && progress->last_metric_step < 0) {
         double value;
