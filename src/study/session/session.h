@@ -51,7 +51,7 @@ typedef struct hu_session {
     int64_t eval_every;       /* epochs; 0: only at the end */
     int64_t checkpoint_every, log_every;
     int64_t start_step;
-    double train_seconds; /* inside steps of this process */
+    double train_seconds;   /* inside steps of this process */
     double ended_test_loss; /* by result.json of a run that had ended; NaN */
     int64_t train_samples;
     const volatile sig_atomic_t *interrupted; /* NULL: not watched */
