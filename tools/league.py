@@ -20,6 +20,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 
@@ -195,17 +196,23 @@ document.querySelectorAll("#league th").forEach(function (head, column) {
 </script>"""
 
 
+def cells_of(tag, cells):
+    """A row on two lines: what it is, and its networks."""
+    made = [f"<{tag}>{cell}</{tag}>" for cell in cells]
+    return ["<tr>" + "".join(made[:4]), "".join(made[4:]) + "</tr>"]
+
+
 def table(league):
     names = [part["name"] for part in league["rows"][0]["networks"]]
     heads = ["place", "format", "score", "bits", *names]
-    lines = ['<table id="league">', "<thead><tr>" + "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead>",
+    lines = ['<table id="league">', "<thead>", *cells_of("th", heads), "</thead>",
              "<tbody>"]
     for place, row in enumerate(league["rows"], 1):
         star = " *" if row["front"] else ""
         cells = [str(place), f"<code>{html.escape(row['format'])}</code>{star}",
                  figure(row["score"], row["standard_error"]), f"{row['bits']:.2f}"]
         cells += [figure(part["score"], part["standard_error"]) for part in row["networks"]]
-        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        lines += cells_of("td", cells)
     return "\n".join([*lines, "</tbody>", "</table>", SCRIPT])
 
 
@@ -213,7 +220,7 @@ def verdict(first, second):
     """At least as good, by twice the standard error of the difference."""
     away = first["score"] - second["score"]
     error = math.hypot(first["standard_error"] or 0, second["standard_error"] or 0)
-    word = "does not hold" if away < -2 * error - 1 else "holds" if away > 2 * error else "holds: not separated"
+    word = "does not hold" if away < -2 * error - 1 else "holds" if away > 2 * error else "not separated"
     return f"{figure(first['score'], first['standard_error'])} and " \
            f"{figure(second['score'], second['standard_error'])}: {word}"
 
@@ -234,19 +241,28 @@ def failures(league):
         if broken:
             first = max(broken, key=lambda part: not part["failure"].startswith("no tensor died"))
             names = ", ".join(part["name"] for part in broken)
-            lines.append(f"- `{row['format']}` ({names}): {first['name']}: {first['failure']}")
+            line = f"- `{row['format']}` ({names}): {first['name']}: {first['failure']}"
+            lines.append(textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False))
     return "\n".join(lines)
+
+
+def missing(league):
+    """What the list has beyond the rows."""
+    made = [row["command"] for row in league["rows"]] + [f"halfulp score {words}" for words in league["unknown"]]
+    wanted = [f"halfulp score {shlex.join(words)}" for _, words in read_list(path_of("list", "docs/league/formats.txt"))]
+    left = len(set(wanted) - set(made))
+    return f" (of [the list](formats.txt) {left} are still to be trained)" if left else ""
 
 
 def write_page(out, league):
     picture = "![score against bits](league.svg)\n\n" if os.path.exists(f"{out}/league.svg") else ""
     write(f"{out}/index.md", f"""# League of formats
 
-{len(league['rows'])} formats, precisions and accumulators by the suite of
-[`halfulp score`](../how-to/score-a-format.md), version {league['version']}: 100 is float32, 0 is guessing. ± is the standard error over three seeds. Bits are those of a
-number, scales of blocks among them. A click on a heading sorts; a star marks rows that nothing beats in both score and
-bits. Figures are the same on every machine; these were made on {league['date']} at commit {league['commit']}
-({league['machine']}) by `tools/league.py`. The same as [CSV](league.csv) and [JSON](league.json).
+{len(league['rows'])} formats, precisions and accumulators{missing(league)} by the suite of
+[`halfulp score`](../how-to/score-a-format.md), version {league['version']}: 100 is float32, 0 is guessing. ± is the
+standard error over three seeds. Bits are those of a number, scales of blocks among them. A click on a heading sorts; a
+star marks rows that nothing beats in both score and bits. Figures are the same on every machine; these were made on
+{league['date']} at commit {league['commit']} ({league['machine']}) by `tools/league.py`. The same as [CSV](league.csv) and [JSON](league.json).
 
 {picture}{table(league)}
 
