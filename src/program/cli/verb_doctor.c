@@ -108,11 +108,10 @@ static void check_float(checkup *up) {
  * its grid is fine. */
 static void fill_operands(const hu_format *format, const hu_random_key *key, float *x) {
     hu_format_limits limits = hu_format_limits_of(format);
+    int least = limits.emin - hu_format_precision(format) - 2, span = limits.emax - least + 2;
     for (uint32_t i = 0; i < VALUES; i++) {
         uint32_t word = hu_random_word(key, i);
         if (i % 2) {
-            int least = limits.emin - hu_format_precision(format) - 2;
-            int span = limits.emax - least + 2;
             uint32_t exponent = (uint32_t)(least + 127) + (word >> 23 & 0xff) % (uint32_t)span;
             if (exponent < 255) word = (word & 0x807fffff) | exponent << 23;
         }
