@@ -39,25 +39,10 @@ static uint32_t count_at_most(const hu_code_table *t, double x) {
     return low;
 }
 
-/* Distance between the neighbours of number place - 1 and number place; beyond the last as far as
- * before it. */
-static double gap_at(const hu_code_table *t, uint32_t place) {
-    if (place == 0) return (double)t->number[0] - t->next[0];
-    if (place == t->count) return t->next[1] - (double)t->number[place - 1];
-    return (double)t->number[place] - (double)t->number[place - 1];
-}
-
-/* Root of the mean square of the gaps in which the numbers of a positive binade lie. */
 static double table_step(const hu_code_table *t, int exponent) {
-    double low = ldexp(1.0, exponent), high = 2 * low, squares = 0;
-    for (double x = low; x < high;) {
-        uint32_t place = count_at_most(t, x);
-        double end = place < t->count ? t->number[place] : high, gap = gap_at(t, place);
-        if (end > high) end = high;
-        squares += (end - x) * gap * gap;
-        x = end;
-    }
-    return sqrt(squares / low);
+    if (exponent < HU_BINADE_LEAST) exponent = HU_BINADE_LEAST;
+    if (exponent > HU_BINADE_MOST) exponent = HU_BINADE_MOST;
+    return t->gap[exponent - HU_BINADE_LEAST];
 }
 
 /* ---- both ---- */

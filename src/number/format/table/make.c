@@ -234,6 +234,29 @@ static void set_biases(hu_code_table *t, bool has_others) {
     t->most_bias = least + 125;
 }
 
+/* Distance between number place - 1 and number place; beyond the last as far as before it. */
+static double gap_at(const hu_code_table *t, uint32_t place) {
+    if (place == 0) return (double)t->number[0] - t->next[0];
+    if (place == t->count) return t->next[1] - (double)t->number[place - 1];
+    return (double)t->number[place] - (double)t->number[place - 1];
+}
+
+/* In one walk: what asks for a gap may do so for every block of an update. */
+static void set_gaps(hu_code_table *t) {
+    uint32_t place = 0; /* numbers at most x */
+    for (int e = HU_BINADE_LEAST; e <= HU_BINADE_MOST; e++) {
+        double low = ldexp(1.0, e), high = 2 * low, squares = 0;
+        for (double x = low; x < high;) {
+            while (place < t->count && t->number[place] <= x) place++;
+            double end = place < t->count ? t->number[place] : high, gap = gap_at(t, place);
+            if (end > high) end = high;
+            squares += (end - x) * gap * gap;
+            x = end;
+        }
+        t->gap[e - HU_BINADE_LEAST] = sqrt(squares / low);
+    }
+}
+
 static hu_status allocate(hu_code_table *t, uint32_t numbers) {
     hu_status st = HU_OK;
     HU_TRY(HU_NEW_ARRAY(&t->decoded, (size_t)1 << t->bits));
@@ -259,6 +282,7 @@ static hu_status make_sorted(const hu_code_draft *draft, const coded *sorted, ui
     set_codes(t, draft);
     set_numbers(t, draft, sorted, count);
     if (t->count == 0) HU_TRY(hu_fail(HU_ERR_FORMAT, "no code has a number that float32 has"));
+    set_gaps(t);
     set_biases(t, t->count < count);
 done:
     return st;

@@ -17,6 +17,10 @@
 
 enum { HU_CODES_LEAST = 2, HU_CODES_MOST = 65536 };
 
+/* Binades of float32, one below its least number and one above its largest: what lies farther out
+ * has the gaps of these. */
+enum { HU_BINADE_LEAST = -150, HU_BINADE_MOST = 128, HU_BINADES = 128 + 150 + 1 };
+
 /* What becomes of a number on the boundary under rounding to nearest. */
 typedef enum hu_code_ties {
     HU_TIES_EVEN, /* the neighbour whose code is even; if both or none are, the one nearer to 0 */
@@ -55,6 +59,8 @@ typedef struct hu_code_table {
                                       beyond the ends */
     bool infinity_is_nan;          /* also where overflows saturate (posit's NaR) */
     hu_overflow overflow;          /* unless a format says another */
+    double gap[HU_BINADES];        /* by positive binade, of the gaps in which its numbers lie the
+                                      root of the mean square */
     int32_t least_bias, most_bias; /* with which all numbers and boundaries are normal in float32 */
     hu_code_steps *_Atomic steps[HU_ROUND_COUNT];
 } hu_code_table;
