@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -437,19 +438,6 @@ const float *hu_operands_round_weights(const hu_operand_set *set, hu_pass pass,
 
 /* ---- calls ---- */
 
-static uint32_t bits_of(double top) {
-    float narrow = (float)top;
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    return bits;
-}
-
-static double number_of(uint32_t bits) {
-    float narrow;
-    memcpy(&narrow, &bits, sizeof narrow);
-    return (double)narrow;
-}
-
 /* An operand of a call, to be rounded to y. */
 static matrix call_matrix(const hu_operand_set *set, hu_operand_place o, const hu_op_call *call,
                           int64_t count, const float *x, float *y) {
@@ -473,7 +461,7 @@ static void round_operand(const hu_operand_set *set, hu_operand_place o, const h
     m.panel = panel;
     /* The largest number of the whole tensor; in a loop of what the call has. */
     if (hu_quantizer_needs_maximum(&p->quantizer))
-        m.top = set->in_loop ? matrix_top(p, &m) : bits_of(call->stats[o]);
+        m.top = set->in_loop ? matrix_top(p, &m) : hu_f32_bits((float)call->stats[o]);
     round_matrix(p, &m);
 }
 
@@ -549,7 +537,7 @@ void hu_operands_reduce(const hu_operand_set *set, const hu_op_call *call, hu_pa
         if (o == HU_OPERAND_WEIGHT_GRAD_X && !call->training) continue;
         matrix m = call_matrix(set, o, call, call->count, x, call->scratch);
         m.signs = signs_of(set, o, call, drawn);
-        call->partial[o] = number_of(matrix_top(&set->of[o], &m));
+        call->partial[o] = (double)hu_f32_of_bits(matrix_top(&set->of[o], &m));
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include <halfulp/format.h>
 
+#include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
@@ -318,10 +319,7 @@ static void print_power(const hu_block_format *block, const hu_format_limits *li
 
 /* Of the largest magnitude of a tensor that is 1. */
 static void print_tensor_scale(const hu_block_format *block) {
-    const float one = 1.0f;
-    uint32_t bits;
-    memcpy(&bits, &one, sizeof bits);
-    float scale = hu_block_tensor_scale(block, bits);
+    float scale = hu_block_tensor_scale(block, hu_f32_bits(1.0f));
     if (!has_tensor_scale(block))
         printf("tensor scale  none\n");
     else if (block->way == HU_BLOCK_WAY_TE)
