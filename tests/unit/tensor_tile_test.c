@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -396,6 +397,24 @@ static void test_texts(void **state) {
     }
 }
 
+/* Elements of a file of numbers, whose name is longer than those of formats that have names. */
+static void test_a_long_name(void **state) {
+    (void)state;
+    const char path[] =
+        "numbers-of-a-table-whose-file-has-a-name-of-more-than-a-hundred-letters-so-"
+        "that-no-room-for-short-ones-holds-it.txt";
+    char asked[HU_QUANTIZER_BYTES], text[HU_QUANTIZER_BYTES];
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs("-1\n0\n0.5\n1\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    snprintf(asked, sizeof asked, "table:%s:tile=1x4:scale=f32", path);
+    hu_quantizer q = quantizer_of(asked);
+    hu_quantizer_print(&q, text, sizeof text);
+    assert_string_equal(text, asked);
+    assert_int_equal(remove(path), 0);
+}
+
 static void test_refused(void **state) {
     static const struct {
         const char *text, *says;
@@ -446,7 +465,7 @@ int main(void) {
         cmocka_unit_test(test_named_formats),   cmocka_unit_test(test_across),
         cmocka_unit_test(test_nvfp4_of_others), cmocka_unit_test(test_eden),
         cmocka_unit_test(test_deepseek),        cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_a_long_name),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 
 /* One worker of a reduction whose messages others carry: the public face of comm/internal.h. */
 
-enum { FORMAT_BYTES = 64, SCALING_BYTES = 32, ALL = 0 /* the only bucket */ };
+enum { FORMAT_BYTES = HU_FORMAT_TEXT_BYTES, SCALING_BYTES = 32, ALL = 0 /* the only bucket */ };
 
 /* What the caller did last. */
 typedef enum turn { ENDED, BEGUN, ROUNDED, ADDED } turn;

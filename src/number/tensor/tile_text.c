@@ -312,17 +312,18 @@ done:
 
 /* The element without what every tile brings with it: saturation. */
 static void print_element(const hu_format *element, char *text, size_t capacity) {
-    char shortest[96] = "";
+    char shortest[HU_FORMAT_TEXT_BYTES] = "";
     for (int overflow = HU_OVERFLOW_INF; overflow <= HU_OVERFLOW_NAN; overflow++) {
-        char name[96];
+        char name[HU_FORMAT_TEXT_BYTES];
         hu_format format = *element;
         format.overflow = (uint8_t)overflow;
-        if (hu_format_check(&format) != HU_OK || hu_format_print(&format, name, 80) != HU_OK)
+        if (hu_format_check(&format) != HU_OK ||
+            hu_format_print(&format, name, sizeof name) != HU_OK)
             continue;
         if (strstr(name, "ovf=")) continue;
         if (!shortest[0] || strlen(name) < strlen(shortest)) strcpy(shortest, name);
     }
-    if (!shortest[0]) hu_format_print(element, shortest, 80);
+    if (!shortest[0]) hu_format_print(element, shortest, sizeof shortest);
     snprintf(text, capacity, "%s", shortest);
 }
 
@@ -356,7 +357,7 @@ void hu_block_format_print(const hu_block_format *block, char *text, uint32_t ca
     static const char *const ways[] = {"", ":as=te", ":as=ao", ""};
     static const char *const choices[] = {"", ":4/6", ":4/6=square"};
     static const char *const signs[] = {"", ":random", ":plain"};
-    char element[96], scale[96], piece[64];
+    char element[HU_FORMAT_TEXT_BYTES], scale[HU_FORMAT_TEXT_BYTES], piece[64];
     if (block->name) {
         snprintf(text, capacity, "%s", block->name);
         return;

@@ -20,7 +20,7 @@
 #include "render/table.h"
 #include "tensor/quantizer.h"
 
-enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = 64, HU_RATE_COPIES = 4 };
+enum { HU_RATE_ROWS = 64, HU_RATE_FORMAT_BYTES = HU_QUANTIZER_BYTES, HU_RATE_COPIES = 4 };
 
 /* What an array holds: numbers; random bits, which are numbers of all exponents and any codes; the
  * codes of the numbers as the row's packer makes them; or those of its wire, then in both arrays.

@@ -139,7 +139,7 @@ void hu_factor_fill(const char *kind, uint64_t seed, const char *name, int64_t n
 
 /* ---- What was measured ---- */
 
-enum { MODE_BYTES = 96, FORMAT_BYTES = 64 };
+enum { MODE_BYTES = 96, FORMAT_BYTES = HU_FORMAT_TEXT_BYTES };
 
 /* One product measured beside a reference in the same run. Rates in 10^9 multiply-adds a second;
  * peak: of that many threads. */

@@ -273,7 +273,7 @@ done:
 /* ---- Block formats as the verb fmt shows them ---- */
 
 /* hu_format_print needs at least 64. */
-enum { NAME_BYTES = 80 };
+enum { NAME_BYTES = HU_FORMAT_TEXT_BYTES };
 
 static bool has_tensor_scale(const hu_block_format *block) {
     return hu_block_needs_tensor_scale(block) != 0;

@@ -14,7 +14,7 @@
 #include "render/table.h"
 #include "tensor/quantizer.h"
 
-enum { NAME_BYTES = 96, FORMAT_BYTES = 64 };
+enum { NAME_BYTES = 96, FORMAT_BYTES = HU_FORMAT_TEXT_BYTES };
 
 /* One problem and its numbers. a is [m][k], b is [n][k]. */
 typedef struct study {

@@ -17,7 +17,7 @@ json_t *hu_reductions_json(const hu_gradient_study *study);
 hu_status hu_reductions_page(const hu_gradient_study *study, const char *path);
 
 /* What is reduced: "8 workers, 270,000 elements ...". text[HU_REDUCTION_LINE_BYTES]. */
-enum { HU_REDUCTION_TEXT_BYTES = 96, HU_REDUCTION_LINE_BYTES = 512 };
+enum { HU_REDUCTION_TEXT_BYTES = HU_FORMAT_TEXT_BYTES, HU_REDUCTION_LINE_BYTES = 512 };
 
 /* What a case is called, as the user would write it: "hier:16", "e5m2", "aps+kahan". */
 typedef struct hu_reduction_names {
