@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/class_names.h"
+#include "data/draws.h"
 #include "data/kinds.h"
 #include "media/boxes.h"
 
@@ -33,28 +34,17 @@ typedef struct thing {
     int colour[CHANNELS];
 } thing;
 
-/* The random numbers of one picture, taken one after the other. */
-typedef struct draw {
-    hu_random_key key;
-    uint64_t next;
-} draw;
-
-/* least..most */
-static int whole(draw *d, int least, int most) {
-    return least + (int)hu_random_below(&d->key, d->next++, (uint64_t)(most - least + 1));
-}
-
 static uint8_t to_byte(int x) {
     return (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : x);
 }
 
 /* A colour that differs from the ground's by 60 or more in some channel. */
-static void choose_colour(draw *d, const int ground[CHANNELS], int colour[CHANNELS]) {
+static void choose_colour(hu_draws *d, const int ground[CHANNELS], int colour[CHANNELS]) {
     int farthest = 0;
     for (int t = 0; t < TRIES && farthest < 60; t++) {
         farthest = 0;
         for (int c = 0; c < CHANNELS; c++) {
-            colour[c] = whole(d, 0, 255);
+            colour[c] = hu_draw_whole(d, 0, 255);
             int apart = colour[c] > ground[c] ? colour[c] - ground[c] : ground[c] - colour[c];
             if (apart > farthest) farthest = apart;
         }
@@ -76,14 +66,15 @@ static bool is_free(const thing *things, int count, const thing *made) {
 }
 
 /* things [THINGS_MOST]; returns how many there are. */
-static int place_things(draw *d, const int ground[CHANNELS], thing *things) {
-    int wanted = whole(d, 1, THINGS_MOST), count = 0;
+static int place_things(hu_draws *d, const int ground[CHANNELS], thing *things) {
+    int wanted = hu_draw_whole(d, 1, THINGS_MOST), count = 0;
     for (int i = 0; i < wanted; i++) {
         for (int t = 0; t < TRIES; t++) {
-            thing made = {.form = (form)whole(d, 0, FORMS - 1), .width = whole(d, 12, 30)};
-            made.height = made.width * whole(d, 80, 125) / 100;
-            made.left = whole(d, 0, SIDE - made.width);
-            made.top = whole(d, 0, SIDE - made.height);
+            thing made = {.form = (form)hu_draw_whole(d, 0, FORMS - 1),
+                          .width = hu_draw_whole(d, 12, 30)};
+            made.height = made.width * hu_draw_whole(d, 80, 125) / 100;
+            made.left = hu_draw_whole(d, 0, SIDE - made.width);
+            made.top = hu_draw_whole(d, 0, SIDE - made.height);
             if (!is_free(things, count, &made)) continue;
             choose_colour(d, ground, made.colour);
             things[count++] = made;
@@ -117,8 +108,8 @@ static void paint(const thing *t, uint8_t *pixels) {
 }
 
 /* A slope of one colour; noise comes over all of it, the things too. */
-static void paint_ground(draw *d, const int ground[CHANNELS], uint8_t *pixels) {
-    int slope_x = whole(d, -60, 60), slope_y = whole(d, -60, 60);
+static void paint_ground(hu_draws *d, const int ground[CHANNELS], uint8_t *pixels) {
+    int slope_x = hu_draw_whole(d, -60, 60), slope_y = hu_draw_whole(d, -60, 60);
     for (int i = 0; i < SIDE * SIDE; i++)
         for (int c = 0; c < CHANNELS; c++)
             pixels[CHANNELS * i + c] = to_byte(ground[c] + slope_x * (i % SIDE - SIDE / 2) / SIDE +
@@ -126,7 +117,7 @@ static void paint_ground(draw *d, const int ground[CHANNELS], uint8_t *pixels) {
 }
 
 /* The sum of two numbers of -15..16 each: a triangle. */
-static void add_noise(const draw *d, uint8_t *pixels) {
+static void add_noise(const hu_draws *d, uint8_t *pixels) {
     for (int i = 0; i < PIXELS; i++) {
         uint32_t word = hu_random_word(&d->key, NOISE_WORD + (uint64_t)i);
         pixels[i] = to_byte(pixels[i] + (int)(word & 31) + (int)(word >> 5 & 31) - 31);
@@ -134,10 +125,10 @@ static void add_noise(const draw *d, uint8_t *pixels) {
 }
 
 /* pixels [64, 64, 3], boxes [THINGS_MOST, 5]; returns how many things there are. */
-static int draw_scene(draw *d, uint8_t *pixels, float *boxes) {
+static int draw_scene(hu_draws *d, uint8_t *pixels, float *boxes) {
     int ground[CHANNELS];
     thing things[THINGS_MOST];
-    for (int c = 0; c < CHANNELS; c++) ground[c] = whole(d, 40, 215);
+    for (int c = 0; c < CHANNELS; c++) ground[c] = hu_draw_whole(d, 40, 215);
     paint_ground(d, ground, pixels);
     int count = place_things(d, ground, things);
     for (int i = 0; i < count; i++, boxes += HU_BOX_NUMBERS) {
@@ -167,7 +158,7 @@ static hu_status draw_half(const char *half, int64_t count, void **owned, hu_spl
     memset(boxes, 0, samples * THINGS_MOST * HU_BOX_NUMBERS * sizeof(float));
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        draw d = {{0, stream, (uint64_t)i}, 0};
+        hu_draws d = {{0, stream, (uint64_t)i}, 0};
         length[i] =
             (int32_t)draw_scene(&d, pixels + i * PIXELS, boxes + i * THINGS_MOST * HU_BOX_NUMBERS);
     }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/rng.h"
+#include "data/draws.h"
 #include "data/kinds.h"
 
 /* ---- glyphs ---- */
@@ -36,17 +37,6 @@ typedef struct stroke {
     float strength; /* 1 covers what is below, 0 cannot be seen */
 } stroke;
 
-/* The random numbers of one image, taken one after the other. */
-typedef struct draw {
-    hu_random_key key;
-    uint64_t next;
-} draw;
-
-/* Uniform in [low, high); takes the next random number. */
-static float between(draw *d, float low, float high) {
-    return low + (high - low) * hu_random_uniform(&d->key, d->next++);
-}
-
 /* Corners at unit half-height, y downward: top, middle, bottom; left, right. */
 static const glyph_point corners[CORNERS] = {{-0.55f, -1}, {0.55f, -1}, {-0.55f, 0},
                                              {0.55f, 0},   {-0.55f, 1}, {0.55f, 1}};
@@ -61,16 +51,16 @@ static const unsigned char digits[CLASSES] = {0x3f, 0x06, 0x5b, 0x4f, 0x66,
 
 /* Places the corners: bend, slant, turn, scale, shift. The turn by an angle a is written with
  * t = tan(a/2), |a| < 17 degrees, to need no sine. */
-static void place_corners(draw *d, glyph_point placed[CORNERS]) {
-    float half = between(d, 7.5f, 11.5f), stretch = between(d, 0.8f, 1.2f);
-    float slant = between(d, -0.25f, 0.25f), t = between(d, -0.15f, 0.15f);
+static void place_corners(hu_draws *d, glyph_point placed[CORNERS]) {
+    float half = hu_draw_between(d, 7.5f, 11.5f), stretch = hu_draw_between(d, 0.8f, 1.2f);
+    float slant = hu_draw_between(d, -0.25f, 0.25f), t = hu_draw_between(d, -0.15f, 0.15f);
     float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
     float room = (float)SIDE / 2 - half;
-    glyph_point centre = {(float)SIDE / 2 + between(d, -room, room),
-                          (float)SIDE / 2 + between(d, -room, room)};
+    glyph_point centre = {(float)SIDE / 2 + hu_draw_between(d, -room, room),
+                          (float)SIDE / 2 + hu_draw_between(d, -room, room)};
     for (int i = 0; i < CORNERS; i++) {
-        float x = (corners[i].x + between(d, -0.12f, 0.12f)) * stretch;
-        float y = corners[i].y + between(d, -0.12f, 0.12f);
+        float x = (corners[i].x + hu_draw_between(d, -0.12f, 0.12f)) * stretch;
+        float y = corners[i].y + hu_draw_between(d, -0.12f, 0.12f);
         x -= slant * y;
         placed[i].x = centre.x + half * (x * cosine - y * sine);
         placed[i].y = centre.y + half * (x * sine + y * cosine);
@@ -78,14 +68,14 @@ static void place_corners(draw *d, glyph_point placed[CORNERS]) {
 }
 
 /* Stray strokes, then the lit bars; where two cross, the stronger one shows. */
-static int make_strokes(draw *d, int digit, stroke strokes[STROKES_MAX]) {
+static int make_strokes(hu_draws *d, int digit, stroke strokes[STROKES_MAX]) {
     glyph_point placed[CORNERS];
     int count = 0;
     place_corners(d, placed);
     for (int k = 0; k < STRAYS; k++) {
-        glyph_point from = {between(d, 0, SIDE), between(d, 0, SIDE)};
-        glyph_point to = {from.x + between(d, -7, 7), from.y + between(d, -7, 7)};
-        strokes[count++] = (stroke){from, to, between(d, 0.2f, 0.7f)};
+        glyph_point from = {hu_draw_between(d, 0, SIDE), hu_draw_between(d, 0, SIDE)};
+        glyph_point to = {from.x + hu_draw_between(d, -7, 7), from.y + hu_draw_between(d, -7, 7)};
+        strokes[count++] = (stroke){from, to, hu_draw_between(d, 0.2f, 0.7f)};
     }
     for (int k = 0; k < SEGMENTS; k++)
         if (digits[digit] >> k & 1)
@@ -129,15 +119,15 @@ typedef struct palette {
 } palette;
 
 /* Ink is 30 to 110 lighter than the middle of the ground, in every channel. */
-static palette choose_colours(draw *d) {
+static palette choose_colours(hu_draws *d) {
     palette colours;
     for (int c = 0; c < CHANNELS; c++) {
-        colours.ground[c] = between(d, 70, 165);
-        colours.slope_x[c] = between(d, -1.5f, 1.5f);
-        colours.slope_y[c] = between(d, -1.5f, 1.5f);
-        colours.ink[c] = colours.ground[c] + between(d, 30, 110);
+        colours.ground[c] = hu_draw_between(d, 70, 165);
+        colours.slope_x[c] = hu_draw_between(d, -1.5f, 1.5f);
+        colours.slope_y[c] = hu_draw_between(d, -1.5f, 1.5f);
+        colours.ink[c] = colours.ground[c] + hu_draw_between(d, 30, 110);
     }
-    colours.noise = between(d, 0.04f, 0.18f);
+    colours.noise = hu_draw_between(d, 0.04f, 0.18f);
     return colours;
 }
 
@@ -148,12 +138,12 @@ static uint8_t to_byte(float value) {
 
 /* pixels [32, 32, 3] */
 static void draw_glyph(uint64_t stream, int64_t index, int digit, uint8_t *pixels) {
-    draw d = {{0, stream, (uint64_t)index}, 0};
+    hu_draws d = {{0, stream, (uint64_t)index}, 0};
     stroke strokes[STROKES_MAX];
     uint32_t words[PIXELS / 2];
     float ink[SIDE * SIDE] = {0};
     int count = make_strokes(&d, digit, strokes);
-    float thickness = between(&d, 0.7f, 1.6f);
+    float thickness = hu_draw_between(&d, 0.7f, 1.6f);
     palette colours = choose_colours(&d);
     for (int k = 0; k < count; k++) draw_stroke(&strokes[k], thickness, ink);
     hu_random_words(&d.key, NOISE_WORD, PIXELS / 2, words);

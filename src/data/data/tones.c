@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "data/class_names.h"
+#include "data/draws.h"
 #include "data/fields.h"
 #include "data/kinds.h"
 
@@ -34,19 +35,8 @@ static const char *const names[CHORDS + 1] = {"", "a", "b", "c", "d", "e", "f", 
 
 static const float noise = 0.5f;
 
-/* The random numbers of one sample, taken one after the other. */
-typedef struct draw {
-    hu_random_key key;
-    uint64_t next;
-} draw;
-
-/* least..most */
-static int whole(draw *d, int least, int most) {
-    return least + (int)hu_random_below(&d->key, d->next++, (uint64_t)(most - least + 1));
-}
-
 /* Noise everywhere: row [FRAMES, BINS]. */
-static void fill_noise(const draw *d, float *row) {
+static void fill_noise(const hu_draws *d, float *row) {
     for (int i = 0; i < FRAMES * BINS; i++)
         row[i] = noise * hu_random_normal(&d->key, NOISE_WORD + (uint64_t)i);
 }
@@ -61,13 +51,15 @@ static void sound(float *row, int from, int frames, int chord, float loudness) {
 
 /* row [FRAMES, BINS], label [CHORDS_MOST]; *frames and *chords are how many there are. The longest
  * melody of seven chords with rests has 7 * 6 + 8 * 3 = 66 frames: one that does not fit ends. */
-static void draw_melody(draw *d, float *row, int32_t *frames, int32_t *label, int32_t *chords) {
-    int count = whole(d, CHORDS_LEAST, CHORDS_MOST), at = whole(d, REST_LEAST, REST_MOST), said = 0;
+static void draw_melody(hu_draws *d, float *row, int32_t *frames, int32_t *label, int32_t *chords) {
+    int count = hu_draw_whole(d, CHORDS_LEAST, CHORDS_MOST),
+        at = hu_draw_whole(d, REST_LEAST, REST_MOST), said = 0;
     fill_noise(d, row);
     for (; said < count; said++) {
-        int chord = whole(d, 0, CHORDS - 1), length = whole(d, TONE_LEAST, TONE_MOST);
-        int rest = whole(d, REST_LEAST, REST_MOST);
-        float loudness = 1.0f + 0.1f * (float)whole(d, 0, 10);
+        int chord = hu_draw_whole(d, 0, CHORDS - 1),
+            length = hu_draw_whole(d, TONE_LEAST, TONE_MOST);
+        int rest = hu_draw_whole(d, REST_LEAST, REST_MOST);
+        float loudness = 1.0f + 0.1f * (float)hu_draw_whole(d, 0, 10);
         if (at + length + rest > FRAMES) break;
         sound(row, at, length, chord, loudness);
         label[said] = chord + 1;
@@ -92,7 +84,7 @@ static hu_status draw_half(const char *half, int64_t count, void **owned, hu_spl
     int32_t *frames = owned[1], *labels = owned[2], *chords = owned[3];
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++) {
-        draw d = {{0, stream, (uint64_t)i}, 0};
+        hu_draws d = {{0, stream, (uint64_t)i}, 0};
         draw_melody(&d, rows + i * FRAMES * BINS, frames + i, labels + i * CHORDS_MOST, chords + i);
     }
     *split = (hu_split){
