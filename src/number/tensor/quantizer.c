@@ -107,8 +107,22 @@ static bool read_whole(const char *text, long least, long most, int32_t *number)
     return true;
 }
 
+/* "delayed", a power of two, or "real": of the steps before; H of them behind the word. */
+static hu_status read_history(const char *text, const parts *p, const char *word, int32_t usual,
+                              hu_quantizer *quantizer) {
+    const char *steps = p->scale + strlen(word);
+    quantizer->scale = HU_SCALE_DELAYED;
+    quantizer->history = usual;
+    if (!*steps || read_whole(steps, 1, HU_HISTORY_MOST, &quantizer->history)) return HU_OK;
+    return hu_fail(HU_ERR_PARSE,
+                   "format '%s', column %d: found '%s%.20s', expected a number of steps 1..%d "
+                   "behind %s",
+                   text, p->column, word, steps, HU_HISTORY_MOST, word);
+}
+
 /* A fixed scale becomes a part of the format; the others stay a rule that the step evaluates. */
 static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quantizer) {
+    hu_status st = HU_OK;
     int32_t k;
     quantizer->scale = HU_SCALE_NONE;
     if (strcmp(p->scale, "current") == 0) {
@@ -121,25 +135,13 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
                            text, p->column);
         quantizer->scale = HU_SCALE_BIAS;
     } else if (strncmp(p->scale, "delayed", 7) == 0) {
-        quantizer->scale = HU_SCALE_DELAYED;
-        quantizer->history = HU_HISTORY_USUAL;
-        if (p->scale[7] && !read_whole(p->scale + 7, 1, HU_HISTORY_MOST, &quantizer->history))
-            return hu_fail(HU_ERR_PARSE,
-                           "format '%s', column %d: found 'delayed%.20s', expected a number of "
-                           "steps 1..%d behind delayed",
-                           text, p->column, p->scale + 7, HU_HISTORY_MOST);
+        HU_TRY(read_history(text, p, "delayed", HU_HISTORY_USUAL, quantizer));
     } else if (strncmp(p->scale, "real", 4) == 0) {
-        quantizer->scale = HU_SCALE_DELAYED;
         quantizer->is_real = true;
-        quantizer->history = HU_HISTORY_MOST;
-        if (p->scale[4] && !read_whole(p->scale + 4, 1, HU_HISTORY_MOST, &quantizer->history))
-            return hu_fail(HU_ERR_PARSE,
-                           "format '%s', column %d: found 'real%.20s', expected a number of steps "
-                           "1..%d behind real",
-                           text, p->column, p->scale + 4, HU_HISTORY_MOST);
+        HU_TRY(read_history(text, p, "real", HU_HISTORY_MOST, quantizer));
     } else if (strncmp(p->scale, "2^", 2) == 0 && read_whole(p->scale + 2, -300, 300, &k)) {
         quantizer->format = hu_format_scaled(&quantizer->format, k);
-        hu_status st = hu_format_check(&quantizer->format);
+        st = hu_format_check(&quantizer->format);
         if (st != HU_OK)
             return hu_fail_within(st, "format '%s', column %d: scale %s: ", text, p->column,
                                   p->scale);
@@ -153,7 +155,8 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     /* A delayed scale may come too late for numbers that grow: they then lose precision, and do
      * not become infinite. */
     if (!says_overflow(p->format)) quantizer->format.overflow = HU_OVERFLOW_SAT;
-    return HU_OK;
+done:
+    return st;
 }
 
 /* The nearest names of number formats, block formats and uniform integers together. */
