@@ -37,7 +37,7 @@ typedef enum hu_plan_product {
     HU_PLAN_PRODUCTS
 } hu_plan_product;
 
-enum { HU_PLAN_TEXT_BYTES = 160 }; /* enough for every text below */
+enum { HU_PLAN_TEXT_BYTES = 224 }; /* enough for every text below */
 
 /* Reads a file, or a text that ends with a zero; name stands in errors, before line and column.
  *

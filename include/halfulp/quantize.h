@@ -44,7 +44,21 @@ HU_API hu_status hu_quantization_open(const char *text, hu_rounding usual, int64
                                       hu_quantization **quantization);
 HU_API void hu_quantization_close(hu_quantization *quantization);
 
-/* Writes the text in its short form, without the rounding mode; 128 bytes are enough. */
+/* What shares a scale, or is rotated together: lines x elements of a line, 1 x 1 where every number
+ * stands alone. Arrays may be rounded in parts that begin with whole tiles. needs_array: not so,
+ * for a scale or a range is that of the whole array. quantization NULL: 0 x 0. Proof:
+ * tests/unit/tensor_quantize_test.c. */
+typedef struct hu_quantization_tile {
+    int64_t lines, elements;
+    int needs_array;
+} hu_quantization_tile;
+
+HU_API hu_quantization_tile hu_quantization_tile_of(const hu_quantization *quantization);
+
+/* Bytes that hold every text. */
+enum { HU_QUANTIZATION_TEXT_BYTES = 176 };
+
+/* Writes the text in its short form, without the rounding mode. */
 HU_API void hu_quantization_print(const hu_quantization *quantization, char *text,
                                   uint32_t capacity);
 

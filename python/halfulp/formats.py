@@ -50,7 +50,7 @@ _DTYPES = {
     "e2m3": "float6_e2m3fn",
     "e2m1": "float4_e2m1fn",
 }
-_TEXT_BYTES = 160
+_TEXT_BYTES = int(lib.HU_FORMAT_TEXT_BYTES)
 _ROUND_UP = 3
 _LISTED_BITS = 16
 

@@ -22,7 +22,7 @@ from .rounding import _MOST_WORD, Counts, Key, _counts_of, _counts_struct, _key_
 if TYPE_CHECKING:
     from ._inputs import Bytes, Floats
 
-_TEXT_BYTES = 128
+_TEXT_BYTES = int(lib.HU_QUANTIZATION_TEXT_BYTES)
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Quantization(Made):
     [0.0, 1.0, 3.0]
     """
 
-    _PARTS = ("_mode", "_given", "_rounding", "_text")
+    _PARTS = ("_mode", "_given", "_rounding", "_text", "_tile")
 
     def __init__(self, text: str, rounding: str = "rne") -> None:
         if not isinstance(text, str):
@@ -142,8 +142,20 @@ class Quantization(Made):
         self._mode = _mode(rounding)
         self._given, self._rounding = text, rounding
         out = ffi.new("char[]", _TEXT_BYTES)
-        lib.hu_quantization_print(_opened(text, self._mode, 1), out, _TEXT_BYTES)
+        handle = _opened(text, self._mode, 1)
+        lib.hu_quantization_print(handle, out, _TEXT_BYTES)
         self._text = text_of(out)
+        self._tile = lib.hu_quantization_tile_of(handle)
+
+    @property
+    def _lines(self) -> int:
+        """Lines that are rounded together; 0: all of an array, for a scale or a range of it."""
+        return 0 if self._tile.needs_array else int(self._tile.lines)
+
+    @property
+    def _has_blocks(self) -> bool:
+        """Whether numbers share a scale with those that lie beside them."""
+        return bool(self._tile.lines > 1 or self._tile.elements > 1)
 
     def _for(self, shape: tuple[int, ...]) -> tuple[Any, int]:
         """The library's handle for arrays of this shape, and how many lines they have."""

@@ -210,7 +210,19 @@ def test_loops_have_the_engines_bits(monkeypatch, name, precision):
     beside.close()
 
 
-@pytest.mark.parametrize("precision", ["hfp8", "1/6/9", "e4m3fn sr", "e5m2 sr:bits=6", "mxfp8"])
+def test_tiles_of_several_lines_are_those_of_weights_alone():
+    case = Case("gates")
+    with pytest.raises(hu.UnsupportedError, match="tiles of several lines end with each sample"):
+        ht.apply(case.module, "act=e4m3fn:tile=3x8:scale=f32", (case.x,), strict=True)
+    ht.apply(case.module, "w=e4m3fn:tile=4x4:scale=f32", (case.x,), strict=True)
+
+
+TILES = "w=e4m3fn:tile=1x4:scale=f32,act=e4m3fn:tile=1x8:scale=f32,grad=e5m2:tile=1x8:scale=ue8m0"
+
+
+@pytest.mark.parametrize(
+    "precision", ["hfp8", "1/6/9", "e4m3fn sr", "e5m2 sr:bits=6", "mxfp8", TILES]
+)
 @pytest.mark.parametrize("name", ["gates", "unet"])
 def test_up_to_the_first_norm_over_the_batch_the_bits_are_the_engines(monkeypatch, name, precision):
     beside = Beside(monkeypatch, name, precision)

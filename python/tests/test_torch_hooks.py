@@ -24,7 +24,10 @@ NOTHING = "halfulp_plan: 1\nmodel: {name: none}\ntensors: {}\n"
 
 @pytest.mark.parametrize(
     "text",
-    ["e4m3fn sr", "8p3se sr:bits=5:kind=b", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"],
+    [
+        *("e4m3fn sr", "8p3se sr:bits=5:kind=b", "mxfp8", "nvfp4", "e4m3fn:scale=current", "fp16"),
+        *("e4m3fn:tile=128x128:scale=f32", "e4m3fn:tile=3x5:scale=f32 sr", "nvfp4:tile=16x16"),
+    ],
 )
 def test_threads_share_tensors_to_the_same_bits(text):
     torch.manual_seed(0)
@@ -116,6 +119,7 @@ def test_tensors_that_are_not_taken():
     x = torch.randn(3, 4)
     for call, kind, text in (
         (lambda: ht.round(x, "e2m1", "sr"), hu.ArgumentError, "key: found none"),
+        (lambda: ht.round(x, "e2m1", "sr:bits=4"), hu.ArgumentError, "key: found none"),
         (lambda: ht.round(x, "e2m1", "sr", hu.Key(1, 7)), hu.ArgumentError, "the stream 7"),
         (lambda: ht.round(x.double(), "e2m1"), hu.DtypeError, "found torch.float64"),
         (lambda: ht.round(x, "fp99x"), hu.UnknownNameError, "fp99x"),

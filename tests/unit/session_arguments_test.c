@@ -285,6 +285,9 @@ FUNCTION(hu_quantization_open) {
 FUNCTION(hu_quantization_close) {
     hu_quantization_close(NULL);
 }
+FUNCTION(hu_quantization_tile_of) {
+    assert_int_equal(hu_quantization_tile_of(NULL).lines, 0);
+}
 FUNCTION(hu_quantization_print) {
     char text[8] = "abc";
     hu_quantization_print(NULL, text, sizeof text);
@@ -992,6 +995,7 @@ static const struct {
     ROW(hu_histogram_lost),
     ROW(hu_quantization_open),
     ROW(hu_quantization_close),
+    ROW(hu_quantization_tile_of),
     ROW(hu_quantization_print),
     ROW(hu_quantize),
     ROW(hu_quantized_bytes),

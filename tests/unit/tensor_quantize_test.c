@@ -290,6 +290,33 @@ static void scales_that_no_array_has_change_nothing(void **state) {
     }
 }
 
+static void what_shares_a_scale_is_told(void **state) {
+    static const struct {
+        const char *text;
+        hu_quantization_tile tile;
+    } rows[] = {{"e4m3fn", {1, 1, 0}},
+                {"nf4", {1, 1, 0}},
+                {"e4m3fn:scale=current", {1, 1, 1}},
+                {"uniform8", {1, 1, 1}},
+                {"mxfp8", {1, 32, 0}},
+                {"nvfp4", {1, 16, 1}},
+                {"nvfp4:tile=16x16", {16, 16, 1}},
+                {"e4m3fn:tile=1x128:scale=f32", {1, 128, 0}},
+                {"e4m3fn:tile=128x8:scale=f32", {128, 8, 0}},
+                {"mxfp4:hadamard=64", {1, 64, 0}},
+                {"nvfp4:eden=64", {1, 64, 1}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        hu_quantization *q = open_text(rows[i].text);
+        hu_quantization_tile found = hu_quantization_tile_of(q), expected = rows[i].tile;
+        if (found.lines != expected.lines || found.elements != expected.elements ||
+            found.needs_array != expected.needs_array)
+            fail_msg("%s: %lld x %lld, %d", rows[i].text, (long long)found.lines,
+                     (long long)found.elements, found.needs_array);
+        hu_quantization_close(q);
+    }
+}
+
 static void texts_are_printed_back(void **state) {
     char text[128];
     (void)state;
@@ -305,6 +332,7 @@ int main(void) {
         cmocka_unit_test(arrays_take_the_bytes_of_their_codes),
         cmocka_unit_test(places_and_parts_change_nothing),
         cmocka_unit_test(scales_are_told),
+        cmocka_unit_test(what_shares_a_scale_is_told),
         cmocka_unit_test(a_plain_format_is_plain_rounding),
         cmocka_unit_test(uniform_integers_span_the_array),
         cmocka_unit_test(a_current_scale_follows_the_maximum),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownNameError, UnsupportedError
-from ._ops import is_local
+from ._ops import draws, is_local, tile_lines
 from ._points import ByOutput, Clock, Ordered, Point, Use, Value, point_of
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ class Places:
         for value, node, number in edges:
             readers[value].append((node, number))
         _check_loops(plan, nodes)
+        _check_tiles(plan, readers)
         for name in filter(set(known).__contains__, plan):  # in the order of the network
             found = plan[name]
             if name in readers:
@@ -285,17 +286,32 @@ class Places:
         return x if gradient is None else Ordered.apply(x, node.parameters[kind], None, gradient)
 
 
+def _texts(found: TensorPlan) -> list[str]:
+    """What the parts of a tensor are rounded to."""
+    parts = (found.value, found.sum, found.grad, found.use)
+    every = (part if isinstance(part, tuple) else (part,) for part in parts)
+    return [text for texts in every for text in texts if text]
+
+
+def _check_tiles(plan: Plan, values: Iterable[str]) -> None:
+    """Tiles of several lines end where a sample does."""
+    for name in filter(set(values).__contains__, plan):
+        for text in _texts(plan[name]):
+            if ":tile=" in text and tile_lines(text) > 1:
+                raise UnsupportedError(
+                    f"{name}: {text}: tiles of several lines end with each sample, which is not "
+                    "followed here, expected tiles of one line (:tile=1xC); ht.train has the others"
+                )
+
+
 def _check_loops(plan: Plan, nodes: Sequence[Node]) -> None:
     """A scale, a range or random words in a loop are those of one step of one sample."""
     for at in (f"{n.attributes['at']}." for n in nodes if n.op in _LOOPS):
         for name in (n for n in plan if n.startswith(at) and not n.startswith(f"{at}xgates")):
-            found = plan[name]
-            for text in (found.value, found.sum, found.grad, found.use):
-                words = " ".join(text) if isinstance(text, tuple) else text or ""
-                draws = any(word.split(":")[0] == "sr" for word in words.split())
-                if draws or not is_local(words):
+            for text in _texts(plan[name]):
+                if draws(text) or not is_local(text):
                     raise UnsupportedError(
-                        f"{name}: {words}: in a loop each step of a sample has a scale and random "
+                        f"{name}: {text}: in a loop each step of a sample has a scale and random "
                         "words of its own, which are not followed here; ht.train has them"
                     )
 

@@ -9,9 +9,7 @@ Source: docs/reference/numerics/formats.md.
 
 from __future__ import annotations
 
-import functools
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -133,10 +131,10 @@ def quantize(
         return target
     handle, rows = quantization._for(tuple(source.shape))
     line = source.numel() // rows
-    threads = 1
-    if source.numel() >= 2 * _LEAST_PART and is_local(str(quantization)):
+    threads, lines = 1, quantization._lines
+    if source.numel() >= 2 * _LEAST_PART and lines:
         threads = min(torch.get_num_threads(), source.numel() // _LEAST_PART, rows)
-    ends = [rows * i // threads for i in range(threads + 1)]
+    ends = [rows * i // threads // max(lines, 1) * max(lines, 1) for i in range(threads)] + [rows]
     own = [ffi.new("hu_round_counts *") for _ in range(threads)]
 
     def part(i: int) -> None:
@@ -165,10 +163,22 @@ def quantize(
 _LEAST_PART = 1 << 16  # numbers that a thread is worth
 
 
-@functools.lru_cache(maxsize=256)
 def is_local(text: str) -> bool:
     """Whether a number's rounding hangs on its block alone, not on the whole tensor."""
-    return not re.search(r"uniform|nvfp|scale=(current|bias|delayed)", text)
+    try:
+        return Quantization(text)._lines > 0
+    except UnsupportedError:  # a scale of the steps before
+        return False
+
+
+def tile_lines(text: str) -> int:
+    """Lines of a tile; 1 of what has none."""
+    return int(Quantization(text)._tile.lines)
+
+
+def draws(text: str) -> bool:
+    """Whether a rounding mode, or a format with one behind it, is a stochastic one."""
+    return text.split()[-1].lower().partition(":")[0] == "sr"
 
 
 def _pool() -> ThreadPoolExecutor:

@@ -18,7 +18,7 @@ from ..errors import UnsupportedError, check
 from ..histograms import Exponents, _exponents_of
 from ..rounding import Counts, Key, _counts_of
 from ..scaled import Quantization
-from ._ops import check_tensor, no_counts, quantize, round_counted, signed
+from ._ops import check_tensor, draws, no_counts, quantize, round_counted, signed
 from ._release import is_compiling
 
 Now = tuple[Any, bool, int]  # the step, whether it counts, numbers that are absent
@@ -98,10 +98,9 @@ class Point:
                 f"{name}: {text}: {error}; products='halfulp' does not help: train the captured "
                 "network (ht.capture), or plan a scale that is taken from the tensor itself"
             ) from None
-        word = text.split()
-        is_random = word[-1].split(":")[0] == "sr"
+        is_random = draws(text)
         self.stream = _stream(name, use) if is_random else 0
-        self.is_ordered = is_random or word[0].startswith(("mx", "nvfp"))
+        self.is_ordered = is_random or self.quantization._has_blocks
         self.counts = no_counts() if like is None else like.counts
         self.histogram = ffi.new("hu_histogram *") if like is None else like.histogram
         self.absent = 0

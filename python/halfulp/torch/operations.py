@@ -1,6 +1,6 @@
 """Rounding and products of tensors, with gradients: `round` and `gemm`.
 
-Source: docs/reference/numerics/formats.md, accumulators.md.
+Source: docs/reference/numerics/formats.md, sums.md.
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ def round(x: Any, fmt: FormatLike, rounding: str = "rne", key: Key | None = None
     >>> x.grad.tolist()
     [1.0, 1.0, 1.0]
     """
-    if key is None and rounding == "sr":
-        raise ArgumentError("key: found none, expected a halfulp.Key: 'sr' draws random numbers")
+    if key is None and _ops.draws(rounding):
+        raise ArgumentError(
+            f"key: found none, expected a halfulp.Key: {rounding!r} draws random numbers"
+        )
     seed, stream, step = (0, "", 0) if key is None else key._words
     if not isinstance(stream, str):
         raise ArgumentError(f"key: found the stream {stream!r}, expected a name")

@@ -15,6 +15,8 @@
 
 /* Arrays rounded and packed by quantizers: the public face of tensor/quantizer.h. */
 
+_Static_assert((int)HU_QUANTIZATION_TEXT_BYTES == (int)HU_QUANTIZER_BYTES, "the same texts");
+
 enum { PART = 4096 }; /* elements rounded at a time, a multiple of 8: dense codes begin on a byte */
 
 struct hu_quantization {
@@ -91,6 +93,21 @@ done:
 
 void hu_quantization_close(hu_quantization *quantization) {
     hu_free(quantization);
+}
+
+hu_quantization_tile hu_quantization_tile_of(const hu_quantization *quantization) {
+    hu_quantization_tile tile = {0, 0, 0};
+    if (!quantization) return tile;
+    const hu_quantizer *q = &quantization->quantizer;
+    const hu_block_format *block = &q->block;
+    tile.lines = hu_quantizer_needs_lines(q);
+    tile.elements = 1;
+    tile.needs_array = hu_quantizer_needs_maximum(q) || hu_quantizer_needs_range(q);
+    if (q->kind != HU_QUANTIZER_BLOCK) return tile;
+    tile.elements = block->length > block->hadamard ? block->length : block->hadamard;
+    if (block->way == HU_BLOCK_WAY_EDEN && block->group > tile.elements)
+        tile.elements = block->group;
+    return tile;
 }
 
 void hu_quantization_print(const hu_quantization *quantization, char *text, uint32_t capacity) {
