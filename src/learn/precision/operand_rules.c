@@ -138,39 +138,18 @@ static int64_t count_layers(const hu_graph *graph) {
     return count;
 }
 
-/* Names of layers, of their products and of their operands, in one block. */
-static hu_status list_names(const hu_graph *graph, char ***names, size_t *count) {
-    enum { BYTES = 2 * HU_NAME_BYTES, PER_LAYER = 1 + HU_PRODUCT_ROLES + HU_OPERANDS };
-    size_t most = (size_t)count_layers(graph) * PER_LAYER + 1;
-    void *block;
-    hu_status st = hu_alloc_array(most, sizeof(char *) + BYTES, &block);
-    *names = block;
-    *count = 0;
-    if (st != HU_OK) return st;
-    char *text = (char *)(*names + most);
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        char layer[HU_NAME_BYTES];
-        if (!has_operands(&graph->node[n])) continue;
-        hu_graph_layer_name(graph, &graph->node[n], layer);
-        for (int i = 0; i < PER_LAYER; i++, text += BYTES) {
-            const char *part = i > HU_PRODUCT_ROLES
-                                   ? hu_operand_name((hu_operand_place)(i - 1 - HU_PRODUCT_ROLES))
-                               : i > 0 ? hu_product_role_name((hu_product_role)(i - 1))
-                                       : "";
-            snprintf(text, BYTES, "%s%s%s", layer, i ? "." : "", part);
-            (*names)[(*count)++] = text;
-        }
-    }
-    return HU_OK;
+/* Products of a layer, then their operands. */
+static const char *part_of(int number) {
+    if (number < HU_PRODUCT_ROLES) return hu_product_role_name((hu_product_role)number);
+    number -= HU_PRODUCT_ROLES;
+    return number < HU_OPERANDS ? hu_operand_name((hu_operand_place)number) : NULL;
 }
 
 static hu_status no_match(const char *what, const char *pattern, const hu_graph *graph) {
-    char nearest[512], **names;
-    size_t count;
-    hu_status st = list_names(graph, &names, &count);
+    static const hu_rule_layers layers = {has_operands, part_of};
+    char nearest[512];
+    hu_status st = hu_rule_layers_nearest(&layers, graph, pattern, nearest, sizeof nearest);
     if (st != HU_OK) return st;
-    hu_nearest(pattern, (const char *const *)names, count, nearest, sizeof nearest);
-    hu_free(names);
     return hu_fail(HU_ERR_UNKNOWN,
                    "%s '%s' matches no convolution or linear layer; nearest names: %s", what,
                    pattern, nearest);

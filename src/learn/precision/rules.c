@@ -68,6 +68,43 @@ void hu_rule_free(hu_rule *rule) {
     *rule = (hu_rule){0};
 }
 
+/* Names that rules may give, in one block. */
+static hu_status list_names(const hu_rule_layers *layers, const hu_graph *graph, char ***names,
+                            size_t *count) {
+    enum { BYTES = 2 * HU_NAME_BYTES };
+    size_t per_layer = 1;
+    while (layers->part((int)per_layer - 1)) per_layer++;
+    size_t most = (size_t)graph->node_count * per_layer;
+    void *block;
+    hu_status st = hu_alloc_array(most, sizeof(char *) + BYTES, &block);
+    *names = block;
+    *count = 0;
+    if (st != HU_OK) return st;
+    char *text = (char *)(*names + most);
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        char layer[HU_NAME_BYTES];
+        if (!layers->has(&graph->node[n])) continue;
+        hu_graph_layer_name(graph, &graph->node[n], layer);
+        for (size_t i = 0; i < per_layer; i++, text += BYTES) {
+            const char *part = i ? layers->part((int)i - 1) : "";
+            snprintf(text, BYTES, "%s%s%s", layer, i ? "." : "", part);
+            (*names)[(*count)++] = text;
+        }
+    }
+    return HU_OK;
+}
+
+hu_status hu_rule_layers_nearest(const hu_rule_layers *layers, const hu_graph *graph,
+                                 const char *pattern, char *nearest, size_t capacity) {
+    char **names;
+    size_t count;
+    hu_status st = list_names(layers, graph, &names, &count);
+    if (st != HU_OK) return st;
+    hu_nearest(pattern, (const char *const *)names, count, nearest, capacity);
+    hu_free(names);
+    return HU_OK;
+}
+
 /* ---- accumulate ---- */
 
 /* Which product gets which accumulator: one for all, and rules by layer.
@@ -149,36 +186,20 @@ static uint32_t apply_rule(const hu_accumulator_rule *rule, const hu_graph *grap
     return matched;
 }
 
-/* Names of layers and of their products, [1 + HU_PRODUCT_ROLES] each, in one block. */
-static hu_status list_names(const hu_graph *graph, char ***names, size_t *count) {
-    enum { BYTES = 2 * HU_NAME_BYTES, PER_LAYER = 1 + HU_PRODUCT_ROLES };
-    size_t most = (size_t)graph->node_count * PER_LAYER;
-    void *block;
-    hu_status st = hu_alloc_array(most, sizeof(char *) + BYTES, &block);
-    *names = block;
-    *count = 0;
-    if (st != HU_OK) return st;
-    char *text = (char *)(*names + most);
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        char layer[HU_NAME_BYTES];
-        if (!graph->node[n].op->is_product) continue;
-        hu_graph_layer_name(graph, &graph->node[n], layer);
-        for (int i = 0; i < PER_LAYER; i++, text += BYTES) {
-            const char *role = i ? hu_product_role_name((hu_product_role)(i - 1)) : "";
-            snprintf(text, BYTES, "%s%s%s", layer, i ? "." : "", role);
-            (*names)[(*count)++] = text;
-        }
-    }
-    return HU_OK;
+static bool is_product(const hu_node *node) {
+    return node->op->is_product;
+}
+
+static const char *role_part(int number) {
+    return number < HU_PRODUCT_ROLES ? hu_product_role_name((hu_product_role)number) : NULL;
 }
 
 static hu_status no_match(const hu_accumulator_rule *rule, const hu_graph *graph) {
-    char nearest[512], **names;
-    size_t count;
-    hu_status st = list_names(graph, &names, &count);
+    static const hu_rule_layers products = {is_product, role_part};
+    char nearest[512];
+    hu_status st =
+        hu_rule_layers_nearest(&products, graph, rule->words.pattern, nearest, sizeof nearest);
     if (st != HU_OK) return st;
-    hu_nearest(rule->words.pattern, (const char *const *)names, count, nearest, sizeof nearest);
-    hu_free(names);
     return hu_fail(HU_ERR_UNKNOWN, "rule '%s' matches no layer with a product; nearest names: %s",
                    rule->words.text, nearest);
 }

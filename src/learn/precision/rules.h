@@ -47,6 +47,17 @@ typedef struct hu_rule {
 hu_status hu_rule_read(const char *text, const char *form, hu_rule *rule, const char **choice);
 void hu_rule_free(hu_rule *rule);
 
+/* What rules about products may name: some layers, and parts of each by number ("forward"), NULL
+ * behind the last. */
+typedef struct hu_rule_layers {
+    bool (*has)(const hu_node *node);
+    const char *(*part)(int number);
+} hu_rule_layers;
+
+/* The names nearest to a pattern: layers, and LAYER.PART. */
+hu_status hu_rule_layers_nearest(const hu_rule_layers *layers, const hu_graph *graph,
+                                 const char *pattern, char *nearest, size_t capacity);
+
 /* ---- accumulate ---- */
 
 /* Which product gets which accumulator: one for all, and rules by layer.
