@@ -85,6 +85,17 @@ def cache(checks, cwd):
                 "the cache may move")
 
 
+def file_of_numbers(checks, cwd):
+    """Another file of the same name is another format."""
+    words = ["w=table:t.txt,act=fp16", "table:t.txt", "score.networks=conv", "steps=2", "data.limit=64",
+             "data.test_limit=16", "seeds=1", "run.dir=s", "run.quiet=on", "parallel=1"]
+    for numbers, count in (("-1\n0\n0.5\n1\n", 3), ("-1\n0\n0.25\n1\n", 5), ("-1\n0\n0.5\n1\n", 5)):
+        with open(f"{cwd}/t.txt", "w", encoding="utf-8") as file:
+            file.write(numbers)
+        score(checks, *words, cwd=cwd)
+        checks.same(len(records(cwd)), count, f"trainings that are kept after {numbers!r}")
+
+
 def damaged(checks, cwd):
     """A file that cannot be read, or is another training's, is set aside and trained again."""
     first = score(checks, "mxfp8", *TINY, cwd=cwd)
@@ -198,4 +209,4 @@ def full_disk(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(arithmetic, cache, damaged, several, interrupted, league, bad_input, without_learning, whole_suite, full_disk)
+    program.main(arithmetic, cache, file_of_numbers, damaged, several, interrupted, league, bad_input, without_learning, whole_suite, full_disk)

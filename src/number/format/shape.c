@@ -99,6 +99,10 @@ hu_vanishing hu_format_vanishing(const hu_format *format) {
     return (hu_vanishing){format->subnormals ? vanishing : normal, vanishing, normal};
 }
 
+uint64_t hu_format_content(const hu_format *format) {
+    return hu_format_is_table(format) ? hu_code_table_of(format)->content : 0;
+}
+
 const char *hu_format_summary(const hu_format *format) {
     return hu_format_is_table(format) ? hu_code_table_of(format)->summary : NULL;
 }

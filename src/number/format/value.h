@@ -44,6 +44,9 @@ static inline uint32_t hu_format_code_max(const hu_format *format) {
  * of the same format with the bias lowered by k. */
 void hu_format_scales(const hu_format *format, int32_t *least, int32_t *most);
 
+/* Hash of the file that a table's numbers stand in; 0 where the name says all. */
+uint64_t hu_format_content(const hu_format *format);
+
 /* Whether a code is NaN, or an infinity of each sign. */
 int hu_format_has_nan(const hu_format *format);
 int hu_format_has_infinity(const hu_format *format);

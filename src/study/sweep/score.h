@@ -104,6 +104,18 @@ int hu_league_place(const char *name, double score, int *of);
 hu_status hu_league_print(char **text);
 hu_status hu_league_json(json_t **object);
 
+/* ---- The cache: a file for each training ---- */
+
+/* All that a training depends on but the seed. The folder may move: the path of a network file is
+ * not among it, its text is; of formats and plans of files it is what stands there. */
+hu_status hu_score_hash(const hu_score_network *network, const char *precision, const hu_job *job,
+                        uint64_t *hash);
+
+/* What is kept of a job, beside its folder; run->is_known stays false where nothing is. A damaged
+ * file is set aside, with a note. HU_ERR_IO, HU_ERR_MEMORY. */
+hu_status hu_score_record_read(const hu_job *job, hu_score_run *run);
+hu_status hu_score_record_write(const hu_job *job, const char *network, const hu_score_run *run);
+
 /* ---- The command ---- */
 
 typedef struct hu_scores {
@@ -131,9 +143,9 @@ typedef struct hu_scores {
 hu_status hu_scores_read(const hu_config *config, hu_scores *scores);
 void hu_scores_free(hu_scores *scores);
 
-/* Trains what the cache lacks, float32 first, then format by format, and sums up. told: called
- * after each format, may be NULL. HU_ERR_INTERRUPTED: the same command goes on; HU_ERR_CORRUPT
- * names a damaged file of the cache. */
+/* Trains what the cache lacks, float32 first, then format by format, and sums up.
+ * HU_ERR_INTERRUPTED: the same command goes on; HU_ERR_CORRUPT names a damaged file of the cache.
+ */
 hu_status hu_scores_run(hu_config *config, const volatile sig_atomic_t *interrupted,
                         hu_scores *scores);
 

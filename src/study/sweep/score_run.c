@@ -16,7 +16,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "diagnose/answer.h"
@@ -346,52 +345,6 @@ done:
     return st;
 }
 
-/* Adds a text and a separator to a hash. */
-static void mix(XXH64_state_t *state, const char *text) {
-    XXH64_update(state, text, strlen(text) + 1);
-}
-
-/* The precision as it is meant: one format by its own name, however it was typed; of a plan file
- * what stands in it. */
-static hu_status mix_precision(XXH64_state_t *state, const char *precision) {
-    hu_status st = HU_OK;
-    char text[HU_QUANTIZER_BYTES];
-    hu_quantizer quantizer;
-    uint8_t *data = NULL;
-    size_t bytes;
-    if (hu_is_plan_path(precision)) {
-        HU_TRY(hu_file_read_plain(precision, 1 << 20, &data, &bytes));
-        XXH64_update(state, data, bytes);
-    } else if (hu_quantizer_parse(precision, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
-               quantizer.rounding == HU_ROUND_NEAREST_EVEN) {
-        hu_quantizer_print(&quantizer, text, sizeof text);
-        mix(state, text);
-    } else {
-        mix(state, precision);
-    }
-done:
-    hu_free(data);
-    return st;
-}
-
-/* All that a training depends on but the seed. The folder may move: the path of a network file is
- * not among it, its text is. */
-static hu_status hash_of(const hu_scores *scores, const hu_score_network *n, const char *precision,
-                         const hu_job *job, uint64_t *hash) {
-    hu_status st;
-    XXH64_state_t state;
-    XXH64_reset(&state, HU_SCORE_VERSION);
-    HU_TRY(mix_precision(&state, precision));
-    for (int w = 0; w < job->words; w++)
-        if (!n->file || strncmp(job->word[w], "model.name=", strlen("model.name=")) != 0)
-            mix(&state, job->word[w]);
-    mix(&state, n->file ? n->file : "");
-    *hash = XXH64_digest(&state);
-done:
-    (void)scores;
-    return st;
-}
-
 /* The job of a network, a precision and a seed. extra: with the keys beside the precision. */
 static hu_status make_job(const hu_scores *scores, int network, const char *precision,
                           const char *seed, bool extra, hu_job *job) {
@@ -407,7 +360,7 @@ static hu_status make_job(const hu_scores *scores, int network, const char *prec
         hu_keys_path(node, path, sizeof path);
         HU_TRY(hu_job_word(job, path, hu_keys_value(node)));
     }
-    HU_TRY(hash_of(scores, n, precision, job, &hash));
+    HU_TRY(hu_score_hash(n, precision, job, &hash));
     HU_TRY(hu_job_word(job, "precision.name", precision));
     HU_TRY(hu_job_word(job, "run.seed", seed));
     snprintf(job->label, sizeof job->label, "%.150s %s seed %.20s", precision, n->name, seed);
@@ -416,77 +369,6 @@ static hu_status make_job(const hu_scores *scores, int network, const char *prec
         if (!isalnum((unsigned char)*c) && !strchr("-_.=+", *c)) *c = '_';
     snprintf(job->directory, sizeof job->directory, "%s/%s/%s", scores->folder, n->name, name);
 done:
-    return st;
-}
-
-/* ---- The cache: a file for each training ---- */
-
-static hu_status damaged(const char *path, const char *found) {
-    char note[1200] = "";
-    hu_status st = hu_file_set_aside(path, note, sizeof note);
-    if (st != HU_OK) return st;
-    fprintf(stderr,
-            "note: %s: found %s, expected what score keeps of a training; it is trained "
-            "again\n%s",
-            path, found, note);
-    return HU_OK;
-}
-
-/* A record is taken only where it says itself of what it is: its name may have been changed. */
-static bool is_of(const json_t *record, const hu_job *job) {
-    const char *of = json_string_value(json_object_get(record, "of"));
-    return of && strcmp(of, hu_path_name(job->directory)) == 0 &&
-           json_integer_value(json_object_get(record, "version")) == HU_SCORE_VERSION;
-}
-
-static hu_status read_record(const hu_job *job, hu_score_run *run) {
-    char path[1100];
-    bool is_present;
-    uint8_t *data = NULL;
-    size_t bytes;
-    json_t *record = NULL;
-    json_error_t error;
-    hu_status st;
-    snprintf(path, sizeof path, "%s.json", job->directory);
-    HU_TRY(hu_file_find(path, &is_present));
-    if (!is_present) goto done;
-    HU_TRY(hu_file_read_plain(path, 1 << 20, &data, &bytes));
-    st = hu_json_parse((const char *)data, bytes, &record, &error);
-    if (st == HU_ERR_CORRUPT) {
-        st = damaged(path, "no JSON");
-        goto done;
-    }
-    if (st != HU_OK) goto done;
-    *run = (hu_score_run){.is_known = is_of(record, job),
-                          .value = hu_json_real(record, "value"),
-                          .guess = hu_json_real(record, "guess"),
-                          .bits = hu_json_real(record, "bits"),
-                          .seconds = hu_json_real(record, "seconds")};
-    const char *why = json_string_value(json_object_get(record, "why"));
-    snprintf(run->why, sizeof run->why, "%s", why ? why : "");
-    run->is_known = run->is_known && isfinite(run->guess) && run->bits > 0.0;
-    if (!run->is_known) st = damaged(path, "another training's figures");
-done:
-    json_decref(record);
-    hu_free(data);
-    return st;
-}
-
-static hu_status write_record(const hu_job *job, const char *network, const hu_score_run *run) {
-    char path[1100], *text = NULL;
-    hu_status st;
-    json_t *record =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "suite",
-                  HU_SCORE_SUITE, "version", HU_SCORE_VERSION, "of", hu_path_name(job->directory),
-                  "network", network, "training", job->label, "value", hu_json_number(run->value),
-                  "guess", hu_json_number(run->guess), "bits", hu_json_number(run->bits), "seconds",
-                  hu_json_number(run->seconds), "why", run->why, "halfulp", HALFULP_VERSION);
-    snprintf(path, sizeof path, "%s.json", job->directory);
-    HU_TRY(hu_json_pretty(record, &text));
-    st = hu_file_replace(path, text, strlen(text));
-done:
-    json_decref(record);
-    hu_free(text);
     return st;
 }
 
@@ -629,7 +511,7 @@ static hu_status keep(void *context) {
         if (job->state != HU_JOB_DONE || scores->noted[i]) continue;
         int network = scores->place[i];
         HU_TRY(read_result(scores, network, job, scores->into[i]));
-        HU_TRY(write_record(job, scores->network[network]->name, scores->into[i]));
+        HU_TRY(hu_score_record_write(job, scores->network[network]->name, scores->into[i]));
         scores->noted[i] = 1;
         if (!scores->keeps) HU_TRY(remove_run(job->directory));
     }
@@ -710,7 +592,7 @@ static hu_status list_jobs(hu_scores *scores, const char *precision, bool extra,
             hu_job *job = &scores->job[scores->count];
             HU_TRY(make_job(scores, n, precision, hu_keys_value(hu_keys_at(scores->seeds, s)),
                             extra, job));
-            HU_TRY(read_record(job, into));
+            HU_TRY(hu_score_record_read(job, into));
             if (into->is_known) continue;
             scores->into[scores->count] = into;
             scores->place[scores->count] = n;
