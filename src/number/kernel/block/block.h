@@ -226,6 +226,14 @@ typedef enum hu_block_sum_kind {
 /* Numbers of short lines that kernels take at a time where tiles have one of each line. */
 enum { HU_BLOCK_WIDE = 256 };
 
+typedef void hu_block_scales_fn(const hu_blocker *blocker, float tensor_scale, float more,
+                                size_t tiles, const uint32_t *tops, uint8_t *scales);
+typedef void hu_block_units_fn(const hu_blocker *blocker, float tensor_scale, size_t tiles,
+                               const uint8_t *scales, float *unit, float *inverse);
+
+/* See pass.h. */
+typedef struct hu_block_pass hu_block_pass;
+
 /* The loops of one instruction set; all give the same bits.
  *
  *   top       bits of the largest finite magnitude of x[n]
@@ -233,7 +241,11 @@ enum { HU_BLOCK_WIDE = 256 };
  *             the tiles that x[n] meets; gives the largest finite one
  *   divide    elements in units of their tile's scale; what vanishes is added to *loss
  *   multiply  rounded elements times their tile's scale
- *   add       to the sums of the tiles that x[n], y[n] meet */
+ *   add       to the sums of the tiles that x[n], y[n] meet
+ *   set_scales  stored scales from maxima (bits), one after the other; `more` times the quotient
+ *   set_units   units and inverses from stored scales; inverse NULL: not wanted
+ *   calm        bits of the largest magnitude of all tiles with these maxima, whose units and
+ *               inverses become those that a pass takes; infinity: it cannot take all of them */
 typedef struct hu_block_kernels {
     uint32_t (*top)(size_t n, const float *x);
     uint32_t (*tops)(const hu_blocker *blocker, int64_t place, size_t n, const float *x,
@@ -244,10 +256,16 @@ typedef struct hu_block_kernels {
                      float *y);
     void (*add)(const hu_blocker *blocker, hu_block_sum_kind kind, int64_t place, size_t n,
                 const float *x, const float *y, hu_block_sums *sums);
+    hu_block_scales_fn *set_scales;
+    hu_block_units_fn *set_units;
+    uint32_t (*calm)(const hu_blocker *blocker, size_t tiles, const uint32_t *tops, float *unit,
+                     float *inverse);
 } hu_block_kernels;
 
 struct hu_blocker {
     const hu_block_kernels *kernels;
+    const hu_block_pass *pass; /* of the instruction set, NULL: none serves */
+    bool has_pass;             /* rows are whole tiles that it serves */
     hu_block_format format;
     hu_rounder rounder;       /* of elements */
     hu_packer packer;         /* of elements: a byte each, two, or dense */

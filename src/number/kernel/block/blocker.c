@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/value.h"
-#include "kernel/block/internal.h"
+#include "kernel/block/pass.h"
 
 extern const hu_block_kernels HU_OF_ISA(hu_block_kernels);
 static const hu_block_kernels *const kernels[HU_ISA_COUNT] = {HU_AT_ISA(hu_block_kernels)};
@@ -69,6 +69,9 @@ static void set_slab(hu_blocker *b) {
 /* Tiles of a line and a row, and the bytes of a row: a dense run of codes, then the scales. */
 hu_status hu_blocker_set_row(hu_blocker *b, int64_t row_elements, int64_t line) {
     size_t bytes;
+    b->has_pass = b->pass && line % b->format.length == 0;
+    /* Whole tiles of one line know nothing of its end. */
+    if (b->has_pass) line = row_elements;
     b->line = line;
     b->row_elements = row_elements;
     b->row_lines = row_elements / line;
@@ -145,6 +148,7 @@ hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format
     blocker->signs = hu_hadamard_fixed(format->signs);
     HU_TRY(prepare_elements(blocker, rounding, isa));
     HU_TRY(prepare_scales(blocker, isa));
+    blocker->pass = hu_block_pass_for(blocker, isa);
     HU_TRY(hu_blocker_set_row(blocker, row_elements, line));
 done:
     return st;

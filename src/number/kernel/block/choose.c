@@ -54,7 +54,7 @@ void hu_block_choose(const hu_block_job *job, const hu_block_slab *slab, const h
     uint8_t *scales = grid->scales + zero; /* a byte each: E4M3FN's */
     silent.counts = NULL;
     other.scales = others - zero;
-    hu_block_set_scales(b, job->tensor_scale, half_again, slab->tiles, tops, others);
+    b->kernels->set_scales(b, job->tensor_scale, half_again, slab->tiles, tops, others);
     find_errors(&silent, slab, grid, errors);
     find_errors(&silent, slab, &other, other_errors);
     for (size_t i = 0; i < slab->tiles; i++)

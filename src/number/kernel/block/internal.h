@@ -77,17 +77,16 @@ typedef struct hu_block_job {
     hu_round_counts *counts;
 } hu_block_job;
 
-/* scale.c: scales from maxima (bits), one after the other; `more` times the quotient. */
-void hu_block_set_scales(const hu_blocker *b, float tensor_scale, float more, size_t tiles,
-                         const uint32_t *tops, uint8_t *scales);
-
-/* Units and inverses from stored scales; inverse NULL: not wanted. */
-void hu_block_set_units(const hu_blocker *b, float tensor_scale, size_t tiles,
-                        const uint8_t *scales, float *unit, float *inverse);
-
-/* Stored scales as numbers, and back. */
+/* scale.c: stored scales as numbers, and back. */
 void hu_block_read_scales(const hu_blocker *b, size_t tiles, const uint8_t *scales, float *c);
 void hu_block_write_scales(const hu_blocker *b, size_t tiles, const float *c, uint8_t *scales);
+
+/* rows.c: n codes of 4 or 6 bits as a stream, the least significant bit first; up to 7 codes of 0
+ * after the last are written as well. And back, without reading a byte after the last code's. */
+void hu_block_join(uint32_t width, size_t n, const uint8_t *restrict codes,
+                   uint8_t *restrict bytes);
+void hu_block_split(uint32_t width, size_t n, const uint8_t *restrict bytes,
+                    uint8_t *restrict codes);
 
 /* pieces.c: the numbers first .. first+n-1 of the row, rotated if the format says so; they may be
  * in `room`, HU_BLOCK_PIECE of them. */

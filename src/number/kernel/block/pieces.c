@@ -103,9 +103,9 @@ static void find_units(const hu_block_job *job, const hu_block_grid *grid, int64
         is_line ? b->line : hu_block_tile_at(b, grid, first + (int64_t)n - 1) - tile + 1;
     bool is_there = units->count == count && units->first == tile;
     if (is_there && (units->has_inverse || !inverse)) return;
-    hu_block_set_units(b, job->tensor_scale, (size_t)count,
-                       grid->scales + (size_t)tile * b->scale_bytes, units->unit,
-                       inverse ? units->inverse : NULL);
+    b->kernels->set_units(b, job->tensor_scale, (size_t)count,
+                          grid->scales + (size_t)tile * b->scale_bytes, units->unit,
+                          inverse ? units->inverse : NULL);
     if (is_line) repeat(b, units->unit);
     if (is_line && inverse && !b->divides) repeat(b, units->inverse);
     units->first = tile;
@@ -209,7 +209,7 @@ void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
         }
     }
     uint8_t *scales = grid->scales + (size_t)zero * b->scale_bytes;
-    hu_block_set_scales(b, job->tensor_scale, 1.0f, slab->tiles, tops, scales);
+    b->kernels->set_scales(b, job->tensor_scale, 1.0f, slab->tiles, tops, scales);
     if (b->format.choice) hu_block_choose(job, slab, grid, tops);
 }
 

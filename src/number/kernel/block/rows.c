@@ -1,5 +1,5 @@
 /* kernel/block/rows.c - rows rounded, and rows as bytes. */
-#include "kernel/block/internal.h"
+#include "kernel/block/pass.h"
 
 enum { PIECE = HU_BLOCK_PIECE };
 
@@ -17,35 +17,54 @@ static void turn_back(const hu_blocker *b, size_t n, float *y) {
         hu_hadamard_line(b->format.hadamard, b->signs, n, y, y, true);
 }
 
-/* A slab at a time: scales, elements in units of these, back to numbers. MS-EDEN has other scales
- * for the way back. */
-static void round_row(const hu_block_job *job, float *y) {
+/* A slab: scales, elements in units of these, back to numbers. MS-EDEN has other scales for the way
+ * back. */
+static void round_slab(const hu_block_job *job, const hu_block_slab *slab, float *y,
+                       uint32_t *top) {
     const hu_blocker *b = job->b;
     uint8_t scales[HU_BLOCK_SLAB_TILES * sizeof(float)], turned[HU_BLOCK_SLAB_TILES];
     float room[PIECE];
+    bool is_eden = b->format.way == HU_BLOCK_WAY_EDEN;
+    hu_block_grid grid = hu_block_grid_of(b, slab, scales), back = grid;
+    hu_block_units there, units;
+    hu_block_units_clear(&there);
+    hu_block_units_clear(&units);
+    hu_block_make_scales(job, slab, &grid, top);
+    if (is_eden) {
+        memcpy(turned, scales, slab->tiles);
+        back.scales = turned;
+        hu_block_turn_scales(job, slab, &back);
+    }
+    hu_block_piece piece = hu_block_before(b, slab);
+    while (hu_block_next(b, slab, &piece)) {
+        const float *x = hu_block_numbers(job, piece.first, piece.n, room);
+        float *to = y + piece.first;
+        hu_block_elements(job, &grid, &units, piece.first, piece.n, x, to);
+        hu_block_values(job, &back, is_eden ? &there : &units, piece.first, piece.n, to);
+        turn_back(b, piece.n, to);
+    }
+}
+
+/* The tiles of a batch of a pass, as a slab: the row is one line. */
+static hu_block_slab slab_of_batch(const hu_blocker *b, int64_t first, size_t n) {
+    return (hu_block_slab){0, 1, first, (int64_t)n, n >> b->shift};
+}
+
+static size_t batch_of(const hu_blocker *b, int64_t first) {
+    return (size_t)hu_block_least(b->row_elements - first, HU_PASS_MOST);
+}
+
+static void round_row(const hu_block_job *job, float *y) {
+    const hu_blocker *b = job->b;
     hu_block_slab slab = {0};
     uint32_t top = 0;
-    bool is_eden = b->format.way == HU_BLOCK_WAY_EDEN;
-    while (hu_block_next_slab(b, &slab)) {
-        hu_block_grid grid = hu_block_grid_of(b, &slab, scales), back = grid;
-        hu_block_units there, units;
-        hu_block_units_clear(&there);
-        hu_block_units_clear(&units);
-        hu_block_make_scales(job, &slab, &grid, &top);
-        if (is_eden) {
-            memcpy(turned, scales, slab.tiles);
-            back.scales = turned;
-            hu_block_turn_scales(job, &slab, &back);
-        }
-        hu_block_piece piece = hu_block_before(b, &slab);
-        while (hu_block_next(b, &slab, &piece)) {
-            const float *x = hu_block_numbers(job, piece.first, piece.n, room);
-            float *to = y + piece.first;
-            hu_block_elements(job, &grid, &units, piece.first, piece.n, x, to);
-            hu_block_values(job, &back, is_eden ? &there : &units, piece.first, piece.n, to);
-            turn_back(b, piece.n, to);
-        }
+    int64_t first = 0;
+    for (size_t n; b->has_pass && first < b->row_elements; first += (int64_t)n) {
+        n = batch_of(b, first);
+        slab = slab_of_batch(b, first, n);
+        if (!hu_block_pass_round(job, first, n, y + first, &top)) round_slab(job, &slab, y, &top);
     }
+    while (!b->has_pass && hu_block_next_slab(b, &slab)) round_slab(job, &slab, y, &top);
     raise_exponent(job->counts, top);
 }
 
@@ -69,9 +88,8 @@ static void complement(size_t n, uint8_t *codes) {
     }
 }
 
-/* A stream of codes of 4 or 6 bits, the least significant bit first; up to 7 codes of 0 after
- * the last are written as well. */
-static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_t *restrict bytes) {
+void hu_block_join(uint32_t width, size_t n, const uint8_t *restrict codes,
+                   uint8_t *restrict bytes) {
     if (width == 4)
         for (size_t i = 0; i < (n + 1) / 2; i++)
             bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
@@ -86,9 +104,8 @@ static void join(uint32_t width, size_t n, const uint8_t *restrict codes, uint8_
         }
 }
 
-/* The codes that join wrote. Reads no byte after the last code's. */
-static void split_block(uint32_t width, size_t n, const uint8_t *restrict bytes,
-                        uint8_t *restrict codes) {
+void hu_block_split(uint32_t width, size_t n, const uint8_t *restrict bytes,
+                    uint8_t *restrict codes) {
     size_t i = 0;
     if (width == 4) {
         for (size_t k = 0; k < n / 2; k++) {
@@ -110,16 +127,17 @@ static void split_block(uint32_t width, size_t n, const uint8_t *restrict bytes,
     }
 }
 
-/* Element codes of a row whose scales stand after them already. Pieces are cut without regard to
- * tiles: they may begin and end within one. */
-static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, uint8_t *row) {
+/* Codes of the elements from..end-1 of a row whose scales stand after them already. Pieces are cut
+ * without regard to tiles: they may begin and end within one. */
+static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, int64_t from,
+                          int64_t end, uint8_t *row) {
     const hu_blocker *b = job->b;
     float y[PIECE], room[PIECE];
     uint8_t joined[PIECE + 8];
     hu_block_units units;
     hu_block_units_clear(&units);
-    for (int64_t first = 0; first < b->row_elements; first += PIECE) {
-        size_t n = (size_t)hu_block_least(b->row_elements - first, PIECE);
+    for (int64_t first = from; first < end; first += PIECE) {
+        size_t n = (size_t)hu_block_least(end - first, PIECE);
         uint8_t *bytes = row + hu_block_dense_bytes(b, first);
         const float *x = hu_block_numbers(job, first, n, room);
         hu_block_elements(job, grid, &units, first, n, x, y);
@@ -130,7 +148,23 @@ static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, ui
         }
         hu_packer_pack(&b->packer, n, y, joined, NULL);
         memset(joined + n, 0, 8);
-        join(b->width, n, joined, bytes);
+        hu_block_join(b->width, n, joined, bytes);
+    }
+}
+
+/* A row of whole tiles by passes. */
+static void pack_batches(const hu_block_job *job, const hu_block_grid *grid, uint8_t *row,
+                         uint32_t *top) {
+    const hu_blocker *b = job->b;
+    for (int64_t first = 0, n; first < b->row_elements; first += n) {
+        n = (int64_t)batch_of(b, first);
+        hu_block_slab slab = slab_of_batch(b, first, (size_t)n);
+        uint8_t *scales = grid->scales + (size_t)(first >> b->shift) * b->scale_bytes;
+        if (hu_block_pass_pack(job, first, (size_t)n, row + hu_block_dense_bytes(b, first), scales,
+                               top))
+            continue;
+        hu_block_make_scales(job, &slab, grid, top);
+        pack_elements(job, grid, first, first + n, row);
     }
 }
 
@@ -141,8 +175,13 @@ static void pack_row(const hu_block_job *job, uint8_t *row) {
     hu_block_grid grid = {row + b->code_bytes, 0, 0, b->line_blocks};
     hu_block_slab slab = {0}, again = {0};
     uint32_t top = 0;
+    if (b->has_pass) {
+        pack_batches(job, &grid, row, &top);
+        raise_exponent(job->counts, top);
+        return;
+    }
     while (hu_block_next_slab(b, &slab)) hu_block_make_scales(job, &slab, &grid, &top);
-    pack_elements(job, &grid, row);
+    pack_elements(job, &grid, 0, b->row_elements, row);
     while (b->format.way == HU_BLOCK_WAY_EDEN && hu_block_next_slab(b, &again))
         hu_block_turn_scales(job, &again, &grid);
     raise_exponent(job->counts, top);
@@ -165,7 +204,7 @@ static void unpack_elements(const hu_blocker *b, const uint8_t *row, int64_t fir
     uint8_t units[PIECE];
     if (b->is_integer) memcpy(units, codes, n);
     if (b->is_integer) complement(n, units);
-    if (b->is_joined) split_block(b->width, n, codes, units);
+    if (b->is_joined) hu_block_split(b->width, n, codes, units);
     hu_packer_unpack(&b->packer, n, b->is_integer || b->is_joined ? units : codes, y);
 }
 
@@ -206,7 +245,15 @@ void hu_blocker_unpack(const hu_blocker *blocker, float tensor_scale, const void
         unpack_rotated(&job, &grid, row, first, n, y);
         return;
     }
-    for (size_t at = 0; at < n; at += PIECE) {
+    size_t done = 0;
+    if (blocker->has_pass && (first & (blocker->format.length - 1)) == 0) {
+        done = n >> blocker->shift << blocker->shift;
+        hu_block_pass_unpack(blocker, tensor_scale, done,
+                             (const uint8_t *)row + hu_block_dense_bytes(blocker, first),
+                             grid.scales + (size_t)(first >> blocker->shift) * blocker->scale_bytes,
+                             y);
+    }
+    for (size_t at = done; at < n; at += PIECE) {
         size_t count = n - at < PIECE ? n - at : PIECE;
         unpack_elements(blocker, row, first + (int64_t)at, count, y + at);
         hu_block_values(&job, &grid, &units, first + (int64_t)at, count, y + at);

@@ -1,0 +1,52 @@
+/* kernel/block/pass.h - whole tiles of one line in two passes: their maxima, then everything else
+ * in registers. The general way (rows.c) is the definition; what a pass does has its bits, bytes
+ * and counts. Served are tiles of 16, 32, 64, ... elements that are rounded to nearest-even by the
+ * route MAGIC, without rotation and without a choice between scales.
+ *
+ * Elements are units' multiples v (1 / d): for powers of two exactly; with divisions (`divides`)
+ * the correctly rounded v / d by r = 1 / d, q = v r and two steps q + (v - q d) r, of which the
+ * first makes q faithful and the second, by Markstein's theorem, correct. Source: P. Markstein, IBM
+ * Journal of Research and Development 34 (1990). Nothing underflows there that is not rounded to 0
+ * anyway, and nothing overflows: hu_block_calm.
+ */
+#ifndef HU_KERNEL_BLOCK_PASS_H
+#define HU_KERNEL_BLOCK_PASS_H
+#include "kernel/block/internal.h"
+#include "kernel/round/tally.h"
+
+/* Elements between two visits to the maxima: what the first cache holds, and a multiple of every
+ * tile that is served. */
+enum { HU_PASS_MOST = 4096, HU_PASS_LEAST_LENGTH = 16 };
+enum { HU_PASS_TILES = HU_PASS_MOST / HU_PASS_LEAST_LENGTH };
+
+/* The loops of one instruction set; tiles of blocker->format.length elements.
+ *
+ *   tops    bits of the largest magnitude of each tile, NaN and infinity included
+ *   round   values; *t gets the counts of elements
+ *   pack    the same as codes: dense ones of 4 and 8 bits, others a byte each
+ *   unpack  values of such codes; NaN units give NaNs */
+struct hu_block_pass {
+    void (*tops)(size_t length, size_t tiles, const float *x, uint32_t *tops);
+    void (*round)(const hu_blocker *blocker, size_t tiles, const float *unit, const float *inverse,
+                  const float *x, float *y, tally *t);
+    void (*pack)(const hu_blocker *blocker, size_t tiles, const float *unit, const float *inverse,
+                 const float *x, uint8_t *codes, tally *t);
+    void (*unpack)(const hu_blocker *blocker, size_t tiles, const float *unit, const uint8_t *codes,
+                   float *y);
+};
+
+/* The pass of an instruction set that serves the blocker; NULL: none does. */
+const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa);
+
+/* Tiles of a row from the element `first` on, n elements: rounded to y, or packed to codes with
+ * their stored scales. *top is raised as by hu_block_make_scales. False: some tile wants the
+ * general way; nothing is done. n is at most HU_PASS_MOST. */
+bool hu_block_pass_round(const hu_block_job *job, int64_t first, size_t n, float *y, uint32_t *top);
+bool hu_block_pass_pack(const hu_block_job *job, int64_t first, size_t n, uint8_t *codes,
+                        uint8_t *scales, uint32_t *top);
+
+/* Values of n elements, whole tiles, from the codes and the stored scales of their first. */
+void hu_block_pass_unpack(const hu_blocker *blocker, float tensor_scale, size_t n,
+                          const uint8_t *codes, const uint8_t *scales, float *y);
+
+#endif

@@ -1,0 +1,148 @@
+/* kernel/block/pass_avx2.c - whole tiles in two passes, with AVX2 intrinsics. */
+#include "kernel/simd/x86.h"
+
+#include "kernel/block/pass.h"
+#include "kernel/lane.h"
+
+enum { LANES = 8 };
+
+typedef __m256i words;
+typedef __m256 floats;
+
+HU_INLINE words spread(uint32_t word) {
+    return _mm256_set1_epi32((int)word);
+}
+
+HU_INLINE words load_words(const float *x) {
+    return _mm256_loadu_si256((const __m256i *)(const void *)x);
+}
+
+HU_INLINE void store_words(float *y, words v) {
+    _mm256_storeu_si256((__m256i *)(void *)y, v);
+}
+
+HU_INLINE words and_words(words a, words b) {
+    return _mm256_and_si256(a, b);
+}
+
+/* v with the bit `sign` of x. */
+HU_INLINE words with_sign(words v, words x, words sign) {
+    return _mm256_or_si256(v, _mm256_and_si256(x, sign));
+}
+
+HU_INLINE words count_if_less(words count, words a, words b) {
+    return _mm256_sub_epi32(count, _mm256_cmpgt_epi32(b, a));
+}
+
+HU_INLINE bool any_less(words a, words b) {
+    words less = _mm256_cmpgt_epi32(b, a);
+    return !_mm256_testz_si256(less, less);
+}
+
+HU_INLINE uint32_t sum_of(words v) {
+    uint32_t lane[LANES], sum = 0;
+    _mm256_storeu_si256((__m256i *)(void *)lane, v);
+    for (int i = 0; i < LANES; i++) sum += lane[i];
+    return sum;
+}
+
+/* The first bytes of the lanes that `order` names, of both halves. */
+HU_INLINE uint64_t bytes_of(words v, uint32_t order) {
+    words chosen = _mm256_shuffle_epi8(
+        v, _mm256_set1_epi64x((long long)(UINT64_C(0x8080808000000000) | order)));
+    uint64_t low = (uint32_t)_mm256_extract_epi32(chosen, 0);
+    uint64_t high = (uint32_t)_mm256_extract_epi32(chosen, 4);
+    return low | high << 32;
+}
+
+HU_INLINE void store_bytes(uint8_t *to, words code) {
+    uint64_t bytes = bytes_of(code, 0x0c080400u);
+    memcpy(to, &bytes, sizeof bytes);
+}
+
+/* Two codes of a quadword side by side. */
+HU_INLINE void store_nibbles(uint8_t *to, words code) {
+    uint64_t bytes = bytes_of(_mm256_or_si256(code, _mm256_srli_epi64(code, 28)), 0x80800800u);
+    uint32_t joined = (uint32_t)(bytes & 0xffff) | (uint32_t)(bytes >> 32 & 0xffff) << 16;
+    memcpy(to, &joined, sizeof joined);
+}
+
+/* Values of the codes of 4 bits: those of magnitudes. */
+typedef struct nibble_values {
+    words of_magnitudes;
+} nibble_values;
+
+HU_INLINE nibble_values nibble_values_of(const hu_packer *packer) {
+    uint8_t codes[LANES];
+    float value[LANES];
+    for (int i = 0; i < LANES; i++) codes[i] = (uint8_t)i;
+    hu_packer_unpack(packer, LANES, codes, value);
+    return (nibble_values){load_words(value)};
+}
+
+/* Numbers of the codes in 4 bytes; the look-up reads the last 3 bits of a lane. */
+HU_INLINE floats values_of_nibbles(const nibble_values *values, const uint8_t *codes) {
+    const words shift = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
+    int32_t bytes;
+    memcpy(&bytes, codes, sizeof bytes);
+    words code = _mm256_srlv_epi32(_mm256_set1_epi32(bytes), shift);
+    words magnitude = _mm256_permutevar8x32_epi32(values->of_magnitudes, code);
+    words sign = _mm256_and_si256(_mm256_slli_epi32(code, 28), spread(HU_F32_SIGN));
+    return _mm256_castsi256_ps(_mm256_or_si256(magnitude, sign));
+}
+
+#include "kernel/block/pass.inc"
+
+/* ---- maxima ---- */
+
+/* Magnitudes of the largest of a tile by lanes. */
+HU_INLINE words tile_top(size_t length, const float *x) {
+    const words magnitude = spread(~HU_F32_SIGN);
+    words top = and_words(load_words(x), magnitude);
+    for (size_t i = LANES; i < length; i += LANES)
+        top = _mm256_max_epi32(top, and_words(load_words(x + i), magnitude));
+    return top;
+}
+
+/* Half j: 4 lanes of tile 4 j + i. */
+HU_INLINE words fold_tiles(size_t length, const float *x, size_t i) {
+    words a = tile_top(length, x + i * length), b = tile_top(length, x + (4 + i) * length);
+    return _mm256_max_epi32(_mm256_permute2x128_si256(a, b, 0x20),
+                            _mm256_permute2x128_si256(a, b, 0x31));
+}
+
+/* Maxima of 8 tiles. */
+HU_INLINE words tops_of_8(size_t length, const float *x) {
+    words two[4];
+    HU_UNROLL
+    for (size_t i = 0; i < 4; i++) two[i] = fold_tiles(length, x, i);
+    words a = _mm256_max_epi32(_mm256_unpacklo_epi32(two[0], two[1]),
+                               _mm256_unpackhi_epi32(two[0], two[1]));
+    words b = _mm256_max_epi32(_mm256_unpacklo_epi32(two[2], two[3]),
+                               _mm256_unpackhi_epi32(two[2], two[3]));
+    return _mm256_max_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+}
+
+HU_INLINE void tops_of_tiles(size_t length, size_t tiles, const float *x, uint32_t *tops) {
+    uint32_t lane[LANES];
+    size_t i = 0;
+    for (; i + LANES <= tiles; i += LANES)
+        _mm256_storeu_si256((__m256i *)(void *)(tops + i), tops_of_8(length, x + i * length));
+    for (; i < tiles; i++) {
+        _mm256_storeu_si256((__m256i *)(void *)lane, tile_top(length, x + i * length));
+        tops[i] = 0;
+        for (int j = 0; j < LANES; j++) tops[i] = tops[i] > lane[j] ? tops[i] : lane[j];
+    }
+}
+
+static void pass_tops(size_t length, size_t tiles, const float *x, uint32_t *tops) {
+    if (length == 16)
+        tops_of_tiles(16, tiles, x, tops);
+    else if (length == 32)
+        tops_of_tiles(32, tiles, x, tops);
+    else
+        tops_of_tiles(length, tiles, x, tops);
+}
+
+extern const hu_block_pass hu_block_pass_avx2;
+const hu_block_pass hu_block_pass_avx2 = {pass_tops, pass_round, pass_pack, pass_unpack};

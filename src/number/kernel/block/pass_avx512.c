@@ -1,0 +1,138 @@
+/* kernel/block/pass_avx512.c - whole tiles in two passes, with AVX-512 intrinsics. */
+#include "kernel/simd/x86.h"
+
+#include "kernel/block/pass.h"
+#include "kernel/lane.h"
+
+enum { LANES = 16, BY_SIGN = 0xf8 /* ternary logic: a | (b & c) */ };
+
+typedef __m512i words;
+typedef __m512 floats;
+
+HU_INLINE words spread(uint32_t word) {
+    return _mm512_set1_epi32((int)word);
+}
+
+HU_INLINE words load_words(const float *x) {
+    return _mm512_loadu_si512(x);
+}
+
+HU_INLINE void store_words(float *y, words v) {
+    _mm512_storeu_si512(y, v);
+}
+
+HU_INLINE words and_words(words a, words b) {
+    return _mm512_and_si512(a, b);
+}
+
+/* v with the bit `sign` of x. */
+HU_INLINE words with_sign(words v, words x, words sign) {
+    return _mm512_ternarylogic_epi32(v, x, sign, BY_SIGN);
+}
+
+HU_INLINE words count_if_less(words count, words a, words b) {
+    return _mm512_mask_sub_epi32(count, _mm512_cmplt_epi32_mask(a, b), count, spread(UINT32_MAX));
+}
+
+HU_INLINE bool any_less(words a, words b) {
+    return _mm512_cmplt_epi32_mask(a, b) != 0;
+}
+
+HU_INLINE uint32_t sum_of(words v) {
+    return (uint32_t)_mm512_reduce_add_epi32(v);
+}
+
+HU_INLINE void store_bytes(uint8_t *to, words code) {
+    _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8(code));
+}
+
+/* Two codes of a quadword side by side. */
+HU_INLINE void store_nibbles(uint8_t *to, words code) {
+    words pair = _mm512_or_si512(code, _mm512_srli_epi64(code, 28));
+    _mm_storel_epi64((__m128i *)(void *)to, _mm512_cvtepi64_epi8(pair));
+}
+
+/* Values of the codes of 4 bits. */
+typedef struct nibble_values {
+    words of_codes;
+} nibble_values;
+
+HU_INLINE nibble_values nibble_values_of(const hu_packer *packer) {
+    uint8_t codes[LANES];
+    float value[LANES];
+    for (int i = 0; i < LANES; i++) codes[i] = (uint8_t)i;
+    hu_packer_unpack(packer, LANES, codes, value);
+    return (nibble_values){load_words(value)};
+}
+
+/* Numbers of the codes in 8 bytes; the look-up reads the last 4 bits of a lane. */
+HU_INLINE floats values_of_nibbles(const nibble_values *values, const uint8_t *codes) {
+    const words half = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    const words shift = _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 0, 4, 8, 12, 16, 20, 24, 28);
+    words bytes = _mm512_castsi128_si512(_mm_loadl_epi64((const __m128i *)(const void *)codes));
+    words code = _mm512_srlv_epi32(_mm512_permutexvar_epi32(half, bytes), shift);
+    return _mm512_castsi512_ps(_mm512_permutexvar_epi32(code, values->of_codes));
+}
+
+#include "kernel/block/pass.inc"
+
+/* ---- maxima ---- */
+
+/* Magnitudes of the largest of a tile by lanes. */
+HU_INLINE words tile_top(size_t length, const float *x) {
+    const words magnitude = spread(~HU_F32_SIGN);
+    words top = and_words(load_words(x), magnitude);
+    for (size_t i = LANES; i < length; i += LANES)
+        top = _mm512_max_epi32(top, and_words(load_words(x + i), magnitude));
+    return top;
+}
+
+/* Both vectors' larger halves side by side. */
+HU_INLINE words fold_halves(words a, words b) {
+    return _mm512_max_epi32(_mm512_shuffle_i32x4(a, b, 0x44), _mm512_shuffle_i32x4(a, b, 0xee));
+}
+
+/* The same of quarters, which leaves 4 lanes of each. */
+HU_INLINE words fold_quarters(words a, words b) {
+    return _mm512_max_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+/* Quarter j: the lanes of tile 4 j + i. */
+HU_INLINE words fold_tiles(size_t length, const float *x, size_t i) {
+    words top[4];
+    HU_UNROLL
+    for (size_t j = 0; j < 4; j++) top[j] = tile_top(length, x + (4 * j + i) * length);
+    return fold_quarters(fold_halves(top[0], top[1]), fold_halves(top[2], top[3]));
+}
+
+/* Maxima of 16 tiles. */
+HU_INLINE words tops_of_16(size_t length, const float *x) {
+    words four[4];
+    HU_UNROLL
+    for (size_t i = 0; i < 4; i++) four[i] = fold_tiles(length, x, i);
+    words a = _mm512_max_epi32(_mm512_unpacklo_epi32(four[0], four[1]),
+                               _mm512_unpackhi_epi32(four[0], four[1]));
+    words b = _mm512_max_epi32(_mm512_unpacklo_epi32(four[2], four[3]),
+                               _mm512_unpackhi_epi32(four[2], four[3]));
+    return _mm512_max_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+HU_INLINE void tops_of_tiles(size_t length, size_t tiles, const float *x, uint32_t *tops) {
+    size_t i = 0;
+    for (; i + LANES <= tiles; i += LANES)
+        _mm512_storeu_si512(tops + i, tops_of_16(length, x + i * length));
+    for (; i < tiles; i++)
+        tops[i] = (uint32_t)_mm512_reduce_max_epi32(tile_top(length, x + i * length));
+}
+
+static void pass_tops(size_t length, size_t tiles, const float *x, uint32_t *tops) {
+    if (length == 16)
+        tops_of_tiles(16, tiles, x, tops);
+    else if (length == 32)
+        tops_of_tiles(32, tiles, x, tops);
+    else
+        tops_of_tiles(length, tiles, x, tops);
+}
+
+extern const hu_block_pass hu_block_pass_avx512;
+const hu_block_pass hu_block_pass_avx512 = {pass_tops, pass_round, pass_pack, pass_unpack};
