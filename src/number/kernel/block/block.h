@@ -228,6 +228,9 @@ enum { HU_BLOCK_WIDE = 256 };
 
 typedef void hu_block_scales_fn(const hu_blocker *blocker, float tensor_scale, float more,
                                 size_t tiles, const uint32_t *tops, uint8_t *scales);
+typedef void hu_block_units_of_tops_fn(const hu_blocker *blocker, float tensor_scale, size_t tiles,
+                                       const uint32_t *tops, uint8_t *scales, float *unit,
+                                       float *inverse);
 typedef void hu_block_units_fn(const hu_blocker *blocker, float tensor_scale, size_t tiles,
                                const uint8_t *scales, float *unit, float *inverse);
 
@@ -244,6 +247,7 @@ typedef struct hu_block_pass hu_block_pass;
  *   add       to the sums of the tiles that x[n], y[n] meet
  *   set_scales  stored scales from maxima (bits), one after the other; `more` times the quotient
  *   set_units   units and inverses from stored scales; inverse NULL: not wanted
+ *   set_both    stored scales, NULL: not wanted, and units and inverses from maxima
  *   calm        bits of the largest magnitude of all tiles with these maxima, whose units and
  *               inverses become those that a pass takes; infinity: it cannot take all of them */
 typedef struct hu_block_kernels {
@@ -258,6 +262,7 @@ typedef struct hu_block_kernels {
                 const float *x, const float *y, hu_block_sums *sums);
     hu_block_scales_fn *set_scales;
     hu_block_units_fn *set_units;
+    hu_block_units_of_tops_fn *set_both;
     uint32_t (*calm)(const hu_blocker *blocker, size_t tiles, const uint32_t *tops, float *unit,
                      float *inverse);
 } hu_block_kernels;

@@ -33,20 +33,21 @@ const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa) {
 
 /* ---- batches of tiles ---- */
 
-/* Scales and units of a batch. */
+/* Maxima and units of a batch. */
 typedef struct batch {
     size_t tiles;
     uint32_t tops[HU_PASS_TILES];
     float unit[HU_PASS_TILES], inverse[HU_PASS_TILES];
-    uint8_t scales[HU_PASS_TILES * sizeof(float)];
 } batch;
 
-static bool prepare(const hu_block_job *job, int64_t first, size_t n, batch *all, uint32_t *top) {
+/* scales NULL: not stored. */
+static bool prepare(const hu_block_job *job, int64_t first, size_t n, batch *all, uint8_t *scales,
+                    uint32_t *top) {
     const hu_blocker *b = job->b;
     all->tiles = n >> b->shift;
     b->pass->tops((size_t)b->format.length, all->tiles, job->x + first, all->tops);
-    b->kernels->set_scales(b, job->tensor_scale, 1.0f, all->tiles, all->tops, all->scales);
-    b->kernels->set_units(b, job->tensor_scale, all->tiles, all->scales, all->unit, all->inverse);
+    b->kernels->set_both(b, job->tensor_scale, all->tiles, all->tops, scales, all->unit,
+                         all->inverse);
     uint32_t most = b->kernels->calm(b, all->tiles, all->tops, all->unit, all->inverse);
     if (most >= HU_F32_INFINITY) return false;
     if (most > *top) *top = most;
@@ -65,7 +66,7 @@ bool hu_block_pass_round(const hu_block_job *job, int64_t first, size_t n, float
     const hu_blocker *b = job->b;
     batch all;
     tally t = {0};
-    if (!prepare(job, first, n, &all, top)) return false;
+    if (!prepare(job, first, n, &all, NULL, top)) return false;
     b->pass->round(b, all.tiles, all.unit, all.inverse, job->x + first, y, &t);
     add_counts(job, n, &t);
     return true;
@@ -78,8 +79,7 @@ bool hu_block_pass_pack(const hu_block_job *job, int64_t first, size_t n, uint8_
     tally t = {0};
     uint8_t bytes[HU_PASS_MOST + 8];
     bool is_joined = b->width == 6;
-    if (!prepare(job, first, n, &all, top)) return false;
-    memcpy(scales, all.scales, all.tiles * b->scale_bytes);
+    if (!prepare(job, first, n, &all, scales, top)) return false;
     b->pass->pack(b, all.tiles, all.unit, all.inverse, job->x + first, is_joined ? bytes : codes,
                   &t);
     if (is_joined) hu_block_join(b->width, n, bytes, codes);

@@ -40,7 +40,7 @@ const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa);
 
 /* Tiles of a row from the element `first` on, n elements: rounded to y, or packed to codes with
  * their stored scales. *top is raised as by hu_block_make_scales. False: some tile wants the
- * general way; nothing is done. n is at most HU_PASS_MOST. */
+ * general way, and numbers and codes are as they were. n is at most HU_PASS_MOST. */
 bool hu_block_pass_round(const hu_block_job *job, int64_t first, size_t n, float *y, uint32_t *top);
 bool hu_block_pass_pack(const hu_block_job *job, int64_t first, size_t n, uint8_t *codes,
                         uint8_t *scales, uint32_t *top);

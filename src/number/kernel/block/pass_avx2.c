@@ -4,7 +4,7 @@
 #include "kernel/block/pass.h"
 #include "kernel/lane.h"
 
-enum { LANES = 8 };
+enum { LANES = 8, VECTORS = 4 };
 
 typedef __m256i words;
 typedef __m256 floats;
@@ -30,6 +30,11 @@ HU_INLINE words with_sign(words v, words x, words sign) {
     return _mm256_or_si256(v, _mm256_and_si256(x, sign));
 }
 
+/* a where mask is set, else b. */
+HU_INLINE words merge(words mask, words a, words b) {
+    return _mm256_or_si256(_mm256_and_si256(mask, a), _mm256_andnot_si256(mask, b));
+}
+
 HU_INLINE words count_if_less(words count, words a, words b) {
     return _mm256_sub_epi32(count, _mm256_cmpgt_epi32(b, a));
 }
@@ -46,25 +51,35 @@ HU_INLINE uint32_t sum_of(words v) {
     return sum;
 }
 
-/* The first bytes of the lanes that `order` names, of both halves. */
-HU_INLINE uint64_t bytes_of(words v, uint32_t order) {
-    words chosen = _mm256_shuffle_epi8(
-        v, _mm256_set1_epi64x((long long)(UINT64_C(0x8080808000000000) | order)));
-    uint64_t low = (uint32_t)_mm256_extract_epi32(chosen, 0);
-    uint64_t high = (uint32_t)_mm256_extract_epi32(chosen, 4);
-    return low | high << 32;
+/* Bytes of 32 codes, which packing leaves as the dwords 0 4 1 5 2 6 3 7. */
+HU_INLINE words bytes_of(const words *code) {
+    const words order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    words all = _mm256_packus_epi16(_mm256_packus_epi32(code[0], code[1]),
+                                    _mm256_packus_epi32(code[2], code[3]));
+    return _mm256_permutevar8x32_epi32(all, order);
 }
 
-HU_INLINE void store_bytes(uint8_t *to, words code) {
-    uint64_t bytes = bytes_of(code, 0x0c080400u);
-    memcpy(to, &bytes, sizeof bytes);
+/* Codes of 4 bits in pairs. */
+HU_INLINE __m128i pairs_of(words bytes) {
+    words pairs = _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(0x1001));
+    words all = _mm256_permute4x64_epi64(_mm256_packus_epi16(pairs, pairs), 0x08);
+    return _mm256_castsi256_si128(all);
 }
 
-/* Two codes of a quadword side by side. */
-HU_INLINE void store_nibbles(uint8_t *to, words code) {
-    uint64_t bytes = bytes_of(_mm256_or_si256(code, _mm256_srli_epi64(code, 28)), 0x80800800u);
-    uint32_t joined = (uint32_t)(bytes & 0xffff) | (uint32_t)(bytes >> 32 & 0xffff) << 16;
-    memcpy(to, &joined, sizeof joined);
+/* Codes of 4 or 8 bits of one vector or of a group. */
+HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *code) {
+    const words none = _mm256_setzero_si256();
+    const words one[VECTORS] = {code[0], none, none, none};
+    words bytes = bytes_of(vectors == VECTORS ? code : one);
+    __m128i pairs = pairs_of(bytes);
+    if (width == 4 && vectors == VECTORS)
+        _mm_storeu_si128((__m128i *)(void *)to, pairs);
+    else if (width == 4)
+        _mm_storeu_si32(to, pairs);
+    else if (vectors == VECTORS)
+        _mm256_storeu_si256((__m256i *)(void *)to, bytes);
+    else
+        _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(bytes));
 }
 
 /* Values of the codes of 4 bits: those of magnitudes. */

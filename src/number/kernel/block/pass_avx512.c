@@ -4,7 +4,8 @@
 #include "kernel/block/pass.h"
 #include "kernel/lane.h"
 
-enum { LANES = 16, BY_SIGN = 0xf8 /* ternary logic: a | (b & c) */ };
+/* Ternary logic: a | (b & c); a ? b : c. */
+enum { LANES = 16, VECTORS = 4, OR_AND = 0xf8, CHOICE = 0xca };
 
 typedef __m512i words;
 typedef __m512 floats;
@@ -27,7 +28,12 @@ HU_INLINE words and_words(words a, words b) {
 
 /* v with the bit `sign` of x. */
 HU_INLINE words with_sign(words v, words x, words sign) {
-    return _mm512_ternarylogic_epi32(v, x, sign, BY_SIGN);
+    return _mm512_ternarylogic_epi32(v, x, sign, OR_AND);
+}
+
+/* a where mask is set, else b. */
+HU_INLINE words merge(words mask, words a, words b) {
+    return _mm512_ternarylogic_epi32(mask, a, b, CHOICE);
 }
 
 HU_INLINE words count_if_less(words count, words a, words b) {
@@ -50,6 +56,16 @@ HU_INLINE void store_bytes(uint8_t *to, words code) {
 HU_INLINE void store_nibbles(uint8_t *to, words code) {
     words pair = _mm512_or_si512(code, _mm512_srli_epi64(code, 28));
     _mm_storel_epi64((__m128i *)(void *)to, _mm512_cvtepi64_epi8(pair));
+}
+
+HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *code) {
+    HU_UNROLL
+    for (int k = 0; k < vectors; k++) {
+        if (width == 4)
+            store_nibbles(to + k * LANES / 2, code[k]);
+        else
+            store_bytes(to + k * LANES, code[k]);
+    }
 }
 
 /* Values of the codes of 4 bits. */

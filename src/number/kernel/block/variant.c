@@ -289,7 +289,8 @@ static void add(const hu_blocker *b, hu_block_sum_kind kind, int64_t place, size
  * normal numbers. */
 static uint32_t calm(const hu_blocker *b, size_t tiles, const uint32_t *restrict tops,
                      float *restrict unit, float *restrict inverse) {
-    const float least = 0x1p-60f, large = 0x1p60f;
+    const float large = 0x1p60f;
+    const int32_t least = (int32_t)hu_f32_bits(0x1p-60f);
     const int32_t top_limit =
         b->format.scale == HU_BLOCK_SCALE_E8M0 ? (int32_t)largest : (int32_t)hu_f32_bits(large);
     int32_t most = 0, bad = 0;
@@ -297,20 +298,24 @@ static uint32_t calm(const hu_blocker *b, size_t tiles, const uint32_t *restrict
     for (size_t i = 0; i < tiles; i++) most = larger(most, (int32_t)tops[i]);
     if (most > top_limit) return HU_F32_INFINITY;
     if (b->format.scale == HU_BLOCK_SCALE_E8M0) return (uint32_t)most;
+    for (size_t i = 0; i < tiles; i++) unit[i] = tops[i] == 0 ? 1.0f : unit[i];
 #pragma omp simd reduction(| : bad)
     for (size_t i = 0; i < tiles; i++) {
-        int is_empty = tops[i] == 0;
-        float d = is_empty ? 1.0f : unit[i];
-        bad |= !((d >= least) & (d <= large));
-        unit[i] = d;
-        inverse[i] = b->divides || is_empty ? 1.0f / d : inverse[i];
+        int32_t bits = (int32_t)hu_f32_bits(unit[i]);
+        bad |= (bits - least) | ((int32_t)hu_f32_bits(large) - bits);
     }
-    return bad ? HU_F32_INFINITY : (uint32_t)most;
+    if (bad < 0) return HU_F32_INFINITY;
+    if (b->divides)
+        for (size_t i = 0; i < tiles; i++) inverse[i] = 1.0f / unit[i];
+    else
+        for (size_t i = 0; i < tiles; i++) inverse[i] = tops[i] == 0 ? 1.0f : inverse[i];
+    return (uint32_t)most;
 }
 
 /* scale_variant.c */
 hu_block_scales_fn HU_VARIANT(hu_block_set_scales);
 hu_block_units_fn HU_VARIANT(hu_block_set_units);
+hu_block_units_of_tops_fn HU_VARIANT(hu_block_set_both);
 
 const hu_block_kernels HU_VARIANT(hu_block_kernels) = {all_top,
                                                        all_tops,
@@ -319,4 +324,5 @@ const hu_block_kernels HU_VARIANT(hu_block_kernels) = {all_top,
                                                        add,
                                                        HU_VARIANT(hu_block_set_scales),
                                                        HU_VARIANT(hu_block_set_units),
+                                                       HU_VARIANT(hu_block_set_both),
                                                        calm};
