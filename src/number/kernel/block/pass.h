@@ -3,11 +3,13 @@
  * and counts. Served are tiles of 16, 32, 64, ... elements that are rounded to nearest-even by the
  * route MAGIC, without rotation and without a choice between scales.
  *
- * Elements are units' multiples v (1 / d): for powers of two exactly; with divisions (`divides`)
- * the correctly rounded v / d by r = 1 / d, q = v r and two steps q + (v - q d) r, of which the
- * first makes q faithful and the second, by Markstein's theorem, correct. Source: P. Markstein, IBM
- * Journal of Research and Development 34 (1990). Nothing underflows there that is not rounded to 0
- * anyway, and nothing overflows: hu_block_calm.
+ * Elements are v (1 / d): for powers of two exactly. Where elements are divided (`divides`), with
+ * r = 1 / d and q = v r rounded, q + (v - q d) r is within 2^-47 of the quotient before it is
+ * rounded. Divisors D and numerators V of 24 bits whose quotient is as near as that to the middle
+ * of two float32 numbers beside a middle of two elements can be counted: D N = V 2^s + e with
+ * |e| <= 4, N of 25 bits. None of them falls on another side of the middle of elements than the
+ * correctly rounded v / d does (tests/unit/kernel_block_pass_test.c takes them all). Nothing
+ * underflows that is not rounded to 0 anyway, and nothing overflows: hu_block_kernels, calm.
  */
 #ifndef HU_KERNEL_BLOCK_PASS_H
 #define HU_KERNEL_BLOCK_PASS_H
