@@ -271,13 +271,14 @@ struct hu_blocker {
     const hu_block_kernels *kernels;
     const hu_block_pass *pass; /* of the instruction set, NULL: none serves */
     bool has_pass;             /* rows are whole tiles that it serves */
-    hu_block_format format;
-    hu_rounder rounder;       /* of elements */
-    hu_packer packer;         /* of elements: a byte each, two, or dense */
-    uint32_t width;           /* bits of an element in the stream */
-    bool is_joined;           /* packed a byte each and then joined: 4 and 6 bits */
-    hu_rounder scale_rounder; /* FORMAT only */
-    hu_rounder scale_chance;  /* EDEN only: the same, stochastic */
+    hu_block_format format;    /* whose length is at most that of a line, where there is a pass */
+    int32_t whole_length;      /* of the format as it was asked for */
+    hu_rounder rounder;        /* of elements */
+    hu_packer packer;          /* of elements: a byte each, two, or dense */
+    uint32_t width;            /* bits of an element in the stream */
+    bool is_joined;            /* packed a byte each and then joined: 4 and 6 bits */
+    hu_rounder scale_rounder;  /* FORMAT only */
+    hu_rounder scale_chance;   /* EDEN only: the same, stochastic */
     hu_packer scale_packer;
     uint32_t scale_bytes;
     float scale_value[256]; /* of scales of one byte */

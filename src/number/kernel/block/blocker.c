@@ -66,10 +66,18 @@ static void set_slab(hu_blocker *b) {
     b->slab_lines = f->lines;
 }
 
+static void set_length(hu_blocker *b, int32_t length) {
+    bool is_power = (length & (length - 1)) == 0;
+    b->format.length = length;
+    b->shift = is_power ? __builtin_ctz((unsigned)length) : -1;
+}
+
 /* Tiles of a line and a row, and the bytes of a row: a dense run of codes, then the scales. */
 hu_status hu_blocker_set_row(hu_blocker *b, int64_t row_elements, int64_t line) {
     size_t bytes;
-    b->has_pass = b->pass && line % b->format.length == 0;
+    if (b->pass) set_length(b, line < b->whole_length ? (int32_t)line : b->whole_length);
+    b->has_pass = b->pass && b->shift >= 0 && b->format.length >= HU_PASS_LEAST_LENGTH &&
+                  line % b->format.length == 0;
     /* Whole tiles of one line know nothing of its end. */
     if (b->has_pass) line = row_elements;
     b->line = line;
@@ -140,8 +148,8 @@ hu_status hu_blocker_init_isa(hu_blocker *blocker, const hu_block_format *format
     blocker->emax = limits.emax;
     blocker->most = (float)limits.max_finite;
     blocker->top_limit = top_limit_of(blocker);
-    bool is_power = (format->length & (format->length - 1)) == 0;
-    blocker->shift = is_power ? __builtin_ctz((unsigned)format->length) : -1;
+    blocker->whole_length = format->length;
+    set_length(blocker, format->length);
     blocker->is_integer = is_integer(&format->element);
     blocker->divides = format->scale == HU_BLOCK_SCALE_FORMAT &&
                        (format->way == HU_BLOCK_WAY_OWN || format->way == HU_BLOCK_WAY_EDEN);

@@ -1,7 +1,8 @@
 /* kernel/block/pass.h - whole tiles of one line in two passes: their maxima, then everything else
  * in registers. The general way (rows.c) is the definition; what a pass does has its bits, bytes
- * and counts. Served are tiles of 16, 32, 64, ... elements that are rounded to nearest-even by the
- * route MAGIC, without rotation and without a choice between scales.
+ * and counts. Served are tiles of 16, 32, 64, ...
+ * elements, or lines of so many that are shorter than a tile, that are rounded to nearest-even by
+ * the route MAGIC, without rotation and without a choice between scales.
  *
  * Elements are v (1 / d): for powers of two exactly. Where elements are divided (`divides`), with
  * r = 1 / d and q = v r rounded, q + (v - q d) r is within 2^-47 of the quotient before it is
