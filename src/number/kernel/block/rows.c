@@ -50,27 +50,47 @@ static hu_block_slab slab_of_batch(const hu_blocker *b, int64_t first, size_t n)
     return (hu_block_slab){0, 1, first, (int64_t)n, n >> b->shift};
 }
 
-static size_t batch_of(const hu_blocker *b, int64_t first) {
-    return (size_t)hu_block_least(b->row_elements - first, HU_PASS_MOST);
+static size_t batch_of(int64_t all, int64_t first) {
+    return (size_t)hu_block_least(all - first, HU_PASS_MOST);
+}
+
+/* A batch of `all` elements that its pass has left, the general way. */
+static void round_left(const hu_block_job *job, int64_t all, int64_t first, size_t n, float *y,
+                       uint32_t *top) {
+    hu_blocker whole = *job->b;
+    hu_block_job own = *job;
+    hu_block_slab slab = slab_of_batch(&whole, first, n);
+    whole.row_elements = whole.line = all;
+    own.b = &whole;
+    round_slab(&own, &slab, y, top);
+}
+
+/* Rows of whole tiles are one row of them. */
+static void round_batches(const hu_block_job *job, int64_t all, float *y) {
+    uint32_t top = 0;
+    for (int64_t first = 0, n; first < all; first += n) {
+        n = (int64_t)batch_of(all, first);
+        if (!hu_block_pass_round(job, first, (size_t)n, y + first, &top))
+            round_left(job, all, first, (size_t)n, y, &top);
+    }
+    raise_exponent(job->counts, top);
 }
 
 static void round_row(const hu_block_job *job, float *y) {
-    const hu_blocker *b = job->b;
     hu_block_slab slab = {0};
     uint32_t top = 0;
-    int64_t first = 0;
-    for (size_t n; b->has_pass && first < b->row_elements; first += (int64_t)n) {
-        n = batch_of(b, first);
-        slab = slab_of_batch(b, first, n);
-        if (!hu_block_pass_round(job, first, n, y + first, &top)) round_slab(job, &slab, y, &top);
-    }
-    while (!b->has_pass && hu_block_next_slab(b, &slab)) round_slab(job, &slab, y, &top);
+    while (hu_block_next_slab(job->b, &slab)) round_slab(job, &slab, y, &top);
     raise_exponent(job->counts, top);
 }
 
 void hu_blocker_round(const hu_blocker *blocker, float tensor_scale, int64_t rows, const float *x,
                       float *y, const hu_random_key *key, uint64_t first_index,
                       hu_round_counts *counts) {
+    if (blocker->has_pass) {
+        hu_block_job job = {blocker, tensor_scale, x, key, first_index, counts};
+        round_batches(&job, rows * blocker->row_elements, y);
+        return;
+    }
     for (int64_t r = 0; r < rows; r++) {
         int64_t at = r * blocker->row_elements;
         hu_block_job job = {blocker, tensor_scale, x + at, key, first_index + (uint64_t)at, counts};
@@ -157,7 +177,7 @@ static void pack_batches(const hu_block_job *job, const hu_block_grid *grid, uin
                          uint32_t *top) {
     const hu_blocker *b = job->b;
     for (int64_t first = 0, n; first < b->row_elements; first += n) {
-        n = (int64_t)batch_of(b, first);
+        n = (int64_t)batch_of(b->row_elements, first);
         hu_block_slab slab = slab_of_batch(b, first, (size_t)n);
         uint8_t *scales = grid->scales + (size_t)(first >> b->shift) * b->scale_bytes;
         if (hu_block_pass_pack(job, first, (size_t)n, row + hu_block_dense_bytes(b, first), scales,
