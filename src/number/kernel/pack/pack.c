@@ -76,6 +76,16 @@ hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves
     hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512,
     hu_unpack_planes_avx512;
 
+/* What hu_unpack_vector_8_avx512 looks up: 8 bits fill no more than half of binary32. */
+static void hold_upper_halves(hu_packer *packer) {
+    enum { MAGNITUDES = sizeof packer->upper / sizeof *packer->upper };
+    uint8_t codes[MAGNITUDES];
+    float value[MAGNITUDES];
+    for (int i = 0; i < MAGNITUDES; i++) codes[i] = (uint8_t)i;
+    packer->unpack(packer, MAGNITUDES, codes, value);
+    for (int i = 0; i < MAGNITUDES; i++) packer->upper[i] = (uint16_t)(hu_f32_bits(value[i]) >> 16);
+}
+
 /* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
  * half again as fast as the compilers' code for AVX-512; some read codes as wide as the format. */
 static void prefer_vector(hu_packer *packer, hu_isa isa) {
@@ -85,6 +95,7 @@ static void prefer_vector(hu_packer *packer, hu_isa isa) {
     if (packer->code_bits == 8) {
         packer->pack = hu_pack_vector_8_avx2;
         packer->unpack = hu_unpack_vector_8_avx2;
+        if (is_tight && is_wide) hold_upper_halves(packer);
         if (is_tight)
             packer->unpack = is_wide ? hu_unpack_vector_8_avx512 : hu_unpack_halves_8_avx2;
     } else if (packer->code_bits == 16) {

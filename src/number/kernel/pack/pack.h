@@ -42,6 +42,7 @@ struct hu_packer {
     uint32_t is_plain;  /* subnormals, -0 and signed NaNs: the short loops serve */
     uint32_t is_infinity_lost; /* 1 if the format cannot encode it */
     uint32_t is_nan_lost;
+    uint16_t upper[128];        /* AVX-512, 8 bits: upper halves of the numbers of all magnitudes */
     const hu_code_steps *steps; /* of a format by table, else NULL. Borrowed: valid forever */
     const float *decoded;       /* by code, without the scale; likewise */
 };

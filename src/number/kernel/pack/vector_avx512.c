@@ -6,28 +6,18 @@
 #include "kernel/lane.h"
 #include "kernel/pack/pack.h"
 
-enum { MAGNITUDES = 128, LARGE = 1 << 23, AHEAD_BYTES = 2048 };
+enum { LARGE = 1 << 23, AHEAD_BYTES = 2048 };
 
 /* Upper halves of the magnitudes, 32 in a register. */
 typedef struct halves {
     __m512i part[4];
 } halves;
 
-hu_unpack_fn hu_unpack_8_avx512, hu_unpack_vector_8_avx2, hu_unpack_vector_8_avx512;
+hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_8_avx512;
 
 HU_INLINE halves halves_of(const hu_packer *p) {
-    uint8_t codes[MAGNITUDES];
-    float value[MAGNITUDES];
     halves h;
-    for (int i = 0; i < MAGNITUDES; i++) codes[i] = (uint8_t)i;
-    hu_unpack_8_avx512(p, MAGNITUDES, codes, value);
-    for (int i = 0; i < 4; i++) {
-        __m256i low = _mm512_cvtepi32_epi16(
-            _mm512_srli_epi32(_mm512_loadu_si512(value + (ptrdiff_t)i * 32), 16));
-        __m256i high = _mm512_cvtepi32_epi16(
-            _mm512_srli_epi32(_mm512_loadu_si512(value + (ptrdiff_t)i * 32 + 16), 16));
-        h.part[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-    }
+    for (int i = 0; i < 4; i++) h.part[i] = _mm512_loadu_si512(p->upper + (ptrdiff_t)i * 32);
     return h;
 }
 
@@ -65,10 +55,8 @@ HU_INLINE void unpack_all(const hu_packer *p, size_t n, const uint8_t *codes, fl
     }
 }
 
-/* Short arrays do not repay the making of the table. */
 void hu_unpack_vector_8_avx512(const hu_packer *p, size_t n, const void *codes, float *y) {
-    enum { SHORT = 512 };
-    size_t whole = n < SHORT ? 0 : n / 32 * 32;
+    size_t whole = n / 32 * 32;
     if (whole >= LARGE && (uintptr_t)y % 64 == 0) {
         unpack_all(p, whole, codes, y, 1);
         _mm_sfence();
