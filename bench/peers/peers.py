@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""halfulp beside the emulators of PyTorch, in one run: rounding, and a training step of ResNet-20.
+"""halfulp beside PyTorch and its emulators, in one run: rounding, a training step of ResNet-20, and steps of networks.
 
-    bench/peers/peers.py [--halfulp=build/halfulp] [--venv=build/peers] [--turns=5] [--threads=1,2] [--parts=round,step]
+    bench/peers/peers.py [--halfulp=build/halfulp] [--venv=build/peers] [--turns=5] [--threads=1,2] [--parts=round,step,networks]
                          [--package=DIR] [--mptorch=DIR] [--microxcaling=DIR] [--json]
 
 Makes a virtual environment of its own and installs torch, qtorch, torchao, gfloat and ml_dtypes there, each by itself;
@@ -13,6 +13,10 @@ qtorch compiles its C++ without any -O flag at first use; "-O3" is the same with
 qtorch: a Quantizer behind every convolution, batch norm with relu, block and linear layer; OptimLP with rounded weights
 and float32 masters (it cannot express a bias of the exponent, so that formats are 4/3 forward, 5/2 back, 6/9 for
 gradients of weights, as hfp8 but for the bias). microxcaling: inject_pyt_ops with mxfp8, beside halfulp's mxfp8.
+
+networks: float32 steps of eight networks in torch, eager and compiled (step.py), beside halfulp in float32 and hfp8, by
+its own order of sums and by products=auto. It takes an hour: --models=NAMES shortens it, and it is left out if --parts
+does not name it.
 
 --package names the folder that has halfulp's Python package (which needs cffi and safetensors in the environment), for
 two turns more: the module in torch, every tensor rounded by ht.apply, and the module captured and trained by hu.Trainer.
@@ -385,6 +389,36 @@ def print_steps(best, threads):
         print(f"| {who} | {1e3 * seconds:.0f} | {seconds / own[0]:.2f} | {peak / MIB:.0f} | {peak / own[1]:.1f} |")
 
 
+NETWORKS = "resnet20,squeezenet,mobilenet-v2,resnet18,transformer-lm-s,bert-tiny-s,deit-s,lstm-lm-s"
+
+
+def networks(python):
+    """Rows of step.py, or None."""
+    program = os.path.abspath(option("halfulp", os.path.join(ROOT, "build", "halfulp")))
+    words = [python, os.path.join(HERE, "step.py"), "--compiled", "--json", "--precisions=fp32,fp32+auto,hfp8,hfp8+auto",
+             f"--models={option('models', NETWORKS)}", f"--threads={option('threads', '1,2')}",
+             f"--repeats={option('turns', '5')}", f"--program={program}"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        say(f"SKIPPED: networks: exit code {done.returncode}")
+        return None
+    return json.loads(done.stdout)["rows"]
+
+
+def print_networks(rows):
+    print("\nSteps of networks: the better of torch eager and compiled / halfulp (above 1: halfulp is faster); compiled / eager; "
+          "memory of hfp8 / torch\n")
+    print("| | threads | compiled | fp32 | fp32, auto | hfp8 | hfp8, auto | memory |\n|---|---|---|---|---|---|---|---|")
+    found = {}
+    for row in rows:
+        found.setdefault((row["model"], row["batch"], row["threads"]), {})[row["precision"]] = row
+    for (model, batch, threads), of in found.items():
+        one = of["fp32"]
+        cells = [one["compiled_seconds_per_step"] / one["eager_seconds_per_step"],
+                 *(of[who]["speedup"] for who in ("fp32", "fp32+auto", "hfp8", "hfp8+auto")), of["hfp8"]["rss_ratio"]]
+        print(f"| {model} b{batch} | {threads} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
+
+
 def print_rounding(rows):
     print("\nRounding, one thread: how many times as long as halfulp, 65,536 numbers in cache; 4,194,304 in memory\n")
     print("| | | in cache | in memory |\n|---|---|---|---|")
@@ -420,6 +454,9 @@ def main():
         best = steps(python, versions, threads)
         made[f"steps_{threads}"] = best
         print_steps(best, threads)
+    if "networks" in parts:
+        made["networks"] = networks(python)
+        print_networks(made["networks"] or [])
     if "--json" in sys.argv:
         print(json.dumps(made))
 

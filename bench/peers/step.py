@@ -12,7 +12,9 @@ in float32 with its best settings for this (channels_last, gradients set to None
 its batch lies ready in memory, while halfulp draws and normalises its own in every step, from noise
 that this script writes (made_data.py) where its own drawn digits have another size. Every second turn
 of torch with several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT):
-which of the two is faster depends on how busy the machine is.
+which of the two is faster depends on how busy the machine is. `--compiled` adds torch.compile (torch 2.2 or later, and
+a C++ compiler), which takes turns as well: speedups are beside the better of both. A precision with +auto is halfulp's
+with products=auto, sums in whichever order is fastest.
 
 Every turn is a process of its own; the best step of all turns of a contestant counts, and the
 largest resident memory that the system reports for a turn. Ratios: speedup = torch / halfulp
@@ -45,6 +47,7 @@ SEQUENCES = {"transformer-lm-s": 16, "lstm-lm-s": 32, "biglstm-s": 32, "bert-tin
 DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
 BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64, **SEQUENCES}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
+TORCH = ("torch", "compiled")
 MIB = 1048576
 RATE = 0.01  # small: networks that diverge would stop
 
@@ -125,7 +128,7 @@ def blas():
     return ", ".join(sorted(names)) or "its own"
 
 
-def torch_turn(name, width, threads, batch, steps):
+def torch_turn(name, width, threads, batch, steps, compiled):
     """One turn of torch, in this process: JSON on stdout."""
     import time
 
@@ -141,6 +144,8 @@ def torch_turn(name, width, threads, batch, steps):
         model, step = sequence_models.training(name, batch)
     else:
         model, step = classification(name, width, batch)
+    if compiled:
+        model.compile()
     best = float("inf")
     for i in range(WARM_UP + steps):
         start = time.perf_counter()
@@ -185,22 +190,25 @@ def parameters_of(name, data, options):
 
 
 def take_turn(who, name, threads, data, options, turn):
-    """{"seconds", "peak_rss_bytes"} of one turn of "torch" or of a precision of halfulp."""
+    """{"seconds", "peak_rss_bytes"} of one turn of "torch", "compiled" or of a precision of halfulp."""
     steps = options.steps or STEPS.get(name, 3)
-    if who == "torch":
+    if who in TORCH:
         words = [sys.executable, os.path.abspath(__file__), "--turn", name, str(options.width),
-                 str(threads), str(batch_of(name, options)), str(steps)]
+                 str(threads), str(batch_of(name, options)), str(steps), str(int(who == "compiled"))]
         more = {"OPENBLAS_NUM_THREADS": str(threads)}  # torch.set_num_threads does not reach it
         if turn % 2 and threads > 1:
             more["GOMP_SPINCOUNT"] = "10000"
         text, peak = run_child(words, **more)
         return {**json.loads(text), "peak_rss_bytes": peak}
+    precision, _, order = who.partition("+")
     words = [options.program, "bench", "kernel=step", f"model={name}",
-             f"model.width={options.width}", f"precision={who}",
+             f"model.width={options.width}", f"precision={precision}",
              f"threads={threads}", f"batch={batch_of(name, options)}", f"repeat={steps}", "beside=none", "--json"]
     if name not in DENSE:  # these have the optimizers of their recipes
         words += ["optimizer=sgd", f"lr={RATE}", "optimizer.momentum=0.9", "optimizer.weight_decay=0",
                   "optimizer.clip_norm=0", "model.dropout=0"]
+    if order:
+        words.append(f"products={order}")
     words += data + options.key
     row = json.loads(run_child(words)[0])["rows"][-1]
     # That of the steps, as the program has it: how noisy the machine is it finds out afterwards, in larger blocks.
@@ -211,7 +219,8 @@ def take_turn(who, name, threads, data, options, turn):
 def compare(name, threads, data, options):
     """Rows of one model and number of threads, one for each precision."""
     counted = parameters_of(name, data, options)
-    everybody = ["torch", *options.precisions]
+    torches = TORCH if options.compiled else TORCH[:1]
+    everybody = [*torches, *options.precisions]
     turns = {who: [] for who in everybody}
     for turn in range(options.repeats):
         for who in everybody:
@@ -226,16 +235,18 @@ def compare(name, threads, data, options):
                       file=sys.stderr, flush=True)
     seconds = {who: min(t["seconds"] for t in turns[who]) for who in everybody}
     peak = {who: max(t["peak_rss_bytes"] for t in turns[who]) for who in everybody}
+    best = min(torches, key=seconds.get)
     return [{"model": name, "threads": threads, "batch": batch_of(name, options), "precision": who,
-             "seconds_per_step": seconds[who], "torch_seconds_per_step": seconds["torch"],
-             "speedup": seconds["torch"] / seconds[who], "parameters": counted,
+             "seconds_per_step": seconds[who], "torch_seconds_per_step": seconds[best],
+             "eager_seconds_per_step": seconds["torch"], "compiled_seconds_per_step": seconds.get("compiled"),
+             "speedup": seconds[best] / seconds[who], "parameters": counted,
              "to_fp32": seconds[who] / seconds["fp32"] if "fp32" in seconds else None,
-             "peak_rss_bytes": peak[who], "torch_peak_rss_bytes": peak["torch"],
-             "rss_ratio": peak[who] / peak["torch"],
+             "peak_rss_bytes": peak[who], "torch_peak_rss_bytes": peak[best],
+             "rss_ratio": peak[who] / peak[best],
              "seconds_to_first_step": min(t["seconds_to_first_step"] for t in turns[who]),
              "torch_blas": turns["torch"][0]["blas"],
              "turns": [t["seconds"] for t in turns[who]],
-             "torch_turns": [t["seconds"] for t in turns["torch"]]} for who in options.precisions]
+             "torch_turns": [t["seconds"] for t in turns[best]]} for who in options.precisions]
 
 
 def print_rows(rows):
@@ -276,6 +287,7 @@ def parse():
     parser.add_argument("--width", type=float, default=1, help="of models other than ResNets")
     parser.add_argument("--batch", type=int, default=0, help="(default: 128, or the network's own)")
     parser.add_argument("--program", default=program, help="halfulp (default $HALFULP, build/)")
+    parser.add_argument("--compiled", action="store_true", help="torch.compile takes turns, too")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quiet", action="store_true", help="no line for each turn")
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
