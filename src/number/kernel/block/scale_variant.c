@@ -12,18 +12,20 @@ hu_block_units_of_tops_fn HU_VARIANT(hu_block_set_both);
 /* MX: the code of 2^k is k + 127 = (floor(log2 a) + 127) - emax, and the sum is the exponent field
  * of a, raised by 1 where its significand is above the limit. A subnormal a has the field 0 and its
  * significand at twice its fraction: below 2^-127 it is above no limit. */
+HU_INLINE int32_t code_of_power(uint32_t top_bits, int32_t limit, int32_t emax) {
+    const int32_t most = emax > 0 ? 254 - emax : 254;
+    int32_t top = (int32_t)top_bits, field = top >> 23, fraction = top & 0x7FFFFF;
+    int32_t significand = field ? fraction | 1 << 23 : 2 * fraction;
+    int32_t code = field + (significand > limit) - emax;
+    code = code < 0 ? 0 : code > most ? most : code;
+    return top >= (int32_t)HU_F32_INFINITY ? 255 : code;
+}
+
 static void set_powers(const hu_blocker *b, size_t tiles, const uint32_t *restrict tops,
                        uint8_t *restrict codes) {
-    const int32_t emax = b->emax, most = emax > 0 ? 254 - emax : 254;
-    const int32_t limit = (int32_t)b->top_limit;
+    const int32_t emax = b->emax, limit = (int32_t)b->top_limit;
 #pragma omp simd
-    for (size_t i = 0; i < tiles; i++) {
-        int32_t top = (int32_t)tops[i], field = top >> 23, fraction = top & 0x7FFFFF;
-        int32_t significand = field ? fraction | 1 << 23 : 2 * fraction;
-        int32_t code = field + (significand > limit) - emax;
-        code = code < 0 ? 0 : code > most ? most : code;
-        codes[i] = (uint8_t)(top >= (int32_t)HU_F32_INFINITY ? 255 : code);
-    }
+    for (size_t i = 0; i < tiles; i++) codes[i] = (uint8_t)code_of_power(tops[i], limit, emax);
 }
 
 HU_INLINE float lesser(float a, float b) {
@@ -134,13 +136,29 @@ HU_INLINE float power(uint32_t code) {
 
 /* The inverse of 2^(code - 127) is 2^(127 - code): a product instead of a quotient, with the same
  * result. */
+HU_INLINE float inverse_power(uint32_t code) {
+    return power(code == 255 ? 255 : 254u - code);
+}
+
 static void power_units(size_t tiles, const uint8_t *restrict codes, float *restrict unit,
                         float *restrict inverse) {
 #pragma omp simd
     for (size_t i = 0; i < tiles; i++) unit[i] = power(codes[i]);
     if (!inverse) return;
 #pragma omp simd
-    for (size_t i = 0; i < tiles; i++) inverse[i] = power(codes[i] == 255 ? 255 : 254u - codes[i]);
+    for (size_t i = 0; i < tiles; i++) inverse[i] = inverse_power(codes[i]);
+}
+
+/* Both at once. */
+static void power_units_of(const hu_blocker *b, size_t tiles, const uint32_t *restrict tops,
+                           float *restrict unit, float *restrict inverse) {
+    const int32_t emax = b->emax, limit = (int32_t)b->top_limit;
+#pragma omp simd
+    for (size_t i = 0; i < tiles; i++) {
+        uint32_t code = (uint32_t)code_of_power(tops[i], limit, emax);
+        unit[i] = power(code);
+        inverse[i] = inverse_power(code);
+    }
 }
 
 /* What is stored of TransformerEngine's is what numbers are multiplied by. */
@@ -197,10 +215,9 @@ void HU_VARIANT(hu_block_set_units)(const hu_blocker *b, float tensor_scale, siz
 void HU_VARIANT(hu_block_set_both)(const hu_blocker *b, float tensor_scale, size_t tiles,
                                    const uint32_t *tops, uint8_t *scales, float *unit,
                                    float *inverse) {
-    uint8_t room[HU_BLOCK_SLAB_TILES];
     if (b->format.scale == HU_BLOCK_SCALE_E8M0) {
-        set_powers(b, tiles, tops, scales ? scales : room);
-        power_units(tiles, scales ? scales : room, unit, inverse);
+        if (scales) set_powers(b, tiles, tops, scales);
+        power_units_of(b, tiles, tops, unit, inverse);
     } else if (tiles > 0) {
         set_numbers(b, tensor_scale, 1.0f, tiles, tops, unit);
         if (scales) hu_block_write_scales(b, tiles, unit, scales);
