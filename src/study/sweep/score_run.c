@@ -34,7 +34,7 @@ static const char reference_name[] = "fp32";
 
 /* Keys that a format may need beside its name; everything else is the suite's own. */
 static bool is_of_format(const char *key) {
-    static const char *const groups[] = {"precision.", "accumulator.",    "scaler.",
+    static const char *const groups[] = {"precision.", "accumulator.",    "operand.",    "scaler.",
                                          "bits.",      "optimizer.state", "run.products"};
     if (strcmp(key, "precision.name") == 0) return false;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
