@@ -200,12 +200,8 @@ static hu_status find_rates(const hu_advice_request *request, hu_comm_choice *ch
 
 /* Whether the format is among the choices before this one: users list fp16, too. */
 static bool is_listed(const hu_advice_request *request, const hu_comm_choice *choice) {
-    char name[NAME_BYTES], other_name[NAME_BYTES];
-    if (hu_format_print(&choice->format, name, sizeof name) != HU_OK) return false;
     for (const hu_comm_choice *other = request->choice; other < choice; other++)
-        if (hu_format_print(&other->format, other_name, sizeof other_name) == HU_OK &&
-            strcmp(other_name, name) == 0)
-            return true;
+        if (hu_format_equal(&other->format, &choice->format)) return true;
     return false;
 }
 
