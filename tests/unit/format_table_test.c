@@ -108,6 +108,12 @@ static void bad_files_are_told_by_line(void **state) {
     (void)state;
     refused(text_of("equal", "0\n1\n-1\n2\n1\n"), HU_ERR_FORMAT,
             "equal, line 5: found 1 again, the number of line 2");
+    static const char *const paths[] = {"a b", "a,b", "a;b", "a+b", "a\"b", "a\\b", "a\tb", "a\nb"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "table:%s", paths[i]);
+        refused(text, HU_ERR_PARSE, "expected a path without blanks");
+    }
     refused(text_of("zero", "0\n1\n0\n"), HU_ERR_FORMAT, "line 3: found 0 again");
     refused(text_of("order", "0 0.5\n1 2.5\n2\n"), HU_ERR_FORMAT,
             "line 2: found the boundary 2.5 of 1, expected one from there to the next number, 2");
