@@ -136,7 +136,7 @@ done:
 hu_status hu_score_record_write(const hu_job *job, const char *network, const hu_score_run *run) {
     char path[1100], *text = NULL;
     hu_status st;
-    json_t *record =
+    json_t *record = /* hu_json_pretty frees it */
         json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "suite",
                   HU_SCORE_SUITE, "version", HU_SCORE_VERSION, "of", hu_path_name(job->directory),
                   "network", network, "training", job->label, "value", hu_json_number(run->value),
@@ -146,7 +146,6 @@ hu_status hu_score_record_write(const hu_job *job, const char *network, const hu
     HU_TRY(hu_json_pretty(record, &text));
     st = hu_file_replace(path, text, strlen(text));
 done:
-    json_decref(record);
     hu_free(text);
     return st;
 }
