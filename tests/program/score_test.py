@@ -177,6 +177,7 @@ def bad_input(checks, cwd):
     for words, code, parts in [
             (["e4m3fm"], 2, ["e4m3fm", "nearest", "e4m3fn"]),
             (["mxfp8", "mxfp8"], 2, ["found 'mxfp8' twice"]),
+            (["mxfp8", "1/6/9", "E6M9"], 2, ["found '1/6/9' and 'E6M9', which are one format"]),
             (["mxfp8", "accumulator=fmc:fp16"], 2, ["fmc", "fmac"]),
             (["mxfp8", "score.networks=convv"], 2, ["'convv'", "conv"]),
             (["mxfp8", "suite=fast"], 2, ["suite", "quick"]),
