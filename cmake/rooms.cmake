@@ -110,7 +110,7 @@ halfulp_room(learn planner BELOW engine graph op tensor kernel format base)
 halfulp_room(learn model BELOW task graph)
 halfulp_room(learn train BELOW planner engine task precision model graph comm store data)
 
-halfulp_room(study config BELOW base LIBRARIES PkgConfig::YAML)
+halfulp_room(study config BELOW base format LIBRARIES PkgConfig::YAML)
 halfulp_room(study render BELOW base LIBRARIES halfulp-schema PkgConfig::ISAL PkgConfig::JANSSON)
 halfulp_room(study runlog BELOW train config render)
 halfulp_room(study predict BELOW train config render)

@@ -130,6 +130,8 @@ static const number_system systems[] = {
     {"lns8", 8, 3, lns_number, HALF_LOGARITHMS, EVEN, false},
     {"lns8:f=5", 8, 5, lns_number, HALF_LOGARITHMS, EVEN, false},
     {"lns16", 16, 11, lns_number, HALF_LOGARITHMS, EVEN, false},
+    {"lns16:f=4", 16, 4, lns_number, HALF_LOGARITHMS, EVEN, false},
+    {"lns13:f=0", 13, 0, lns_number, HALF_LOGARITHMS, EVEN, false},
     {"nf4", 4, 0, nf4_number, MEANS_IN_FLOAT32, LOWER, false},
     {"ternary", 2, 0, ternary_number, MEANS, EVEN, false},
 };

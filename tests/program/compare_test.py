@@ -357,6 +357,18 @@ def result_file(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/run/result.json"), "a run that goes on has no result")
 
 
+def other_numbers(checks, cwd):
+    """A table whose file has changed since is no row of the same comparison."""
+    words = ["model=cnn-s", "data=glyphs", "data.limit=20", "data.test_limit=8", "batch=7", "steps=2",
+             "precision=table:t.txt;fp32", "run.dir=c", "quiet=on"]
+    program.put(cwd, "t.txt", b"-1\n-0.1\n0\n0.1\n1\n")
+    compare(checks, *words, "seeds=1", cwd=cwd)
+    compare(checks, *words, "seeds=1,2", cwd=cwd)
+    program.put(cwd, "t.txt", b"-1\n-0.2\n0\n0.2\n1\n")
+    code, _, err = program.call("compare", *words, "seeds=1,2,3", cwd=cwd)
+    checks.that(code == 2 and "found other numbers than those of t.txt" in err, f"changed: {code}, {err}")
+
+
 def plan_files(checks, cwd):
     """A plan is a row; the keys of the command win over its own, now and when it goes on."""
     with open(f"{cwd}/mine.yaml", "w") as file:
@@ -384,5 +396,6 @@ def plan_files(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(rows_and_front, fair, one_seed, aggregate, no_single_run, plan_files, folder_by_itself, interrupted, killed, orphaned,
+    program.main(rows_and_front, fair, one_seed, aggregate, no_single_run, other_numbers,
+                 plan_files, folder_by_itself, interrupted, killed, orphaned,
                  diverged, without_zeros, bad_input, result_file)

@@ -146,6 +146,21 @@ def before_the_first_checkpoint(checks, cwd):
                 "resume without a checkpoint: rows of metrics.csv")
 
 
+def tables_of_their_own(checks, cwd):
+    """Whatever has become of a table's file, a run's keys and its plan name the run's copy."""
+    program.put(cwd, "t.txt", b"-1\n-0.3\n-0.1\n-0.03\n0\n0.03\n0.1\n0.3\n1\n")
+    whole = program.train(*KEYS, "steps=3", "precision=table:t.txt", cwd=cwd)["weights_hash"]
+    again = {"config=run/config.resolved.yaml": [], "precision=run/plan.resolved.yaml": [*KEYS, "steps=3"]}
+    program.put(cwd, "t.txt", b"-1\n-0.2\n0\n0.2\n1\n")
+    for i, (word, more) in enumerate(again.items()):
+        checks.same(program.train(word, *more, cwd=cwd, run=f"other{i}")["weights_hash"], whole, f"{word}: weights")
+    checks.that(program.train(*KEYS, "steps=3", "precision=table:t.txt", cwd=cwd, run="new")["weights_hash"] != whole,
+                "another training reads the file")
+    os.remove(f"{cwd}/t.txt")
+    checks.same(program.train("config=run/config.resolved.yaml", cwd=cwd, run="gone")["weights_hash"], whole,
+                "without the file: weights")
+
+
 program.main(*map(case, CASES), finished_run_is_only_reported, a_longer_goal, a_goal_already_passed_is_refused,
              the_seed_stays,
-             before_the_first_checkpoint)
+             before_the_first_checkpoint, tables_of_their_own)

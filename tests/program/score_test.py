@@ -96,6 +96,25 @@ def file_of_numbers(checks, cwd):
         checks.same(len(records(cwd)), count, f"trainings that are kept after {numbers!r}")
 
 
+def named_within(checks, cwd):
+    """So it is where a list by epoch, a rule or a plan names it."""
+    short = ["score.networks=conv", "steps=2", "data.limit=64", "data.test_limit=16", "seeds=1", "run.dir=s",
+             "run.quiet=on", "parallel=1"]
+    rows = [["0: table:t.txt, 1: fp32"], ["fp32", "precision.rules=['conv1.out: table:t.txt:tile=1x4:scale=f32']"],
+            ["deepseek-fp8", "operand.rules=['*.weight_grad: table:t.txt']"], ["p.yaml"]]
+    for numbers in ("-1\n0\n0.5\n1\n", "-1\n0\n0.25\n1\n"):
+        with open(f"{cwd}/t.txt", "w", encoding="utf-8") as file:
+            file.write(numbers)
+        if not os.path.exists(f"{cwd}/p.yaml"):
+            program.call("plan", "model=cnn-s", "data=glyphs", "loss=softmax_cross_entropy",
+                         "precision=table:t.txt", "out=p.yaml", cwd=cwd)
+        before = len(records(cwd))
+        for row in rows:
+            score(checks, *row, *short, cwd=cwd)
+            score(checks, *row, *short, cwd=cwd)
+        checks.same(len(records(cwd)) - before, len(rows) + (before == 0), f"trainings after {numbers!r}")
+
+
 def damaged(checks, cwd):
     """A file that cannot be read, or is another training's, is set aside and trained again."""
     first = score(checks, "mxfp8", *TINY, cwd=cwd)
@@ -158,6 +177,7 @@ def bad_input(checks, cwd):
     for words, code, parts in [
             (["e4m3fm"], 2, ["e4m3fm", "nearest", "e4m3fn"]),
             (["mxfp8", "mxfp8"], 2, ["found 'mxfp8' twice"]),
+            (["mxfp8", "1/6/9", "E6M9"], 2, ["found '1/6/9' and 'E6M9', which are one format"]),
             (["mxfp8", "accumulator=fmc:fp16"], 2, ["fmc", "fmac"]),
             (["mxfp8", "score.networks=convv"], 2, ["'convv'", "conv"]),
             (["mxfp8", "suite=fast"], 2, ["suite", "quick"]),
@@ -209,4 +229,5 @@ def full_disk(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(arithmetic, cache, file_of_numbers, damaged, several, interrupted, league, bad_input, without_learning, whole_suite, full_disk)
+    program.main(arithmetic, cache, file_of_numbers, named_within, damaged, several, interrupted, league, bad_input,
+                 without_learning, whole_suite, full_disk)

@@ -145,7 +145,8 @@ def codes(checks, cwd):
     """weights=codes holds what weights=rounded does, in the bits of each format, in safetensors, in Python and in C."""
     cases = (("e4m3fn", "F8_E4M3", "e4m3fn", 1), ("e5m2", "F8_E5M2", "e5m2", 1), ("fp16", "F16", "fp16", 2),
              ("bf16", "BF16", "bf16", 2), ("e4m3fnuz", "F8_E4M3FNUZ", "e4m3fnuz", 1), ("e3m2", "U8", "e3m2", 1),
-             ("1/6/9", "U16", "1/6/9/d", 2), ("e4m3fn:scale=current", "U8", " 2^-", 1), ("hfp8", "U8", "fp(4,3,4)", 1), ("mxfp8", "F32", "mxfp8", 4))
+             ("1/6/9", "U16", "1/6/9/d", 2), ("e4m3fn:scale=current", "U8", " 2^-", 1), ("hfp8", "U8", "fp(4,3,4)", 1),
+             ("posit8", "U8", "posit8", 1), ("mxfp8", "F32", "mxfp8", 4))
     for k, (precision, dtype, text, width) in enumerate(cases):
         program.train(*KEYS, "steps=2", f"precision={precision}", cwd=cwd, run=f"run{k}")
         export(f"run{k}", "out=rounded.safetensors", "weights=rounded", cwd=cwd)
@@ -162,10 +163,12 @@ def codes(checks, cwd):
         program.train(*KEYS, "steps=0", "init=codes.safetensors", cwd=cwd, run=f"again{k}")
         export(f"again{k}", "out=again.safetensors", cwd=cwd)
         checks.same(read_file(f"{cwd}/again.safetensors")[1], rounded, f"{precision}: read again")
-        if precision in ("e4m3fn", "1/6/9", "e4m3fn:scale=current", "mxfp8") and shutil.which("cc"):
-            export(f"run{k}", "out=w.h", cwd=cwd)
-            checks.same(c_numbers(cwd, "w_conv2_weight", precision != "mxfp8"),
+        if precision in ("e4m3fn", "1/6/9", "e4m3fn:scale=current", "mxfp8", "posit8") and shutil.which("cc"):
+            has_codes = precision not in ("mxfp8", "posit8")
+            written = export(f"run{k}", "out=w.h", cwd=cwd)
+            checks.same(c_numbers(cwd, "w_conv2_weight", has_codes),
                         (floats(rounded["conv2.weight"]), 8), f"{precision}: in C")
+            checks.same(written["coded"] > 0, has_codes, f"{precision}: counted in C")
     _, good = read_file(f"{cwd}/codes.safetensors")
     good["fc.bias"] = ("U8", [10], bytes([255] * 10))
     train = ["train", *KEYS, "steps=0", "run.dir=bad", "init=bad.safetensors"]

@@ -174,6 +174,8 @@ static float in_units(const tile *t, float v, float stored) {
     else
         q = v / d;
     if (v != 0.0f && magnitude(q) < 0x1p-126f) q = copysignf(0x1p-126f, v);
+    float of_infinity = hu_format_round(&f->element, HU_ROUND_NEAREST_EVEN, INFINITY, 0);
+    if (isinf(q) && isnan(of_infinity)) q = copysignf(largest_float(), q);
     return q;
 }
 
@@ -188,10 +190,11 @@ static uint32_t stored_code(const hu_format *element, float p) {
 
 static float element_of(const tile *t, int64_t at, float stored) {
     float v = t->z[at], d = unit_of(t, stored);
-    if (isnan(d)) return 0.0f;
-    if (d == 0.0f) return hu_f32_of_bits(hu_f32_bits(v) & HU_F32_SIGN);
     uint32_t word = t->key ? hu_random_word(t->key, t->index + (uint64_t)at) : 0;
-    return hu_format_round(&t->f->element, t->rounding, in_units(t, v, stored), word);
+    float in = isnan(d)    ? 0.0f
+               : d == 0.0f ? hu_f32_of_bits(hu_f32_bits(v) & HU_F32_SIGN)
+                           : in_units(t, v, stored);
+    return hu_format_round(&t->f->element, t->rounding, in, word);
 }
 
 static float value_of(const tile *t, float p, float stored) {

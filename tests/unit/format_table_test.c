@@ -58,6 +58,8 @@ static void names_are_read_and_printed(void **state) {
                                            {"lns8:f=3", "lns8"},
                                            {"lns8:f=4", "lns8:f=4"},
                                            {"lns8:base=1.25", "lns8:base=1.25"},
+                                           {"lns8:base=1.00001", "lns8:base=1.00001"},
+                                           {"lns16:f=4", "lns16:f=4"},
                                            {"nf4", "nf4"},
                                            {"ternary:bias=4", "ternary:bias=4"},
                                            {"book:-1.0..1:5", "book:-1..1:5"},
@@ -106,11 +108,18 @@ static void bad_files_are_told_by_line(void **state) {
     (void)state;
     refused(text_of("equal", "0\n1\n-1\n2\n1\n"), HU_ERR_FORMAT,
             "equal, line 5: found 1 again, the number of line 2");
+    static const char *const paths[] = {"a b", "a,b", "a;b", "a+b", "a\"b", "a\\b", "a\tb", "a\nb"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "table:%s", paths[i]);
+        refused(text, HU_ERR_PARSE, "expected a path without blanks");
+    }
     refused(text_of("zero", "0\n1\n0\n"), HU_ERR_FORMAT, "line 3: found 0 again");
     refused(text_of("order", "0 0.5\n1 2.5\n2\n"), HU_ERR_FORMAT,
             "line 2: found the boundary 2.5 of 1, expected one from there to the next number, 2");
     refused(text_of("below", "0 -0.5\n1\n"), HU_ERR_FORMAT, "line 1: found the boundary -0.5");
     refused(text_of("nan", "nan\nnan\n"), HU_ERR_FORMAT, "2 codes without a finite number");
+    refused(text_of("zero", "0\ninf\n-0\nnan\n"), HU_ERR_FORMAT, "found 0 alone");
     refused(text_of("large", "0\n1e39\n"), HU_ERR_PARSE,
             "line 2: found '1e39', expected a number of float32");
     refused(text_of("tiny", "0\n1e-50\n"), HU_ERR_PARSE, "line 2: found '1e-50'");

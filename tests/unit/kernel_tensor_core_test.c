@@ -221,6 +221,7 @@ static void mistakes_are_named(void **state) {
     assert_fails("tc:", HU_ERR_UNKNOWN, "unknown tensor core ''");
     assert_fails("tc:h100fp8", HU_ERR_UNKNOWN, "'h100-fp8'");
     assert_fails("tc:h200", HU_ERR_UNKNOWN, "'h100'");
+    assert_fails("tc:K=4:F=3:k=8", HU_ERR_PARSE, "'K=' is given twice");
     assert_fails("tc:K=32", HU_ERR_PARSE, "F is missing");
     assert_fails("tc:F=13:out=13", HU_ERR_PARSE, "K is missing");
     assert_fails("tc:K=0:F=13", HU_ERR_ARGUMENT, "K=0, allowed 1..256");

@@ -11,9 +11,11 @@
 
 #include <halfulp/quantize.h>
 
+#include "base/bits.h"
 #include "base/cpu.h"
 #include "op/operand.h"
 #include "op_product.h"
+#include "reference/tile.h"
 
 static hu_quantizer quantizer(const char *text) {
     hu_quantizer made;
@@ -311,6 +313,44 @@ static void tensor_scales(void **state) {
     case_free(&c);
 }
 
+/* Down the columns of a chunk, rotated and corrected in groups of different lengths: the rows that
+ * both begin with, turned, are lines. */
+static void corrected_columns(void **state) {
+    (void)state;
+    enum { GROUP = 48, ROTATED = 32, STEP = 96, ROWS = 29, COLS = 37, ALL = SAMPLES * ROWS };
+    static float lines[COLS * STEP], is[COLS * STEP], scales[COLS * STEP];
+    static uint32_t codes[COLS * STEP];
+    const hu_shape rows = {2, {ROWS, 64}};
+    hu_linear_attrs a = linear_attrs(true, false);
+    hu_operand_formats formats = {0};
+    hu_quantizer *q = &formats.quantizer[HU_OPERAND_WEIGHT_GRAD_DY];
+    product_case c = case_make(&hu_op_linear, &a, rows, hu_product_linear(&a, &rows));
+    char text[64];
+    snprintf(text, sizeof text, "nvfp4:eden=%d:hadamard=%d rna", GROUP, ROTATED);
+    *q = quantizer(text);
+    const rule r = rule_of(&formats, HU_OPERAND_WEIGHT_GRAD_DY, text);
+    const uint32_t *signs = hu_hadamard_fixed(q->block.signs);
+    const float top = 3.5f, scale = hu_block_tensor_scale(&q->block, hu_f32_bits(top));
+    rounded expected = {.c = c};
+    expected.dy = zeroed((size_t)(ALL * COLS), sizeof(float));
+    for (int64_t first = 0; first < ALL; first += STEP) {
+        int64_t n = ALL - first < STEP ? ALL - first : STEP;
+        transpose(n, COLS, c.dy + first * COLS, lines);
+        hu_tile_reference(&q->block, q->rounding, scale, COLS, n, lines, &r.key,
+                          (uint64_t)(first * COLS), signs, is, codes, scales);
+        transpose(COLS, n, is, expected.dy + first * COLS);
+    }
+    expected.c.dy = expected.dy;
+    c.operands = &formats;
+    c.stats[HU_OPERAND_WEIGHT_GRAD_DY] = (double)top;
+    run_result found = run_case(&c, SAMPLES, 1), wanted = run_case(&expected.c, SAMPLES, 1);
+    assert_same_floats(found.dw, wanted.dw, hu_product_weights(&c.product));
+    result_free(&found);
+    result_free(&wanted);
+    rounded_free(&expected);
+    case_free(&c);
+}
+
 /* What no operand can be. */
 static void refused(void **state) {
     (void)state;
@@ -333,9 +373,9 @@ static void allocation_failures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions),        cmocka_unit_test(linear_layers),
-        cmocka_unit_test(tensor_scales),       cmocka_unit_test(refused),
-        cmocka_unit_test(allocation_failures),
+        cmocka_unit_test(convolutions),  cmocka_unit_test(linear_layers),
+        cmocka_unit_test(tensor_scales), cmocka_unit_test(corrected_columns),
+        cmocka_unit_test(refused),       cmocka_unit_test(allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

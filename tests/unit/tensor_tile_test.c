@@ -180,6 +180,9 @@ static const char *const texts[] = {
     "e4m3fn:tile=1x128:scale=f32:hadamard=1024",
     "mxfp4:hadamard=32",
     "e4m3fn:tile=16x16:scale=f32:hadamard=2",
+    "e4m3fn:tile=1x16:scale=binary8p3se",
+    "binary8p4se:tile=2x8:scale=binary8p4uf:factor=none",
+    "book:1..3:5:tile=1x8:scale=e4m3fn",
 };
 enum { TEXTS = sizeof texts / sizeof *texts };
 
@@ -194,6 +197,48 @@ static void test_shapes(void **state) {
         for (size_t t = 0; t < TEXTS; t++) {
             fill(x, (size_t)(shapes[s][0] * shapes[s][1]), 4, 31 * s + t);
             check(texts[t], shapes[s][0], shapes[s][1], x);
+        }
+}
+
+/* Lines in several slabs whose tiles, rotated groups and corrected groups have different lengths;
+ * groups of very many tiles. */
+static void test_long_lines(void **state) {
+    static const char *const some[] = {
+        "nvfp4:eden=48:hadamard=64 rna", "nvfp4:tile=1x33:eden=99:hadamard=32",
+        "nvfp4:tile=1x1:eden=1024", "nvfp4:tile=1x3:eden=9:hadamard=256",
+        "nvfp4:tile=1x3000:eden=12000:hadamard=16"};
+    static float x[MOST];
+    (void)state;
+    for (size_t t = 0; t < sizeof some / sizeof *some; t++) {
+        fill(x, MOST, 4, 900 + t);
+        check(some[t], 1, 25000, x);
+        check(some[t], 3, 9001, x);
+    }
+}
+
+/* Elements and scales whose largest numbers have a product beyond float32, and elements that make
+ * NaN of infinities. */
+static void test_far_numbers(void **state) {
+    static const char *const some[] = {"takum16:tile=1x32:scale=e4m3fn",
+                                       "takum8:tile=4x8:scale=f32",
+                                       "posit16:tile=1x16:scale=ue5m3:as=te",
+                                       "bf16:tile=2x3:scale=bf16", "e5m2:tile=1x32:scale=bf16"};
+    static float x[MOST], y[MOST];
+    (void)state;
+    for (size_t t = 0; t < sizeof some / sizeof *some; t++)
+        for (int spread = 0; spread <= 120; spread += 12) {
+            hu_quantizer q = quantizer_of(some[t]);
+            hu_blocker b;
+            fill(x, 4096, spread, 5 * t + (size_t)spread);
+            check(some[t], 32, 128, x);
+            assert_int_equal(hu_blocker_init(&b, &q.block, q.rounding, 4096, 128), HU_OK);
+            uint32_t top = hu_top_f32(4096, x);
+            hu_blocker_round(&b, hu_block_tensor_scale(&q.block, top), 1, x, y, &key, 0, NULL);
+            for (size_t i = 0; i < 4096; i++) {
+                bool is_top = (hu_f32_bits(x[i]) & ~HU_F32_SIGN) == top;
+                if (isnan(y[i]) || (is_top && fabsf(y[i] / x[i] - 1) > 0.15f))
+                    fail_msg("%s: %a became %a", some[t], (double)x[i], (double)y[i]);
+            }
         }
 }
 
@@ -440,12 +485,15 @@ static void test_refused(void **state) {
         {"e4m3fn:tile=1x1:scale=f32:as=ao", "a scale that is a number of a format"},
         {"nvfp4:eden=24", "a group of whole tiles"},
         {"nvfp4:tile=16x16:eden", "tiles of one line"},
+        {"nvfp4:tile=1x1:eden=1025", "every 1025 tiles, expected at most 1024"},
+        {"nvfp4:eden=48:hadamard=1024:tile=1x1", "found eden=48 and hadamard=1024 in tiles of 1"},
         {"nvfp4:eden:as=te", "expected eden or as="},
         {"nvfp4:least=1", "expected scale=f32 beside it"},
         {"e4m3fn:tile=1x1:scale=f32:least=-1", "expected a number above 0"},
         {"e4m3fn:tile=1x1:scale=f32:factor=none", "expected scale=FORMAT beside it"},
         {"fp32:tile=1x1:scale=f32", "found tiles of fp32"},
         {"e4m3fn:ovf=inf:tile=1x1:scale=f32", "elements of tiles saturate"},
+        {"8p3se:sat=none:tile=1x1:scale=f32", "found sat=, expected none"},
         {"uniform8:tile=1x1", "uniform integers have the tensor's range"},
     };
     (void)state;
@@ -461,6 +509,7 @@ static void test_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),          cmocka_unit_test(test_spreads),
+        cmocka_unit_test(test_long_lines),      cmocka_unit_test(test_far_numbers),
         cmocka_unit_test(test_every_scale),     cmocka_unit_test(test_no_numbers),
         cmocka_unit_test(test_named_formats),   cmocka_unit_test(test_across),
         cmocka_unit_test(test_nvfp4_of_others), cmocka_unit_test(test_eden),

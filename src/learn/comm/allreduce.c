@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "comm/internal.h"
+#include "tensor/quantizer.h"
 
 /* One worker of a reduction whose messages others carry: the public face of comm/internal.h. */
 
@@ -89,7 +90,7 @@ static hu_status read_options(const hu_allreduce_options *options, hu_comm_optio
                               .seed = options->seed,
                               .bucket_bytes = INT64_MAX};
     HU_TRY(hu_comm_scaling_parse(options->scaling, &read->scaling, &read->constant));
-    HU_TRY(hu_format_parse(options->format, &read->format));
+    HU_TRY(hu_plain_format_parse(options->format, &read->format));
 done:
     return st;
 }

@@ -194,9 +194,15 @@ static size_t copy_bytes(const hu_operand_set *set, hu_operand_place o) {
     return rounds(set, o) && !is_weights(o) ? floats(set->chunk * p->rows * p->cols) : 0;
 }
 
-/* Of the columns of one row of groups, as lines. */
-static size_t panel_bytes(const prepared *p) {
-    return p->is_panel ? floats(p->quantizer.block.group * p->cols) : 0;
+/* Rows that are rounded together as lines: whole groups that are rotated or corrected. */
+static int64_t panel_rows(const prepared *p) {
+    return hu_block_step(&p->quantizer.block);
+}
+
+/* Of the columns of these rows, of which a call has no more than `rows`. */
+static size_t panel_bytes(const prepared *p, int64_t rows) {
+    const int64_t most = panel_rows(p);
+    return p->is_panel ? floats((most < rows ? most : rows) * p->cols) : 0;
 }
 
 static size_t larger(size_t a, size_t b) {
@@ -207,7 +213,9 @@ static size_t role_scratch_bytes(const hu_operand_set *set, hu_product_role role
     size_t copies = 0, panel = 0;
     for (int o = 2 * (int)role; o < 2 * (int)role + 2; o++) {
         copies += copy_bytes(set, (hu_operand_place)o);
-        if (!is_weights((hu_operand_place)o)) panel = larger(panel, panel_bytes(&set->of[o]));
+        const prepared *p = &set->of[o];
+        if (!is_weights((hu_operand_place)o))
+            panel = larger(panel, panel_bytes(p, set->chunk * p->rows));
     }
     return copies + panel;
 }
@@ -243,8 +251,9 @@ static int64_t tap_elements(const hu_operand_set *set) {
 
 size_t hu_operands_workspace_bytes(const hu_operand_set *set, hu_pass pass) {
     if (!rounds_weights(set, pass)) return 0;
+    const prepared *p = &set->of[weights_of(pass)];
     return floats(hu_product_weights(&set->product)) + 2 * floats(tap_elements(set)) +
-           panel_bytes(&set->of[weights_of(pass)]);
+           panel_bytes(p, p->rows * taps(&set->product));
 }
 
 /* ---- rounding of a matrix ---- */
@@ -273,9 +282,9 @@ static hu_blocker fit(const prepared *p, const matrix *m, int64_t lines, int64_t
 
 /* Groups of rows become groups of lines. */
 static void round_panels(const prepared *p, const matrix *m, float scale) {
-    const int64_t group = p->quantizer.block.group, cols = m->cols;
-    for (int64_t r = 0; r < m->rows; r += group) {
-        const int64_t n = m->rows - r < group ? m->rows - r : group;
+    const int64_t most = panel_rows(p), cols = m->cols;
+    for (int64_t r = 0; r < m->rows; r += most) {
+        const int64_t n = m->rows - r < most ? m->rows - r : most;
         const float *x = m->x + r * cols;
         float *y = m->y + r * cols, *panel = m->panel;
         const hu_blocker fitted = fit(p, m, cols, n);

@@ -701,10 +701,14 @@ done:
     return st;
 }
 
-/* What a list holds. */
-static hu_export_report report_of(const hu_trainer *trainer, const hu_weight_list *list) {
+/* What a list holds as it was written. */
+static hu_export_report report_of(const hu_trainer *trainer, const hu_export_options *options,
+                                  const hu_weight_list *list) {
     hu_export_report report = {.tensors = list->count, .elements = trainer->weights.elements};
-    for (size_t i = 0; i < list->count; i++) report.coded += list->item[i].coding.dtype != NULL;
+    for (size_t i = 0; i < list->count; i++) {
+        const hu_weight_item *item = &list->item[i];
+        report.coded += options->as_c ? is_coded(item) : item->coding.dtype != NULL;
+    }
     return report;
 }
 
@@ -717,7 +721,7 @@ hu_status hu_trainer_print(hu_trainer *trainer, const hu_export_options *options
     if (st == HU_OK)
         st = options->as_c ? weight_header(trainer, options, &list, data, bytes)
                            : print_list(trainer, options, &list, data, bytes);
-    *report = report_of(trainer, &list);
+    *report = report_of(trainer, options, &list);
     report->bytes = *bytes;
     hu_weight_list_free(&list);
     return st;

@@ -278,6 +278,11 @@ static hu_status check_complete(const reading *r) {
     return HU_OK;
 }
 
+/* The option of a format that says what too large numbers become; NULL: none. */
+static const char *says_overflow(const char *format) {
+    return strstr(format, ":ovf=") ? "ovf=" : strstr(format, ":sat=") ? "sat=" : NULL;
+}
+
 hu_status hu_tile_words_read(const char *text, const char *format, const hu_tile_words *words,
                              const hu_block_format *base, const hu_format *element,
                              hu_block_format *block) {
@@ -287,9 +292,10 @@ hu_status hu_tile_words_read(const char *text, const char *format, const hu_tile
     if (!base) block->element = *element;
     reading r = {text, format, words, block, base != NULL};
     HU_TRY(check_complete(&r));
-    if (!base && strstr(format, "ovf=") && element->overflow != HU_OVERFLOW_SAT)
+    if (!base && says_overflow(format) && element->overflow != HU_OVERFLOW_SAT)
         HU_TRY(hu_fail(HU_ERR_PARSE,
-                       "format '%s': found ovf=, expected none: elements of tiles saturate", text));
+                       "format '%s': found %s, expected none: elements of tiles saturate", text,
+                       says_overflow(format)));
     if (!base) block->element.overflow = HU_OVERFLOW_SAT;
     block->name = block->description = NULL;
     HU_TRY(read_tile(&r));
@@ -313,14 +319,14 @@ done:
 /* The element without what every tile brings with it: saturation. */
 static void print_element(const hu_format *element, char *text, size_t capacity) {
     char shortest[HU_FORMAT_TEXT_BYTES] = "";
-    for (int overflow = HU_OVERFLOW_INF; overflow <= HU_OVERFLOW_NAN; overflow++) {
+    for (int overflow = HU_OVERFLOW_INF; overflow <= HU_OVERFLOW_NONE; overflow++) {
         char name[HU_FORMAT_TEXT_BYTES];
         hu_format format = *element;
         format.overflow = (uint8_t)overflow;
         if (hu_format_check(&format) != HU_OK ||
             hu_format_print(&format, name, sizeof name) != HU_OK)
             continue;
-        if (strstr(name, "ovf=")) continue;
+        if (says_overflow(name)) continue;
         if (!shortest[0] || strlen(name) < strlen(shortest)) strcpy(shortest, name);
     }
     if (!shortest[0]) hu_format_print(element, shortest, sizeof shortest);

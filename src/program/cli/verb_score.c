@@ -93,11 +93,12 @@ done:
 
 static const char *const flags[] = {"json", NULL};
 
-static const char *const score_keys[] = {
-    "score.*",         "precision.*", "accumulator.*",   "scaler.*",         "bits.*",
-    "compare.seeds",   "run.dir",     "run.steps",       "compare.parallel", "run.threads",
-    "run.quiet",       "out.file",    "optimizer.state", "run.products",     "data.limit",
-    "data.test_limit", NULL};
+static const char *const score_keys[] = {"score.*",          "precision.*",     "accumulator.*",
+                                         "operand.*",        "scaler.*",        "bits.*",
+                                         "compare.seeds",    "run.dir",         "run.steps",
+                                         "compare.parallel", "run.threads",     "run.quiet",
+                                         "out.file",         "optimizer.state", "run.products",
+                                         "data.limit",       "data.test_limit", NULL};
 
 enum { MAX_SUBJECTS = 1024 };
 

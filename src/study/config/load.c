@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "format/table/keep.h"
 
 /* ---- What a word of the command line that nothing takes was meant to be ---- */
 
@@ -115,9 +116,9 @@ enum { NEAREST_BYTES = 256 };
 /* Where a value that was typed came from, in messages. */
 static const char typed_origin[] = "command line";
 
-/* Beside what a run or a sweep has kept of its keys lies what it has kept of its network: the same
- * is trained again, whatever has become of the file that it was begun with. */
-static hu_status recall_network(hu_config *config, const char *path) {
+/* Beside what a run or a sweep has kept of its keys lies what it has kept of its network and its
+ * tables: the same is trained again, whatever has become of the files that it was begun with. */
+static hu_status recall_files(hu_config *config, const char *path) {
     static const char *const kept[] = {"config.resolved.yaml", "common.yaml"};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *directory = NULL;
@@ -126,6 +127,7 @@ static hu_status recall_network(hu_config *config, const char *path) {
     HU_TRY(slash ? hu_strndup(path, (size_t)(name - path), &directory)
                  : hu_strdup(".", &directory));
     HU_TRY(hu_config_network_recall(config, directory));
+    HU_TRY(hu_code_tables_recall(directory));
 done:
     hu_free(directory);
     return st;
@@ -139,7 +141,7 @@ static hu_status merge_file(hu_config *config, const char *path) {
     bool is_plan = hu_plan_is_resolved(tree);
     if (is_plan) st = hu_plan_resolved_keys(tree, &plan);
     if (st == HU_OK) st = hu_config_merge(config, is_plan ? plan : tree);
-    if (st == HU_OK && hu_keys_find(tree, "model.name")) st = recall_network(config, path);
+    if (st == HU_OK && hu_keys_find(tree, "model.name")) st = recall_files(config, path);
     hu_keys_free(plan);
     hu_keys_free(tree);
     return st;

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "format/table/keep.h"
 
 enum { VERSION = 1, TEXT_BYTES = 1024 };
 
@@ -298,11 +300,24 @@ done:
 
 /* ---- either ---- */
 
+/* Beside the plan of a run lie the tables that it names. */
+static hu_status recall_tables(const char *path) {
+    char *directory = NULL;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strcmp(name, "plan.resolved.yaml") != 0) return HU_OK;
+    hu_status st =
+        slash ? hu_strndup(path, (size_t)(name - path), &directory) : hu_strdup(".", &directory);
+    if (st == HU_OK) st = hu_code_tables_recall(directory);
+    hu_free(directory);
+    return st;
+}
+
 hu_status hu_plan_read(const char *path, hu_keys **plan) {
     hu_status st = HU_OK;
     hu_keys *file = NULL;
     *plan = NULL;
     HU_TRY(hu_yaml_read(path, &file));
+    HU_TRY(recall_tables(path));
     st = hu_plan_is_resolved(file) ? hu_plan_resolved_keys(file, plan)
                                    : read_plain(file, path, plan);
 done:

@@ -21,11 +21,13 @@ json_t *hu_json_number(double value);
 /* A 64-bit hash as 16 hexadecimal digits. New reference. */
 json_t *hu_json_hash(uint64_t hash);
 
-/* The object on one line into a new string; owner frees with hu_free. For metrics.jsonl.
- * HU_ERR_MEMORY, also where an allocation failed while objects were made (hu_json_ran_out). */
+/* The object on one line into a new string; owner frees with hu_free. For metrics.jsonl. Takes the
+ * reference to the object, whatever it returns. HU_ERR_MEMORY, also where an allocation failed
+ * while objects were made (hu_json_ran_out). */
 hu_status hu_json_line(json_t *object, char **line);
 
-/* The object indented, as hu_json_print writes it, into a new string; owner frees with hu_free. */
+/* The object indented, as hu_json_print writes it, into a new string; owner frees with hu_free.
+ * Takes the reference, too. */
 hu_status hu_json_pretty(json_t *object, char **text);
 
 /* Numbers of a JSON object; NaN where there is none. Dots step into objects: "ledger_bytes.total".

@@ -14,6 +14,7 @@
 #include "config/unused_keys.h"
 #include "session/saved_run.h"
 #include "settings/options.h"
+#include "tensor/quantizer.h"
 #include "train/trainer.h"
 
 /* ---- The gradients of the workers in one step of a run that has a folder ---- */
@@ -200,12 +201,8 @@ static hu_status find_rates(const hu_advice_request *request, hu_comm_choice *ch
 
 /* Whether the format is among the choices before this one: users list fp16, too. */
 static bool is_listed(const hu_advice_request *request, const hu_comm_choice *choice) {
-    char name[NAME_BYTES], other_name[NAME_BYTES];
-    if (hu_format_print(&choice->format, name, sizeof name) != HU_OK) return false;
     for (const hu_comm_choice *other = request->choice; other < choice; other++)
-        if (hu_format_print(&other->format, other_name, sizeof other_name) == HU_OK &&
-            strcmp(other_name, name) == 0)
-            return true;
+        if (hu_format_equal(&other->format, &choice->format)) return true;
     return false;
 }
 
@@ -215,7 +212,7 @@ static hu_status add_choice(const char *name, hu_advice_request *request) {
     if (request->question.choices == CHOICES_MOST)
         return hu_fail(HU_ERR_LIMIT, "format: expected at most %d formats", CHOICES_MOST);
     hu_comm_choice *choice = &request->choice[request->question.choices];
-    HU_TRY(hu_format_parse(name, &choice->format));
+    HU_TRY(hu_plain_format_parse(name, &choice->format));
     if (is_listed(request, choice)) return HU_OK;
     HU_TRY(find_rates(request, choice));
     request->question.choices++;
@@ -368,7 +365,7 @@ static hu_status read_case(const lists *names, int32_t number, hu_comm_options *
     HU_TRY(hu_comm_scaling_parse(scaling, &options->scaling, &options->constant));
     if (strcmp(schedule, "auto") == 0) schedule = hu_default_schedule(options->scaling);
     HU_TRY(hu_comm_schedule_parse(schedule, &options->schedule, &options->group));
-    HU_TRY(hu_format_parse(options->scaling->code ? "fp32" : format, &options->format));
+    HU_TRY(hu_plain_format_parse(options->scaling->code ? "fp32" : format, &options->format));
 done:
     return st;
 }

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "config/unused_keys.h"
+#include "format/table/keep.h"
 #include "runlog/folder.h"
 #include "runlog/progress.h"
 
@@ -179,7 +180,8 @@ done:
 }
 
 /* Fills state, result and seconds from the folder. HU_ERR_ARGUMENT naming the key or the file if
- * its configuration or network is not the job's, HU_ERR_CORRUPT if the result cannot be read. */
+ * its configuration, network or tables are not the job's, HU_ERR_CORRUPT if the result cannot be
+ * read. */
 static hu_status job_folder_read(const hu_jobs *jobs, hu_job *job) {
     hu_status st = HU_OK;
     char *path = NULL;
@@ -194,6 +196,7 @@ static hu_status job_folder_read(const hu_jobs *jobs, hu_job *job) {
     if (!is_present) goto done;
     HU_TRY(check_config(job, jobs->common, path));
     HU_TRY(check_network(jobs, job));
+    HU_TRY(hu_code_tables_check(job->directory));
     HU_TRY(hu_result_read(job->directory, &job->result));
     HU_TRY(add_planned(job->directory, job->result));
     job->state = job->result ? HU_JOB_DONE : HU_JOB_STOPPED;

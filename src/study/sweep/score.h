@@ -95,7 +95,10 @@ typedef struct hu_league_row {
 extern const hu_league_row hu_league[];
 extern const int hu_league_count;
 
-/* Place of a score among the rows, 1 + how many are higher; a row of the same name does not count
+/* True if two names mean the same format: "E4M3FN" and "e4m3fn", "e6m9" and "1/6/9". */
+bool hu_score_is_same(const char *name, const char *other);
+
+/* Place of a score among the rows, 1 + how many are higher; a row of the same format does not count
  * twice. *of: how many there are with it. */
 int hu_league_place(const char *name, double score, int *of);
 

@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text_file.h"
 #include "format/value.h"
 #include "precision/precision.h"
 #include "sweep/compare.h"
@@ -20,41 +21,47 @@ static void mix(XXH64_state_t *state, const char *text) {
     XXH64_update(state, text, strlen(text) + 1);
 }
 
-/* Formats of files change with what stands there. */
+/* Formats of files change with what stands there. A format that cannot be read is told of by the
+ * training. */
 static void mix_content(XXH64_state_t *state, const hu_quantizer *quantizer) {
     uint64_t content = hu_format_content(&quantizer->format);
     if (content) XXH64_update(state, &content, sizeof content);
 }
 
-static void mix_contents(XXH64_state_t *state, const char *precision) {
-    hu_precision parsed = {0};
-    if (hu_precision_parse(precision, &parsed) == HU_OK)
-        for (int r = 0; r < HU_ROLE_COUNT; r++) mix_content(state, &parsed.role[r]);
-    hu_precision_free(&parsed);
+/* Those that a text names: of lists by epoch, of rules and of plans. */
+static void mix_contents(XXH64_state_t *state, const char *text) {
+    static const char prefix[] = "table:", ends[] = " \t\r\n,;+'\"[]{}";
+    char name[HU_QUANTIZER_BYTES];
+    hu_quantizer quantizer;
+    for (const char *at = text; (at = strstr(at, prefix)) != NULL; at += sizeof prefix - 1) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ends), at);
+        if (hu_quantizer_parse(name, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK)
+            mix_content(state, &quantizer);
+    }
 }
 
 /* The precision as it is meant: one format by its own name, however it was typed; of a plan file
  * what stands in it. */
 static hu_status mix_precision(XXH64_state_t *state, const char *precision) {
     hu_status st = HU_OK;
-    char text[HU_QUANTIZER_BYTES];
+    char name[HU_QUANTIZER_BYTES], *text = NULL;
     hu_quantizer quantizer;
-    uint8_t *data = NULL;
     size_t bytes;
     if (hu_is_plan_path(precision)) {
-        HU_TRY(hu_file_read_plain(precision, 1 << 20, &data, &bytes));
-        XXH64_update(state, data, bytes);
+        HU_TRY(hu_text_read(precision, 1 << 20, &text, &bytes));
+        XXH64_update(state, text, bytes);
+        mix_contents(state, text);
     } else if (hu_quantizer_parse(precision, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
                quantizer.rounding == HU_ROUND_NEAREST_EVEN) {
-        hu_quantizer_print(&quantizer, text, sizeof text);
-        mix(state, text);
+        hu_quantizer_print(&quantizer, name, sizeof name);
+        mix(state, name);
         mix_content(state, &quantizer);
     } else {
         mix(state, precision);
         mix_contents(state, precision);
     }
 done:
-    hu_free(data);
+    hu_free(text);
     return st;
 }
 
@@ -66,7 +73,7 @@ hu_status hu_score_hash(const hu_score_network *n, const char *precision, const 
     HU_TRY(mix_precision(&state, precision));
     for (int w = 0; w < job->words; w++)
         if (!n->file || strncmp(job->word[w], "model.name=", strlen("model.name=")) != 0)
-            mix(&state, job->word[w]);
+            mix(&state, job->word[w]), mix_contents(&state, job->word[w]);
     mix(&state, n->file ? n->file : "");
     *hash = XXH64_digest(&state);
 done:
@@ -129,7 +136,7 @@ done:
 hu_status hu_score_record_write(const hu_job *job, const char *network, const hu_score_run *run) {
     char path[1100], *text = NULL;
     hu_status st;
-    json_t *record =
+    json_t *record = /* hu_json_pretty frees it */
         json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:s}", "suite",
                   HU_SCORE_SUITE, "version", HU_SCORE_VERSION, "of", hu_path_name(job->directory),
                   "network", network, "training", job->label, "value", hu_json_number(run->value),
@@ -139,7 +146,6 @@ hu_status hu_score_record_write(const hu_job *job, const char *network, const hu
     HU_TRY(hu_json_pretty(record, &text));
     st = hu_file_replace(path, text, strlen(text));
 done:
-    json_decref(record);
     hu_free(text);
     return st;
 }

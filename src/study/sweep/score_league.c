@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "render/chart.h"
 #include "render/table.h"
+#include "tensor/quantizer.h"
 
 const hu_league_row hu_league[] = {
 #define X(name, score, error, bits) {name, score, error, bits},
@@ -19,10 +20,19 @@ const hu_league_row hu_league[] = {
 
 const int hu_league_count = (int)(sizeof hu_league / sizeof *hu_league) - 1;
 
+bool hu_score_is_same(const char *name, const char *other) {
+    const hu_rounding usual = HU_ROUND_NEAREST_EVEN;
+    hu_quantizer a, b;
+    if (strcmp(name, other) == 0) return true;
+    return hu_quantizer_parse(name, usual, &a) == HU_OK &&
+           hu_quantizer_parse(other, usual, &b) == HU_OK && a.rounding == b.rounding &&
+           hu_quantizer_same_numbers(&a, &b);
+}
+
 int hu_league_place(const char *name, double score, int *of) {
     int place = 1, rows = 1;
     for (int i = 0; i < hu_league_count; i++) {
-        if (strcmp(hu_league[i].name, name) == 0) continue;
+        if (hu_score_is_same(hu_league[i].name, name)) continue;
         rows++;
         place += hu_league[i].score > score;
     }
@@ -68,7 +78,7 @@ enum { OF_LEAGUE, OF_COMMAND };
 
 static bool is_scored(const hu_scores *scores, const char *name) {
     for (size_t i = 0; scores && i < hu_keys_count(scores->precisions); i++)
-        if (strcmp(scores->score[i].name, name) == 0) return true;
+        if (hu_score_is_same(scores->score[i].name, name)) return true;
     return false;
 }
 

@@ -34,7 +34,7 @@ static const char reference_name[] = "fp32";
 
 /* Keys that a format may need beside its name; everything else is the suite's own. */
 static bool is_of_format(const char *key) {
-    static const char *const groups[] = {"precision.", "accumulator.",    "scaler.",
+    static const char *const groups[] = {"precision.", "accumulator.",    "operand.",    "scaler.",
                                          "bits.",      "optimizer.state", "run.products"};
     if (strcmp(key, "precision.name") == 0) return false;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
@@ -107,15 +107,23 @@ static hu_status check_precision(const char *name) {
     return st;
 }
 
+static hu_status check_other(const char *name, const char *before) {
+    if (!hu_score_is_same(name, before)) return HU_OK;
+    if (strcmp(name, before) == 0)
+        return hu_fail(HU_ERR_ARGUMENT, "score: found '%.100s' twice", name);
+    return hu_fail(HU_ERR_ARGUMENT,
+                   "score: found '%.100s' and '%.100s', which are one format, expected it once",
+                   before, name);
+}
+
 /* All are known before the first is trained, and none stands there twice. */
 static hu_status check_precisions(const hu_keys *list) {
     hu_status st = HU_OK;
     for (size_t i = 0; i < hu_keys_count(list) && st == HU_OK; i++) {
         const char *name = hu_keys_value(hu_keys_at(list, i));
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(hu_keys_value(hu_keys_at(list, k)), name) == 0)
-                return hu_fail(HU_ERR_ARGUMENT, "score: found '%.100s' twice", name);
         st = check_precision(name);
+        for (size_t k = 0; k < i && st == HU_OK; k++)
+            st = check_other(name, hu_keys_value(hu_keys_at(list, k)));
     }
     return st;
 }

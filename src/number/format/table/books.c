@@ -21,7 +21,7 @@ hu_status hu_lns_read(hu_code_recipe *r) {
     if (hu_code_accept(r, ":base=")) {
         size_t start = r->used;
         st = hu_code_read_decimal(r, "a base above 1", &r->number[0]);
-        if (st == HU_OK && !(r->number[0] > 1.00001 && r->number[0] <= 1024))
+        if (st == HU_OK && !(r->number[0] >= 1.00001 && r->number[0] <= 1024))
             st = hu_fail(HU_ERR_FORMAT,
                          "format '%s', column %zu: found base %g, expected 1.00001..1024",
                          r->original, start + 1, r->number[0]);
@@ -42,9 +42,17 @@ static double power_of(const hu_code_recipe *r, double exponent) {
     return exp2(ldexp(exponent, -(int)r->argument[1]));
 }
 
-/* Beyond what double holds is beyond float32 as well. */
+/* Beyond what double holds is beyond float32 as well: all such numbers are one, and the boundary
+ * between two of them is there, too. */
+enum { FAR = 1000 };
 static double within(double x) {
-    return x > 0x1p1000 ? 0x1p1000 : x < 0x1p-1000 ? 0x1p-1000 : x;
+    return x > ldexp(1, FAR) ? ldexp(1, FAR) : x < ldexp(1, -FAR) ? ldexp(1, -FAR) : x;
+}
+
+static double boundary_of(const hu_code_recipe *r, double exponent) {
+    double next = within(power_of(r, exponent + 0.5));
+    bool is_far = next == ldexp(1, FAR) || within(power_of(r, exponent - 0.5)) == ldexp(1, -FAR);
+    return is_far ? NAN : within(power_of(r, exponent));
 }
 
 /* Sign and logarithm L: 0, or base^(L - bias); the code of -0 is NaN. Boundaries lie half way
@@ -57,7 +65,7 @@ hu_status hu_lns_fill(const hu_code_recipe *r, hu_code_draft *draft) {
     for (uint32_t c = 0; c < sign; c++) {
         draft->value[c] = c ? hu_code_value(within(power_of(r, c - bias))) : 0;
         draft->value[sign | c] = c ? -draft->value[c] : NAN;
-        draft->boundary[c] = within(power_of(r, c + 0.5 - bias));
+        draft->boundary[c] = boundary_of(r, c + 0.5 - bias);
         if (c + 1 < sign) draft->boundary[sign | (c + 1)] = -draft->boundary[c];
     }
     draft->low_boundary = -draft->boundary[sign - 1];

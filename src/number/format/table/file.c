@@ -31,6 +31,17 @@ hu_status hu_code_file_open(const char *path, char **text, size_t *bytes) {
     return st != HU_OK || *text ? st : hu_text_read(path, FILE_MOST, text, bytes);
 }
 
+/* What lists, plans and records part texts by, or have to write in another way, is in no path. */
+static hu_status check_path(hu_code_recipe *r, size_t length) {
+    for (size_t end = r->used + length; r->used < end; r->used++) {
+        unsigned char c = (unsigned char)r->text[r->used];
+        if (c <= ' ' || c == 0x7F || strchr(",;+\"\\", c))
+            return hu_code_fail_expected(
+                r, "a path without blanks, ',', ';', '+', '\"', '\\' and control characters");
+    }
+    return HU_OK;
+}
+
 hu_status hu_table_file_read(hu_code_recipe *r) {
     char path[PATH_MOST + 1];
     if (!hu_code_accept(r, ":")) return hu_code_fail_expected(r, "':' and the path of a file");
@@ -43,7 +54,8 @@ hu_status hu_table_file_read(hu_code_recipe *r) {
                        r->original, length, PATH_MOST);
     memcpy(path, r->original + r->used, length);
     path[length] = '\0';
-    r->used += length;
+    hu_status st = check_path(r, length);
+    if (st != HU_OK) return st;
     snprintf(r->name, sizeof r->name, "table:%s", path);
     return hu_code_file_open(path, &r->file, &r->file_bytes);
 }

@@ -86,42 +86,77 @@ static hu_status remember(recalled item) {
     return st;
 }
 
-/* One copy; a file that does not say whose it is is none. */
-static hu_status recall(const char *folder, const char *name) {
+/* One copy; of a file that does not say whose it is item->path stays NULL. Owner frees both. */
+static hu_status read_copy(const char *folder, const char *name, recalled *item) {
     char *file = NULL;
-    recalled item = {0};
     hu_status st = HU_OK;
     HU_TRY(hu_path_join(folder, name, &file));
-    HU_TRY(hu_text_read(file, COPY_MOST, &item.text, &item.bytes));
-    size_t line = strcspn(item.text, "\n"), begin = strlen(head);
-    if (strncmp(item.text, head, begin) == 0 && line > begin) {
-        HU_TRY(hu_strndup(item.text + begin, line - begin, &item.path));
-        /* What was read of the file begins behind the line. */
-        size_t rest = line + (item.text[line] ? 1 : 0);
-        item.bytes -= rest;
-        memmove(item.text, item.text + rest, item.bytes + 1);
-        HU_TRY(remember(item));
-        item = (recalled){0};
-    }
+    HU_TRY(hu_text_read(file, COPY_MOST, &item->text, &item->bytes));
+    size_t line = strcspn(item->text, "\n"), begin = strlen(head);
+    if (strncmp(item->text, head, begin) != 0 || line <= begin) goto done;
+    HU_TRY(hu_strndup(item->text + begin, line - begin, &item->path));
+    /* What was read of the file begins behind the line. */
+    size_t rest = line + (item->text[line] ? 1 : 0);
+    item->bytes -= rest;
+    memmove(item->text, item->text + rest, item->bytes + 1);
 done:
     hu_free(file);
-    hu_free(item.path);
-    hu_free(item.text);
     return st;
 }
 
-hu_status hu_code_tables_recall(const char *directory) {
+/* What is done with a copy; it may take path and text over. */
+typedef hu_status copy_fn(const char *folder, recalled *item);
+
+static hu_status each_copy(const char *directory, copy_fn *each) {
     char *folder = NULL;
     DIR *open = NULL;
     hu_status st = HU_OK;
     HU_TRY(hu_path_join(directory, HU_CODE_TABLES_FOLDER, &folder));
     open = opendir(folder);
-    for (struct dirent *entry; st == HU_OK && open && (entry = readdir(open));)
-        if (entry->d_name[0] != '.') st = recall(folder, entry->d_name);
+    for (struct dirent *entry; st == HU_OK && open && (entry = readdir(open));) {
+        recalled item = {0};
+        if (entry->d_name[0] == '.') continue;
+        st = read_copy(folder, entry->d_name, &item);
+        if (st == HU_OK && item.path) st = each(folder, &item);
+        hu_free(item.path);
+        hu_free(item.text);
+    }
 done:
     if (open) closedir(open);
     hu_free(folder);
     return st;
+}
+
+static hu_status recall(const char *folder, recalled *item) {
+    (void)folder;
+    hu_status st = remember(*item);
+    if (st == HU_OK) *item = (recalled){0};
+    return st;
+}
+
+hu_status hu_code_tables_recall(const char *directory) {
+    return each_copy(directory, recall);
+}
+
+static hu_status check(const char *folder, recalled *item) {
+    const hu_code_table *t;
+    bool is_read = false;
+    for (uint32_t i = 1; (t = hu_code_register_at(i)) != NULL; i++) {
+        if (!t->source || strcmp(t->name + strlen(prefix), item->path) != 0) continue;
+        if (t->source_bytes == item->bytes && memcmp(t->source, item->text, item->bytes) == 0)
+            return HU_OK;
+        is_read = true;
+    }
+    if (!is_read) return HU_OK;
+    return hu_fail(
+        HU_ERR_ARGUMENT,
+        "%s: found other numbers than those of %s, expected the same; run.dir=NEW begins "
+        "anew",
+        folder, item->path);
+}
+
+hu_status hu_code_tables_check(const char *directory) {
+    return each_copy(directory, check);
 }
 
 hu_status hu_code_tables_recalled(const char *path, char **text, size_t *bytes) {

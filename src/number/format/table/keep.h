@@ -19,6 +19,10 @@ hu_status hu_code_tables_keep(const char *directory);
  * tests/unit/format_table_test.c. */
 hu_status hu_code_tables_recall(const char *directory);
 
+/* HU_ERR_ARGUMENT: directory/tables has other numbers than a file that this process has read.
+ * Errors of files. Proof: tests/program/compare_test.py. */
+hu_status hu_code_tables_check(const char *directory);
+
 /* The contents that were recalled for a path: *text [*bytes] with a zero after it, owner frees;
  * NULL: none were. */
 hu_status hu_code_tables_recalled(const char *path, char **text, size_t *bytes);

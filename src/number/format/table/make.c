@@ -282,6 +282,8 @@ static hu_status make_sorted(const hu_code_draft *draft, const coded *sorted, ui
     set_codes(t, draft);
     set_numbers(t, draft, sorted, count);
     if (t->count == 0) HU_TRY(hu_fail(HU_ERR_FORMAT, "no code has a number that float32 has"));
+    if (t->count == 1 && t->has_zero)
+        HU_TRY(hu_fail(HU_ERR_FORMAT, "found 0 alone, expected another number beside it"));
     set_gaps(t);
     set_biases(t, t->count < count);
 done:

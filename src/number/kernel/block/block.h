@@ -19,7 +19,8 @@
  *   nearest-even and saturating. A = largest finite magnitude of the tensor. c = 0: elements are
  *   zeros with the sign of v.
  *     s = max(A / (T M), 2^-126), 1 if A = 0; c = F(a / (M s)); d = s c; p = rounding of v / d;
- *     value p d. (NVFP4 is F = E4M3FN, T M = 2688.)
+ *     value p d. (NVFP4 is F = E4M3FN, T M = 2688.) Where T M is beyond float32 A / (T M) is
+ *     (A / M) / T, and T M / A is T / (A / M).
  *     WAY_TE: S = min(T M / A, largest float32), 1 if A = 0; c = F(min(a (S (1 / M)), T));
  *     D = 1 / S; p = rounding of v min(1 / (c D), largest float32); value p (c D). Source:
  *     TransformerEngine, core_nvfp4.cuh. The tensor's scale is S.
@@ -40,7 +41,8 @@
  * Values are at most the largest float32. A tile with a NaN or an infinity has a NaN scale; its
  * values are all 0x7FC00000. The element's rounding mode and random words are those of plain
  * formats: word first + i serves element i. A quotient or product before the rounding that is below
- * 2^-126 and not 0 rounds as 2^-126 does.
+ * 2^-126 and not 0 rounds as 2^-126 does; a quotient beyond float32 is its largest number where the
+ * element makes NaN of infinities (posits, takums).
  *
  * HADAMARD: lines are rotated first (kernel/hadamard/hadamard.h): everything above is of the
  * rotated numbers, and values are rotated back unless `stays_rotated`.
@@ -99,6 +101,9 @@ enum { HU_BLOCK_MOST = 32 }; /* longest block of block.list */
 
 /* Tiles have at most so many lines and so many elements of a line. */
 enum { HU_TILE_SIDE_MOST = 1 << 20 };
+
+/* So many tiles of a line at most belong together (hu_block_step). */
+enum { HU_BLOCK_STEP_TILES = 1024 };
 
 typedef enum hu_block_scale {
     HU_BLOCK_SCALE_E8M0,   /* a power of two */
@@ -174,6 +179,9 @@ bool hu_block_format_equal(const hu_block_format *a, const hu_block_format *b);
 
 /* HU_ERR_FORMAT: sides, ways and choices that do not go together, what was found and expected. */
 hu_status hu_block_format_check(const hu_block_format *format);
+
+/* Elements of a line after which tiles, rotated groups and those of MS-EDEN begin together. */
+int64_t hu_block_step(const hu_block_format *format);
 
 /* Bytes of a stored scale: 1, 2 or 4. */
 uint32_t hu_block_scale_bytes(const hu_block_format *format);
@@ -288,10 +296,11 @@ struct hu_blocker {
     uint32_t top_limit;     /* 24-bit significands above it raise the power of an E8M0 scale */
     bool is_integer;        /* element codes are two's complement */
     bool divides;           /* elements are divided by units, not multiplied by inverses */
-    bool stays_rotated;     /* values are not rotated back; set by who wants it */
-    const uint32_t *signs;  /* [hadamard] 0 or 0x80000000; set by who draws them. Borrowed */
-    int32_t shift;          /* log2 of the format's length, -1: that is no power of two */
-    int64_t line;           /* elements */
+    bool bounds;           /* quotients are bounded: the element's format has no use for infinity */
+    bool stays_rotated;    /* values are not rotated back; set by who wants it */
+    const uint32_t *signs; /* [hadamard] 0 or 0x80000000; set by who draws them. Borrowed */
+    int32_t shift;         /* log2 of the format's length, -1: that is no power of two */
+    int64_t line;          /* elements */
     int64_t row_elements, row_lines, row_blocks, line_blocks;
     int64_t slab_lines, slab_columns; /* of what gets its scales at a time: whole tiles */
     size_t code_bytes; /* of a row's elements, one dense run, before its row_blocks scales */

@@ -1,4 +1,6 @@
 /* kernel/block/blocker.c - blockers: a block format prepared for rows of one size. */
+#include <math.h>
+
 #include "base/checked.h"
 #include "base/error.h"
 #include "format/value.h"
@@ -50,8 +52,7 @@ done:
 static void set_slab(hu_blocker *b) {
     const hu_block_format *f = &b->format;
     const int64_t most = f->lines > 1 ? 1 << 16 : 1 << 13;
-    int64_t step = f->length, group = f->hadamard > f->group ? f->hadamard : f->group;
-    while (group > 0 && step % group != 0) step += f->length; /* the least multiple of both */
+    const int64_t step = hu_block_step(f);
     int64_t row = f->lines < b->row_lines ? f->lines : b->row_lines;
     if (b->line_blocks <= HU_BLOCK_SLAB_TILES && (step >= b->line || row * b->line <= most)) {
         int64_t of_tiles = HU_BLOCK_SLAB_TILES / b->line_blocks, of_size = most / (row * b->line);
@@ -126,6 +127,7 @@ static hu_status prepare_elements(hu_blocker *b, hu_rounding rounding, hu_isa is
     hu_status st = HU_OK;
     b->width = hu_format_bits(element);
     b->is_joined = b->width == 4 || b->width == 6;
+    b->bounds = isnan(hu_format_round(element, HU_ROUND_NEAREST_EVEN, INFINITY, 0));
     HU_TRY(hu_rounder_init(&b->rounder, element, rounding));
     HU_TRY(hu_packer_init_isa(&b->packer, element,
                               b->is_joined || b->width == 8 ? 8

@@ -49,11 +49,10 @@ void hu_block_choose(const hu_block_job *job, const hu_block_slab *slab, const h
     uint8_t others[TILES];
     float errors[TILES], other_errors[TILES];
     hu_block_job silent = *job;
-    hu_block_grid other = *grid;
+    hu_block_grid other = hu_block_grid_of(b, slab, others);
     int64_t zero = hu_block_tile_at(b, grid, slab->line * b->line + slab->place);
     uint8_t *scales = grid->scales + zero; /* a byte each: E4M3FN's */
     silent.counts = NULL;
-    other.scales = others - zero;
     b->kernels->set_scales(b, job->tensor_scale, half_again, slab->tiles, tops, others);
     find_errors(&silent, slab, grid, errors);
     find_errors(&silent, slab, &other, other_errors);

@@ -1,4 +1,5 @@
 /* kernel/block/formats.c - block formats as data: the named ones, and what all of them have. */
+#include <float.h>
 #include <string.h>
 #include <strings.h>
 
@@ -154,6 +155,22 @@ hu_block_format hu_block_format_across(const hu_block_format *format) {
     return across;
 }
 
+static int64_t least_multiple(int64_t a, int64_t b) {
+    int64_t x = a, y = b;
+    while (y) {
+        int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+int64_t hu_block_step(const hu_block_format *format) {
+    int64_t step = format->length;
+    if (format->hadamard) step = least_multiple(step, format->hadamard);
+    return format->group ? least_multiple(step, format->group) : step;
+}
+
 /* The largest number. */
 static float most_of(const hu_format *format) {
     return (float)hu_format_limits_of(format).max_finite;
@@ -190,6 +207,17 @@ static hu_status check_choices(const hu_block_format *f) {
     return HU_OK;
 }
 
+/* Only corrections of MS-EDEN reach so far. */
+static hu_status check_step(const hu_block_format *f) {
+    const int64_t tiles = hu_block_step(f) / f->length;
+    if (tiles <= HU_BLOCK_STEP_TILES) return HU_OK;
+    return hu_fail(HU_ERR_FORMAT,
+                   "found eden=%d%s%.0d in tiles of %d, which begin together every %lld tiles, "
+                   "expected at most %d",
+                   (int)f->group, f->hadamard ? " and hadamard=" : "", (int)f->hadamard,
+                   (int)f->length, (long long)tiles, HU_BLOCK_STEP_TILES);
+}
+
 hu_status hu_block_format_check(const hu_block_format *format) {
     hu_status st = HU_OK;
     HU_TRY(hu_format_check(&format->element));
@@ -202,6 +230,7 @@ hu_status hu_block_format_check(const hu_block_format *format) {
     if (format->hadamard && !hu_hadamard_is_size(format->hadamard))
         HU_TRY(hu_fail(HU_ERR_FORMAT, "found hadamard=%d, expected a power of two, 2..%d",
                        (int)format->hadamard, HU_HADAMARD_MOST));
+    st = check_step(format);
 done:
     return st;
 }
@@ -210,21 +239,34 @@ bool hu_block_needs_tensor_scale(const hu_block_format *format) {
     return format->scale == HU_BLOCK_SCALE_FORMAT && format->has_factor;
 }
 
-/* T M of block.h. */
-static float largest_of(const hu_block_format *format) {
+/* T of block.h. */
+static float most_scale_of(const hu_block_format *format) {
     const float half_again = 256.0f; /* leaves room for a scale that is larger by half */
-    float most = format->choice ? half_again : most_of(&format->scale_format);
-    return most * most_of(&format->element);
+    return format->choice ? half_again : most_of(&format->scale_format);
+}
+
+/* A / (T M), and with float32's operations where T M is none of its numbers. */
+static float quotient_of(const hu_block_format *format, float top) {
+    const float most = most_of(&format->element), scale = most_scale_of(format);
+    const float product = scale * most;
+    return product <= FLT_MAX ? top / product : top / most / scale;
+}
+
+/* T M / A. */
+static float inverse_of(const hu_block_format *format, float top) {
+    const float most = most_of(&format->element), scale = most_scale_of(format);
+    const float product = scale * most;
+    return product <= FLT_MAX ? product / top : scale / (top / most);
 }
 
 float hu_block_tensor_scale(const hu_block_format *format, uint32_t top_bits) {
     const float largest = hu_f32_of_bits(HU_F32_INFINITY - 1);
     if (!hu_block_needs_tensor_scale(format) || top_bits == 0) return 1.0f;
-    float top = hu_f32_of_bits(top_bits), quotient, scale = top / largest_of(format);
+    float top = hu_f32_of_bits(top_bits), inverse, scale = quotient_of(format, top);
     switch (format->way) {
     case HU_BLOCK_WAY_TE:
-        quotient = largest_of(format) / top;
-        return quotient < largest ? quotient : largest;
+        inverse = inverse_of(format, top);
+        return inverse < largest ? inverse : largest;
     case HU_BLOCK_WAY_EDEN:
         scale = top / 255.99f / HU_BLOCK_EDEN;
         break;

@@ -8,7 +8,7 @@
 
 /* Elements of a piece: a multiple of 8, so that dense pieces end at whole bytes, and of every group
  * that is rotated together. Tiles whose scales are found together. */
-enum { HU_BLOCK_PIECE = 1024, HU_BLOCK_SLAB_TILES = 1024 };
+enum { HU_BLOCK_PIECE = 1024, HU_BLOCK_SLAB_TILES = HU_BLOCK_STEP_TILES };
 
 static inline int64_t hu_block_least(int64_t a, int64_t b) {
     return a < b ? a : b;

@@ -1,4 +1,7 @@
 /* kernel/block/pieces.c - rows in slabs and pieces: their numbers, scales, elements and values. */
+#include <float.h>
+#include <math.h>
+
 #include "kernel/block/internal.h"
 
 enum { PIECE = HU_BLOCK_PIECE };
@@ -124,6 +127,12 @@ static void count_elements(hu_round_counts *counts, hu_round_counts *own, hu_blo
     hu_round_counts_add(counts, own);
 }
 
+/* A quotient that float32 lacks is its largest number: posits and takums make NaN of infinities. */
+static void bound(size_t n, float *y) {
+    for (size_t i = 0; i < n; i++)
+        if (isinf(y[i])) y[i] = copysignf(FLT_MAX, y[i]);
+}
+
 void hu_block_divide(const hu_block_job *job, const hu_block_grid *grid, hu_block_units *units,
                      int64_t first, size_t n, const float *x, float *y, hu_block_loss *loss) {
     const hu_blocker *b = job->b;
@@ -135,6 +144,7 @@ void hu_block_divide(const hu_block_job *job, const hu_block_grid *grid, hu_bloc
         hu_block_part part = {hu_block_place(b, element), count, units->unit, units->inverse};
         b->kernels->divide(b, &part, x + at, y + at, loss ? loss : &unread);
     }
+    if (b->bounds) bound(n, y);
 }
 
 void hu_block_elements(const hu_block_job *job, const hu_block_grid *grid, hu_block_units *units,

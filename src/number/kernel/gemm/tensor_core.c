@@ -59,7 +59,8 @@ typedef struct reading {
     const char *text; /* the whole */
     hu_accumulator *accumulator;
     bool has_rounding, has_terms, has_bits, has_out_format, is_in_format;
-    char out[64]; /* format of a step's result, with its own options */
+    uint32_t given; /* options, a bit each */
+    char out[64];   /* format of a step's result, with its own options */
 } reading;
 
 static hu_status read_number(const reading *r, const char *name, const char *word, int64_t least,
@@ -169,6 +170,10 @@ static hu_status read_option(reading *r, const char *word) {
     bool is_after_out = r->is_in_format;
     for (size_t i = 0; word[length] && i < OPTIONS; i++)
         if (strlen(options[i].name) == length && strncasecmp(word, options[i].name, length) == 0) {
+            if (r->given >> i & 1)
+                return hu_fail(HU_ERR_PARSE, "accumulator '%.160s': '%s=' is given twice", r->text,
+                               options[i].name);
+            r->given |= 1u << i;
             r->is_in_format = options[i].read == read_out;
             return options[i].read(r, word + length + 1);
         }
