@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/table/bytes.h"
 #include "format/table/register.h"
 
 /* ---- thresholds, in the order of numbers ---- */
@@ -304,6 +305,22 @@ done:
     return st;
 }
 
+/* Patterns of codes byte by byte, and the steps as bytes. */
+static hu_status make_bytes(const hu_code_table *t, bool is_nearest, hu_code_steps *s) {
+    enum { WORDS = 256, WORD_BITS = 8, BYTES = 4 };
+    hu_status st = HU_OK;
+    if (t->bits > WORD_BITS) return HU_OK;
+    HU_TRY(HU_NEW_ARRAY(&s->byte, WORDS * BYTES));
+    for (uint32_t i = 0; i < WORDS; i++)
+        for (uint32_t b = 0; b < BYTES; b++)
+            s->byte[b * WORDS + i] =
+                (uint8_t)(hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]) >> (8 * b));
+    HU_TRY(hu_code_bytes_make(t, s, false, &s->bytes));
+    if (is_nearest) HU_TRY(hu_code_bytes_make(t, s, true, &s->members));
+done:
+    return st;
+}
+
 /* The same of slots. */
 static hu_status make_slot_planes(hu_code_steps *s) {
     enum { LIST = 128 };
@@ -354,7 +371,8 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
 static void keep(hu_code_steps *s) {
     void *const all[] = {
         s->number, s->code, s->threshold, s->word,      s->row,      s->slot_at, s->threshold_at,
-        s->member, s->high, s->low,       s->slot_high, s->slot_low, s};
+        s->member, s->high, s->low,       s->slot_high, s->slot_low, s->byte,    s->bytes,
+        s->members, s};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 
@@ -372,6 +390,9 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->low);
     hu_free(s->slot_high);
     hu_free(s->slot_low);
+    hu_free(s->byte);
+    hu_free(s->bytes);
+    hu_free(s->members);
     hu_free(s);
 }
 
@@ -392,6 +413,8 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
     HU_TRY(make_slot_planes(s));
+    if (hu_rounding_mode(rounding) != HU_ROUND_STOCHASTIC)
+        HU_TRY(make_bytes(t, rounding == HU_ROUND_NEAREST_EVEN, s));
     *steps = s;
     s = NULL;
 done:

@@ -17,6 +17,8 @@
 
 enum { HU_MEMBER_ASK = 0x8000 };
 
+typedef struct hu_code_bytes hu_code_bytes;
+
 typedef enum hu_step_route { HU_STEPS_DIRECT, HU_STEPS_INDEXED, HU_STEPS_SEARCH } hu_step_route;
 
 /* Bits of magnitudes are those of the numbers without a scale. */
@@ -43,6 +45,10 @@ struct hu_code_steps {
      * -. */
     uint16_t *high, *low, *slot_high, *slot_low;
     bool has_low;        /* some lower half is not 0 */
+    /* Of up to 8 bits: byte b of the patterns of codes, from 256 b on, by their last bits; and for
+     * kernels that look up bytes (format/table/bytes.h). NULL: another kind of table. */
+    uint8_t *byte;
+    hu_code_bytes *bytes, *members; /* members: for packing */
     bool is_exact;       /* differences of neighbours, and of what lies between, are doubles */
     bool is_exact_there; /* so is what would come next */
 };

@@ -1,6 +1,8 @@
 #include "kernel/encode/encode.h"
 
 #include "base/bits.h"
+#include "format/table/steps.h"
+#include "kernel/table/bytes.h"
 
 enum { PART = 4096 }; /* numbers between rounding and packing; a multiple of 8 */
 
@@ -25,6 +27,12 @@ void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t 
     }
 }
 
+/* Whether both have the bytes of a table, for codes of 8 bits. Stochastic rounding has none. */
+static bool serves_table(const hu_rounder *rounder, const hu_packer *packer) {
+    return rounder->route == HU_ROUTE_TABLE && packer->code_bits == 8 && rounder->steps->bytes &&
+           packer->steps->bytes && hu_format_equal(&rounder->format, &packer->format);
+}
+
 /* Where an overflow becomes NaN, its code must have a sign as that of a NaN that came in. */
 int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
     int is_nan = (rounder->overflow_value[0] & ~HU_F32_SIGN) > HU_F32_INFINITY;
@@ -40,22 +48,28 @@ int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
 hu_encode_fn hu_encode_avx2, hu_encode_avx512;
 
 /* The kernel for this instruction set, or NULL. Short arrays do not repay its preparation. */
-static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
+static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                                bool are_members) {
     enum { SHORT = 256 };
-    if (hu_cpu_isa() < HU_ISA_AVX2 || n < SHORT || !hu_encode_serves(rounder, packer)) return NULL;
+    if (n < SHORT) return NULL;
+    if (hu_cpu_has_vbmi() && serves_table(rounder, packer))
+        return are_members ? hu_encode_members_vbmi : hu_encode_bytes_vbmi;
+    if (hu_cpu_isa() < HU_ISA_AVX2 || !hu_encode_serves(rounder, packer)) return NULL;
     return hu_cpu_isa() == HU_ISA_AVX2 ? hu_encode_avx2 : hu_encode_avx512;
 }
 #else
-static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n) {
-    (void)rounder, (void)packer, (void)n;
+static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                                bool are_members) {
+    (void)rounder, (void)packer, (void)n, (void)are_members;
     return NULL;
 }
 #endif
 
 /* Numbers that the kernel has done, from the first on. */
 static size_t encode_groups(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                            const float *x, float *y, void *codes, hu_round_counts *counts) {
-    hu_encode_fn *kernel = kernel_for(rounder, packer, n);
+                            const float *x, float *y, void *codes, bool are_members,
+                            hu_round_counts *counts) {
+    hu_encode_fn *kernel = kernel_for(rounder, packer, n, are_members);
     size_t whole = n / HU_ENCODE_GROUP * HU_ENCODE_GROUP;
     hu_round_counts unasked;
     if (!kernel) return 0;
@@ -67,7 +81,7 @@ static size_t encode_groups(const hu_rounder *rounder, const hu_packer *packer, 
 void hu_encode(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
                float *y, void *codes, const hu_random_key *key, uint64_t first,
                hu_round_counts *counts) {
-    size_t done = encode_groups(rounder, packer, n, x, y, codes, counts);
+    size_t done = encode_groups(rounder, packer, n, x, y, codes, false, counts);
     if (done < n)
         hu_encode_plain(rounder, packer, n - done, x + done, y ? y + done : NULL,
                         place_of(packer, codes, done), key, first + done, counts);
@@ -75,7 +89,7 @@ void hu_encode(const hu_rounder *rounder, const hu_packer *packer, size_t n, con
 
 void hu_encode_on_grid(const hu_rounder *rounder, const hu_packer *packer, size_t n, const float *x,
                        void *codes, hu_round_counts *counts) {
-    for (size_t at = encode_groups(rounder, packer, n, x, NULL, codes, counts); at < n;
+    for (size_t at = encode_groups(rounder, packer, n, x, NULL, codes, true, counts); at < n;
          at += PART) {
         size_t count = part_of(n, at);
         if (counts) hu_count_on_grid(rounder, count, x + at, counts);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "format/table/steps.h"
 #include "format/value.h"
+#include "kernel/table/bytes.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
 #include "kernel/round/round.list"
@@ -140,6 +141,15 @@ hu_round_fn HU_OF_ISA(hu_round_table), HU_OF_ISA(hu_round_table_sr);
 static hu_round_fn *const by_table[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table)};
 static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_sr)};
 
+static hu_round_fn *run_of_table(const hu_rounder *rounder, hu_isa isa) {
+    if (hu_rounding_draws(rounder->rounding)) return by_table_sr[isa];
+#if defined(__x86_64__)
+    if (isa == HU_ISA_AVX512 && hu_cpu_has_vbmi() && rounder->steps->bytes)
+        return hu_round_bytes_vbmi;
+#endif
+    return by_table[isa];
+}
+
 static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
                                hu_isa isa) {
     const hu_format_limits limits = hu_format_limits_of(format);
@@ -154,8 +164,9 @@ static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_
     /* An infinity that becomes NaN where overflows saturate is a lost number, as NaN is. */
     bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
     rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
-    rounder->run = hu_rounding_draws(rounding) ? by_table_sr[isa] : by_table[isa];
-    return hu_code_steps_of(format, rounding, &rounder->steps);
+    hu_status st = hu_code_steps_of(format, rounding, &rounder->steps);
+    if (st == HU_OK) rounder->run = run_of_table(rounder, isa);
+    return st;
 }
 
 /* ---- any format ---- */

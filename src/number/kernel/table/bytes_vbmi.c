@@ -1,0 +1,528 @@
+/* kernel/table/bytes_vbmi.c - rounding, counting and packing by tables of bytes in registers, 64
+ * numbers at a time. What is not finite and what is subnormal in float32 goes one by one. */
+#include "kernel/table/bytes.h"
+
+#include <string.h>
+
+#include "kernel/round/tally.h"
+#include "kernel/table/bytes_vbmi.h"
+#include "kernel/table/lookup.h"
+
+/* Kinds of table, constant at every call: those of hu_code_bytes. */
+typedef struct shape {
+    bool is_even, is_narrow, is_deep;
+} shape;
+
+/* What is wanted, likewise. */
+typedef struct use {
+    bool counts, codes, numbers;
+    bool is_cut; /* what follows the first 7 bits of the fraction does not matter */
+} use;
+
+/* What overflows and infinities become, complete bits and codes, of + and -; what is above nan_from
+ * counts as NaN. */
+typedef struct outcome {
+    uint32_t overflow[2], infinite[2], nan_from, min_normal;
+    uint8_t overflow_code[2], infinite_code[2], nan_code;
+    bool is_other[2]; /* the overflow's code is not of its bits */
+} outcome;
+
+/* Of the lists of + and -, which are one where they are even. last: less 1. */
+typedef struct places {
+    lookup place[2], mask, slot, above[HU_BYTE_THRESHOLDS][HU_BYTE_DEPTH], code[2];
+    __m512i last[2], subnormal[2]; /* the last slot that is not overflow, of subnormal numbers */
+    bool has_subnormal;
+} places;
+
+/* What was counted, in lanes of bytes: numbers that are not 0, before and after, and normal ones;
+ * extremes of exponent fields, plus and less 1, where what is neither finite nor normal in float32
+ * is no extreme. */
+typedef struct counters {
+    __m512i some, nonzero, normal, top, low;
+} counters;
+
+/* Sums of these, and what is counted one by one; extremes of numbers that are subnormal in float32.
+ */
+typedef struct sums {
+    uint64_t some, nonzero, normal;
+    uint32_t beyond, nan, top_small, under_small;
+} sums;
+
+/* What is looked up, for registers. */
+typedef struct tables {
+    places at;
+    patterns all;
+} tables;
+
+/* What settles the rest. */
+typedef struct job {
+    outcome result;
+    constants steps;
+    const hu_code_steps *whole;
+    bool is_scaled;
+} job;
+
+HU_INLINE __m512i spread(uint32_t byte) {
+    return _mm512_set1_epi8((char)byte);
+}
+
+HU_INLINE uint64_t ones(__mmask64 mask) {
+    return (uint64_t)__builtin_popcountll(_cvtmask64_u64(mask));
+}
+
+/* ---- 64 numbers as bytes ---- */
+
+/* The exponent field; two times the first 7 bits of the fraction, one more if others follow and it
+ * is not deep; these others; whatever is not 0 in numbers that are not. */
+typedef struct pieces {
+    __m512i field, key, second, third, any;
+    __mmask64 sign;
+} pieces;
+
+/* Words `at` (0: the lower, 1: the upper) of 32 numbers. */
+HU_INLINE __m512i words_of(__m512i a, __m512i b, int at) {
+    uint16_t order[2 * LANES];
+    HU_UNROLL
+    for (int i = 0; i < 2 * LANES; i++) order[i] = (uint16_t)(2 * i + at);
+    return _mm512_permutex2var_epi16(a, _mm512_loadu_si512(order), b);
+}
+
+/* Bytes `at` of 64 words. */
+HU_INLINE __m512i bytes_of(__m512i a, __m512i b, int at) {
+    uint8_t order[GROUP];
+    HU_UNROLL
+    for (int i = 0; i < GROUP; i++) order[i] = (uint8_t)(2 * i + at);
+    return _mm512_permutex2var_epi8(a, _mm512_loadu_si512(order), b);
+}
+
+HU_INLINE pieces split(const __m512i x[VECTORS], shape s, bool is_cut) {
+    const __m512i one = _mm512_set1_epi16(1);
+    __m512i high[2], low[2], twice[2];
+    pieces p;
+    HU_UNROLL
+    for (int k = 0; k < 2; k++) {
+        high[k] = words_of(x[2 * k], x[2 * k + 1], 1);
+        twice[k] = _mm512_add_epi16(high[k], high[k]);
+        low[k] = is_cut ? high[k] : words_of(x[2 * k], x[2 * k + 1], 0);
+        if (!is_cut && !s.is_deep)
+            twice[k] = _mm512_add_epi16(twice[k], _mm512_min_epu16(low[k], one));
+    }
+    p.sign = _mm512_movepi8_mask(bytes_of(high[0], high[1], 1));
+    p.field = bytes_of(twice[0], twice[1], 1);
+    p.key = bytes_of(twice[0], twice[1], 0);
+    p.any = _mm512_or_si512(p.field, p.key);
+    p.second = p.third = p.any;
+    if (s.is_deep) {
+        p.second = bytes_of(low[0], low[1], 1);
+        p.third = bytes_of(low[0], low[1], 0);
+        p.any = _mm512_or_si512(p.any, _mm512_or_si512(p.second, p.third));
+    }
+    return p;
+}
+
+/* ---- slots and codes ---- */
+
+/* Of the list that the sign says. */
+HU_INLINE __m512i by_sign(const __m512i v[2], const pieces *p, shape s) {
+    return s.is_even ? v[0] : _mm512_mask_blend_epi8(p->sign, v[0], v[1]);
+}
+
+HU_INLINE __m512i look_at(const lookup *t, __m512i at, __mmask64 bit7, bool is_narrow) {
+    return is_narrow ? look_128(t, at) : look_256(t, at, bit7);
+}
+
+HU_INLINE __m512i look_by_sign(const lookup t[2], __m512i at, __mmask64 bit7, const pieces *p,
+                               bool is_even, bool is_narrow) {
+    __m512i plus = look_at(&t[0], at, bit7, is_narrow);
+    if (is_even) return plus;
+    return _mm512_mask_blend_epi8(p->sign, plus, look_at(&t[1], at, bit7, is_narrow));
+}
+
+/* Numbers that are at or beyond threshold `which` of their buckets. */
+HU_INLINE __mmask64 are_beyond(const places *c, int which, const pieces *p, __m512i at,
+                               __mmask64 bit7, shape s) {
+    const lookup *t = c->above[which];
+    __m512i first = look_at(&t[0], at, bit7, s.is_narrow);
+    __mmask64 above = _mm512_cmpgt_epu8_mask(p->key, first);
+    if (!s.is_deep) return above;
+    __m512i second = look_at(&t[1], at, bit7, s.is_narrow);
+    __m512i third = look_at(&t[2], at, bit7, s.is_narrow);
+    __mmask64 same = _mm512_cmpeq_epi8_mask(p->key, first);
+    __mmask64 more = _mm512_mask_cmpgt_epu8_mask(same, p->second, second);
+    __mmask64 equal = _mm512_mask_cmpeq_epi8_mask(same, p->second, second);
+    return above | more | _mm512_mask_cmpge_epu8_mask(equal, p->third, third);
+}
+
+HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s) {
+    enum { DIFFER_AND = 0x78 }; /* ternary logic: a ^ (b & c) */
+    const __m512i one = spread(1);
+    __mmask64 high = _mm512_movepi8_mask(p->field);
+    __m512i base = look_by_sign(c->place, p->field, high, p, s.is_even, false);
+    __mmask64 bit7 = s.is_narrow ? 0 : _mm512_movepi8_mask(base);
+    __m512i mask = look_at(&c->mask, base, bit7, s.is_narrow);
+    /* Bits that words move from one byte to the next are not in the mask. */
+    __m512i fraction = _mm512_srli_epi16(p->key, 1);
+    __m512i at = _mm512_ternarylogic_epi32(base, fraction, mask, DIFFER_AND);
+    __m512i slot = look_at(&c->slot, at, bit7, s.is_narrow);
+    HU_UNROLL
+    for (int i = 0; i < HU_BYTE_THRESHOLDS; i++)
+        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s), slot, one);
+    return slot;
+}
+
+HU_INLINE __m512i codes_of(const places *c, const pieces *p, __m512i slot, shape s) {
+    if (s.is_narrow) slot = _mm512_min_epu8(slot, spread(HU_BYTE_NARROW - 1));
+    __mmask64 bit7 = s.is_narrow ? 0 : _mm512_movepi8_mask(slot);
+    return look_by_sign(c->code, slot, bit7, p, false, s.is_narrow);
+}
+
+/* ---- numbers one by one, and what overflowed ---- */
+
+/* Lanes of a group: that go one by one; that overflow; negative ones; what was counted of them. */
+typedef struct found {
+    __mmask64 rare, over, sign, nonzero, normal;
+} found;
+
+/* A number that is not finite, or subnormal in float32: bits, code, counts. */
+HU_INLINE void settle_one(const job *j, uint32_t bits, uint32_t *out, uint8_t *code, sums *t) {
+    const outcome *o = &j->result;
+    uint32_t u = bits & ~HU_F32_SIGN, list = bits >> 31;
+    bool is_lost = u > o->nan_from, is_over = u == HU_F32_INFINITY;
+    *out = bits | HU_F32_QUIET, *code = o->nan_code;
+    if (is_over) *out = o->infinite[list], *code = o->infinite_code[list];
+    if (u < HU_F32_INFINITY) {
+        uint32_t moved = unscaled(&j->steps, j->is_scaled, u);
+        uint32_t slot = hu_code_slot(j->whole, (bits & HU_F32_SIGN) | moved);
+        is_over = slot == j->whole->last[list];
+        *out = is_over ? o->overflow[list]
+                       : rescaled(&j->steps, j->is_scaled, j->whole->number[slot]);
+        *code = is_over ? o->overflow_code[list] : (uint8_t)j->whole->code[slot];
+        t->top_small = t->top_small > u ? t->top_small : u;
+        t->under_small = at_most(t->under_small, u - 1);
+    }
+    t->beyond += is_over && !is_lost;
+    t->nan += is_lost;
+    t->nonzero += (*out & ~HU_F32_SIGN) != 0;
+    t->normal += (*out & ~HU_F32_SIGN) >= o->min_normal;
+}
+
+/* Counts of overflows among the lanes that are not rare, and their numbers where these have no
+ * codes. */
+HU_INLINE void settle_over(const job *j, const found *f, float *y, sums *t) {
+    const outcome *o = &j->result;
+    HU_UNROLL
+    for (int list = 0; list < 2; list++) {
+        __mmask64 lanes = f->over & ~f->rare & (list ? f->sign : ~f->sign);
+        uint32_t out = o->overflow[list], u = out & ~HU_F32_SIGN;
+        t->beyond += (uint32_t)ones(lanes);
+        t->nonzero += (u != 0 ? ones(lanes) : 0) - ones(lanes & f->nonzero);
+        t->normal += (u >= o->min_normal ? ones(lanes) : 0) - ones(lanes & f->normal);
+        if (!y || !o->is_other[list]) continue;
+        for (int k = 0; k < VECTORS; k++)
+            _mm512_mask_storeu_epi32(y + (ptrdiff_t)LANES * k, (__mmask16)(lanes >> (LANES * k)),
+                                     _mm512_set1_epi32((int)out));
+    }
+}
+
+/* A group in which some numbers are rare or overflow, after its codes and numbers were written; y,
+ * codes: NULL where they are not wanted. */
+static __attribute__((noinline)) void settle(const job *j, const found *f, const float x[GROUP],
+                                             float *y, uint8_t *codes, sums *t) {
+    uint32_t out;
+    uint8_t code;
+    settle_over(j, f, y, t);
+    t->nonzero -= ones(f->rare & f->nonzero);
+    t->normal -= ones(f->rare & f->normal);
+    for (uint64_t left = f->rare; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        settle_one(j, hu_f32_bits(x[i]), &out, &code, t);
+        if (y) y[i] = hu_f32_of_bits(out);
+        if (codes) codes[i] = code;
+    }
+}
+
+/* ---- groups ---- */
+
+/* Adds 1 where v is not 0. */
+HU_INLINE __m512i add_some(__m512i sum, __m512i v) {
+    return _mm512_add_epi8(sum, _mm512_min_epu8(v, spread(1)));
+}
+
+HU_INLINE void count(const places *c, const pieces *p, __m512i slot, shape s, counters *t) {
+    const __m512i one = spread(1);
+    t->some = add_some(t->some, p->any);
+    t->nonzero = add_some(t->nonzero, slot);
+    if (c->has_subnormal)
+        t->normal = add_some(t->normal, _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s)));
+    t->top = _mm512_max_epu8(t->top, _mm512_add_epi8(p->field, one));
+    t->low = _mm512_min_epu8(t->low, _mm512_sub_epi8(p->field, one));
+}
+
+/* Whether lanes are rare or overflow; these. */
+HU_INLINE bool finds(const places *c, const pieces *p, __m512i slot, shape s, found *f) {
+    const __m512i one = spread(1), most = spread(253); /* fields 255 and 0, less 1, lie above */
+    __m512i last = by_sign(c->last, p, s), over = _mm512_subs_epu8(slot, last);
+    __m512i outer = _mm512_subs_epu8(_mm512_sub_epi8(p->field, one), most);
+    __m512i rare = _mm512_min_epu8(outer, p->any), both = _mm512_or_si512(over, rare);
+    if (__builtin_expect(_mm512_test_epi8_mask(both, both) == 0, 1)) return false;
+    __m512i normal = slot;
+    if (c->has_subnormal) normal = _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s));
+    *f = (found){.rare = _mm512_test_epi8_mask(rare, rare),
+                 .over = _mm512_test_epi8_mask(over, over),
+                 .sign = p->sign,
+                 .nonzero = _mm512_test_epi8_mask(slot, slot),
+                 .normal = _mm512_test_epi8_mask(normal, normal)};
+    return true;
+}
+
+HU_INLINE void put_numbers(const tables *c, __m512i code, float *y) {
+    __m512i out[VECTORS];
+    if (c->all.is_scaled)
+        numbers_of(&c->all, code, true, true, out);
+    else if (c->all.has_low)
+        numbers_of(&c->all, code, true, false, out);
+    else
+        numbers_of(&c->all, code, false, false, out);
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) _mm512_storeu_si512(y + (ptrdiff_t)LANES * k, out[k]);
+}
+
+HU_INLINE void do_group(const tables *c, const job *j, const float *x, float *y, uint8_t *codes,
+                        shape s, use w, counters *t, sums *e) {
+    __m512i in[VECTORS];
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) in[k] = _mm512_loadu_si512(x + (ptrdiff_t)LANES * k);
+    const pieces p = split(in, s, w.is_cut);
+    __m512i slot = slots_of(&c->at, &p, s), code = codes_of(&c->at, &p, slot, s);
+    found f;
+    if (w.counts) count(&c->at, &p, slot, s, t);
+    if (w.codes) _mm512_storeu_si512(codes, code);
+    if (w.numbers) put_numbers(c, code, y);
+    if (!finds(&c->at, &p, slot, s, &f)) return;
+    float kept[GROUP];
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) _mm512_storeu_si512(kept + (ptrdiff_t)LANES * k, in[k]);
+    settle(j, &f, kept, w.numbers ? y : NULL, w.codes ? codes : NULL, e);
+}
+
+/* ---- preparation ---- */
+
+/* Lookup of exponent fields with a scale; field 0 is of zero alone. */
+HU_INLINE lookup load_fields(const uint8_t *bytes, int32_t bias, uint8_t zero) {
+    lookup t = load_lookup(bytes + HU_BYTE_FIELD + bias);
+    t.part[0] = _mm512_mask_mov_epi8(t.part[0], 1, spread(zero));
+    return t;
+}
+
+HU_INLINE void load_places(const hu_code_bytes *b, int32_t bias, const outcome *o, places *to) {
+    HU_UNROLL
+    for (int list = 0; list < 2; list++) {
+        int from = b->is_even ? 0 : list;
+        uint8_t code[HU_BYTE_WORDS];
+        memcpy(code, b->code[list], sizeof code);
+        code[b->last[list]] = o->overflow_code[list];
+        to->code[list] = load_lookup(code);
+        to->place[list] = load_fields(b->place[from], bias, b->zero_place[from]);
+        to->last[list] = spread(b->last[list] - 1u);
+        to->subnormal[list] = spread(b->normal[list] - 1u);
+    }
+    to->has_subnormal = b->has_subnormal;
+    to->mask = load_lookup(b->mask);
+    to->slot = load_lookup(b->slot);
+    HU_UNROLL
+    for (int i = 0; i < HU_BYTE_THRESHOLDS; i++) {
+        HU_UNROLL
+        for (int k = 0; k < HU_BYTE_DEPTH; k++) to->above[i][k] = load_lookup(b->above[i][k]);
+    }
+}
+
+/* The loops that serve: narrow ones have no byte of their own for overflow in slot 128, which goes
+ * as the last number does. */
+HU_INLINE shape shape_of(const hu_code_bytes *b, const outcome *o) {
+    shape s = {b->is_even, b->is_narrow, b->is_deep};
+    for (int list = 0; list < 2; list++)
+        if (b->last[list] == HU_BYTE_NARROW &&
+            o->overflow_code[list] != b->code[list][HU_BYTE_NARROW - 1])
+            s.is_narrow = false;
+    return s;
+}
+
+/* Code of a result as the packer gives it. */
+static uint8_t code_of(const hu_packer *p, const constants *c, uint32_t bits) {
+    uint32_t u = bits & ~HU_F32_SIGN, list = bits >> 31;
+    if (u > HU_F32_INFINITY) return (uint8_t)p->nan_code;
+    if (u == HU_F32_INFINITY)
+        return (uint8_t)(list ? p->minus_infinity_code : p->infinity_code);
+    uint32_t moved = unscaled(c, p->format.bias != 0, u);
+    return (uint8_t)p->steps->code[hu_code_slot(p->steps, (bits & HU_F32_SIGN) | moved)];
+}
+
+static uint32_t bits_of(const hu_code_steps *s, const constants *c, bool is_scaled, uint8_t code) {
+    uint32_t bits = 0;
+    for (uint32_t b = 4; b-- > 0;) bits = bits << 8 | s->byte[HU_BYTE_WORDS * b + code];
+    return (bits & ~HU_F32_SIGN) < HU_F32_INFINITY ? rescaled(c, is_scaled, bits) : bits;
+}
+
+/* packer: NULL where codes are not wanted: any that lead to the numbers. */
+static outcome outcome_of(const hu_rounder *r, const hu_packer *packer, const constants *c) {
+    outcome o = {.nan_from = r->nan_from, .min_normal = r->min_normal_bits};
+    const hu_code_steps *s = r->steps;
+    for (int list = 0; list < 2; list++) {
+        o.overflow[list] = r->overflow_value[list];
+        o.infinite[list] = r->infinite_value[list];
+        o.overflow_code[list] = (uint8_t)s->code[s->last[list]];
+        if (packer) o.overflow_code[list] = code_of(packer, c, o.overflow[list]);
+        if (packer) o.infinite_code[list] = code_of(packer, c, o.infinite[list]);
+        o.is_other[list] =
+            bits_of(s, c, r->format.bias != 0, o.overflow_code[list]) != o.overflow[list];
+    }
+    if (packer) o.nan_code = (uint8_t)packer->nan_code;
+    return o;
+}
+
+HU_INLINE job job_of(const hu_rounder *r, const hu_packer *packer) {
+    const constants steps = constants_of(r->steps, &r->format);
+    return (job){.whole = r->steps,
+                 .steps = steps,
+                 .result = outcome_of(r, packer, &steps),
+                 .is_scaled = r->format.bias != 0};
+}
+
+HU_INLINE tables tables_of(const hu_rounder *r, const hu_code_bytes *bytes, const outcome *o) {
+    tables t;
+    load_places(bytes, r->format.bias, o, &t.at);
+    t.all = load_patterns(r->steps, r->format.bias);
+    return t;
+}
+
+HU_INLINE uint64_t sum_of(__m512i bytes) {
+    return (uint64_t)_mm512_reduce_add_epi64(_mm512_sad_epu8(bytes, _mm512_setzero_si512()));
+}
+
+/* Takes over what lanes of bytes hold. */
+HU_INLINE void add_counters(const places *c, counters *t, sums *e) {
+    const __m512i zero = _mm512_setzero_si512();
+    uint64_t nonzero = sum_of(t->nonzero);
+    e->some += sum_of(t->some);
+    e->nonzero += nonzero;
+    e->normal += c->has_subnormal ? sum_of(t->normal) : nonzero;
+    t->some = t->nonzero = t->normal = zero;
+}
+
+static tally tally_of(__m512i tops, __m512i lows, const sums *e, size_t n) {
+    uint8_t top[GROUP], low[GROUP];
+    uint32_t most = 0, least = UINT8_MAX;
+    _mm512_storeu_si512(top, tops);
+    _mm512_storeu_si512(low, lows);
+    for (int i = 0; i < GROUP; i++) {
+        most = top[i] > most ? top[i] : most;
+        least = at_most(least, low[i]);
+    }
+    uint32_t zero = (uint32_t)(n - e->nonzero);
+    uint32_t under = least < UINT8_MAX ? ((least + 1) << 23) - 1 : NO_INPUT;
+    return (tally){.beyond = e->beyond,
+                   .nan = e->nan,
+                   .below = (uint32_t)(n - e->normal),
+                   .zero_before = zero,
+                   .zero_in = at_most((uint32_t)(n - e->some), zero),
+                   .top = most > 1 ? (most - 1) << 23 : e->top_small,
+                   .under = at_most(under, e->under_small)};
+}
+
+/* ---- arrays ---- */
+
+/* n a multiple of GROUP. Parts that 32-bit counters hold, of blocks that bytes hold. */
+HU_INLINE void do_all(const hu_rounder *r, const hu_code_bytes *bytes, const job *j, size_t n,
+                      const float *x, float *y, uint8_t *codes, shape s, use w,
+                      hu_round_counts *counts) {
+    enum { BLOCK = 128 * GROUP, PART = 128 * BLOCK };
+    const tables c = tables_of(r, bytes, &j->result);
+    for (size_t at = 0; at < n; at += PART) {
+        size_t end = n - at < PART ? n : at + PART;
+        counters t = {.low = spread(UINT8_MAX)};
+        sums e = {.under_small = NO_INPUT};
+        for (size_t i = at; i < end;) {
+            size_t stop = end - i < BLOCK ? end : i + BLOCK;
+            for (; i < stop; i += GROUP)
+                do_group(&c, j, x + i, w.numbers ? y + i : NULL, w.codes ? codes + i : NULL, s, w,
+                         &t, &e);
+            if (w.counts) add_counters(&c.at, &t, &e);
+        }
+        if (!w.counts || !counts) continue;
+        const tally all = tally_of(t.top, t.low, &e, end - at);
+        add_tally(false, end - at, &all, 0, counts);
+    }
+}
+
+HU_INLINE void do_kind(const hu_rounder *r, const hu_code_bytes *bytes, const hu_packer *packer,
+                       size_t n, const float *x, float *y, uint8_t *codes, use w,
+                       hu_round_counts *counts) {
+    const shape plain = {true, true, false}, log = {true, true, true}, few = {false, true, true};
+    const shape wide = {false, false, false}, any = {false, false, true};
+    const job j = job_of(r, packer);
+    const shape s = shape_of(bytes, &j.result);
+    if (s.is_even && s.is_narrow && !s.is_deep)
+        do_all(r, bytes, &j, n, x, y, codes, plain, w, counts);
+    else if (s.is_even && s.is_narrow && w.counts)
+        do_all(r, bytes, &j, n, x, y, codes, log, w, counts);
+    else if (s.is_narrow && s.is_deep && w.counts)
+        do_all(r, bytes, &j, n, x, y, codes, few, w, counts);
+    else if (!s.is_deep)
+        do_all(r, bytes, &j, n, x, y, codes, wide, w, counts);
+    else
+        do_all(r, bytes, &j, n, x, y, codes, any, w, counts);
+}
+
+hu_round_fn hu_round_table_avx512;
+void hu_round_bytes_vbmi(const hu_rounder *r, size_t n, const float *x, float *y,
+                         const hu_random_key *key, uint64_t first, hu_round_counts *counts) {
+    enum { SHORT = 256 };
+    size_t whole = n < SHORT ? 0 : n / GROUP * GROUP;
+    if (whole) do_kind(r, r->steps->bytes, NULL, whole, x, y, NULL, (use){true, false, true, false}, counts);
+    hu_round_table_avx512(r, n - whole, x + whole, y + whole, key, first + whole, counts);
+}
+
+void hu_encode_bytes_vbmi(const hu_rounder *r, const hu_packer *p, size_t n, const float *x,
+                          float *y, void *codes, hu_round_counts *counts) {
+    if (y)
+        do_kind(r, r->steps->bytes, p, n, x, y, codes, (use){true, true, true, false}, counts);
+    else
+        do_kind(r, r->steps->bytes, p, n, x, NULL, codes, (use){true, true, false, false}, counts);
+}
+
+/* The packer's numbers as those of a rounder that changes none. */
+static hu_rounder rounder_of(const hu_packer *p) {
+    const constants c = constants_of(p->steps, &p->format);
+    const hu_code_steps *s = p->steps;
+    bool is_scaled = p->format.bias != 0;
+    return (hu_rounder){.format = p->format,
+                        .steps = p->steps,
+                        .overflow_value = {rescaled(&c, is_scaled, s->number[s->last[0]]),
+                                           rescaled(&c, is_scaled, s->number[s->last[1]])},
+                        .infinite_value = {HU_F32_INFINITY, HU_F32_INFINITY | HU_F32_SIGN},
+                        .nan_from = HU_F32_INFINITY};
+}
+
+/* Infinities are numbers here, and no overflow. */
+void hu_encode_members_vbmi(const hu_rounder *r, const hu_packer *p, size_t n, const float *x,
+                            float *y, void *codes, hu_round_counts *counts) {
+    hu_rounder members = rounder_of(p);
+    members.min_normal_bits = r->min_normal_bits;
+    hu_encode_bytes_vbmi(&members, p, n, x, y, codes, counts);
+}
+
+hu_pack_fn hu_pack_table_8_avx512;
+void hu_pack_bytes_vbmi(const hu_packer *p, size_t n, const float *x, void *codes,
+                        uint64_t unencodable[2]) {
+    enum { SHORT = 256 };
+    size_t whole = n < SHORT || unencodable ? 0 : n / GROUP * GROUP;
+    if (whole) {
+        const hu_rounder r = rounder_of(p);
+        const hu_code_bytes *bytes = p->steps->members;
+        if (bytes->has_small)
+            do_kind(&r, bytes, p, whole, x, NULL, codes, (use){false, true, false, false}, NULL);
+        else
+            do_kind(&r, bytes, p, whole, x, NULL, codes, (use){false, true, false, true}, NULL);
+    }
+    hu_pack_table_8_avx512(p, n - whole, x + whole, (uint8_t *)codes + whole, unencodable);
+}
