@@ -27,10 +27,32 @@ typedef struct outcome {
     bool is_other[2]; /* the overflow's code is not of its bits */
 } outcome;
 
+/* A byte in all lanes, kept as it is: compilers would make it anew in every turn of a loop. */
+HU_INLINE __m512i spread(uint32_t byte) {
+    __m512i v = _mm512_set1_epi8((char)byte);
+    __asm__("" : "+v"(v));
+    return v;
+}
+
+/* What all loops compare with and add. */
+typedef struct bytes_used {
+    __m512i one, one_word, most_narrow, most_field;
+} bytes_used;
+
+HU_INLINE bytes_used bytes_for_use(void) {
+    bytes_used u = {.one = spread(1),
+                    .one_word = _mm512_set1_epi16(1),
+                    .most_narrow = spread(HU_BYTE_NARROW - 1),
+                    .most_field = spread(UINT8_MAX - 2)};
+    __asm__("" : "+v"(u.one_word));
+    return u;
+}
+
 /* Of the lists of + and -, which are one where they are even. last: less 1. */
 typedef struct places {
     lookup place[2], mask, slot, above[HU_BYTE_THRESHOLDS][HU_BYTE_DEPTH], code[2];
     __m512i last[2], subnormal[2]; /* the last slot that is not overflow, of subnormal numbers */
+    bytes_used use;
     bool has_subnormal;
 } places;
 
@@ -62,10 +84,6 @@ typedef struct job {
     bool is_scaled;
 } job;
 
-HU_INLINE __m512i spread(uint32_t byte) {
-    return _mm512_set1_epi8((char)byte);
-}
-
 HU_INLINE uint64_t ones(__mmask64 mask) {
     return (uint64_t)__builtin_popcountll(_cvtmask64_u64(mask));
 }
@@ -95,17 +113,18 @@ HU_INLINE __m512i bytes_of(__m512i a, __m512i b, int at) {
     return _mm512_permutex2var_epi8(a, _mm512_loadu_si512(order), b);
 }
 
-HU_INLINE pieces split(const __m512i x[VECTORS], shape s, bool is_cut) {
-    const __m512i one = _mm512_set1_epi16(1);
-    __m512i high[2], low[2], twice[2];
+HU_INLINE pieces split(const places *c, const float *from, shape s, bool is_cut) {
+    __m512i x[VECTORS], high[2], low[2], twice[2];
     pieces p;
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++) x[k] = _mm512_loadu_si512(from + (ptrdiff_t)LANES * k);
     HU_UNROLL
     for (int k = 0; k < 2; k++) {
         high[k] = words_of(x[2 * k], x[2 * k + 1], 1);
         twice[k] = _mm512_add_epi16(high[k], high[k]);
         low[k] = is_cut ? high[k] : words_of(x[2 * k], x[2 * k + 1], 0);
         if (!is_cut && !s.is_deep)
-            twice[k] = _mm512_add_epi16(twice[k], _mm512_min_epu16(low[k], one));
+            twice[k] = _mm512_add_epi16(twice[k], _mm512_min_epu16(low[k], c->use.one_word));
     }
     p.sign = _mm512_movepi8_mask(bytes_of(high[0], high[1], 1));
     p.field = bytes_of(twice[0], twice[1], 1);
@@ -155,7 +174,6 @@ HU_INLINE __mmask64 are_beyond(const places *c, int which, const pieces *p, __m5
 
 HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s) {
     enum { DIFFER_AND = 0x78 }; /* ternary logic: a ^ (b & c) */
-    const __m512i one = spread(1);
     __mmask64 high = _mm512_movepi8_mask(p->field);
     __m512i base = look_by_sign(c->place, p->field, high, p, s.is_even, false);
     __mmask64 bit7 = s.is_narrow ? 0 : _mm512_movepi8_mask(base);
@@ -166,12 +184,12 @@ HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s) {
     __m512i slot = look_at(&c->slot, at, bit7, s.is_narrow);
     HU_UNROLL
     for (int i = 0; i < HU_BYTE_THRESHOLDS; i++)
-        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s), slot, one);
+        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s), slot, c->use.one);
     return slot;
 }
 
 HU_INLINE __m512i codes_of(const places *c, const pieces *p, __m512i slot, shape s) {
-    if (s.is_narrow) slot = _mm512_min_epu8(slot, spread(HU_BYTE_NARROW - 1));
+    if (s.is_narrow) slot = _mm512_min_epu8(slot, c->use.most_narrow);
     __mmask64 bit7 = s.is_narrow ? 0 : _mm512_movepi8_mask(slot);
     return look_by_sign(c->code, slot, bit7, p, false, s.is_narrow);
 }
@@ -244,23 +262,23 @@ static __attribute__((noinline)) void settle(const job *j, const found *f, const
 /* ---- groups ---- */
 
 /* Adds 1 where v is not 0. */
-HU_INLINE __m512i add_some(__m512i sum, __m512i v) {
-    return _mm512_add_epi8(sum, _mm512_min_epu8(v, spread(1)));
+HU_INLINE __m512i add_some(const places *c, __m512i sum, __m512i v) {
+    return _mm512_add_epi8(sum, _mm512_min_epu8(v, c->use.one));
 }
 
 HU_INLINE void count(const places *c, const pieces *p, __m512i slot, shape s, counters *t) {
-    const __m512i one = spread(1);
-    t->some = add_some(t->some, p->any);
-    t->nonzero = add_some(t->nonzero, slot);
+    const __m512i one = c->use.one;
+    t->some = add_some(c, t->some, p->any);
+    t->nonzero = add_some(c, t->nonzero, slot);
     if (c->has_subnormal)
-        t->normal = add_some(t->normal, _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s)));
+        t->normal = add_some(c, t->normal, _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s)));
     t->top = _mm512_max_epu8(t->top, _mm512_add_epi8(p->field, one));
     t->low = _mm512_min_epu8(t->low, _mm512_sub_epi8(p->field, one));
 }
 
 /* Whether lanes are rare or overflow; these. */
 HU_INLINE bool finds(const places *c, const pieces *p, __m512i slot, shape s, found *f) {
-    const __m512i one = spread(1), most = spread(253); /* fields 255 and 0, less 1, lie above */
+    const __m512i one = c->use.one, most = c->use.most_field; /* 255 and 0, less 1, lie above */
     __m512i last = by_sign(c->last, p, s), over = _mm512_subs_epu8(slot, last);
     __m512i outer = _mm512_subs_epu8(_mm512_sub_epi8(p->field, one), most);
     __m512i rare = _mm512_min_epu8(outer, p->any), both = _mm512_or_si512(over, rare);
@@ -287,22 +305,19 @@ HU_INLINE void put_numbers(const tables *c, __m512i code, float *y) {
     for (int k = 0; k < VECTORS; k++) _mm512_storeu_si512(y + (ptrdiff_t)LANES * k, out[k]);
 }
 
-HU_INLINE void do_group(const tables *c, const job *j, const float *x, float *y, uint8_t *codes,
-                        shape s, use w, counters *t, sums *e) {
-    __m512i in[VECTORS];
-    HU_UNROLL
-    for (int k = 0; k < VECTORS; k++) in[k] = _mm512_loadu_si512(x + (ptrdiff_t)LANES * k);
-    const pieces p = split(in, s, w.is_cut);
-    __m512i slot = slots_of(&c->at, &p, s), code = codes_of(&c->at, &p, slot, s);
-    found f;
-    if (w.counts) count(&c->at, &p, slot, s, t);
-    if (w.codes) _mm512_storeu_si512(codes, code);
-    if (w.numbers) put_numbers(c, code, y);
-    if (!finds(&c->at, &p, slot, s, &f)) return;
+/* The numbers of p. Those at x are read where something is found, before y, which may be x. */
+HU_INLINE void do_group(const tables *c, const job *j, const pieces *p, const float *x, float *y,
+                        uint8_t *codes, shape s, use w, counters *t, sums *e) {
+    __m512i slot = slots_of(&c->at, p, s), code = codes_of(&c->at, p, slot, s);
     float kept[GROUP];
-    HU_UNROLL
-    for (int k = 0; k < VECTORS; k++) _mm512_storeu_si512(kept + (ptrdiff_t)LANES * k, in[k]);
-    settle(j, &f, kept, w.numbers ? y : NULL, w.codes ? codes : NULL, e);
+    found f;
+    bool has_found = finds(&c->at, p, slot, s, &f);
+    if (w.counts) count(&c->at, p, slot, s, t);
+    if (w.codes) _mm512_storeu_si512(codes, code);
+    if (__builtin_expect(has_found, 0)) memcpy(kept, x, sizeof kept);
+    if (w.numbers) put_numbers(c, code, y);
+    if (__builtin_expect(has_found, 0))
+        settle(j, &f, kept, w.numbers ? y : NULL, w.codes ? codes : NULL, e);
 }
 
 /* ---- preparation ---- */
@@ -314,19 +329,26 @@ HU_INLINE lookup load_fields(const uint8_t *bytes, int32_t bias, uint8_t zero) {
     return t;
 }
 
+HU_INLINE void put_byte(lookup *t, uint32_t at, uint8_t byte) {
+    HU_UNROLL
+    for (uint32_t i = 0; i < HU_BYTE_WORDS / GROUP; i++) {
+        __mmask64 where = at / GROUP == i ? (__mmask64)1 << at % GROUP : 0;
+        t->part[i] = _mm512_mask_mov_epi8(t->part[i], where, _mm512_set1_epi8((char)byte));
+    }
+}
+
 HU_INLINE void load_places(const hu_code_bytes *b, int32_t bias, const outcome *o, places *to) {
     HU_UNROLL
     for (int list = 0; list < 2; list++) {
         int from = b->is_even ? 0 : list;
-        uint8_t code[HU_BYTE_WORDS];
-        memcpy(code, b->code[list], sizeof code);
-        code[b->last[list]] = o->overflow_code[list];
-        to->code[list] = load_lookup(code);
+        to->code[list] = load_lookup(b->code[list]);
+        put_byte(&to->code[list], b->last[list], o->overflow_code[list]);
         to->place[list] = load_fields(b->place[from], bias, b->zero_place[from]);
         to->last[list] = spread(b->last[list] - 1u);
         to->subnormal[list] = spread(b->normal[list] - 1u);
     }
     to->has_subnormal = b->has_subnormal;
+    to->use = bytes_for_use();
     to->mask = load_lookup(b->mask);
     to->slot = load_lookup(b->slot);
     HU_UNROLL
@@ -347,9 +369,11 @@ HU_INLINE shape shape_of(const hu_code_bytes *b, const outcome *o) {
     return s;
 }
 
-/* Code of a result as the packer gives it. */
+/* Code of a result as the packer gives it; most are the last numbers of their lists. */
 static uint8_t code_of(const hu_packer *p, const constants *c, uint32_t bits) {
-    uint32_t u = bits & ~HU_F32_SIGN, list = bits >> 31;
+    uint32_t u = bits & ~HU_F32_SIGN, list = bits >> 31, last = p->steps->last[list];
+    if (bits == rescaled(c, p->format.bias != 0, p->steps->number[last]))
+        return (uint8_t)p->steps->code[last];
     if (u > HU_F32_INFINITY) return (uint8_t)p->nan_code;
     if (u == HU_F32_INFINITY)
         return (uint8_t)(list ? p->minus_infinity_code : p->infinity_code);
@@ -409,15 +433,21 @@ HU_INLINE void add_counters(const places *c, counters *t, sums *e) {
     t->some = t->nonzero = t->normal = zero;
 }
 
-static tally tally_of(__m512i tops, __m512i lows, const sums *e, size_t n) {
-    uint8_t top[GROUP], low[GROUP];
-    uint32_t most = 0, least = UINT8_MAX;
-    _mm512_storeu_si512(top, tops);
-    _mm512_storeu_si512(low, lows);
-    for (int i = 0; i < GROUP; i++) {
-        most = top[i] > most ? top[i] : most;
-        least = at_most(least, low[i]);
-    }
+/* The largest of 64 bytes. */
+HU_INLINE uint32_t largest(__m512i bytes) {
+    __m256i half =
+        _mm256_max_epu8(_mm512_castsi512_si256(bytes), _mm512_extracti64x4_epi64(bytes, 1));
+    __m128i v = _mm_max_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    v = _mm_max_epu8(v, _mm_srli_si128(v, 8));
+    v = _mm_max_epu8(v, _mm_srli_si128(v, 4));
+    v = _mm_max_epu8(v, _mm_srli_si128(v, 2));
+    v = _mm_max_epu8(v, _mm_srli_si128(v, 1));
+    return (uint32_t)_mm_cvtsi128_si32(v) & UINT8_MAX;
+}
+
+HU_INLINE tally tally_of(__m512i tops, __m512i lows, const sums *e, size_t n) {
+    uint32_t most = largest(tops);
+    uint32_t least = UINT8_MAX - largest(_mm512_xor_si512(lows, spread(UINT8_MAX)));
     uint32_t zero = (uint32_t)(n - e->nonzero);
     uint32_t under = least < UINT8_MAX ? ((least + 1) << 23) - 1 : NO_INPUT;
     return (tally){.beyond = e->beyond,
@@ -437,15 +467,20 @@ HU_INLINE void do_all(const hu_rounder *r, const hu_code_bytes *bytes, const job
                       hu_round_counts *counts) {
     enum { BLOCK = 128 * GROUP, PART = 128 * BLOCK };
     const tables c = tables_of(r, bytes, &j->result);
+    pieces p = split(&c.at, x, s, w.is_cut);
     for (size_t at = 0; at < n; at += PART) {
         size_t end = n - at < PART ? n : at + PART;
         counters t = {.low = spread(UINT8_MAX)};
         sums e = {.under_small = NO_INPUT};
         for (size_t i = at; i < end;) {
             size_t stop = end - i < BLOCK ? end : i + BLOCK;
-            for (; i < stop; i += GROUP)
-                do_group(&c, j, x + i, w.numbers ? y + i : NULL, w.codes ? codes + i : NULL, s, w,
-                         &t, &e);
+            for (; i < stop; i += GROUP) {
+                /* Those of the next group beside this one's: the chains of both are long. */
+                const pieces next = split(&c.at, x + (i + GROUP < n ? i + GROUP : i), s, w.is_cut);
+                do_group(&c, j, &p, x + i, w.numbers ? y + i : NULL, w.codes ? codes + i : NULL, s,
+                         w, &t, &e);
+                p = next;
+            }
             if (w.counts) add_counters(&c.at, &t, &e);
         }
         if (!w.counts || !counts) continue;
