@@ -62,7 +62,6 @@ static void set_threshold(hu_code_bytes *to, uint32_t which, uint32_t place, uin
     uint32_t first = t >> (FIRST_BITS - 1) & 0xfe;
     to->above[which][0][place] = (uint8_t)(to->is_deep ? first : first + (t & 1) - 1);
     to->above[which][1][place] = (uint8_t)(t >> 8);
-    to->above[which][2][place] = (uint8_t)t;
 }
 
 /* The bucket of `size` from a magnitude on. */

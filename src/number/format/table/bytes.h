@@ -18,7 +18,7 @@ enum {
     HU_BYTE_FIELD = 256,             /* where field 0 stands: a scale moves the beginning */
     HU_BYTE_FIELDS = 3 * 256,        /* below it: of numbers below all others; from 255 on: above */
     HU_BYTE_THRESHOLDS = 2,          /* of a bucket */
-    HU_BYTE_DEPTH = 3                /* bytes of a threshold's fraction */
+    HU_BYTE_DEPTH = 2                /* bytes of a threshold's fraction */
 };
 
 /* Of two lists: + and -. Slots are counted from the first of the list. Of field 0 only zero is
@@ -27,7 +27,7 @@ struct hu_code_bytes {
     bool is_even;   /* the lists are alike, and there is only the first */
     bool is_narrow; /* places are below 128, and slots before overflow */
     /* Some thresholds lie elsewhere than at 7 bits of fraction or just above. Then `above` holds
-     * two times the first 7 bits, and two bytes more; x is beyond where it is at least that. Else
+     * two times the first 7 bits, and a byte more; the bytes of x that are equal do not tell. Else
      * its first byte is the last that is not beyond, of 7 bits and whether any follows. 255: there
      * is no threshold. */
     bool is_deep;

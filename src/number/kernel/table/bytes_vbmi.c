@@ -24,7 +24,7 @@ typedef struct use {
 typedef struct outcome {
     uint32_t overflow[2], infinite[2], nan_from, min_normal;
     uint8_t overflow_code[2], infinite_code[2], nan_code;
-    bool is_other[2]; /* the overflow's code is not of its bits */
+    bool is_other[2]; /* the overflow's code is not of its bits, or these count as others */
 } outcome;
 
 /* A byte in all lanes, kept as it is: compilers would make it anew in every turn of a loop. */
@@ -91,9 +91,9 @@ HU_INLINE uint64_t ones(__mmask64 mask) {
 /* ---- 64 numbers as bytes ---- */
 
 /* The exponent field; two times the first 7 bits of the fraction, one more if others follow and it
- * is not deep; these others; whatever is not 0 in numbers that are not. */
+ * is not deep; 8 of these others; whatever is not 0 in numbers that are not. */
 typedef struct pieces {
-    __m512i field, key, second, third, any;
+    __m512i field, key, second, any;
     __mmask64 sign;
 } pieces;
 
@@ -113,6 +113,8 @@ HU_INLINE __m512i bytes_of(__m512i a, __m512i b, int at) {
     return _mm512_permutex2var_epi8(a, _mm512_loadu_si512(order), b);
 }
 
+enum { ANY_OF = 0xfe, DIFFER_AND = 0x78 }; /* ternary logic: a | b | c, a ^ (b & c) */
+
 HU_INLINE pieces split(const places *c, const float *from, shape s, bool is_cut) {
     __m512i x[VECTORS], high[2], low[2], twice[2];
     pieces p;
@@ -130,11 +132,10 @@ HU_INLINE pieces split(const places *c, const float *from, shape s, bool is_cut)
     p.field = bytes_of(twice[0], twice[1], 1);
     p.key = bytes_of(twice[0], twice[1], 0);
     p.any = _mm512_or_si512(p.field, p.key);
-    p.second = p.third = p.any;
+    p.second = p.any;
     if (s.is_deep) {
         p.second = bytes_of(low[0], low[1], 1);
-        p.third = bytes_of(low[0], low[1], 0);
-        p.any = _mm512_or_si512(p.any, _mm512_or_si512(p.second, p.third));
+        p.any = _mm512_ternarylogic_epi32(p.any, p.second, bytes_of(low[0], low[1], 0), ANY_OF);
     }
     return p;
 }
@@ -157,23 +158,21 @@ HU_INLINE __m512i look_by_sign(const lookup t[2], __m512i at, __mmask64 bit7, co
     return _mm512_mask_blend_epi8(p->sign, plus, look_at(&t[1], at, bit7, is_narrow));
 }
 
-/* Numbers that are at or beyond threshold `which` of their buckets. */
+/* Numbers that are at or beyond threshold `which` of their buckets; *unclear: those whose bytes do
+ * not tell. */
 HU_INLINE __mmask64 are_beyond(const places *c, int which, const pieces *p, __m512i at,
-                               __mmask64 bit7, shape s) {
+                               __mmask64 bit7, shape s, __mmask64 *unclear) {
     const lookup *t = c->above[which];
     __m512i first = look_at(&t[0], at, bit7, s.is_narrow);
     __mmask64 above = _mm512_cmpgt_epu8_mask(p->key, first);
     if (!s.is_deep) return above;
     __m512i second = look_at(&t[1], at, bit7, s.is_narrow);
-    __m512i third = look_at(&t[2], at, bit7, s.is_narrow);
     __mmask64 same = _mm512_cmpeq_epi8_mask(p->key, first);
-    __mmask64 more = _mm512_mask_cmpgt_epu8_mask(same, p->second, second);
-    __mmask64 equal = _mm512_mask_cmpeq_epi8_mask(same, p->second, second);
-    return above | more | _mm512_mask_cmpge_epu8_mask(equal, p->third, third);
+    *unclear |= _mm512_mask_cmpeq_epi8_mask(same, p->second, second);
+    return above | _mm512_mask_cmpgt_epu8_mask(same, p->second, second);
 }
 
-HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s) {
-    enum { DIFFER_AND = 0x78 }; /* ternary logic: a ^ (b & c) */
+HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s, __mmask64 *unclear) {
     __mmask64 high = _mm512_movepi8_mask(p->field);
     __m512i base = look_by_sign(c->place, p->field, high, p, s.is_even, false);
     __mmask64 bit7 = s.is_narrow ? 0 : _mm512_movepi8_mask(base);
@@ -184,7 +183,8 @@ HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s) {
     __m512i slot = look_at(&c->slot, at, bit7, s.is_narrow);
     HU_UNROLL
     for (int i = 0; i < HU_BYTE_THRESHOLDS; i++)
-        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s), slot, c->use.one);
+        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s, unclear), slot,
+                                    c->use.one);
     return slot;
 }
 
@@ -224,31 +224,32 @@ HU_INLINE void settle_one(const job *j, uint32_t bits, uint32_t *out, uint8_t *c
     t->normal += (*out & ~HU_F32_SIGN) >= o->min_normal;
 }
 
-/* Counts of overflows among the lanes that are not rare, and their numbers where these have no
- * codes. */
-HU_INLINE void settle_over(const job *j, const found *f, float *y, sums *t) {
-    const outcome *o = &j->result;
-    HU_UNROLL
-    for (int list = 0; list < 2; list++) {
-        __mmask64 lanes = f->over & ~f->rare & (list ? f->sign : ~f->sign);
-        uint32_t out = o->overflow[list], u = out & ~HU_F32_SIGN;
-        t->beyond += (uint32_t)ones(lanes);
-        t->nonzero += (u != 0 ? ones(lanes) : 0) - ones(lanes & f->nonzero);
-        t->normal += (u >= o->min_normal ? ones(lanes) : 0) - ones(lanes & f->normal);
-        if (!y || !o->is_other[list]) continue;
-        for (int k = 0; k < VECTORS; k++)
-            _mm512_mask_storeu_epi32(y + (ptrdiff_t)LANES * k, (__mmask16)(lanes >> (LANES * k)),
-                                     _mm512_set1_epi32((int)out));
-    }
+/* The same of a list's overflows whose counts or numbers are other than those of their slots. */
+HU_INLINE void settle_list(const outcome *o, const found *f, __mmask64 lanes, int list, float *y,
+                           sums *t) {
+    uint32_t out = o->overflow[list], u = out & ~HU_F32_SIGN;
+    t->nonzero += (u != 0 ? ones(lanes) : 0) - ones(lanes & f->nonzero);
+    t->normal += (u >= o->min_normal ? ones(lanes) : 0) - ones(lanes & f->normal);
+    for (int k = 0; y && k < VECTORS; k++)
+        _mm512_mask_storeu_epi32(y + (ptrdiff_t)LANES * k, (__mmask16)(lanes >> (LANES * k)),
+                                 _mm512_set1_epi32((int)out));
 }
 
-/* A group in which some numbers are rare or overflow, after its codes and numbers were written; y,
- * codes: NULL where they are not wanted. */
+/* Overflows among the lanes that are not rare. */
+HU_INLINE void settle_over(const job *j, const found *f, float *y, sums *t) {
+    const outcome *o = &j->result;
+    __mmask64 lanes = f->over & ~f->rare;
+    t->beyond += (uint32_t)ones(lanes);
+    if (o->is_other[0]) settle_list(o, f, lanes & ~f->sign, 0, y, t);
+    if (o->is_other[1]) settle_list(o, f, lanes & f->sign, 1, y, t);
+}
+
+/* A group in which some numbers are rare, after its codes and numbers were written; y, codes: NULL
+ * where they are not wanted. */
 static __attribute__((noinline)) void settle(const job *j, const found *f, const float x[GROUP],
                                              float *y, uint8_t *codes, sums *t) {
     uint32_t out;
     uint8_t code;
-    settle_over(j, f, y, t);
     t->nonzero -= ones(f->rare & f->nonzero);
     t->normal -= ones(f->rare & f->normal);
     for (uint64_t left = f->rare; left; left &= left - 1) {
@@ -277,19 +278,22 @@ HU_INLINE void count(const places *c, const pieces *p, __m512i slot, shape s, co
 }
 
 /* Whether lanes are rare or overflow; these. */
-HU_INLINE bool finds(const places *c, const pieces *p, __m512i slot, shape s, found *f) {
+HU_INLINE bool finds(const places *c, const pieces *p, __m512i slot, __mmask64 unclear, shape s,
+                     found *f) {
     const __m512i one = c->use.one, most = c->use.most_field; /* 255 and 0, less 1, lie above */
     __m512i last = by_sign(c->last, p, s), over = _mm512_subs_epu8(slot, last);
     __m512i outer = _mm512_subs_epu8(_mm512_sub_epi8(p->field, one), most);
     __m512i rare = _mm512_min_epu8(outer, p->any), both = _mm512_or_si512(over, rare);
-    if (__builtin_expect(_mm512_test_epi8_mask(both, both) == 0, 1)) return false;
-    __m512i normal = slot;
-    if (c->has_subnormal) normal = _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s));
-    *f = (found){.rare = _mm512_test_epi8_mask(rare, rare),
+    __mmask64 all = _mm512_test_epi8_mask(both, both);
+    if (__builtin_expect((s.is_deep ? all | unclear : all) == 0, 1)) return false;
+    *f = (found){.rare = _mm512_test_epi8_mask(rare, rare) | unclear,
                  .over = _mm512_test_epi8_mask(over, over),
                  .sign = p->sign,
-                 .nonzero = _mm512_test_epi8_mask(slot, slot),
-                 .normal = _mm512_test_epi8_mask(normal, normal)};
+                 .nonzero = _mm512_test_epi8_mask(slot, slot)};
+    f->normal = f->nonzero;
+    if (!c->has_subnormal) return true;
+    __m512i normal = _mm512_subs_epu8(slot, by_sign(c->subnormal, p, s));
+    f->normal = _mm512_test_epi8_mask(normal, normal);
     return true;
 }
 
@@ -308,16 +312,18 @@ HU_INLINE void put_numbers(const tables *c, __m512i code, float *y) {
 /* The numbers of p. Those at x are read where something is found, before y, which may be x. */
 HU_INLINE void do_group(const tables *c, const job *j, const pieces *p, const float *x, float *y,
                         uint8_t *codes, shape s, use w, counters *t, sums *e) {
-    __m512i slot = slots_of(&c->at, p, s), code = codes_of(&c->at, p, slot, s);
+    __mmask64 unclear = 0;
+    __m512i slot = slots_of(&c->at, p, s, &unclear), code = codes_of(&c->at, p, slot, s);
     float kept[GROUP];
     found f;
-    bool has_found = finds(&c->at, p, slot, s, &f);
+    bool has_found = finds(&c->at, p, slot, unclear, s, &f);
     if (w.counts) count(&c->at, p, slot, s, t);
     if (w.codes) _mm512_storeu_si512(codes, code);
-    if (__builtin_expect(has_found, 0)) memcpy(kept, x, sizeof kept);
+    if (__builtin_expect(has_found, 0) && f.rare) memcpy(kept, x, sizeof kept);
     if (w.numbers) put_numbers(c, code, y);
-    if (__builtin_expect(has_found, 0))
-        settle(j, &f, kept, w.numbers ? y : NULL, w.codes ? codes : NULL, e);
+    if (__builtin_expect(!has_found, 1)) return;
+    settle_over(j, &f, w.numbers ? y : NULL, e);
+    if (f.rare) settle(j, &f, kept, w.numbers ? y : NULL, w.codes ? codes : NULL, e);
 }
 
 /* ---- preparation ---- */
@@ -397,7 +403,9 @@ static outcome outcome_of(const hu_rounder *r, const hu_packer *packer, const co
         o.overflow_code[list] = (uint8_t)s->code[s->last[list]];
         if (packer) o.overflow_code[list] = code_of(packer, c, o.overflow[list]);
         if (packer) o.infinite_code[list] = code_of(packer, c, o.infinite[list]);
+        uint32_t u = o.overflow[list] & ~HU_F32_SIGN;
         o.is_other[list] =
+            u == 0 || u < o.min_normal ||
             bits_of(s, c, r->format.bias != 0, o.overflow_code[list]) != o.overflow[list];
     }
     if (packer) o.nan_code = (uint8_t)packer->nan_code;
@@ -492,20 +500,23 @@ HU_INLINE void do_all(const hu_rounder *r, const hu_code_bytes *bytes, const job
 HU_INLINE void do_kind(const hu_rounder *r, const hu_code_bytes *bytes, const hu_packer *packer,
                        size_t n, const float *x, float *y, uint8_t *codes, use w,
                        hu_round_counts *counts) {
-    const shape plain = {true, true, false}, log = {true, true, true}, few = {false, true, true};
-    const shape wide = {false, false, false}, any = {false, false, true};
     const job j = job_of(r, packer);
     const shape s = shape_of(bytes, &j.result);
-    if (s.is_even && s.is_narrow && !s.is_deep)
-        do_all(r, bytes, &j, n, x, y, codes, plain, w, counts);
-    else if (s.is_even && s.is_narrow && w.counts)
-        do_all(r, bytes, &j, n, x, y, codes, log, w, counts);
-    else if (s.is_narrow && s.is_deep && w.counts)
-        do_all(r, bytes, &j, n, x, y, codes, few, w, counts);
+#define DO(even, narrow, deep)                                                                     \
+    do_all(r, bytes, &j, n, x, y, codes, (shape){even, narrow, deep}, w, counts)
+    if (!s.is_deep && s.is_even && s.is_narrow)
+        DO(true, true, false);
     else if (!s.is_deep)
-        do_all(r, bytes, &j, n, x, y, codes, wide, w, counts);
+        DO(false, false, false);
+    else if (s.is_even && s.is_narrow)
+        DO(true, true, true);
+    else if (s.is_even)
+        DO(true, false, true);
+    else if (s.is_narrow)
+        DO(false, true, true);
     else
-        do_all(r, bytes, &j, n, x, y, codes, any, w, counts);
+        DO(false, false, true);
+#undef DO
 }
 
 hu_round_fn hu_round_table_avx512;
