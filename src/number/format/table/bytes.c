@@ -80,7 +80,8 @@ static void fill_place(maker *m, int list, uint32_t place, uint32_t from, uint32
  * falling size fill each half without a gap: place number q is q with its bits reversed. */
 static uint32_t take_places(maker *m, uint32_t shares) {
     uint32_t at = m->used % HU_BYTE_NARROW >> shares, reversed = 0;
-    for (uint32_t i = 0; i < MOST_SHARES - shares; i++) reversed |= (at >> i & 1) << (MOST_SHARES - shares - 1 - i);
+    for (uint32_t i = 0; i < MOST_SHARES - shares; i++)
+        reversed |= (at >> i & 1) << (MOST_SHARES - shares - 1 - i);
     uint32_t half = m->used / HU_BYTE_NARROW * HU_BYTE_NARROW;
     m->used += 1u << shares;
     return half | reversed;
@@ -91,7 +92,8 @@ static uint8_t constant_place(maker *m, int list, uint32_t magnitude) {
     uint32_t slot = slot_of(m, list, magnitude);
     if (m->constant[slot] < 0) {
         m->constant[slot] = (int32_t)take_places(m, 0);
-        if (m->used <= HU_BYTE_WORDS) fill_place(m, list, (uint32_t)m->constant[slot], magnitude, 1);
+        if (m->used <= HU_BYTE_WORDS)
+            fill_place(m, list, (uint32_t)m->constant[slot], magnitude, 1);
     }
     return (uint8_t)m->constant[slot];
 }

@@ -2,9 +2,9 @@
  * look up 64 bytes at a time.
  *
  * The exponent field of x gives a place and this a mask: p ^ (fraction & mask[p]) is the place of a
- * bucket, p = place[field] and fraction the first 7 bits behind the field. A bucket has its first slot
- * and up to two thresholds within it, each of which adds one slot. Exponents have 2^k buckets, as
- * many as keep the thresholds apart. */
+ * bucket, p = place[field] and fraction the first 7 bits behind the field. A bucket has its first
+ * slot and up to two thresholds within it, each of which adds one slot. Exponents have 2^k buckets,
+ * as many as keep the thresholds apart. */
 #ifndef HU_FORMAT_TABLE_BYTES_H
 #define HU_FORMAT_TABLE_BYTES_H
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 enum {
     HU_BYTE_WORDS = 256,
     HU_BYTE_NARROW = 128,
-    HU_BYTE_FIELD = 256,             /* where field 0 stands: a scale moves the beginning */
-    HU_BYTE_FIELDS = 3 * 256,        /* below it: of numbers below all others; from 255 on: above */
-    HU_BYTE_THRESHOLDS = 2,          /* of a bucket */
-    HU_BYTE_DEPTH = 2                /* bytes of a threshold's fraction */
+    HU_BYTE_FIELD = 256,      /* where field 0 stands: a scale moves the beginning */
+    HU_BYTE_FIELDS = 3 * 256, /* below it: of numbers below all others; from 255 on: above */
+    HU_BYTE_THRESHOLDS = 2,   /* of a bucket */
+    HU_BYTE_DEPTH = 2         /* bytes of a threshold's fraction */
 };
 
 /* Of two lists: + and -. Slots are counted from the first of the list. Of field 0 only zero is

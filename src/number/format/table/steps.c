@@ -311,10 +311,11 @@ static hu_status make_bytes(const hu_code_table *t, bool is_nearest, hu_code_ste
     hu_status st = HU_OK;
     if (t->bits > WORD_BITS) return HU_OK;
     HU_TRY(HU_NEW_ARRAY(&s->byte, WORDS * BYTES));
-    for (uint32_t i = 0; i < WORDS; i++)
-        for (uint32_t b = 0; b < BYTES; b++)
-            s->byte[b * WORDS + i] =
-                (uint8_t)(hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]) >> (8 * b));
+    for (uint32_t i = 0; i < WORDS; i++) {
+        uint32_t bits = hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]);
+        s->has_low = s->has_low || (uint16_t)bits != 0;
+        for (uint32_t b = 0; b < BYTES; b++) s->byte[b * WORDS + i] = (uint8_t)(bits >> (8 * b));
+    }
     HU_TRY(hu_code_bytes_make(t, s, false, &s->bytes));
     if (is_nearest) HU_TRY(hu_code_bytes_make(t, s, true, &s->members));
 done:
@@ -369,10 +370,10 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
 
 /* As the table's own blocks. */
 static void keep(hu_code_steps *s) {
-    void *const all[] = {
-        s->number, s->code, s->threshold, s->word,      s->row,      s->slot_at, s->threshold_at,
-        s->member, s->high, s->low,       s->slot_high, s->slot_low, s->byte,    s->bytes,
-        s->members, s};
+    void *const all[] = {s->number, s->code,    s->threshold,    s->word,
+                         s->row,    s->slot_at, s->threshold_at, s->member,
+                         s->high,   s->low,     s->slot_high,    s->slot_low,
+                         s->byte,   s->bytes,   s->members,      s};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 

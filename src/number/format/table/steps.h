@@ -44,7 +44,7 @@ struct hu_code_steps {
      * Where no list has more than 128 slots before overflow: of the slots of +, then from 128 on of
      * -. */
     uint16_t *high, *low, *slot_high, *slot_low;
-    bool has_low;        /* some lower half is not 0 */
+    bool has_low; /* some lower half is not 0 */
     /* Of up to 8 bits: byte b of the patterns of codes, from 256 b on, by their last bits; and for
      * kernels that look up bytes (format/table/bytes.h). NULL: another kind of table. */
     uint8_t *byte;

@@ -183,8 +183,8 @@ HU_INLINE __m512i slots_of(const places *c, const pieces *p, shape s, __mmask64 
     __m512i slot = look_at(&c->slot, at, bit7, s.is_narrow);
     HU_UNROLL
     for (int i = 0; i < HU_BYTE_THRESHOLDS; i++)
-        slot = _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s, unclear), slot,
-                                    c->use.one);
+        slot =
+            _mm512_mask_add_epi8(slot, are_beyond(c, i, p, at, bit7, s, unclear), slot, c->use.one);
     return slot;
 }
 
@@ -212,8 +212,8 @@ HU_INLINE void settle_one(const job *j, uint32_t bits, uint32_t *out, uint8_t *c
         uint32_t moved = unscaled(&j->steps, j->is_scaled, u);
         uint32_t slot = hu_code_slot(j->whole, (bits & HU_F32_SIGN) | moved);
         is_over = slot == j->whole->last[list];
-        *out = is_over ? o->overflow[list]
-                       : rescaled(&j->steps, j->is_scaled, j->whole->number[slot]);
+        *out =
+            is_over ? o->overflow[list] : rescaled(&j->steps, j->is_scaled, j->whole->number[slot]);
         *code = is_over ? o->overflow_code[list] : (uint8_t)j->whole->code[slot];
         t->top_small = t->top_small > u ? t->top_small : u;
         t->under_small = at_most(t->under_small, u - 1);
@@ -381,8 +381,7 @@ static uint8_t code_of(const hu_packer *p, const constants *c, uint32_t bits) {
     if (bits == rescaled(c, p->format.bias != 0, p->steps->number[last]))
         return (uint8_t)p->steps->code[last];
     if (u > HU_F32_INFINITY) return (uint8_t)p->nan_code;
-    if (u == HU_F32_INFINITY)
-        return (uint8_t)(list ? p->minus_infinity_code : p->infinity_code);
+    if (u == HU_F32_INFINITY) return (uint8_t)(list ? p->minus_infinity_code : p->infinity_code);
     uint32_t moved = unscaled(c, p->format.bias != 0, u);
     return (uint8_t)p->steps->code[hu_code_slot(p->steps, (bits & HU_F32_SIGN) | moved)];
 }
@@ -524,7 +523,9 @@ void hu_round_bytes_vbmi(const hu_rounder *r, size_t n, const float *x, float *y
                          const hu_random_key *key, uint64_t first, hu_round_counts *counts) {
     enum { SHORT = 256 };
     size_t whole = n < SHORT ? 0 : n / GROUP * GROUP;
-    if (whole) do_kind(r, r->steps->bytes, NULL, whole, x, y, NULL, (use){true, false, true, false}, counts);
+    if (whole)
+        do_kind(r, r->steps->bytes, NULL, whole, x, y, NULL, (use){true, false, true, false},
+                counts);
     hu_round_table_avx512(r, n - whole, x + whole, y + whole, key, first + whole, counts);
 }
 

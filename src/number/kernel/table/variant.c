@@ -138,17 +138,21 @@ HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *
 }
 
 /* One block with magnitudes below what the tables of the route hold for: these again, one by one.
- * They do not overflow. */
+ */
 HU_INLINE void round_low(const constants *c, size_t n, const float *x, float *y,
                          hu_step_route route, bool is_scaled, const outcome *o, tally *t) {
     float in[CALM_BLOCK];
     memcpy(in, x, n * sizeof *in);
     round_block(c, n, in, y, route, is_scaled, false, true, o, t);
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = hu_f32_bits(in[i]), before = hu_f32_bits(y[i]);
-        if ((bits & ~HU_F32_SIGN) - 1 >= c->calm_low - 1) continue;
-        uint32_t now = rescaled(c, is_scaled, c->number[slot_of(c, HU_STEPS_SEARCH, bits)]);
-        t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - (before == 0);
+        uint32_t bits = hu_f32_bits(in[i]), before = hu_f32_bits(y[i]), sign = bits & HU_F32_SIGN;
+        uint32_t last = sign ? c->last_minus : c->last_plus, u = bits & ~HU_F32_SIGN;
+        if (u - 1 >= c->calm_low - 1) continue;
+        uint32_t was = slot_of(c, route, sign | unscaled(c, is_scaled, u));
+        uint32_t slot = slot_of(c, HU_STEPS_SEARCH, bits), is_over = slot == last;
+        uint32_t now = settled(o, bits, rescaled(c, is_scaled, c->number[slot]), is_over);
+        t->beyond += is_over - (uint32_t)(was == last);
+        t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - ((before & ~HU_F32_SIGN) == 0);
         t->below += is_less(now & ~HU_F32_SIGN, o->min_normal) -
                     is_less(before & ~HU_F32_SIGN, o->min_normal);
         y[i] = hu_f32_of_bits(now);
