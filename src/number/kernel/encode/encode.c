@@ -44,26 +44,43 @@ int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
            (packer->nan_sign || !is_nan) && hu_format_equal(&rounder->format, &packer->format);
 }
 
+hu_encode_fn HU_OF_ISA(hu_encode_table);
+
+/* The kernel for a table, or NULL. */
+static hu_encode_fn *table_kernel(const hu_rounder *rounder, const hu_packer *packer,
+                                  bool are_members) {
+    hu_encode_fn *const by_isa[HU_ISA_COUNT] = {HU_OF_ISA(hu_encode_table)};
+    if (!serves_table(rounder, packer)) return NULL;
+#if defined(__x86_64__)
+    if (hu_cpu_has_vbmi()) return are_members ? hu_encode_members_vbmi : hu_encode_bytes_vbmi;
+#endif
+    return are_members || rounder->steps->route == HU_STEPS_SEARCH ? NULL : by_isa[hu_cpu_isa()];
+}
+
 #if defined(__x86_64__)
 hu_encode_fn hu_encode_avx2, hu_encode_avx512;
 
-/* The kernel for this instruction set, or NULL. Short arrays do not repay its preparation. */
-static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                                bool are_members) {
-    enum { SHORT = 256 };
-    if (n < SHORT) return NULL;
-    if (hu_cpu_has_vbmi() && serves_table(rounder, packer))
-        return are_members ? hu_encode_members_vbmi : hu_encode_bytes_vbmi;
+/* The kernel for a float on this instruction set, or NULL. */
+static hu_encode_fn *float_kernel(const hu_rounder *rounder, const hu_packer *packer) {
     if (hu_cpu_isa() < HU_ISA_AVX2 || !hu_encode_serves(rounder, packer)) return NULL;
     return hu_cpu_isa() == HU_ISA_AVX2 ? hu_encode_avx2 : hu_encode_avx512;
 }
 #else
-static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n,
-                                bool are_members) {
-    (void)rounder, (void)packer, (void)n, (void)are_members;
+static hu_encode_fn *float_kernel(const hu_rounder *rounder, const hu_packer *packer) {
+    (void)rounder, (void)packer;
     return NULL;
 }
 #endif
+
+/* The kernel for these, or NULL. Short arrays do not repay its preparation. are_members: the
+ * rounder changes none of the numbers. */
+static hu_encode_fn *kernel_for(const hu_rounder *rounder, const hu_packer *packer, size_t n,
+                                bool are_members) {
+    enum { SHORT = 256 };
+    if (n < SHORT) return NULL;
+    return rounder->route == HU_ROUTE_TABLE ? table_kernel(rounder, packer, are_members)
+                                            : float_kernel(rounder, packer);
+}
 
 /* Numbers that the kernel has done, from the first on. */
 static size_t encode_groups(const hu_rounder *rounder, const hu_packer *packer, size_t n,
