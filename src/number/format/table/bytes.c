@@ -23,8 +23,7 @@ typedef struct maker {
 
 /* Slot of a magnitude, from the first of the list on. */
 static uint32_t slot_of(const maker *m, int list, uint32_t magnitude) {
-    uint32_t sign = list ? HU_F32_SIGN : 0;
-    return hu_code_slot(m->steps, sign | magnitude) - m->steps->first[list];
+    return hu_code_slot_in(m->steps, list, magnitude) - m->steps->first[list];
 }
 
 static const uint32_t *thresholds(const maker *m, int list) {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "format/table/steps.h"
+#include "format/table/slots.h"
 
 enum {
     HU_BYTE_WORDS = 256,

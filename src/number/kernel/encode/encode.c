@@ -2,7 +2,6 @@
 
 #include "base/bits.h"
 #include "format/table/steps.h"
-#include "kernel/table/bytes.h"
 
 enum { PART = 4096 }; /* numbers between rounding and packing; a multiple of 8 */
 
@@ -45,6 +44,9 @@ int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer) {
 }
 
 hu_encode_fn HU_OF_ISA(hu_encode_table);
+#if defined(__x86_64__)
+hu_encode_fn hu_encode_bytes_vbmi, hu_encode_members_vbmi;
+#endif
 
 /* The kernel for a table, or NULL. */
 static hu_encode_fn *table_kernel(const hu_rounder *rounder, const hu_packer *packer,

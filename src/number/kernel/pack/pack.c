@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "format/table/steps.h"
 #include "format/value.h"
-#include "kernel/table/bytes.h"
 
 #define HU_PACK_VARIANT(bits)                                                                      \
     hu_pack_fn HU_OF_ISA(hu_pack_##bits);                                                          \
@@ -118,6 +117,9 @@ static const pack_variant table_variants[] = {
 };
 
 #if defined(__x86_64__)
+hu_pack_fn hu_pack_bytes_vbmi;
+hu_unpack_fn hu_unpack_bytes_vbmi;
+
 /* Kernels by tables in registers. */
 static void prefer_registers(hu_packer *packer, hu_isa isa) {
     if (isa != HU_ISA_AVX512 || packer->code_bits != 8) return;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "format/table/steps.h"
 #include "format/value.h"
-#include "kernel/table/bytes.h"
 
 #define HU_ROUND_VARIANT(name, mode, route) hu_round_fn HU_OF_ISA(hu_round_##name);
 #include "kernel/round/round.list"
@@ -140,6 +139,10 @@ hu_round_fn HU_OF_ISA(hu_round_table), HU_OF_ISA(hu_round_table_sr);
 
 static hu_round_fn *const by_table[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table)};
 static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_sr)};
+
+#if defined(__x86_64__)
+hu_round_fn hu_round_bytes_vbmi;
+#endif
 
 static hu_round_fn *run_of_table(const hu_rounder *rounder, hu_isa isa) {
     if (hu_rounding_draws(rounder->rounding)) return by_table_sr[isa];

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "format/table/bytes.h"
+#include "kernel/encode/encode.h"
 #include "kernel/round/tally.h"
-#include "kernel/table/bytes.h"
 #include "kernel/table/lookup.h"
 
 enum { BLOCK = 1024, TURN = 8 };

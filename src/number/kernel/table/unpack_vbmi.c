@@ -1,7 +1,7 @@
 /* kernel/table/unpack_vbmi.c - numbers of codes of up to 8 bits: the four bytes of their float32
  * patterns are tables of 256 bytes in registers. */
-#include "kernel/table/bytes.h"
-#include "kernel/table/bytes_vbmi.h"
+#include "kernel/pack/pack.h"
+#include "kernel/table/patterns_vbmi.h"
 
 /* Arrays from here on are found in no cache again: stores go past these. */
 enum { LARGE = 1 << 23, AHEAD_BYTES = 2048 };
@@ -36,7 +36,7 @@ HU_INLINE void unpack_sized(const hu_packer *p, const uint8_t *codes, float *y, 
         unpack_all(p, codes, y, n, false, false, is_large);
 }
 
-hu_unpack_fn hu_unpack_table_8_avx512;
+hu_unpack_fn hu_unpack_bytes_vbmi, hu_unpack_table_8_avx512;
 void hu_unpack_bytes_vbmi(const hu_packer *p, size_t n, const void *codes, float *y) {
     size_t whole = n / GROUP * GROUP;
     if (whole >= LARGE && (uintptr_t)y % GROUP == 0) {

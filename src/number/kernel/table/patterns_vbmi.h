@@ -1,7 +1,7 @@
-/* kernel/table/bytes_vbmi.h - tables of 128 and 256 bytes in registers, and numbers of codes by
+/* kernel/table/patterns_vbmi.h - tables of 128 and 256 bytes in registers, and numbers of codes by
  * them. For bodies only: names without prefix. */
-#ifndef HU_KERNEL_TABLE_BYTES_VBMI_H
-#define HU_KERNEL_TABLE_BYTES_VBMI_H
+#ifndef HU_KERNEL_TABLE_PATTERNS_VBMI_H
+#define HU_KERNEL_TABLE_PATTERNS_VBMI_H
 #include <immintrin.h>
 #include <stdbool.h>
 
