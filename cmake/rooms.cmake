@@ -1,6 +1,7 @@
 # One static library per room of src/WING/, linked only to the rooms below it: an upward call does not link.
 # A new source file needs no line here; `*_avx2.c`, `*_avx512.c` and `*_vbmi.c` (AVX-512 that looks up bytes) get the
-# flags of their instruction set, and `variant.c` and `*_variant.c` are compiled once for each of them, with HU_ISA = its name.
+# flags of their instruction set, and `variant.c` and `*_variant.c` are compiled once for each instruction set, with
+# HU_ISA = its name.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(HALFULP_IS_X86 ON)
 endif()
