@@ -345,8 +345,7 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     HU_TRY(choose_route(s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
     HU_TRY(hu_code_slots_add_patterns(t, s));
-    if (hu_rounding_mode(rounding) != HU_ROUND_STOCHASTIC)
-        HU_TRY(hu_code_bytes_make(t, s, false, &s->bytes));
+    HU_TRY(hu_code_bytes_make(t, s, false, &s->bytes));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(hu_code_bytes_make(t, s, true, &s->members));
     *steps = s;
     s = NULL;

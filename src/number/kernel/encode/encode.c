@@ -26,7 +26,7 @@ void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t 
     }
 }
 
-/* Whether both have the bytes of a table, for codes of 8 bits. Stochastic rounding has none. */
+/* Whether both have the bytes of a table, for codes of 8 bits. */
 static bool serves_table(const hu_rounder *rounder, const hu_packer *packer) {
     return rounder->route == HU_ROUTE_TABLE && packer->code_bits == 8 && rounder->steps->bytes &&
            packer->steps->bytes && hu_format_equal(&rounder->format, &packer->format);
@@ -52,7 +52,8 @@ hu_encode_fn hu_encode_bytes_vbmi, hu_encode_members_vbmi;
 static hu_encode_fn *table_kernel(const hu_rounder *rounder, const hu_packer *packer,
                                   bool are_members) {
     hu_encode_fn *const by_isa[HU_ISA_COUNT] = {HU_OF_ISA(hu_encode_table)};
-    if (!serves_table(rounder, packer)) return NULL;
+    bool is_drawn = hu_rounding_draws(rounder->rounding) && !are_members;
+    if (is_drawn || !serves_table(rounder, packer)) return NULL;
 #if defined(__x86_64__)
     if (hu_cpu_has_vbmi()) return are_members ? hu_encode_members_vbmi : hu_encode_bytes_vbmi;
 #endif

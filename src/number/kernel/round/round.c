@@ -142,16 +142,21 @@ static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_
 
 #if defined(__x86_64__)
 hu_round_fn hu_round_bytes_vbmi;
-#endif
+hu_neighbours_fn hu_neighbours_bytes_vbmi;
 
-static hu_round_fn *run_of_table(const hu_rounder *rounder, hu_isa isa) {
-    if (hu_rounding_draws(rounder->rounding)) return by_table_sr[isa];
-#if defined(__x86_64__)
-    if (isa == HU_ISA_AVX512 && hu_cpu_has_vbmi() && rounder->steps->bytes)
-        return hu_round_bytes_vbmi;
-#endif
-    return by_table[isa];
+/* Kernels that look up bytes. */
+static void prefer_bytes(hu_rounder *rounder, hu_isa isa) {
+    if (isa != HU_ISA_AVX512 || !hu_cpu_has_vbmi() || !rounder->steps->bytes) return;
+    if (hu_rounding_draws(rounder->rounding))
+        rounder->neighbours = hu_neighbours_bytes_vbmi;
+    else
+        rounder->run = hu_round_bytes_vbmi;
 }
+#else
+static void prefer_bytes(hu_rounder *rounder, hu_isa isa) {
+    (void)rounder, (void)isa;
+}
+#endif
 
 static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
                                hu_isa isa) {
@@ -167,8 +172,9 @@ static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_
     /* An infinity that becomes NaN where overflows saturate is a lost number, as NaN is. */
     bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
     rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
+    rounder->run = hu_rounding_draws(rounding) ? by_table_sr[isa] : by_table[isa];
     hu_status st = hu_code_steps_of(format, rounding, &rounder->steps);
-    if (st == HU_OK) rounder->run = run_of_table(rounder, isa);
+    if (st == HU_OK) prefer_bytes(rounder, isa);
     return st;
 }
 

@@ -433,3 +433,44 @@ void hu_pack_bytes_vbmi(const hu_packer *p, size_t n, const float *x, void *code
     }
     hu_pack_table_8_avx512(p, n - whole, x + whole, (uint8_t *)codes + whole, unencodable);
 }
+
+/* ---- neighbours ---- */
+
+/* Those of a group; rare lanes one by one. */
+HU_INLINE void find_neighbours(const tables *c, const job *j, const float *x, float *from,
+                               float *to, shape s) {
+    __mmask64 unclear = 0;
+    found f = {0};
+    const pieces p = split(&c->at, x, s, false);
+    __m512i slot = slots_of(&c->at, &p, s, &unclear);
+    put_numbers(c, codes_of(&c->at, &p, slot, s), from);
+    put_numbers(c, codes_of(&c->at, &p, _mm512_adds_epu8(slot, c->at.use.one), s), to);
+    if (__builtin_expect(!finds(&c->at, &p, slot, unclear, s, &f), 1)) return;
+    for (uint64_t left = f.rare; left; left &= left - 1) {
+        int i = __builtin_ctzll(left);
+        uint32_t bits = hu_f32_bits(x[i]), sign = bits & HU_F32_SIGN;
+        uint32_t at = hu_code_slot(j->whole, sign | unscaled(&j->steps, j->is_scaled, bits ^ sign));
+        from[i] = hu_f32_of_bits(rescaled(&j->steps, j->is_scaled, j->whole->number[at]));
+        to[i] = hu_f32_of_bits(rescaled(&j->steps, j->is_scaled, j->whole->number[at + 1]));
+    }
+}
+
+HU_INLINE void find_all(const hu_rounder *r, const job *j, size_t n, const float *x, float *from,
+                        float *to, shape s) {
+    const tables c = tables_of(r, r->steps->bytes, &j->result);
+    for (size_t i = 0; i < n; i += GROUP) find_neighbours(&c, j, x + i, from + i, to + i, s);
+}
+
+/* The last number's next is itself: nothing moves there. */
+hu_neighbours_fn hu_neighbours_bytes_vbmi;
+void hu_neighbours_bytes_vbmi(const hu_rounder *r, size_t n, const float *x, float *from,
+                              float *to) {
+    const job j = job_of(r, NULL);
+    const shape s = shape_of(r->steps->bytes, &j.result);
+    if (s.is_even && s.is_narrow && !s.is_deep)
+        find_all(r, &j, n, x, from, to, (shape){true, true, false});
+    else if (!s.is_deep)
+        find_all(r, &j, n, x, from, to, (shape){false, false, false});
+    else
+        find_all(r, &j, n, x, from, to, (shape){false, false, true});
+}

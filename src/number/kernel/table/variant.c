@@ -259,6 +259,31 @@ HU_INLINE uint32_t move_block(const constants *c, size_t n, const float *x, floa
     return beyond;
 }
 
+/* A calm block whose neighbours are known. */
+HU_INLINE void move_pairs(size_t n, const float *x, const float *from, const float *to, float *y,
+                          const uint32_t *words, draw d, bool is_stated) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint32_t is_moved = moves(d, is_stated, x[i], from[i], to[i], words[i]);
+        y[i] = is_moved ? to[i] : from[i];
+    }
+}
+
+/* The whole groups of a calm block by the rounder's neighbours; how many numbers they are. */
+static size_t move_groups(const hu_rounder *r, size_t n, const float *x, float *y,
+                          const uint32_t *words) {
+    float from[BLOCK], to[BLOCK];
+    size_t whole = r->neighbours ? n / HU_NEIGHBOURS * HU_NEIGHBOURS : 0;
+    draw d = draw_of(r->rounding);
+    if (whole == 0) return 0;
+    r->neighbours(r, whole, x, from, to);
+    if (d.is_stated)
+        move_pairs(whole, x, from, to, y, words, d, true);
+    else
+        move_pairs(whole, x, from, to, y, words, d, false);
+    return whole;
+}
+
 /* A block whose numbers the steps hold for; is_calm as in demand. */
 HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, float *y,
                               const uint32_t *words, hu_step_route route, bool is_scaled,
@@ -268,6 +293,15 @@ HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, floa
     if (is_calm) return move_block(c, n, x, y, words, route, is_scaled, true, d, false, o);
     if (d.is_stated) return move_block(c, n, x, y, words, route, is_scaled, false, d, true, o);
     return move_block(c, n, x, y, words, route, is_scaled, false, d, false, o);
+}
+
+/* A calm block. */
+HU_INLINE uint32_t move_calm(const hu_rounder *r, const constants *c, size_t n, const float *x,
+                             float *y, const uint32_t *words, hu_step_route route, bool is_scaled,
+                             const outcome *o) {
+    size_t done = move_groups(r, n, x, y, words);
+    return move_known(c, n - done, x + done, y + done, words + done, route, is_scaled, true,
+                      draw_of(r->rounding), o);
 }
 
 /* The same one by one, by the reference, of numbers that `wanted` says; NULL: of all. */
@@ -334,8 +368,7 @@ HU_INLINE void move_all(const hu_rounder *r, size_t n, const float *x, float *y,
         if (!r->steps->is_exact)
             beyond = move_alone(r, count, x + at, out, words, NULL);
         else if (d.is_calm && !d.is_low)
-            beyond = move_known(&c, count, x + at, out, words, route, is_scaled, true,
-                                draw_of(r->rounding), &o);
+            beyond = move_calm(r, &c, count, x + at, out, words, route, is_scaled, &o);
         else
             beyond = move_some(r, &c, count, x + at, out, words, route, is_scaled, &o);
         if (counts) count_block(count, x + at, out, beyond, &o, &t);
