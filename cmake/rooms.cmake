@@ -1,12 +1,14 @@
 # One static library per room of src/WING/, linked only to the rooms below it: an upward call does not link.
-# A new source file needs no line here; `*_avx2.c` and `*_avx512.c` get the flags of their instruction set, and
-# `variant.c` and `*_variant.c` are compiled once for each of them, with HU_ISA = its name.
+# A new source file needs no line here; `*_avx2.c`, `*_avx512.c` and `*_vbmi.c` (AVX-512 that looks up bytes) get the
+# flags of their instruction set, and `variant.c` and `*_variant.c` are compiled once for each instruction set, with
+# HU_ISA = its name.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(HALFULP_IS_X86 ON)
 endif()
 set(HALFULP_AVX2_FLAGS -mavx2 -mfma -mf16c -mbmi2)
 set(HALFULP_AVX512_FLAGS -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mf16c -mbmi2
                          -mprefer-vector-width=512)
+set(HALFULP_VBMI_FLAGS ${HALFULP_AVX512_FLAGS} -mavx512vbmi)
 
 # halfulp_variant(WING ROOM ISA FLAGS SOURCES): objects of a room's sources for one instruction set
 function(halfulp_variant wing room isa flags sources)
@@ -33,10 +35,12 @@ function(halfulp_room wing name)
         set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${HALFULP_AVX2_FLAGS}")
       elseif(source MATCHES "avx512\\.c$")
         set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${HALFULP_AVX512_FLAGS}")
+      elseif(source MATCHES "vbmi\\.c$")
+        set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${HALFULP_VBMI_FLAGS}")
       endif()
     endforeach()
   else()
-    list(FILTER sources EXCLUDE REGEX "avx(2|512)\\.c$")
+    list(FILTER sources EXCLUDE REGEX "(avx2|avx512|vbmi)\\.c$")
   endif()
   if(HALFULP_DNNL)
     list(FILTER sources EXCLUDE REGEX "/onednn_absent\\.c$")

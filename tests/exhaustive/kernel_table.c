@@ -1,10 +1,11 @@
 /* Proof of rounding by table.
  *   kernel_table [--short] [NAME]
  * posit8, takum8 and hif8 to nearest: all 2^32 inputs, on every instruction set of this machine,
- * against tests/reference/table.h, which rounds strings of bits (short: every 4,096th block of
- * 65,536 and the boundaries). Every format of a list in every mode, with and without a scale: its
- * boundaries and their neighbours, its numbers and theirs, and random inputs, against the reference
- * of hu_format_round, counters too; packed and unpacked again. Prints "N passed, M failed"; exit
+ * against tests/reference/table.h, which rounds strings of bits, numbers and codes (short: every
+ * 4,096th block of 65,536 and the boundaries). Every format of a list in every mode, with and
+ * without a scale: its boundaries and their neighbours, its numbers and theirs, and random inputs,
+ * against the reference of hu_format_round, counters too; packed, against hu_format_encode, and
+ * unpacked again; rounded, counted and packed in one pass. Prints "N passed, M failed"; exit
  * code 1 if M > 0. */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "format/table/table.h"
+#include "kernel/encode/encode.h"
 #include "kernel/pack/pack.h"
 #include "kernel/round/round.h"
 #include "reference/table.h"
@@ -42,6 +44,19 @@ static hu_format parsed(const char *name) {
 
 static bool is_same(float a, float b) {
     return hu_f32_bits(a) == hu_f32_bits(b) || (isnan(a) && isnan(b));
+}
+
+/* ---- kernels ---- */
+
+/* The instruction sets, and AVX-512 that looks up bytes. */
+enum { VBMI = HU_ISA_COUNT, WAYS };
+static const char *const way_names[WAYS] = {"scalar", "avx2", "avx512", "avx512 with VBMI"};
+
+/* false: this machine has no such kernels. */
+static bool use_way(int way) {
+    hu_cpu_set_isa(way == VBMI ? HU_ISA_AVX512 : (hu_isa)way);
+    hu_cpu_use_vbmi(way == VBMI);
+    return way == VBMI ? hu_cpu_has_vbmi() : hu_cpu_isa() == (hu_isa)way;
 }
 
 /* ---- all inputs ---- */
@@ -72,42 +87,74 @@ static const subject subjects[] = {{"posit8", posit8, posit8_value},
                                    {"takum8", takum8, takum8_value},
                                    {"hif8", reference_hif8, reference_hif8_value}};
 
-/* Inputs first, first + stride, ... on all instruction sets. */
-static void check_block(const subject *s, const float *values, const hu_rounder *rounder,
-                        uint32_t first, uint32_t stride) {
-    static _Thread_local float x[BLOCK], y[BLOCK], wanted[BLOCK];
+/* Rounder and packer of each way; run NULL: there is none. best: the way in use. */
+typedef struct kernels {
+    int best;
+    hu_rounder rounder[WAYS];
+    hu_packer packer[WAYS];
+} kernels;
+
+/* A block's inputs and what the reference says. */
+typedef struct sample {
+    float x[BLOCK], y[BLOCK], wanted[BLOCK];
+    uint8_t codes[BLOCK], wanted_codes[BLOCK];
+} sample;
+
+static uint64_t compare_block(const subject *s, const char *way, const sample *b) {
     uint64_t bad = 0;
     for (uint32_t i = 0; i < BLOCK; i++) {
-        x[i] = hu_f32_of_bits(first + i * stride);
-        wanted[i] = values[s->code(x[i])];
-    }
-    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
-        hu_rounder_run(&rounder[isa], BLOCK, x, y, NULL, 0, NULL);
-        for (uint32_t i = 0; i < BLOCK; i++)
-            if (!is_same(y[i], wanted[i])) {
+        if (is_same(b->y[i], b->wanted[i]) && b->codes[i] == b->wanted_codes[i]) continue;
 #pragma omp critical
-                note(s->name, hu_isa_name((hu_isa)isa), "rne", x[i], y[i], wanted[i]);
-                bad++;
-            }
+        note(s->name, way, "rne", b->x[i], b->y[i], b->wanted[i]);
+        bad++;
     }
+    return bad;
+}
+
+/* Inputs first, first + stride, ... by all kernels: rounded and packed, and in one pass by those
+ * that the machine would take. */
+static void check_block(const subject *s, const float *values, const kernels *k, uint32_t first,
+                        uint32_t stride) {
+    static _Thread_local sample b;
+    uint64_t bad = 0, passes = 1;
+    for (uint32_t i = 0; i < BLOCK; i++) {
+        b.x[i] = hu_f32_of_bits(first + i * stride);
+        b.wanted_codes[i] = (uint8_t)s->code(b.x[i]);
+        b.wanted[i] = values[b.wanted_codes[i]];
+    }
+    for (int way = 0; way < WAYS; way++) {
+        if (!k->rounder[way].run) continue;
+        hu_rounder_run(&k->rounder[way], BLOCK, b.x, b.y, NULL, 0, NULL);
+        hu_packer_pack(&k->packer[way], BLOCK, b.y, b.codes, NULL);
+        bad += compare_block(s, way_names[way], &b);
+        passes++;
+    }
+    hu_encode(&k->rounder[k->best], &k->packer[k->best], BLOCK, b.x, b.y, b.codes, NULL, 0, NULL);
+    bad += compare_block(s, "one pass", &b);
 #pragma omp atomic
-    passed += (uint64_t)BLOCK * (hu_cpu_isa_native() + 1) - bad;
+    passed += BLOCK * passes - bad;
 }
 
 static void check_all(const subject *s, uint32_t step) {
-    hu_rounder rounder[HU_ISA_COUNT];
+    static kernels k;
     hu_format format = parsed(s->name);
     float values[256];
     for (uint32_t code = 0; code < 256; code++) values[code] = (float)s->value(code);
-    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
-        if (hu_rounder_init_isa(&rounder[isa], &format, HU_ROUND_NEAREST_EVEN, (hu_isa)isa))
+    for (int way = 0; way < WAYS; way++) {
+        k.rounder[way].run = NULL;
+        if (!use_way(way)) continue;
+        k.best = way;
+        if (hu_rounder_init(&k.rounder[way], &format, HU_ROUND_NEAREST_EVEN) ||
+            hu_packer_init(&k.packer[way], &format, 8))
             exit(1);
+    }
+    use_way(k.best);
 #pragma omp parallel for schedule(dynamic, 16)
     for (uint32_t block = 0; block < BLOCKS; block += step)
-        check_block(s, values, rounder, block << 16, 1);
+        check_block(s, values, &k, block << 16, 1);
     /* Ties of 8 bits end in zeros: all beginnings, with what lies beside. */
     const uint32_t ends[] = {0, 1, 0xffff};
-    for (int i = 0; i < 3; i++) check_block(s, values, rounder, ends[i], BLOCK);
+    for (int i = 0; i < 3; i++) check_block(s, values, &k, ends[i], BLOCK);
     printf("%s: all of every %u. block, %llu failed\n", s->name, (unsigned)step,
            (unsigned long long)failed);
 }
@@ -178,28 +225,104 @@ static void check_counts(const char *name, const hu_format *format, const inputs
         note(name, "all", "counters", 0, (float)c->underflow, (float)under);
 }
 
+/* Codes of 8 or 16 bits, or as they come in 32. */
+static uint32_t code_at(const void *codes, int bits, size_t i) {
+    return bits == 8 ? ((const uint8_t *)codes)[i] : ((const uint16_t *)codes)[i];
+}
+
 static void check_packing(const char *name, const hu_format *format, const inputs *in,
-                          const float *y, hu_isa isa) {
-    uint32_t *codes;
+                          const float *y, const char *way) {
+    uint32_t *codes, wanted;
     float *back;
     hu_packer packer;
     if (HU_NEW_ARRAY(&codes, in->n) || HU_NEW_ARRAY(&back, in->n)) exit(1);
     for (int bits = 0; bits <= 16; bits += 8) {
         if (bits && bits < (int)hu_format_bits(format)) continue;
-        if (hu_packer_init_isa(&packer, format, bits, isa)) exit(1);
+        if (hu_packer_init(&packer, format, bits)) exit(1);
         hu_packer_pack(&packer, in->n, y, codes, NULL);
         hu_packer_unpack(&packer, in->n, codes, back);
         for (size_t i = 0; i < in->n; i++) {
             bool has_code =
                 isfinite(y[i]) || (isinf(y[i]) ? !packer.is_infinity_lost : !packer.is_nan_lost);
-            if (!has_code || is_same(back[i], y[i]))
+            bool is_right = !has_code || is_same(back[i], y[i]);
+            if (bits && has_code && hu_format_encode(format, y[i], &wanted) == HU_OK)
+                is_right = is_right && code_at(codes, bits, i) == wanted;
+            if (is_right)
                 passed++;
             else
-                note(name, hu_isa_name(isa), "packed", in->x[i], back[i], y[i]);
+                note(name, way, "packed", in->x[i], back[i], y[i]);
         }
     }
     hu_free(codes);
     hu_free(back);
+}
+
+/* Numbers, codes and counts in one pass, of arrays of which the last groups are not whole. y and
+ * codes: what rounder and packer make of x. */
+typedef struct passes {
+    const char *name, *way;
+    const hu_rounder *rounder;
+    const hu_packer *packer;
+    const hu_random_key *key;
+    size_t n;
+    float *x, *y;
+    uint8_t *codes;
+} passes;
+
+static void compare_pass(const passes *p, const char *what, const float *y, const uint8_t *codes,
+                         const hu_round_counts *found, const hu_round_counts *expected) {
+    size_t bad = 0;
+    while (bad < p->n && (!y || memcmp(&y[bad], &p->y[bad], sizeof *y) == 0) &&
+           codes[bad] == p->codes[bad])
+        bad++;
+    if (bad < p->n)
+        note(p->name, p->way, what, p->x[bad], codes[bad], p->codes[bad]);
+    else if (memcmp(found, expected, sizeof *found) != 0)
+        note(p->name, p->way, "counts in one pass", 0, (float)found->underflow,
+             (float)expected->underflow);
+    else
+        passed += p->n;
+}
+
+static void check_one_pass(const passes *p) {
+    float *z;
+    uint8_t *codes;
+    hu_round_counts found, expected;
+    if (HU_NEW_ARRAY(&z, p->n) || HU_NEW_ARRAY(&codes, p->n)) exit(1);
+    hu_round_counts_clear(&expected);
+    hu_encode_plain(p->rounder, p->packer, p->n, p->x, p->y, p->codes, p->key, 0, &expected);
+    hu_round_counts_clear(&found);
+    hu_encode(p->rounder, p->packer, p->n, p->x, NULL, codes, p->key, 0, &found);
+    compare_pass(p, "one pass", NULL, codes, &found, &expected);
+    hu_round_counts_clear(&found);
+    hu_encode(p->rounder, p->packer, p->n, p->x, z, codes, p->key, 0, &found);
+    compare_pass(p, "one pass, with numbers", z, codes, &found, &expected);
+    memcpy(z, p->x, p->n * sizeof *z);
+    hu_encode(p->rounder, p->packer, p->n, z, z, codes, p->key, 0, NULL);
+    compare_pass(p, "one pass in place", z, codes, &found, &expected);
+    hu_round_counts_clear(&expected);
+    hu_count_on_grid(p->rounder, p->n, p->y, &expected);
+    hu_round_counts_clear(&found);
+    hu_encode_on_grid(p->rounder, p->packer, p->n, p->y, codes, &found);
+    compare_pass(p, "on the grid", NULL, codes, &found, &expected);
+    hu_free(z);
+    hu_free(codes);
+}
+
+static void check_passes(const char *name, const char *way, const hu_rounder *rounder,
+                         const inputs *in) {
+    const hu_random_key key = {7, 1, 2};
+    hu_packer packer;
+    passes p = {name, way, rounder, &packer, &key, in->n, in->x, NULL, NULL};
+    if (hu_format_bits(&rounder->format) > 8) return;
+    if (hu_packer_init(&packer, &rounder->format, 8)) exit(1);
+    if (HU_NEW_ARRAY(&p.y, in->n) || HU_NEW_ARRAY(&p.codes, in->n)) exit(1);
+    for (size_t n = in->n, cut = 0; cut < 3 && n > 1000; n -= 37, cut++) {
+        p.n = n;
+        check_one_pass(&p);
+    }
+    hu_free(p.y);
+    hu_free(p.codes);
 }
 
 static void check_mode(const char *name, const hu_format *format, hu_rounding mode,
@@ -207,20 +330,21 @@ static void check_mode(const char *name, const hu_format *format, hu_rounding mo
     const hu_random_key key = {7, 1, 2};
     for (size_t i = 0; i < in->n; i++)
         wanted[i] = hu_format_round(format, mode, in->x[i], hu_random_word(&key, i));
-    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
+    for (int way = 0; way < WAYS; way++) {
         hu_rounder rounder;
         hu_round_counts counts;
+        if (!use_way(way)) continue;
         hu_round_counts_clear(&counts);
-        if (hu_rounder_init_isa(&rounder, format, mode, (hu_isa)isa)) exit(1);
+        if (hu_rounder_init(&rounder, format, mode)) exit(1);
         hu_rounder_run(&rounder, in->n, in->x, y, &key, 0, &counts);
         for (size_t i = 0; i < in->n; i++)
             if (is_same(y[i], wanted[i]))
                 passed++;
             else
-                note(name, hu_isa_name((hu_isa)isa), hu_rounding_name(mode), in->x[i], y[i],
-                     wanted[i]);
+                note(name, way_names[way], hu_rounding_name(mode), in->x[i], y[i], wanted[i]);
         check_counts(name, format, in, wanted, &counts);
-        if (mode == HU_ROUND_NEAREST_EVEN) check_packing(name, format, in, y, (hu_isa)isa);
+        if (mode == HU_ROUND_NEAREST_EVEN) check_packing(name, format, in, y, way_names[way]);
+        check_passes(name, way_names[way], &rounder, in);
     }
 }
 

@@ -17,6 +17,7 @@ static const char *const names[HU_ISA_COUNT] = {"scalar", "avx2", "avx512"};
 
 /* -1: nobody has asked yet. Two threads that ask first find the same answer. */
 static _Atomic int chosen = -1;
+static atomic_bool leaves_vbmi_out;
 
 const char *hu_isa_name(hu_isa isa) {
     return names[isa];
@@ -58,6 +59,20 @@ hu_isa hu_cpu_isa(void) {
         if (strcmp(cap, names[i]) == 0 && (hu_isa)i < best) best = (hu_isa)i;
     atomic_store(&chosen, (int)best);
     return best;
+}
+
+bool hu_cpu_has_vbmi(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return hu_cpu_isa() == HU_ISA_AVX512 && !atomic_load(&leaves_vbmi_out) &&
+           __builtin_cpu_supports("avx512vbmi");
+#else
+    return false;
+#endif
+}
+
+void hu_cpu_use_vbmi(bool is_wanted) {
+    atomic_store(&leaves_vbmi_out, !is_wanted);
 }
 
 void hu_cpu_set_isa(hu_isa isa) {

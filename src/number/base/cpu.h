@@ -1,6 +1,8 @@
 /* base/cpu.h - the instruction set that the kernels may use, and caps that the environment sets. */
 #ifndef HU_BASE_CPU_H
 #define HU_BASE_CPU_H
+#include <stdbool.h>
+
 #include <halfulp/status.h>
 
 typedef enum hu_isa { HU_ISA_SCALAR, HU_ISA_AVX2, HU_ISA_AVX512, HU_ISA_COUNT } hu_isa;
@@ -28,6 +30,13 @@ hu_isa hu_cpu_isa(void);
 
 /* What the machine itself offers, without the cap. */
 hu_isa hu_cpu_isa_native(void);
+
+/* True where the set in use is AVX-512 and the machine looks up bytes too (VBMI: Ice Lake, Zen 4
+ * and later). Such kernels (*_vbmi.c) stand beside those of AVX-512. */
+bool hu_cpu_has_vbmi(void);
+
+/* For tests: leaves it out, or takes it back where the machine has it. */
+void hu_cpu_use_vbmi(bool is_wanted);
 
 /* "scalar", "avx2", "avx512". */
 const char *hu_isa_name(hu_isa isa);

@@ -46,10 +46,11 @@ static void take_value(const char *line, char *text, size_t capacity) {
 
 /* Of all that a processor names, what kernels here and elsewhere compute with. */
 static void take_sets(const char *line, char *text, size_t capacity) {
-    static const char *const words[] = {
-        "sse4_2",   "avx",      "f16c",     "fma",         "avx2",        "avx_vnni",
-        "avx512f",  "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16",
-        "amx_bf16", "amx_int8", "asimd",    "asimdhp",     "sve",         "bf16"};
+    static const char *const words[] = {"sse4_2",      "avx",        "f16c",        "fma",
+                                        "avx2",        "avx_vnni",   "avx512f",     "avx512bw",
+                                        "avx512vl",    "avx512vbmi", "avx512_vnni", "avx512_bf16",
+                                        "avx512_fp16", "amx_bf16",   "amx_int8",    "asimd",
+                                        "asimdhp",     "sve",        "bf16"};
     size_t used = 0;
     text[0] = '\0';
     for (size_t w = 0; w < sizeof words / sizeof *words && used < capacity; w++) {

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "format/table/bytes.h"
 #include "format/table/register.h"
 
 /* ---- thresholds, in the order of numbers ---- */
@@ -124,19 +125,6 @@ enum { FRACTION = 23, LEAST_SHIFT = 18 };
 #define FIELD (1u << FRACTION)
 #define ENTRIES_MOST (1u << 20)
 
-/* Thresholds of a list at most the magnitude. */
-static uint32_t search(const hu_code_steps *s, int list, uint32_t magnitude) {
-    uint32_t low = s->first[list], high = s->last[list];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (s->threshold[middle] <= magnitude)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Largest shift, at most FRACTION, with which no bucket has two of the thresholds begin..end-1
  * strictly inside: one at its beginning decides its slot there. Pairs below `low` do not count. */
 static uint32_t shift_for(const hu_code_steps *s, uint32_t begin, uint32_t end, uint32_t low) {
@@ -158,7 +146,7 @@ static hu_status make_direct(hu_code_steps *s) {
     for (uint32_t i = 0; i < buckets; i++) {
         int list = i >= half;
         uint32_t from = (i - (list ? half : 0)) << s->shift;
-        uint32_t slot = search(s, list, from);
+        uint32_t slot = hu_code_slot_in(s, list, from);
         /* The next slot from the threshold on: one more than the bits that do not exceed t. */
         bool has_step = slot < s->last[list] && s->threshold[slot] <= (from | mask);
         uint32_t t = has_step ? (s->threshold[slot] & mask) - 1 : mask;
@@ -174,7 +162,8 @@ static bool plan_rows(hu_code_steps *s, uint32_t *entries) {
     for (uint32_t row = 0; row < 512; row++) {
         int list = row >= 256;
         uint32_t from = (row & 255) << FRACTION;
-        uint32_t begin = search(s, list, from), end = search(s, list, from + (FIELD - 1));
+        uint32_t begin = hu_code_slot_in(s, list, from),
+                 end = hu_code_slot_in(s, list, from + (FIELD - 1));
         uint32_t shift = shift_for(s, begin, end, 0);
         if (from == 0 && shift < FINEST) s->calm_low = FIELD, shift = FRACTION;
         s->row[row] = *entries << 5 | shift;
@@ -196,7 +185,7 @@ static hu_status make_indexed(hu_code_steps *s, bool *is_made) {
         int list = row >= 256;
         uint32_t shift = s->row[row] & 31, at = s->row[row] >> 5;
         for (uint32_t i = 0; i < FIELD >> shift; i++, at++) {
-            uint32_t slot = search(s, list, (row & 255) << FRACTION | i << shift);
+            uint32_t slot = hu_code_slot_in(s, list, (row & 255) << FRACTION | i << shift);
             s->slot_at[at] = slot;
             s->threshold_at[at] = slot < s->last[list] ? s->threshold[slot] : UINT32_MAX;
         }
@@ -233,10 +222,6 @@ done:
     return st;
 }
 
-uint32_t hu_code_slot(const hu_code_steps *s, uint32_t bits) {
-    return search(s, bits >> 31 != 0, bits & ~HU_F32_SIGN);
-}
-
 /* ---- members ---- */
 
 enum { MEMBER_SHIFT = 16, MEMBER_BITS = 15 };
@@ -267,7 +252,7 @@ static uint16_t code_within(const hu_code_table *t, const hu_code_steps *s, uint
     uint32_t u = bits & ~HU_F32_SIGN;
     bool is_asked = u >= HU_F32_INFINITY || (u < LEAST_NORMAL && has_small(t));
     if (u < LEAST_NORMAL) u = 0;
-    return is_asked ? HU_MEMBER_ASK : (uint16_t)s->code[search(s, bits >> 31 != 0, u)];
+    return is_asked ? HU_MEMBER_ASK : (uint16_t)s->code[hu_code_slot_in(s, bits >> 31 != 0, u)];
 }
 
 /* What rounding to nearest has made is its own nearest number. */
@@ -283,41 +268,6 @@ static hu_status make_members(const hu_code_table *t, hu_code_steps *s) {
         if ((bits & ~HU_F32_SIGN) >= LEAST_NORMAL)
             s->member[bits >> s->member_shift] = (uint16_t)t->code[i];
     }
-done:
-    return st;
-}
-
-/* Patterns of codes as two tables of words. */
-static hu_status make_planes(const hu_code_table *t, hu_code_steps *s) {
-    enum { WORDS = 256, WORD_BITS = 8 };
-    hu_status st = HU_OK;
-    if (t->bits > WORD_BITS) return HU_OK;
-    HU_TRY(HU_NEW_ARRAY(&s->high, WORDS));
-    HU_TRY(HU_NEW_ARRAY(&s->low, WORDS));
-    for (uint32_t i = 0; i < WORDS; i++) {
-        uint32_t bits = hu_f32_bits(t->decoded[i & ((1u << t->bits) - 1)]);
-        s->high[i] = (uint16_t)(bits >> 16);
-        s->low[i] = (uint16_t)bits;
-        s->has_low = s->has_low || s->low[i] != 0;
-    }
-done:
-    return st;
-}
-
-/* The same of slots. */
-static hu_status make_slot_planes(hu_code_steps *s) {
-    enum { LIST = 128 };
-    hu_status st = HU_OK;
-    if (s->last[0] - s->first[0] > LIST || s->last[1] - s->first[1] > LIST) return HU_OK;
-    HU_TRY(HU_NEW_ARRAY(&s->slot_high, 2 * LIST));
-    HU_TRY(HU_NEW_ARRAY(&s->slot_low, 2 * LIST));
-    for (uint32_t list = 0; list < 2; list++)
-        for (uint32_t i = s->first[list]; i < s->last[list]; i++) {
-            uint32_t at = list * LIST + i - s->first[list];
-            s->slot_high[at] = (uint16_t)(s->number[i] >> 16);
-            s->slot_low[at] = (uint16_t)s->number[i];
-            s->has_low = s->has_low || s->slot_low[at] != 0;
-        }
 done:
     return st;
 }
@@ -352,9 +302,10 @@ static void set_calm(const hu_code_table *t, hu_rounding rounding, hu_code_steps
 
 /* As the table's own blocks. */
 static void keep(hu_code_steps *s) {
-    void *const all[] = {
-        s->number, s->code, s->threshold, s->word,      s->row,      s->slot_at, s->threshold_at,
-        s->member, s->high, s->low,       s->slot_high, s->slot_low, s};
+    void *const all[] = {s->number, s->code,    s->threshold,    s->word,
+                         s->row,    s->slot_at, s->threshold_at, s->member,
+                         s->high,   s->low,     s->slot_high,    s->slot_low,
+                         s->byte,   s->bytes,   s->members,      s};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) hu_memory_keep(all[i]);
 }
 
@@ -372,6 +323,9 @@ static void free_steps(hu_code_steps *s) {
     hu_free(s->low);
     hu_free(s->slot_high);
     hu_free(s->slot_low);
+    hu_free(s->byte);
+    hu_free(s->bytes);
+    hu_free(s->members);
     hu_free(s);
 }
 
@@ -390,8 +344,9 @@ static hu_status make_steps(const hu_code_table *t, hu_rounding rounding, hu_cod
     s->is_exact = are_exact(t);
     HU_TRY(choose_route(s));
     if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_members(t, s));
-    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(make_planes(t, s));
-    HU_TRY(make_slot_planes(s));
+    HU_TRY(hu_code_slots_add_patterns(t, s));
+    HU_TRY(hu_code_bytes_make(t, s, false, &s->bytes));
+    if (rounding == HU_ROUND_NEAREST_EVEN) HU_TRY(hu_code_bytes_make(t, s, true, &s->members));
     *steps = s;
     s = NULL;
 done:

@@ -127,6 +127,22 @@ static const pack_variant table_variants[] = {
 #undef HU_PACK_VARIANT
 };
 
+#if defined(__x86_64__)
+hu_pack_fn hu_pack_bytes_vbmi;
+hu_unpack_fn hu_unpack_bytes_vbmi;
+
+/* Kernels by tables in registers. */
+static void prefer_registers(hu_packer *packer, hu_isa isa) {
+    if (isa != HU_ISA_AVX512 || packer->code_bits != 8) return;
+    packer->unpack = hu_cpu_has_vbmi() ? hu_unpack_bytes_vbmi : hu_unpack_planes_avx512;
+    if (hu_cpu_has_vbmi() && packer->steps->members) packer->pack = hu_pack_bytes_vbmi;
+}
+#else
+static void prefer_registers(hu_packer *packer, hu_isa isa) {
+    (void)packer, (void)isa;
+}
+#endif
+
 static hu_status init_by_table(hu_packer *packer, const hu_format *format, int code_bits,
                                hu_isa isa) {
     const hu_code_table *t = hu_code_table_of(format);
@@ -150,10 +166,9 @@ static hu_status init_by_table(hu_packer *packer, const hu_format *format, int c
         packer->pack = table_variants[i].pack[isa];
         packer->unpack = table_variants[i].unpack[isa];
     }
-#if defined(__x86_64__)
-    if (isa == HU_ISA_AVX512 && code_bits == 8) packer->unpack = hu_unpack_planes_avx512;
-#endif
-    return hu_code_steps_of(format, HU_ROUND_NEAREST_EVEN, &packer->steps);
+    hu_status st = hu_code_steps_of(format, HU_ROUND_NEAREST_EVEN, &packer->steps);
+    if (st == HU_OK) prefer_registers(packer, isa);
+    return st;
 }
 
 /* ---- any format ---- */

@@ -140,6 +140,24 @@ hu_round_fn HU_OF_ISA(hu_round_table), HU_OF_ISA(hu_round_table_sr);
 static hu_round_fn *const by_table[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table)};
 static hu_round_fn *const by_table_sr[HU_ISA_COUNT] = {HU_OF_ISA(hu_round_table_sr)};
 
+#if defined(__x86_64__)
+hu_round_fn hu_round_bytes_vbmi;
+hu_neighbours_fn hu_neighbours_bytes_vbmi;
+
+/* Kernels that look up bytes. */
+static void prefer_bytes(hu_rounder *rounder, hu_isa isa) {
+    if (isa != HU_ISA_AVX512 || !hu_cpu_has_vbmi() || !rounder->steps->bytes) return;
+    if (hu_rounding_draws(rounder->rounding))
+        rounder->neighbours = hu_neighbours_bytes_vbmi;
+    else
+        rounder->run = hu_round_bytes_vbmi;
+}
+#else
+static void prefer_bytes(hu_rounder *rounder, hu_isa isa) {
+    (void)rounder, (void)isa;
+}
+#endif
+
 static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_rounding rounding,
                                hu_isa isa) {
     const hu_format_limits limits = hu_format_limits_of(format);
@@ -155,7 +173,9 @@ static hu_status init_by_table(hu_rounder *rounder, const hu_format *format, hu_
     bool loses_infinity = hu_code_table_of(format)->infinity_is_nan;
     rounder->nan_from = HU_F32_INFINITY - (loses_infinity ? 1 : 0);
     rounder->run = hu_rounding_draws(rounding) ? by_table_sr[isa] : by_table[isa];
-    return hu_code_steps_of(format, rounding, &rounder->steps);
+    hu_status st = hu_code_steps_of(format, rounding, &rounder->steps);
+    if (st == HU_OK) prefer_bytes(rounder, isa);
+    return st;
 }
 
 /* ---- any format ---- */

@@ -73,6 +73,11 @@ static inline hu_round_finish hu_round_least_finish(hu_rounding rounding) {
 
 typedef struct hu_rounder hu_rounder;
 typedef struct hu_code_steps hu_code_steps;
+/* The neighbours of x[n] that stochastic rounding by table chooses from: from[n], nearer to 0, and
+ * to[n]. x are finite and not beyond the table's ends; n a multiple of HU_NEIGHBOURS. */
+enum { HU_NEIGHBOURS = 64 };
+typedef void hu_neighbours_fn(const hu_rounder *rounder, size_t n, const float *x, float *from,
+                              float *to);
 typedef void hu_round_fn(const hu_rounder *rounder, size_t n, const float *x, float *y,
                          const hu_random_key *key, uint64_t first_index, hu_round_counts *counts);
 
@@ -101,6 +106,7 @@ struct hu_rounder {
     uint32_t infinite_value[2]; /* result of +inf, -inf */
     const hu_code_steps *steps; /* TABLE. Borrowed: valid forever */
     uint32_t nan_from;          /* TABLE: magnitudes above it count as NaN */
+    hu_neighbours_fn *neighbours; /* TABLE, stochastic; NULL: as the steps find them */
 };
 
 /* Prepares for the best instruction set of hu_cpu_isa(). HU_ERR_FORMAT: the format is invalid;

@@ -1,5 +1,7 @@
 /* kernel/table/pack_variant.c - codes of numbers of a table and back, in portable C, compiled once
  * per instruction set. Members of the table are their own nearest number. */
+#include <string.h>
+
 #include "kernel/pack/pack.h"
 #include "kernel/table/lookup.h"
 
@@ -24,6 +26,14 @@ HU_INLINE bool has_low(uint32_t low, size_t n, const float *x) {
 #pragma omp simd reduction(min : under)
     for (size_t i = 0; i < n; i++) under = least_of(under, (hu_f32_bits(x[i]) & ~HU_F32_SIGN) - 1);
     return under < low - 1;
+}
+
+enum { TURN = 8 }; /* numbers of a turn of a loop */
+
+/* Bits without the scale. */
+HU_INLINE uint32_t whole_of(const constants *c, bool is_scaled, float x) {
+    uint32_t bits = hu_f32_bits(x), u = bits & ~HU_F32_SIGN;
+    return is_scaled ? (bits & HU_F32_SIGN) | unscaled(c, true, u) : bits;
 }
 
 #define HU_PACK_BITS 8

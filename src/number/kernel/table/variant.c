@@ -138,17 +138,21 @@ HU_INLINE void round_known(const constants *c, size_t n, const float *x, float *
 }
 
 /* One block with magnitudes below what the tables of the route hold for: these again, one by one.
- * They do not overflow. */
+ */
 HU_INLINE void round_low(const constants *c, size_t n, const float *x, float *y,
                          hu_step_route route, bool is_scaled, const outcome *o, tally *t) {
     float in[CALM_BLOCK];
     memcpy(in, x, n * sizeof *in);
     round_block(c, n, in, y, route, is_scaled, false, true, o, t);
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits = hu_f32_bits(in[i]), before = hu_f32_bits(y[i]);
-        if ((bits & ~HU_F32_SIGN) - 1 >= c->calm_low - 1) continue;
-        uint32_t now = rescaled(c, is_scaled, c->number[slot_of(c, HU_STEPS_SEARCH, bits)]);
-        t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - (before == 0);
+        uint32_t bits = hu_f32_bits(in[i]), before = hu_f32_bits(y[i]), sign = bits & HU_F32_SIGN;
+        uint32_t last = sign ? c->last_minus : c->last_plus, u = bits & ~HU_F32_SIGN;
+        if (u - 1 >= c->calm_low - 1) continue;
+        uint32_t was = slot_of(c, route, sign | unscaled(c, is_scaled, u));
+        uint32_t slot = slot_of(c, HU_STEPS_SEARCH, bits), is_over = slot == last;
+        uint32_t now = settled(o, bits, rescaled(c, is_scaled, c->number[slot]), is_over);
+        t->beyond += is_over - (uint32_t)(was == last);
+        t->zero_before += (uint32_t)((now & ~HU_F32_SIGN) == 0) - ((before & ~HU_F32_SIGN) == 0);
         t->below += is_less(now & ~HU_F32_SIGN, o->min_normal) -
                     is_less(before & ~HU_F32_SIGN, o->min_normal);
         y[i] = hu_f32_of_bits(now);
@@ -255,6 +259,31 @@ HU_INLINE uint32_t move_block(const constants *c, size_t n, const float *x, floa
     return beyond;
 }
 
+/* A calm block whose neighbours are known. */
+HU_INLINE void move_pairs(size_t n, const float *x, const float *from, const float *to, float *y,
+                          const uint32_t *words, draw d, bool is_stated) {
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        uint32_t is_moved = moves(d, is_stated, x[i], from[i], to[i], words[i]);
+        y[i] = is_moved ? to[i] : from[i];
+    }
+}
+
+/* The whole groups of a calm block by the rounder's neighbours; how many numbers they are. */
+static size_t move_groups(const hu_rounder *r, size_t n, const float *x, float *y,
+                          const uint32_t *words) {
+    float from[BLOCK], to[BLOCK];
+    size_t whole = r->neighbours ? n / HU_NEIGHBOURS * HU_NEIGHBOURS : 0;
+    draw d = draw_of(r->rounding);
+    if (whole == 0) return 0;
+    r->neighbours(r, whole, x, from, to);
+    if (d.is_stated)
+        move_pairs(whole, x, from, to, y, words, d, true);
+    else
+        move_pairs(whole, x, from, to, y, words, d, false);
+    return whole;
+}
+
 /* A block whose numbers the steps hold for; is_calm as in demand. */
 HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, float *y,
                               const uint32_t *words, hu_step_route route, bool is_scaled,
@@ -264,6 +293,15 @@ HU_INLINE uint32_t move_known(const constants *c, size_t n, const float *x, floa
     if (is_calm) return move_block(c, n, x, y, words, route, is_scaled, true, d, false, o);
     if (d.is_stated) return move_block(c, n, x, y, words, route, is_scaled, false, d, true, o);
     return move_block(c, n, x, y, words, route, is_scaled, false, d, false, o);
+}
+
+/* A calm block. */
+HU_INLINE uint32_t move_calm(const hu_rounder *r, const constants *c, size_t n, const float *x,
+                             float *y, const uint32_t *words, hu_step_route route, bool is_scaled,
+                             const outcome *o) {
+    size_t done = move_groups(r, n, x, y, words);
+    return move_known(c, n - done, x + done, y + done, words + done, route, is_scaled, true,
+                      draw_of(r->rounding), o);
 }
 
 /* The same one by one, by the reference, of numbers that `wanted` says; NULL: of all. */
@@ -300,6 +338,7 @@ HU_INLINE uint32_t move_some(const hu_rounder *r, const constants *c, size_t n, 
 static void count_block(size_t n, const float *x, const float *y, uint32_t beyond, const outcome *o,
                         tally *t) {
     uint32_t nan = 0, below = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
+#pragma omp simd reduction(+ : nan, below, zero, zero_in) reduction(max : top) reduction(min : under)
     for (size_t i = 0; i < n; i++) {
         uint32_t u = hu_f32_bits(x[i]) & ~HU_F32_SIGN, v = hu_f32_bits(y[i]) & ~HU_F32_SIGN;
         uint32_t finite = is_less(u, HU_F32_INFINITY) ? u : 0;
@@ -329,8 +368,7 @@ HU_INLINE void move_all(const hu_rounder *r, size_t n, const float *x, float *y,
         if (!r->steps->is_exact)
             beyond = move_alone(r, count, x + at, out, words, NULL);
         else if (d.is_calm && !d.is_low)
-            beyond = move_known(&c, count, x + at, out, words, route, is_scaled, true,
-                                draw_of(r->rounding), &o);
+            beyond = move_calm(r, &c, count, x + at, out, words, route, is_scaled, &o);
         else
             beyond = move_some(r, &c, count, x + at, out, words, route, is_scaled, &o);
         if (counts) count_block(count, x + at, out, beyond, &o, &t);
