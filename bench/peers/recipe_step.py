@@ -26,6 +26,7 @@ import same_model
 import scheme_step
 import token_models
 import torch
+import unit_sizes
 from same_model import make_model, start, state_of
 from scheme_step import Format, Scheme, Step
 
@@ -67,7 +68,7 @@ class Element(Format):
         return y, [int(c.sum()) if torch.is_tensor(c) else c for c in counts]
 
 
-E4M3, E2M1 = Element(4, 3, 7, 448.0), Element(2, 1, 1, 6.0)
+E4M3, E5M2, E2M1 = Element(4, 3, 7, 448.0), Element(5, 2, 15, 57344.0), Element(2, 1, 1, 6.0)
 
 
 # ---- tiles ----
@@ -169,6 +170,20 @@ RECIPES = {
 }
 
 
+class UnitRecipe(Recipe):
+    """FP8 without scales, in a network whose numbers are near 1."""
+
+    def __init__(self):
+        super().__init__("unit-scaling", None, 1, 1, 1)
+        self.splits_bias = True
+
+    def matrix(self, layer, place, x, top=None, keeps_turned=False):
+        return (E5M2 if place.endswith(".dy") else E4M3).round(x)
+
+
+UNIT = RECIPES["unit-scaling"] = UnitRecipe()
+
+
 def highest(recipe, layers):
     """Layers that stay as they are, at the end."""
     count = math.ceil(recipe.high * len(layers)) if recipe.high < 1 else recipe.high
@@ -197,8 +212,122 @@ class RecipeStep(Step):
         return torch.stack(made, 2).reshape(numbers.shape)
 
 
+def draw_unit(model):
+    """Weights of products start with a deviation of 1."""
+    for _, parameter in model.named_parameters():
+        if parameter.dim() > 1 and parameter.shape[0] > 1:
+            torch.nn.init.normal_(parameter)
+
+
 def layers_of(masters):
     return [n[:-len(".weight")] for n in masters if n.endswith(".weight") and masters[n].dim() > 1]
+
+
+def deviation_of_resnet(name, weight):
+    """What halfulp starts a weight with."""
+    fan = weight.numel() if name == "fc" else weight.shape[0] * weight.shape[2] * weight.shape[3]
+    return unit_sizes.single(math.sqrt(2 / fan))
+
+
+def sizes_of_resnet(masters, side):
+    """ResNet-20 on pictures of side x side."""
+    sizes, side_of = unit_sizes.Sizes(scheme_step.BATCH), [side]
+
+    def conv(name, x, stride=1, is_first=False):
+        weight, before = masters[name + ".weight"], side_of[0]
+        after = before // stride
+        made = sizes.product(name, x, weight.shape, after ** 2, before ** 2 * weight.shape[1],
+                             deviation_of_resnet(name, weight), needs_input=not is_first)
+        return made, after
+
+    def norm(names, x, stride=1, is_first=False):
+        made, after = conv(names[0], x, stride, is_first)
+        return sizes.norm(names[1], made, after ** 2, True), after
+    x, _ = norm(("conv1", "bn1"), unit_sizes.Value(), is_first=True)
+    x = sizes.relu("relu1", x)
+    for stage in range(1, 4):
+        for block in range(3):
+            at, stride = f"layer{stage}.{block}", 2 if stage > 1 and block == 0 else 1
+            y, after = norm((f"{at}.conv1", f"{at}.bn1"), x, stride)
+            shortcut = f"{at}.shortcut"
+            if f"{shortcut}.conv.weight" in masters:
+                x, _ = norm((f"{shortcut}.conv", f"{shortcut}.bn"), x, stride)
+            side_of[0] = after
+            y = sizes.relu(f"{at}.relu1", y)
+            y, _ = norm((f"{at}.conv2", f"{at}.bn2"), y)
+            x = sizes.relu(f"{at}.relu2", sizes.add(f"{at}.add", y, x))
+    weight = masters["fc.weight"]
+    x = sizes.same("pool", x, 1 / side_of[0] ** 2)
+    x = sizes.product("fc.product", x, weight.shape, 1, weight.shape[1], deviation_of_resnet("fc", weight))
+    return classify(sizes, sizes.same("fc", x, parameters=[("fc.bias", 1)]), len(weight))
+
+
+def classify(sizes, logits, classes):
+    made = sizes.node("log_softmax", [logits], [math.sqrt((classes - 1) / classes)])
+    return sizes.finish("loss", made, 1 / math.sqrt(classes))
+
+
+class Undos(list):
+    """What goes back, each with the name of the node that it belongs to."""
+
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+
+    def append(self, undo):
+        def named(reader=self.step.made):
+            self.step.reader = reader
+            undo()
+        super().append(named)
+
+
+class UnitStep(RecipeStep):
+    def __init__(self, recipe, masters, layers, sizes):
+        super().__init__(recipe, masters, layers)
+        self.sizes, self.undo = sizes, Undos(self)
+        self.made = self.reader = ""
+
+    def factor(self, kind, name, tensor=None, i=0):
+        node = self.sizes.nodes[name]
+        if tensor is not None:
+            value = self.sizes.values[tensor if tensor in self.sizes.values else f"{name}.{tensor.rsplit('.')[-1]}"]
+            i = next(i for i, v in enumerate(node.inputs) if v is value)
+        return unit_sizes.single(node.made if kind == "made" else getattr(node, kind)[i])
+
+    def make(self, name, value):
+        self.made = name[:-len(".out")]
+        if name == "input":
+            return super().make(name, value)
+        value = value * self.factor("made", self.made)
+        if name.endswith(".product.out"):
+            return scheme_step.Tensor(name, value)
+        return super().make(name, value)
+
+    def read(self, name, i, tensor):
+        return tensor.value * self.factor("read", name, i=i)
+
+    def give(self, tensor, gradient):
+        if tensor.name == "input":
+            return
+        reader = "loss" if tensor.name == "log_softmax.out" else self.reader
+        gradient = gradient * self.factor("given", reader, tensor.name)
+        if tensor.name.endswith(".product.out"):
+            tensor.parts.append(gradient)
+        else:
+            super().give(tensor, gradient)
+
+    def give_parameter(self, name, gradient):
+        super().give_parameter(name, gradient * self.factor("given", self.reader, name))
+
+    def update(self, name, gradient):
+        held, start = held_and_start(self.sizes, name)
+        rate = torch.tensor(scheme_step.LR / start, dtype=torch.float32)
+        return self.masters[name] - rate * (gradient * torch.tensor(1 / (held * start), dtype=torch.float32))
+
+
+def held_and_start(sizes, name):
+    at = name if name in sizes.start else ".product.".join(name.rsplit(".", 1))
+    return sizes.values[at].held, sizes.start[at]
 
 
 def compare_exactly(options, name, recipe_name):
@@ -207,10 +336,15 @@ def compare_exactly(options, name, recipe_name):
     with tempfile.TemporaryDirectory() as folder:
         spec, images, labels = scheme_step.images_of(folder)
         model = start(make_model(name, 3, options.width, 32))
+        if recipe is UNIT:
+            draw_unit(model)
         masters = {n: t.clone() for n, t in state_of(model).items()}
         same_model.write_safetensors(f"{folder}/before.safetensors", masters)
         ours, weights = scheme_step.step_of_halfulp(options, folder, name, spec, recipe)
-    step = RecipeStep(recipe, masters, layers_of(masters))
+    if recipe is UNIT:
+        step = UnitStep(recipe, masters, layers_of(masters), sizes_of_resnet(masters, 32))
+    else:
+        step = RecipeStep(recipe, masters, layers_of(masters))
     with torch.no_grad():
         step.run(scheme_step.NETWORKS[name], images, labels)
     return scheme_step.report(options, name, recipe_name, step, ours, weights)
@@ -271,6 +405,8 @@ def compare_transformer(options, name, recipe_name):
     with tempfile.TemporaryDirectory() as folder:
         spec, images, labels = scheme_step.images_of(folder)
         model = start(token_models.of(4, 64, recipe.blocks, 2)(3, 1.0, 10, 32))
+        if recipe is UNIT:
+            draw_unit(model)
         masters = {n: t.clone() for n, t in state_of(model).items()}
         same_model.write_safetensors(f"{folder}/before.safetensors", masters)
         options.width = 1.0
@@ -280,10 +416,12 @@ def compare_transformer(options, name, recipe_name):
                                               f"model.layers={recipe.blocks}"))
         ours, weights = scheme_step.step_of_halfulp(options, folder, name, spec, scheme)
     model = model.double()
-    step = round_layers(model, recipe)
-    loss = torch.nn.functional.cross_entropy(model(images.double()), labels)
-    loss.backward()
-    gradient = {n: p.grad for n, p in model.named_parameters()}
+    if recipe is UNIT:
+        gradient, step = unit_gradient(model, images.double(), labels)
+    else:
+        step = round_layers(model, recipe)
+        torch.nn.functional.cross_entropy(model(images.double()), labels).backward()
+        gradient = {n: p.grad for n, p in model.named_parameters()}
     other = sum(abs(a - b) for n in ours for a, b in zip(ours[n], step.counts[n]))
     total = sum(c[0] for c in step.counts.values())
     # Keys' biases move all scores of a row alike: their gradients are nothing but rounding.
@@ -302,6 +440,120 @@ def compare_transformer(options, name, recipe_name):
             if n in step.counts and ours[n] != step.counts[n]:
                 print(f"  {n}: halfulp {ours[n]}, here {step.counts[n]}")
     return good
+
+
+# ---- the same, its numbers near 1 ----
+
+class Factor(torch.autograd.Function):
+    """x times one factor; its gradient times another."""
+
+    @staticmethod
+    def forward(context, x, forward, backward):
+        context.backward_factor = backward
+        return x * forward
+
+    @staticmethod
+    def backward(context, dy):
+        return dy * context.backward_factor, None, None
+
+
+class UnitTransformer:
+    """deit-s: run(images) with the factors of `sizes`, which plan() works out."""
+
+    def __init__(self, model, batch, step):
+        self.model, self.batch, self.step = model, batch, step
+        self.rows, self.width = model.pos.shape[1:]
+        self.heads, self.depth = model.blocks[0].attn.heads, self.width // model.blocks[0].attn.heads
+
+    def plan(self, classes):
+        s, rows, width = unit_sizes.Sizes(self.batch), self.rows, self.width
+        usual = 0.02  # the deviation that halfulp starts weights with
+        weight = self.model.patch.weight
+        x = s.product("patch", unit_sizes.Value(), weight.shape, rows - 1, math.prod(weight.shape[1:]) * (rows - 1),
+                      unit_sizes.single(usual), bias=True, needs_input=False)
+        x = s.same("token", s.same("rows", x), parameters=[("cls", 1)], out=unit_sizes.Value())
+        x = s.same("position", x, parameters=[("pos", 1)], out=unit_sizes.Value())
+
+        def linear(name, x, weight, places=rows):
+            made = s.product(f"{name}.product", x, weight.shape, places, places * weight.shape[1],
+                             unit_sizes.single(usual))
+            return s.same(name, made, parameters=[(f"{name}.bias", places)])
+        for i, block in enumerate(self.model.blocks):
+            at, squares = f"blocks.{i}", 1 / (1 + (rows - 1) / math.e)
+            y = s.norm(f"{at}.ln1", x, rows, False)
+            q, k, v = (linear(f"{at}.attn.{n}", y, getattr(block.attn, n).weight) for n in "qkv")
+            size = math.sqrt(rows / self.depth)
+            scores = s.node(f"{at}.attn.scores", [q, k], [size, size])
+            shares = s.node(f"{at}.attn.weights", [scores], [math.sqrt(squares / rows)])
+            y = s.node(f"{at}.attn.context", [shares, v], [math.sqrt(self.depth), math.sqrt(math.sqrt(squares))],
+                       1 / math.sqrt(math.sqrt(squares)))
+            x = s.add(f"{at}.add1", x, linear(f"{at}.attn.out", y, block.attn.out.weight))
+            y = linear(f"{at}.fc1", s.norm(f"{at}.ln2", x, rows, False), block.fc1.weight)
+            x = s.add(f"{at}.add2", x, linear(f"{at}.fc2", s.gelu(f"{at}.act", y), block.fc2.weight))
+        x = s.norm("ln", x, rows, False)
+        x = linear("head", s.same("pick", x, math.sqrt(1 / rows)), self.model.head.weight, 1)
+        self.sizes = classify(s, x, classes)
+        return self
+
+    def node(self, name, run, *inputs):
+        node = self.sizes.nodes[name]
+        read = [x if node.inputs[i] is None else
+                Factor.apply(x, unit_sizes.single(node.read[i]), unit_sizes.single(node.given[i]))
+                for i, x in enumerate(inputs)]
+        return Factor.apply(run(*read), unit_sizes.single(node.made), 1.0)
+
+    def linear(self, name, module, x):
+        rounds = name != "head"
+
+        def product(x, w):
+            bias = torch.zeros(len(w), dtype=x.dtype)
+            return Rounded.apply(x, w, bias, name, self.step) if rounds else x @ w.T
+        made = self.node(f"{name}.product", product, x, module.weight)
+        return self.node(name, torch.add, made, module.bias)
+
+    def norm(self, name, module, x):
+        return self.node(name, lambda x, w, b: torch.nn.functional.layer_norm(x, [self.width], w, b, module.eps), x,
+                         module.weight, module.bias)
+
+    def split(self, y):
+        return y.reshape(len(y), -1, self.heads, self.depth).transpose(1, 2)
+
+    def attention(self, at, module, x):
+        q, k, v = (self.split(self.linear(f"{at}.{n}", getattr(module, n), x)) for n in "qkv")
+        scores = self.node(f"{at}.scores", lambda q, k: q @ k.transpose(2, 3) / math.sqrt(self.depth), q, k)
+        shares = self.node(f"{at}.weights", lambda s: s.softmax(-1), scores)
+        made = self.node(f"{at}.context", torch.matmul, shares, v)
+        return self.linear(f"{at}.out", module.out, made.transpose(1, 2).reshape(len(x), -1, self.width))
+
+    def run(self, images, labels):
+        model = self.model
+        x = self.node("patch", lambda x, w, b: torch.nn.functional.conv2d(x, w, b, w.shape[2]), images,
+                      model.patch.weight, model.patch.bias)
+        x = self.node("rows", lambda x: x.flatten(2).transpose(1, 2), x)
+        x = self.node("token", lambda x, c: torch.cat([c.expand(len(x), -1, -1), x], 1), x, model.cls)
+        x = self.node("position", torch.add, x, model.pos)
+        for i, block in enumerate(model.blocks):
+            at = f"blocks.{i}"
+            y = self.attention(f"{at}.attn", block.attn, self.norm(f"{at}.ln1", block.ln1, x))
+            x = self.node(f"{at}.add1", torch.add, x, y)
+            y = self.linear(f"{at}.fc1", block.fc1, self.norm(f"{at}.ln2", block.ln2, x))
+            y = self.linear(f"{at}.fc2", block.fc2, self.node(f"{at}.act", torch.nn.functional.gelu, y))
+            x = self.node(f"{at}.add2", torch.add, x, y)
+        x = self.node("pick", lambda x: x[:, 0], self.norm("ln", model.ln, x))
+        x = self.node("log_softmax", lambda x: x.log_softmax(-1), self.linear("head", model.head, x))
+        return self.node("loss", lambda x: torch.nn.functional.nll_loss(x, labels), x)
+
+
+def unit_gradient(model, images, labels):
+    """Of the weights of the network without scaling, as the optimizer has them; and the counts."""
+    step = DoubleStep(UNIT)
+    made = UnitTransformer(model, len(images), step).plan(model.head.out_features)
+    made.run(images, labels).backward()
+    gradient = {}
+    for name, parameter in model.named_parameters():
+        held, start = held_and_start(made.sizes, name)
+        gradient[name] = parameter.grad / (held * start * start)
+    return gradient, step
 
 
 MODELS = {"resnet20": compare_exactly, "deit-s": compare_transformer}

@@ -198,6 +198,15 @@ class Step:
         """What a product multiplies; recipes round it (recipe_step.py)."""
         return numbers
 
+    def read(self, name, i, tensor):
+        """Input i of an operation as it reads it."""
+        return tensor.value
+
+    def update(self, name, gradient):
+        """A weight behind plain gradient descent."""
+        inverse = torch.tensor(1.0 / self.scheme.scale)
+        return self.masters[name] - torch.tensor(LR) * (gradient * inverse)
+
     def give(self, tensor, gradient):
         """What a reader of the tensor hands back."""
         name = tensor.name + ".grad"
@@ -377,7 +386,7 @@ def relu(step, name, x):
 
 
 def add(step, name, a, b):
-    out = step.make(name + ".out", a.value + b.value)
+    out = step.make(name + ".out", step.read(name, 0, a) + step.read(name, 1, b))
 
     def undo():
         dy = step.take(out)
@@ -502,9 +511,7 @@ def step_of_halfulp(options, folder, name, spec, scheme):
 
 def updated(step):
     """Weights behind a step of plain gradient descent, and running statistics."""
-    inverse = torch.tensor(1.0 / step.scheme.scale)
-    return step.running | {name: step.masters[name] - torch.tensor(LR) * (gradient * inverse)
-                           for name, gradient in step.gradients.items()}
+    return step.running | {name: step.update(name, gradient) for name, gradient in step.gradients.items()}
 
 
 def compare(options, name, scheme_name):

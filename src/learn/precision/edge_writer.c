@@ -265,6 +265,7 @@ hu_status hu_precision_write(const hu_precision *precision, const hu_graph *grap
                              bool signals, hu_edge_table *edges) {
     hu_status st;
     if (has_operands(precision)) edges->has_operands = true;
+    if (precision->scaling == HU_SCALING_UNIT) HU_TRY(hu_unit_scaling_write(graph, batch, edges));
     precision = hu_precision_at(precision, 0);
     clear_points(edges);
     if (precision->bits.schedule)

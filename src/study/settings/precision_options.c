@@ -358,6 +358,13 @@ static hu_status check_lee(const hu_config *config, const hu_precision *precisio
                    precision->name);
 }
 
+static hu_status read_scaling(const hu_config *config, hu_precision *precision) {
+    const char *word;
+    hu_status st = hu_config_text(config, "precision.scaling", &word);
+    if (st != HU_OK || strcmp(word, "auto") == 0) return st;
+    return hu_scaling_parse(word, &precision->scaling);
+}
+
 /* A precision by its name, with the keys that hold for it; also one phase of several. */
 static hu_status read_one(void *context, const char *name, hu_precision *precision) {
     hu_status st = HU_OK;
@@ -377,6 +384,7 @@ static hu_status read_one(void *context, const char *name, hu_precision *precisi
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(read_rules(config, precision));
     HU_TRY(read_operands(config, precision));
+    HU_TRY(read_scaling(config, precision));
 done:
     return st;
 }
