@@ -273,11 +273,23 @@ static hu_status apply(const hu_precision *precision, const hu_precision_rule *r
     return st == HU_OK ? st : hu_fail_within(st, "rule '%s': ", rule->words.text);
 }
 
+/* What is learned of bits compares gradients of different tensors. */
+static hu_status write_scaling(const hu_precision *precision, const hu_graph *graph, int64_t batch,
+                               hu_edge_table *edges) {
+    if (precision->scaling == HU_SCALING_NONE) return HU_OK;
+    if (precision->bits.schedule && precision->bits.schedule->learned)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.scaling: found unit with '%s', which learns bits from gradients "
+                       "that are held as they are; expected none, or bits that are not learned",
+                       precision->name);
+    return hu_unit_scaling_write(graph, batch, edges);
+}
+
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
     if (has_operands(precision)) edges->has_operands = true;
-    if (precision->scaling == HU_SCALING_UNIT) HU_TRY(hu_unit_scaling_write(graph, batch, edges));
+    HU_TRY(write_scaling(precision, graph, batch, edges));
     precision = hu_precision_at(precision, 0);
     clear_points(edges);
     if (precision->bits.schedule)

@@ -417,7 +417,7 @@ static hu_status check_node(const hu_graph *graph, const hu_node *node) {
     if (node->loop == HU_NONE && !is_made_by_rows) return HU_OK;
     if (is_made_by_rows) what = "a product that unit scaling has no rule for";
     hu_graph_layer_name(graph, node, layer);
-    return hu_fail(HU_ERR_UNSUPPORTED,
+    return hu_fail(HU_ERR_ARGUMENT,
                    "precision.scaling: found %s, %s (%s); expected convolutions, linear layers, "
                    "embeddings, norms, activations, attention, pooling and additions; the formats "
                    "alone: precision.scaling=none",
@@ -426,7 +426,7 @@ static hu_status check_node(const hu_graph *graph, const hu_node *node) {
 
 static hu_status check(const hu_graph *graph) {
     if (graph->phase_count > 0)
-        return hu_fail(HU_ERR_UNSUPPORTED,
+        return hu_fail(HU_ERR_ARGUMENT,
                        "precision.scaling: found networks that learn in turns, expected one "
                        "network; the formats alone: precision.scaling=none");
     for (uint32_t n = 0; n < graph->node_count; n++) {

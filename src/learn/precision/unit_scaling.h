@@ -24,7 +24,7 @@ const char *hu_scaling_name(hu_scaling scaling);
  *
  *   batch  samples of a step, >= 1
  *
- * HU_ERR_UNSUPPORTED names the first node without a rule: a recurrent layer, a product of rows that
+ * HU_ERR_ARGUMENT names the first node without a rule: a recurrent layer, a product of rows that
  * are picked, an operation that cannot be multiplied; or says that the network learns in turns.
  * Proof: tests/unit/precision_unit_scaling_test.c, bench/peers/recipe_step.py. */
 hu_status hu_unit_scaling_write(const hu_graph *graph, int64_t batch, hu_edge_table *edges);
