@@ -97,5 +97,5 @@ def test_plans_keep_the_scaling():
 
 
 def test_what_cannot_be_scaled_is_named():
-    with pytest.raises(hu.ArgumentError, match="a recurrent layer"):
-        hu.Plan.of(model="lstm-lm", precision="unit-scaling")
+    with pytest.raises(hu.ArgumentError, match="learn in turns"):
+        hu.Plan.of(model="dcgan", precision="unit-scaling")

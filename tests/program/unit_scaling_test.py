@@ -6,6 +6,7 @@ import program
 
 CNN = ["model=cnn-s", "model.width=0.5", "data=glyphs"]
 RESNET = ["model=resnet20", "model.width=0.25", "data=glyphs"]
+LSTM = ["model=lstm-lm", "model.width=0.25", "data=text:text.txt", "data.test_limit=18"]
 DEIT = ["model=deit-s", "model.layers=2", "data=glyphs", "optimizer=adamw", "lr=0.001"]
 SHORT = ["data.limit=48", "data.test_limit=8", "batch=18", "run.chunk=5", "run.log_every=1", "steps=4", "lr.warmup=0",
          "lr.schedule=constant", "threads=1", "run.quiet=on"]
@@ -102,7 +103,7 @@ def scaler(checks, cwd):
 
 def told(checks, cwd):
     code, _, err = program.call("plan", "model=alexnet", "precision=unit-scaling", cwd=cwd)
-    checks.that(code == 0 and "unit scaling has no rule for local_norm: the factor is 1 there" in err, err)
+    checks.that(code == 0 and "unit scaling has no rule for local_norm: they stay as they are" in err, err)
     code, _, err = program.call("plan", *RESNET, "precision=unit-scaling", cwd=cwd)
     checks.that(code == 0 and "no rule" not in err, err)
 
@@ -113,16 +114,27 @@ REFUSED = (
     (["model=cnn-s", "precision=ldp:3-8", UNIT], "which learns bits"),
     (["model=cnn-s", "precision=0: unit-scaling, 1: fp32"], "the network would be another one"),
     (["model=dcgan", "precision=unit-scaling"], "found networks that learn in turns"),
-    (["model=lstm-lm", "data=text:text.txt", "precision=unit-scaling"], "a recurrent layer"),
 )
 
 
 def refused(checks, cwd):
-    with open(os.path.join(cwd, "text.txt"), "w", encoding="utf-8") as file:
-        file.write("the cat sat on the mat and the dog sat on the log .\n" * 2000)
     for words, says in REFUSED:
         code, _, err = program.call("plan", *words, cwd=cwd)
         checks.that(code == 2 and says in err, f"{words}: exit {code}: {err}")
 
 
-program.main(bits, instruction_sets, resumed, plans, phases, scaler, told, refused)
+def loops(checks, cwd):
+    """Recurrent layers stay as they are, and what is around them is scaled."""
+    with open(os.path.join(cwd, "text.txt"), "w", encoding="utf-8") as file:
+        file.write("the cat sat on the mat and the dog sat on the log .\n" * 200)
+    words = [*LSTM, "precision=unit-scaling"]
+    first = hash_of(*words, cwd=cwd, run="first")
+    checks.same(len(first), 16, f"{words}: {first}")
+    for number, more in enumerate(OTHERS):
+        checks.same(hash_of(*words, *more, cwd=cwd, run=f"other{number}"), first, f"{words} {more}: weights hash")
+    text = said("plan", *LSTM, "batch=18", "precision=unit-scaling", cwd=cwd)
+    checks.that("unit scaling has no rule for recurrent layers: they stay as they are" in text, text)
+    checks.that("no rule" not in said("plan", *LSTM, "batch=18", cwd=cwd), "nothing is said without it")
+
+
+program.main(bits, instruction_sets, resumed, plans, phases, scaler, told, loops, refused)

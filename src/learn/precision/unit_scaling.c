@@ -210,6 +210,11 @@ static void sigmoid(const hu_node *node, sizes *s) {
     s->given[0] = 0.2117457;
 }
 
+static void hard_sigmoid(const hu_node *node, sizes *s) {
+    (void)node;
+    s->given[0] = 0.1664415;
+}
+
 /* ---- attention ---- */
 
 /* Rows t see `seen` keys each; shares of scores of size 1 have squares that sum to about e/seen of
@@ -357,6 +362,11 @@ static void bce(const hu_node *node, sizes *s) {
     X(zeros, keep)                                                                                 \
     X(constant, keep)                                                                              \
     X(ids, keep)                                                                                   \
+    X(carried, keep)                                                                               \
+    X(reverse, keep_sum)                                                                           \
+    X(last_row, take)                                                                              \
+    X(hard_sigmoid, hard_sigmoid)                                                                  \
+    X(ctc_loss, cross_entropy)                                                                     \
     X(normal, keep)                                                                                \
     X(length, keep)                                                                                \
     X(attention_scores, scores)                                                                    \
@@ -389,51 +399,31 @@ static rule_fn *rule_of(const hu_op *op) {
 
 static sizes sizes_of(const hu_node *node, numbers in) {
     sizes s = {.in = in, .made = 1, .out = centred, .given = {1, 1}, .inside = 1};
-    rule_fn *rule = rule_of(node->op);
-    if (rule) rule(node, &s);
+    if (node->loop == HU_NONE && rule_of(node->op)) rule_of(node->op)(node, &s);
     return s;
 }
 
+/* Steps of a loop stay as they are, and so do products of rows that are picked: their weights keep
+ * the size that they start with. */
+static bool has_rule(const hu_node *node) {
+    return node->loop == HU_NONE && rule_of(node->op) != NULL;
+}
+
+static void add_word(const char *word, char *text, size_t capacity) {
+    size_t used = strlen(text);
+    if (used < capacity) snprintf(text + used, capacity - used, "%s%s", used > 0 ? ", " : "", word);
+}
+
 void hu_unit_scaling_without_rule(const hu_graph *graph, char *text, size_t capacity) {
-    size_t used = 0;
     if (capacity > 0) text[0] = '\0';
+    if (graph->loop_count > 0) add_word("recurrent layers", text, capacity);
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_op *op = graph->node[n].op;
-        bool is_first = !rule_of(op);
-        for (uint32_t m = 0; m < n && is_first; m++) is_first = graph->node[m].op != op;
-        if (!is_first || used >= capacity) continue;
-        int more = snprintf(text + used, capacity - used, "%s%s", used ? ", " : "", op->name);
-        used += more > 0 ? (size_t)more : 0;
+        bool is_first = graph->node[n].loop == HU_NONE && !rule_of(op);
+        for (uint32_t m = 0; m < n && is_first; m++)
+            is_first = graph->node[m].op != op || graph->node[m].loop != HU_NONE;
+        if (is_first) add_word(op->name, text, capacity);
     }
-}
-
-/* ---- what cannot be scaled ---- */
-
-static hu_status check_node(const hu_graph *graph, const hu_node *node) {
-    const char *what = "a recurrent layer, whose steps have factors of their own";
-    char layer[HU_NAME_BYTES];
-    bool is_made_by_rows = node->op == &hu_op_band_linear || node->op == &hu_op_sampled_scores ||
-                           node->op == &hu_op_row_conv;
-    if (node->loop == HU_NONE && !is_made_by_rows) return HU_OK;
-    if (is_made_by_rows) what = "a product that unit scaling has no rule for";
-    hu_graph_layer_name(graph, node, layer);
-    return hu_fail(HU_ERR_ARGUMENT,
-                   "precision.scaling: found %s, %s (%s); expected convolutions, linear layers, "
-                   "embeddings, norms, activations, attention, pooling and additions; the formats "
-                   "alone: precision.scaling=none",
-                   layer, what, node->op->name);
-}
-
-static hu_status check(const hu_graph *graph) {
-    if (graph->phase_count > 0)
-        return hu_fail(HU_ERR_ARGUMENT,
-                       "precision.scaling: found networks that learn in turns, expected one "
-                       "network; the formats alone: precision.scaling=none");
-    for (uint32_t n = 0; n < graph->node_count; n++) {
-        hu_status st = check_node(graph, &graph->node[n]);
-        if (st != HU_OK) return st;
-    }
-    return HU_OK;
 }
 
 /* ---- forward ---- */
@@ -443,6 +433,7 @@ typedef struct scaler {
     double batch;
     numbers *value; /* [value_count] */
     hu_factors *factors;
+    double of_loops; /* what values that loops read or make hold; 0: not known yet */
 } scaler;
 
 static sizes sizes_at(const scaler *at, const hu_node *node) {
@@ -450,7 +441,8 @@ static sizes sizes_at(const scaler *at, const hu_node *node) {
 }
 
 static bool is_sum(const hu_node *node) {
-    return (node->op == &hu_op_add || node->op == &hu_op_sub) && node->n_in > 1;
+    bool adds = node->op == &hu_op_add || node->op == &hu_op_sub;
+    return adds && node->n_in > 1 && node->loop == HU_NONE;
 }
 
 /* In a residual stack the skip is the sum of all earlier terms, and each keeps its weight: with t^2
@@ -520,16 +512,41 @@ static contribution contribution_of(const scaler *at, const hu_use *use) {
     return (contribution){size * factor, factor};
 }
 
-/* Contributions are independent: their squares add up. */
-static void choose_held(scaler *at, hu_value_id v) {
+static bool is_in_loop(const scaler *at, const hu_use *use) {
+    return at->graph->node[use->node].loop != HU_NONE;
+}
+
+/* What v holds so that its gradient has size 1; 0: it has none. Contributions are independent:
+ * their squares add up. */
+static double held_by(const scaler *at, hu_value_id v) {
     const hu_value_info *value = &at->graph->value[v];
     double squares = 0;
     for (uint32_t k = 0; k < value->use_count; k++) {
-        if (!hu_use_has_gradient(at->graph, value->uses[k])) continue;
-        double size = contribution_of(at, &at->graph->use[value->uses[k]]).size;
+        const hu_use *use = &at->graph->use[value->uses[k]];
+        if (!hu_use_has_gradient(at->graph, value->uses[k]) || is_in_loop(at, use)) continue;
+        double size = contribution_of(at, use).size;
         squares += size * size;
     }
-    if (squares > 0 && isfinite(squares)) at->factors->held[v] = 1 / sqrt(squares);
+    return squares > 0 && isfinite(squares) ? 1 / sqrt(squares) : 0;
+}
+
+/* Inside a loop no factor is but 1: all that loops read and make holds the same multiple, that of
+ * the first gradient that comes to one of them. */
+static bool is_of_loop(const scaler *at, hu_value_id v) {
+    const hu_value_info *value = &at->graph->value[v];
+    bool is = value->producer != HU_NONE && at->graph->node[value->producer].loop != HU_NONE;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        is = is || is_in_loop(at, &at->graph->use[value->uses[k]]);
+    return is;
+}
+
+static void choose_held(scaler *at, hu_value_id v) {
+    double held = held_by(at, v);
+    if (is_of_loop(at, v)) {
+        if (at->of_loops <= 0) at->of_loops = held;
+        if (at->of_loops > 0) held = at->of_loops;
+    }
+    if (held > 0) at->factors->held[v] = held;
 }
 
 /* The outputs of a node come from one call: what they hold is one multiple. */
@@ -548,8 +565,10 @@ static void write_backward(scaler *at) {
         for (int i = 0; node->loss < 0 && i < node->n_out; i++) choose_held(at, node->out[i]);
         join_outputs(at, node);
     }
-    for (hu_value_id v = 0; v < graph->value_count; v++)
-        if (graph->value[v].producer == HU_NONE) choose_held(at, v);
+    for (hu_value_id v = 0; v < graph->value_count; v++) {
+        bool is_leaf = graph->value[v].producer == HU_NONE;
+        if (is_leaf || (at->of_loops > 0 && is_of_loop(at, v))) choose_held(at, v);
+    }
     for (uint32_t u = 0; u < graph->use_count; u++) {
         if (!hu_use_has_gradient(graph, u)) continue;
         double held = at->factors->held[graph->use[u].value];
@@ -582,16 +601,21 @@ static void write_start(const scaler *at, hu_value_id v) {
     const hu_use *use = &at->graph->use[value->uses[0]];
     const hu_node *node = &at->graph->node[use->node];
     double start = deviation(&value->init);
-    if (!node->op->is_product && node->op != &hu_op_embedding) return;
+    bool can = node->op->is_product || node->op == &hu_op_embedding;
+    for (uint32_t k = 0; k < value->use_count; k++)
+        can = can && has_rule(&at->graph->node[at->graph->use[value->uses[k]].node]);
     bool is_weight = use->index == node->n_in && start > 0;
-    at->factors->start[v] = is_weight ? start : sizes_at(at, node).inside;
+    if (can) at->factors->start[v] = is_weight ? start : sizes_at(at, node).inside;
 }
 
 hu_status hu_unit_scaling_write(const hu_graph *graph, int64_t batch, hu_edge_table *edges) {
     scaler at = {.graph = graph, .batch = (double)batch, .factors = &edges->factors};
     hu_edge_table_unscale(edges);
-    hu_status st = check(graph);
-    if (st == HU_OK) st = HU_NEW_ARRAY(&at.value, graph->value_count);
+    if (graph->phase_count > 0)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.scaling: found networks that learn in turns, expected one "
+                       "network; the formats alone: precision.scaling=none");
+    hu_status st = HU_NEW_ARRAY(&at.value, graph->value_count);
     if (st != HU_OK) return st;
     for (hu_value_id v = 0; v < graph->value_count; v++) at.value[v] = centred;
     write_forward(&at);

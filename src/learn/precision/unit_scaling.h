@@ -24,13 +24,13 @@ const char *hu_scaling_name(hu_scaling scaling);
  *
  *   batch  samples of a step, >= 1
  *
- * HU_ERR_ARGUMENT names the first node without a rule: a recurrent layer, a product of rows that
- * are picked, an operation that cannot be multiplied; or says that the network learns in turns.
+ * Recurrent layers, and operations without a rule, stay as they are, with their weights.
+ * HU_ERR_ARGUMENT where networks learn in turns.
  * Proof: tests/unit/precision_unit_scaling_test.c, bench/peers/recipe_step.py. */
 hu_status hu_unit_scaling_write(const hu_graph *graph, int64_t batch, hu_edge_table *edges);
 
-/* The operations of the graph whose factor is 1 for want of a rule, each once, "a, b"; empty: there
- * are none. */
+/* What of the graph has factor 1 for want of a rule: "recurrent layers", operations, each once, "a,
+ * b"; empty: there is none. */
 void hu_unit_scaling_without_rule(const hu_graph *graph, char *text, size_t capacity);
 
 #endif

@@ -503,7 +503,7 @@ static void tell_scaling(const hu_precision *precision, const hu_graph *graph,
     if (precision->scaling != HU_SCALING_UNIT) return;
     hu_unit_scaling_without_rule(graph, text, sizeof text);
     if (text[0])
-        hu_listener_tell(listener, "unit scaling has no rule for %s: the factor is 1 there", text);
+        hu_listener_tell(listener, "unit scaling has no rule for %s: they stay as they are", text);
 }
 
 void hu_options_tell_precision(const hu_config *config, const hu_precision *precision,
