@@ -319,7 +319,8 @@ def sizes_of_resnet(masters, side):
             x = sizes.relu(f"{at}.relu2", sizes.add(f"{at}.add", y, x))
     weight = masters["fc.weight"]
     x = sizes.same("pool", x, 1 / side_of[0] ** 2)
-    x = sizes.product("fc.product", x, weight.shape, 1, weight.shape[1], deviation_of_resnet("fc", weight))
+    x = sizes.product("fc.product", x, weight.shape, 1, weight.shape[1], deviation_of_resnet("fc", weight),
+                      is_last=True)
     return classify(sizes, sizes.same("fc", x, parameters=[("fc.bias", 1)]), len(weight))
 
 
@@ -596,7 +597,7 @@ class UnitTransformer:
 
         def linear(name, x, weight, places=rows):
             made = s.product(f"{name}.product", x, weight.shape, places, places * weight.shape[1],
-                             unit_sizes.single(usual))
+                             unit_sizes.single(usual), is_last=name == "head")
             return s.same(name, made, parameters=[(f"{name}.bias", places)])
         for i, block in enumerate(self.model.blocks):
             at, squares = f"blocks.{i}", 1 / (1 + (rows - 1) / math.e)

@@ -40,12 +40,15 @@ class Sizes:
         self.values[name + ".out"] = node.out
         return node.out
 
-    def product(self, name, x, weight, places, in_numbers, start, bias=False, needs_input=True):
-        """weight: extents, [outputs, terms of an output ..]; places: outputs of a channel in a sample."""
+    def product(self, name, x, weight, places, in_numbers, drawn, bias=False, needs_input=True,
+                is_last=False):
+        """weight: extents, [outputs, terms of an output ..]; places: outputs of a channel in a sample; drawn: the
+        deviation that the weights start with where nothing is scaled."""
         outputs, terms = weight[0], math.prod(weight[1:])
         macs = places * outputs * terms
-        made = 1 / math.sqrt(terms)
-        inputs = [x if needs_input else None, self.leaf(name + ".weight", start)]
+        last = 1 / math.sqrt(terms) if is_last else 1.0
+        made = last / math.sqrt(terms)
+        inputs = [x if needs_input else None, self.leaf(name + ".weight", drawn * last)]
         sizes = [math.sqrt(macs / in_numbers), math.sqrt(self.batch * macs / (outputs * terms))]
         if bias:
             inputs.append(self.leaf(name + ".bias", made))

@@ -20,6 +20,8 @@ MODELS = {
     "deit-s": {"data": "glyphs", "batch": 64},
     "transformer-lm-s": {"data": "text", "batch": 32, "data_unit": "word"},
 }
+APART = (".weights.out", "log_softmax.out", "loss.out")
+LAST = ("fc.product.out", "fc.out", "head.product.out", "head.out")
 KINDS = ("weights", "activations", "their gradients", "gradients of weights")
 
 
@@ -34,9 +36,9 @@ def text(folder):
 
 
 def kind_of(name, tensor, products):
-    """Of what is 1 by design: not images, tables that are added, shares of attention, log-probabilities, and
-    parameters that start with one number."""
-    if tensor.role == "activation" and not name.endswith((".weights.out", "log_softmax.out", "loss.out")):
+    """Of what is 1 by design: not images, tables that are added, shares of attention, scores of the last layer and
+    log-probabilities, and parameters that start with one number."""
+    if tensor.role == "activation" and not name.endswith(APART) and name not in LAST:
         return "activations"
     if tensor.role == "parameter" and name in products:
         return "weights"

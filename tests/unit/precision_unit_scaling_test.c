@@ -76,9 +76,11 @@ static void layers(void **state) {
     makes(&s, "pool1.out", 1);
     makes(&s, "bn1.out", 1);
     makes(&s, "relu1.out", sqrt(2.0));
-    makes(&s, "fc.product.out", 1 / sqrt(64.0));
+    makes(&s, "fc.product.out", 1 / 64.0); /* the last layer */
     starts(&s, "conv1.weight", (double)sqrtf(2.0f / (9 * 16)));
     starts(&s, "fc.bias", 1);
+    starts(&s, "fc.weight", s.edges.factors.drawn[find(&s, "fc.weight")] / 8);
+    near("drawn", s.edges.factors.drawn[find(&s, "conv1.weight")], (double)sqrtf(2.0f / (9 * 16)));
     starts(&s, "bn1.weight", 1);
     close_scaled(&s);
 }
@@ -91,9 +93,9 @@ static void gradients(void **state) {
     const double *held = s.edges.factors.held;
     double logits = BATCH * CLASSES / sqrt(CLASSES - 1.0);
     near("logits", held[find(&s, "fc.out")], logits);
-    near("their weights", held[find(&s, "fc.weight")], 8 * logits / sqrt((double)BATCH));
+    near("their weights", held[find(&s, "fc.weight")], 64 * logits / sqrt((double)BATCH));
     near("their bias", held[find(&s, "fc.bias")], logits / sqrt((double)BATCH));
-    near("what they read", held[find(&s, "pool.out")], 8 * logits / sqrt((double)CLASSES));
+    near("what they read", held[find(&s, "pool.out")], 64 * logits / sqrt((double)CLASSES));
     /* One of four places gets the gradient of a 2 x 2 maximum. */
     near("pool", held[find(&s, "conv1.out")], 2 * held[find(&s, "pool1.out")]);
     close_scaled(&s);

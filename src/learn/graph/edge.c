@@ -20,6 +20,7 @@ static hu_status create_factors(hu_edge_table *edges) {
     HU_TRY(HU_NEW_ARRAY(&factors->read, edges->use_count));
     HU_TRY(HU_NEW_ARRAY(&factors->given, edges->use_count));
     HU_TRY(HU_NEW_ARRAY(&factors->held, edges->value_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->drawn, edges->value_count));
     HU_TRY(HU_NEW_ARRAY(&factors->start, edges->value_count));
     hu_edge_table_unscale(edges);
 done:
@@ -31,7 +32,7 @@ void hu_edge_table_unscale(hu_edge_table *edges) {
     factors->any = false;
     for (uint32_t v = 0; v < edges->value_count; v++) {
         factors->made[v] = 1.0f;
-        factors->held[v] = factors->start[v] = 1.0;
+        factors->held[v] = factors->drawn[v] = factors->start[v] = 1.0;
     }
     for (uint32_t u = 0; u < edges->use_count; u++) factors->read[u] = factors->given[u] = 1.0f;
 }
@@ -41,6 +42,7 @@ static void free_factors(hu_factors *factors) {
     hu_free(factors->read);
     hu_free(factors->given);
     hu_free(factors->held);
+    hu_free(factors->drawn);
     hu_free(factors->start);
 }
 
@@ -52,6 +54,7 @@ static void copy_factors(const hu_edge_table *from, hu_edge_table *to) {
     memcpy(target->read, source->read, from->use_count * sizeof *target->read);
     memcpy(target->given, source->given, from->use_count * sizeof *target->given);
     memcpy(target->held, source->held, from->value_count * sizeof *target->held);
+    memcpy(target->drawn, source->drawn, from->value_count * sizeof *target->drawn);
     memcpy(target->start, source->start, from->value_count * sizeof *target->start);
 }
 

@@ -68,8 +68,9 @@ typedef struct hu_factors {
     float *read;   /* [use_count] inputs, as the consumer's forward part reads them */
     float *given;  /* [use_count] contributions to gradients, of parameters too */
     double *held;  /* [value_count] so many times the gradient of the loss is what is held */
-    double *start; /* [value_count] of trained parameters: what the weights of the network without
-                      scaling are times */
+    double *drawn; /* [value_count] of trained parameters: what their first numbers, as those of the
+                      network without scaling, are divided by */
+    double *start; /* [value_count] likewise: optimizers work on so many times the masters */
 } hu_factors;
 
 enum { HU_LOW_KINDS = 4 };

@@ -42,7 +42,6 @@ typedef struct sizes {
     double made;     /* 1 over the size of the output: the factor of the output */
     numbers out;     /* after its factor */
     double given[2]; /* of the gradient of input 0, of any other input */
-    double inside;   /* products: what is added inside is multiplied by the factor, too: that */
 } sizes;
 
 typedef void rule_fn(const hu_node *node, sizes *s);
@@ -130,7 +129,6 @@ static void multiply(const hu_node *node, sizes *s) {
     double macs = (double)node->op->macs(&info);
     s->made = sqrt(elements_out(node) / macs);
     s->given[0] = sqrt(macs / elements_in(node, 0));
-    s->inside = s->made;
     s->out.offset = sqrt(s->in.mean * s->in.mean + s->in.offset * s->in.offset);
 }
 
@@ -398,7 +396,7 @@ static rule_fn *rule_of(const hu_op *op) {
 }
 
 static sizes sizes_of(const hu_node *node, numbers in) {
-    sizes s = {.in = in, .made = 1, .out = centred, .given = {1, 1}, .inside = 1};
+    sizes s = {.in = in, .made = 1, .out = centred, .given = {1, 1}};
     if (node->loop == HU_NONE && rule_of(node->op)) rule_of(node->op)(node, &s);
     return s;
 }
@@ -462,13 +460,28 @@ static numbers add_up(scaler *at, const hu_node *node) {
     return sum;
 }
 
+/* The last layer, of whose output nobody knows but a loss, and whose weights are its own. It makes
+ * scores that are small at first, 1/sqrt(fan in), as in u-muP, section 2.2 and table 2. */
+static bool is_last(const hu_graph *graph, const hu_node *node) {
+    bool last = node->op->is_product && node->n_params > 0 && has_rule(node) &&
+                graph->value[node->param[0]].use_count == 1;
+    for (hu_value_id v = node->out[0]; last && graph->value[v].use_count == 1;) {
+        const hu_node *next = &graph->node[graph->use[graph->value[v].uses[0]].node];
+        if (next->loss >= 0) return true;
+        last = next->op == &hu_op_bias || next->op == &hu_op_log_softmax || next->op->is_view;
+        v = next->out[0];
+    }
+    return false;
+}
+
 static void write_forward(scaler *at) {
     for (uint32_t n = 0; n < at->graph->node_count; n++) {
         const hu_node *node = &at->graph->node[n];
         const sizes s = sizes_at(at, node);
         numbers made = is_sum(node) ? add_up(at, node) : s.out;
+        double factor = is_last(at->graph, node) ? s.made * s.made : s.made;
         for (int i = 0; i < node->n_out; i++) {
-            at->factors->made[node->out[i]] = (float)s.made;
+            at->factors->made[node->out[i]] = (float)factor;
             at->value[node->out[i]] = made;
         }
     }
@@ -594,18 +607,24 @@ static double deviation(const hu_init *init) {
     }
 }
 
-/* Weights of products and tables of words start with a deviation of 1; what a product adds inside
- * is multiplied by its factor, too. All others stay as they are. */
+/* Weights of products and tables of words are drawn with a deviation of 1; what a product adds
+ * inside is multiplied by its factor, too. All others stay as they are. A last layer has the steps
+ * that its output had without the second root in its factor. */
 static void write_start(const scaler *at, hu_value_id v) {
     const hu_value_info *value = &at->graph->value[v];
     const hu_use *use = &at->graph->use[value->uses[0]];
     const hu_node *node = &at->graph->node[use->node];
+    const sizes s = sizes_at(at, node);
     double start = deviation(&value->init);
     bool can = node->op->is_product || node->op == &hu_op_embedding;
     for (uint32_t k = 0; k < value->use_count; k++)
         can = can && has_rule(&at->graph->node[at->graph->use[value->uses[k]].node]);
-    bool is_weight = use->index == node->n_in && start > 0;
-    if (can) at->factors->start[v] = is_weight ? start : sizes_at(at, node).inside;
+    if (!can) return;
+    bool is_weight = use->index == node->n_in, is_drawn = is_weight && start > 0;
+    double last = is_last(at->graph, node) ? s.made : 1;
+    double inside = node->op->is_product ? s.made * last : 1;
+    at->factors->drawn[v] = is_drawn ? start : is_weight ? 1 : inside;
+    at->factors->start[v] = is_drawn ? start * last : inside;
 }
 
 hu_status hu_unit_scaling_write(const hu_graph *graph, int64_t batch, hu_edge_table *edges) {

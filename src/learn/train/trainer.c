@@ -195,7 +195,7 @@ static void draw_weights(hu_trainer *trainer) {
     hu_weights_draw(&trainer->weights, graph, run->seed, run->threads);
     for (hu_value_id v = 0; trainer->edges.factors.any && v < graph->value_count; v++) {
         float *w = hu_weights_of(&trainer->weights, v);
-        float factor = (float)(1.0 / trainer->edges.factors.start[v]);
+        float factor = (float)(1.0 / trainer->edges.factors.drawn[v]);
         bool is_drawn = graph->value[v].role == HU_VALUE_PARAMETER;
         for (int64_t i = 0; is_drawn && i < graph->value[v].elements; i++) w[i] *= factor;
     }
