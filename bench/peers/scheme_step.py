@@ -198,6 +198,15 @@ class Step:
         """What a product multiplies; recipes round it (recipe_step.py)."""
         return numbers
 
+    def read(self, name, i, tensor):
+        """Input i of an operation as it reads it."""
+        return tensor.value
+
+    def update(self, name, gradient):
+        """A weight behind plain gradient descent."""
+        inverse = torch.tensor(1.0 / self.scheme.scale)
+        return self.masters[name] - torch.tensor(LR) * (gradient * inverse)
+
     def give(self, tensor, gradient):
         """What a reader of the tensor hands back."""
         name = tensor.name + ".grad"
@@ -377,7 +386,7 @@ def relu(step, name, x):
 
 
 def add(step, name, a, b):
-    out = step.make(name + ".out", a.value + b.value)
+    out = step.make(name + ".out", step.read(name, 0, a) + step.read(name, 1, b))
 
     def undo():
         dy = step.take(out)
@@ -482,29 +491,29 @@ def images_of(folder):
     return spec, ((unit - mean).double() / std.double()).float(), labels
 
 
-def step_of_halfulp(options, folder, name, spec, scheme):
-    """Counts by tensor of what is rounded, and the weights after the step."""
+def step_of_halfulp(options, folder, name, spec, scheme, steps=1):
+    """Counts by tensor of what is rounded, of several steps by tensor and step, and the weights after them."""
     run = f"{folder}/run"
     call(options.halfulp, "train", f"model={name}", f"model.width={options.width}", f"data={spec}",
          f"data.limit={BATCH}", "data.test_limit=8", "data.augment=none", "data.shuffle=off",
          f"precision={scheme.precision}", *scheme.words, "scaler=constant",
-         f"scaler.init={scheme.scale}", f"batch={BATCH}", "steps=1", f"lr={LR}", "lr.schedule=constant",
+         f"scaler.init={scheme.scale}", f"batch={BATCH}", f"steps={steps}", f"lr={LR}", "lr.schedule=constant",
          "lr.warmup=0", "optimizer.momentum=0", "optimizer.nesterov=off", "optimizer.weight_decay=0",
          f"init={folder}/before.safetensors", f"run.chunk={BATCH}",
          "accumulator.rules=['*.weight_grad: fmacs']", "run.log_every=1", "quiet=on", f"run.dir={run}")
     call(options.halfulp, "export", run, f"out={folder}/after.safetensors")
     with open(f"{run}/numerics.jsonl", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
-    rows = next(line["tensors"] for line in lines if "tensors" in line)
-    return ({row[0]: row[2:8] for row in rows if row[1] != "float32"},
+    tables = [line["tensors"] for line in lines if "tensors" in line]
+    assert len(tables) == steps
+    return ({row[0] + (f" in step {step}" if steps > 1 else ""): row[2:8]
+             for step, rows in enumerate(tables) for row in rows if row[1] != "float32"},
             read_safetensors(f"{folder}/after.safetensors"))
 
 
 def updated(step):
     """Weights behind a step of plain gradient descent, and running statistics."""
-    inverse = torch.tensor(1.0 / step.scheme.scale)
-    return step.running | {name: step.masters[name] - torch.tensor(LR) * (gradient * inverse)
-                           for name, gradient in step.gradients.items()}
+    return step.running | {name: step.update(name, gradient) for name, gradient in step.gradients.items()}
 
 
 def compare(options, name, scheme_name):

@@ -44,7 +44,7 @@ _FACTS = {
     "scaler": ("name", "init", "growth", "backoff", "interval", "min", "max", "stop_after"),
     "promotion": ("at", "to.act", "to.weight"),
 }
-_WORDS = ("scheme", "master", "eval", "low_bits")
+_WORDS = ("scheme", "master", "eval", "low_bits", "scaling")
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Plan(Made):
     text : str
         The plan as its file has it.
     facts : dict
-        What it says beside tensors and products: model, scheme, master, scaler, promotion, ...
+        What it says beside tensors and products: model, scheme, master, scaler, scaling, ...
     tensors : pandas.DataFrame, or list of dict without pandas
         One row for each tensor.
     products : dict of str to ProductPlan

@@ -8,7 +8,7 @@ CNN = ["model=cnn-s", "model.width=0.5", "data=glyphs"]
 LSTM = ["model=lstm-lm", "model.width=0.25", "data=text:text.txt", "data.test_limit=18"]
 SHORT = ["data.limit=48", "data.test_limit=8", "batch=18", "run.chunk=5", "run.log_every=1", "steps=4", "lr.warmup=0",
          "lr.schedule=constant", "threads=1", "run.quiet=on"]
-RECIPES = ("deepseek-fp8", "nvfp4-te", "mxfp8-te", "fp8-delayed-te")
+RECIPES = ("deepseek-fp8", "nvfp4-te", "mxfp8-te", "fp8-delayed-te", "unit-scaling")
 PLACES = ("forward.x", "forward.w", "input_grad.dy", "input_grad.w", "weight_grad.dy", "weight_grad.x")
 OTHERS = (["threads=2", "storage=float32"], ["threads=3", "storage=dense"], ["run.fuse=off"], ["run.recompute=off"])
 
@@ -36,7 +36,7 @@ def bits(checks, cwd):
         for other, more in enumerate(OTHERS):
             again = hash_of(*CNN, *words, *more, cwd=cwd, run=f"other{number}-{other}")
             checks.same(again, first, f"{words} {more}: weights hash")
-    checks.same(len(found), 8, "precisions that give bits of their own")
+    checks.same(len(found), 9, "precisions that give bits of their own")
 
 
 def instruction_sets(checks, cwd):
@@ -87,6 +87,17 @@ def resumed(checks, cwd):
         checks.same(more["weights_hash"], whole, f"{recipe}: resumed")
 
 
+def roles(checks, cwd):
+    """Rules for all tensors of a role leave what a recipe rounds for products."""
+    words = ["precision=fp8-delayed-te", "precision.rules=['act: bf16', 'act.grad: bf16', 'weight: bf16']"]
+    program.call("plan", *CNN, *words, "out=roles.yaml", cwd=cwd)
+    with open(os.path.join(cwd, "roles.yaml"), encoding="utf-8") as file:
+        plan = file.read()
+    checks.same(plan.count("sum: e5m2:ovf=sat:scale=real1024"), 3, "gradients of layers")
+    checks.same(plan.count("value: e4m3fn:ovf=sat:scale=real1024"), 3, "weights of layers")
+    checks.that("value: bf16" in plan and "grad: bf16" in plan, "the rules hold elsewhere")
+
+
 def phases(checks, cwd):
     """A recipe may begin or end with an epoch, as NVIDIA ends FP4 before the learning rate falls."""
     words = [*CNN, "data.limit=36", "epochs=2", "steps=4"]
@@ -118,4 +129,4 @@ def refused(checks, cwd):
         checks.that(code == exit_code and says in err, f"{words}: exit {code}: {err}")
 
 
-program.main(bits, instruction_sets, loops, counts, resumed, phases, refused)
+program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, refused)

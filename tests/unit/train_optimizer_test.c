@@ -16,7 +16,7 @@
 enum { ELEMENTS = 259, STEPS = 50 };
 
 /* A tensor of which lars takes three quarters of the rate. */
-static const hu_tensor_update decayed = {true, 0.75f, 1, 1}, bare = {false, 0.75f, 1, 1};
+static const hu_tensor_update decayed = {true, 0.75f, 1, 1, 1}, bare = {false, 0.75f, 1, 1, 1};
 
 static hu_optimizer *create(const hu_optimizer_options *options, int64_t parameters) {
     hu_optimizer *optimizer;
@@ -73,8 +73,8 @@ static void lars_keeps_the_rate_in_its_momentum(void **state) {
     hu_optimizer_options options = {
         .kind = HU_OPTIMIZER_LARS, .momentum = 0.5, .weight_decay = 0.25, .trust = 0.001};
     hu_optimizer *lars = create(&options, 1);
-    const hu_tensor_update half = {true, 0.5f, 1, 1}, none = {true, 0.0f, 1, 1};
-    const hu_tensor_update bare_half = {false, 0.5f, 1, 1};
+    const hu_tensor_update half = {true, 0.5f, 1, 1, 1}, none = {true, 0.0f, 1, 1, 1};
+    const hu_tensor_update bare_half = {false, 0.5f, 1, 1, 1};
     const char *name;
     const void *data;
     size_t bytes;

@@ -80,7 +80,7 @@ static float drawn(uint64_t stream, int t, int i) {
 }
 
 static void check_kind(const hu_optimizer_options *options) {
-    const hu_tensor_update tensor = {true, 0.7f, 0.9f, 1};
+    const hu_tensor_update tensor = {true, 0.7f, 0.9f, 1, 1};
     const float unscale = 1.0f / 3.0f;
     hu_optimizer *optimizer;
     float w[ELEMENTS], g[ELEMENTS];

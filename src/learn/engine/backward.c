@@ -105,6 +105,7 @@ static void store_dparam(hu_run *run, uint32_t n, int j, float *dparam) {
     hu_slot *slot = &run->grad[use], *sum = &run->grad_sum[param];
     float *x = room_of(slot, dparam);
     sum_dparam(run, n, slot->elements, dparam, x);
+    hu_scale_numbers(slot->elements, run->edges->factors.given[use], x);
     hu_learn_parameter(run, param, x);
     store_gradient(run, slot, hu_tally_of_use(run, use), param, x);
     if (hu_contribution_completes(run, use)) {

@@ -173,6 +173,15 @@ hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n);
 typedef void hu_chunk_fn(const hu_op_call *call);
 void hu_chunk_run_op(hu_chunk *visit, uint32_t n, hu_chunk_fn *run, const hu_op_call *call);
 
+/* The inputs of a node that it reads by a factor become scaled copies in scratch. Before the op's
+ * own scratch is lent. */
+void hu_chunk_scale_inputs(hu_chunk *visit, uint32_t n, hu_op_call *call);
+
+/* What the op has just made is multiplied by the factors of its outputs, or of its inputs'
+ * gradients. */
+void hu_chunk_scale_outputs(hu_chunk *visit, uint32_t n, const hu_op_call *call);
+void hu_chunk_scale_gradients(hu_chunk *visit, uint32_t n, const hu_op_call *call);
+
 /* Gives the op its own scratch, after all that was taken. */
 void hu_chunk_lend_scratch(hu_chunk *visit, uint32_t n, hu_op_call *call);
 

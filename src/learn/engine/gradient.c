@@ -148,6 +148,7 @@ static uint32_t last_place(const hu_chunk *visit, uint32_t use) {
 /* True if a node hands the gradient of its output on as it is: nobody rounds or stores it. */
 static bool hands_on(const hu_run *run, const hu_node *node, uint32_t use) {
     const hu_slot *slot = &run->grad[use];
+    if (hu_gives_scaled(run, run->graph->use[use].node)) return false;
     return hu_node_copies_gradient(node) && node->n_in == 1 && !hu_use_is_stored(run, use) &&
            !hu_quantizer_rounds(&slot->edge->quantizer) && slot->capacity_bits == 0;
 }
@@ -181,7 +182,8 @@ static bool is_made(const hu_run *run, const hu_node *node, int i) {
 static bool gradient_stays_on_grid(const hu_run *run, const hu_node *node, uint32_t use) {
     hu_value_id out = node->out[0];
     const hu_quantizer *to = &run->grad[use].edge->quantizer;
-    if (!hu_node_selects_gradient(node)) return false;
+    if (!hu_node_selects_gradient(node) || hu_gives_scaled(run, run->graph->use[use].node))
+        return false;
     if (hu_rounds_gradient_sum(run, out))
         return hu_stays_on_grid(run, &run->grad_sum[out].edge->quantizer, to);
     if (hu_contribution_count(run->graph, out) != 1) return false;
@@ -211,6 +213,7 @@ static void round_gradients(hu_chunk *visit, uint32_t n, const hu_op_call *call)
 static void run_in_one(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     hu_chunk_lend_scratch(visit, n, call);
     hu_chunk_run_op(visit, n, visit->run->graph->node[n].op->backward, call);
+    hu_chunk_scale_gradients(visit, n, call);
 }
 
 /* The gradients of the inputs from one view of the output's gradient, those of the parameters from

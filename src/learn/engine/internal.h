@@ -401,6 +401,17 @@ static inline bool hu_is_step(const hu_run *run) {
     return run->pass.training && !run->pass.scan && !run->repeats;
 }
 
+/* ---- scaling.c: fixed factors between ops and edges ---- */
+
+/* True if a factor stands behind the forward part of a node or before it; behind its backward part.
+ */
+bool hu_makes_scaled(const hu_run *run, uint32_t node);
+bool hu_reads_scaled(const hu_run *run, uint32_t node);
+bool hu_gives_scaled(const hu_run *run, uint32_t node);
+
+/* x [n] *= factor. */
+void hu_scale_numbers(int64_t n, float factor, float *x);
+
 /* ---- pass.c: questions about a planned run that planning and passes ask alike ---- */
 
 /* True if the chunks leave parameter gradients. */

@@ -50,8 +50,10 @@ static void forward_alone(hu_chunk *visit) {
         call->in[i] = hu_chunk_input(visit, visit->region, i, true);
     hu_chunk_point_mask(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) call->out[i] = hu_chunk_room(visit, node->out[i]);
+    hu_chunk_scale_inputs(visit, visit->region, call);
     hu_chunk_lend_scratch(visit, visit->region, call);
     hu_chunk_run_op(visit, visit->region, node->op->forward, call);
+    hu_chunk_scale_outputs(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) hu_chunk_store(visit, node->out[i], call->out[i]);
     uint32_t taker = hu_taker(run, visit->region);
     if (taker != HU_NONE) (void)hu_chunk_value(visit, run->graph->node[taker].out[0]);

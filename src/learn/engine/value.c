@@ -36,7 +36,9 @@ static bool joins_relu(const hu_run *run, const hu_node *node) {
     if (!node->op->is_relu || run->rehearsal.is_on || run->pass.scan || run->pass.counts_all ||
         run->records || run->watch || !hu_overwrites_input(run, node))
         return false;
-    const hu_op *before = run->graph->node[run->graph->value[in].producer].op;
+    uint32_t producer = run->graph->value[in].producer;
+    const hu_op *before = run->graph->node[producer].op;
+    if (hu_makes_scaled(run, producer) || hu_reads_scaled(run, producer)) return false;
     return before->forward_relu && !hu_quantizer_rounds(&run->value[in].edge->quantizer) &&
            run->graph->value[in].elements % 8 == 0;
 }
@@ -57,14 +59,17 @@ static float *make_with_relu(hu_chunk *visit, uint32_t n, bool is_stored) {
     hu_work_start(visit);
     first->op->forward_relu(call, relu->mask);
     hu_work_stop(visit, run->exec[before].kind);
+    relu->out[0] = call->out[0];
+    hu_chunk_scale_outputs(visit, n, relu);
     return call->out[0];
 }
 
 /* True if the output of a node holds values of its format before it is rounded. */
-static bool stays_on_grid(const hu_run *run, const hu_node *node) {
+static bool stays_on_grid(const hu_run *run, uint32_t n) {
+    const hu_node *node = &run->graph->node[n];
     const hu_slot *read = hu_use_slot(run, node->first_use);
     const hu_slot *from = read ? read : &run->value[node->in[0]];
-    return node->op->selects_input &&
+    return node->op->selects_input && !hu_makes_scaled(run, n) &&
            hu_stays_on_grid(run, &from->edge->quantizer, &run->value[node->out[0]].edge->quantizer);
 }
 
@@ -82,14 +87,16 @@ static bool make(hu_chunk *visit, uint32_t n, const float **rows) {
         hu_chunk_point_mask(visit, n, hu_chunk_call(visit, n));
         hu_op_call *call = load_inputs(visit, n);
         y = call->out[0] = making_room(visit, node, call, is_stored);
+        hu_chunk_scale_inputs(visit, n, call);
         hu_chunk_lend_scratch(visit, n, call);
         hu_chunk_run_op(visit, n, node->op->forward, call);
+        hu_chunk_scale_outputs(visit, n, call);
     }
     hu_chunk_clear_padding(visit, out, y);
     *rows = y;
     hu_tally *tally = is_first ? &visit->thread->tally[hu_tally_of_value(run, out)] : NULL;
     unsigned flags =
-        (is_stored ? HU_ROWS_STORED : 0) | (stays_on_grid(run, node) ? HU_ROWS_ON_GRID : 0);
+        (is_stored ? HU_ROWS_STORED : 0) | (stays_on_grid(run, n) ? HU_ROWS_ON_GRID : 0);
     return hu_chunk_round(visit, &run->value[out], flags, tally, y);
 }
 

@@ -13,6 +13,51 @@ static hu_status create_edges(uint32_t count, hu_edge **edges) {
     return st;
 }
 
+static hu_status create_factors(hu_edge_table *edges) {
+    hu_status st = HU_OK;
+    hu_factors *factors = &edges->factors;
+    HU_TRY(HU_NEW_ARRAY(&factors->made, edges->value_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->read, edges->use_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->given, edges->use_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->held, edges->value_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->drawn, edges->value_count));
+    HU_TRY(HU_NEW_ARRAY(&factors->start, edges->value_count));
+    hu_edge_table_unscale(edges);
+done:
+    return st;
+}
+
+void hu_edge_table_unscale(hu_edge_table *edges) {
+    hu_factors *factors = &edges->factors;
+    factors->any = false;
+    for (uint32_t v = 0; v < edges->value_count; v++) {
+        factors->made[v] = 1.0f;
+        factors->held[v] = factors->drawn[v] = factors->start[v] = 1.0;
+    }
+    for (uint32_t u = 0; u < edges->use_count; u++) factors->read[u] = factors->given[u] = 1.0f;
+}
+
+static void free_factors(hu_factors *factors) {
+    hu_free(factors->made);
+    hu_free(factors->read);
+    hu_free(factors->given);
+    hu_free(factors->held);
+    hu_free(factors->drawn);
+    hu_free(factors->start);
+}
+
+static void copy_factors(const hu_edge_table *from, hu_edge_table *to) {
+    const hu_factors *source = &from->factors;
+    hu_factors *target = &to->factors;
+    target->any = source->any;
+    memcpy(target->made, source->made, from->value_count * sizeof *target->made);
+    memcpy(target->read, source->read, from->use_count * sizeof *target->read);
+    memcpy(target->given, source->given, from->use_count * sizeof *target->given);
+    memcpy(target->held, source->held, from->value_count * sizeof *target->held);
+    memcpy(target->drawn, source->drawn, from->value_count * sizeof *target->drawn);
+    memcpy(target->start, source->start, from->value_count * sizeof *target->start);
+}
+
 hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     hu_status st = HU_OK;
     enum { USUAL_LOW_BITS = 8 };
@@ -31,6 +76,7 @@ hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
     HU_TRY(hu_alloc_array(graph->node_count, sizeof(hu_node_products), &products));
     edges->products = products;
     edges->node_count = graph->node_count;
+    HU_TRY(create_factors(edges));
     hu_edge_table_clear(edges);
 done:
     if (st != HU_OK) hu_edge_table_free(edges);
@@ -47,6 +93,7 @@ void hu_edge_table_free(hu_edge_table *edges) {
     hu_free(edges->wire_sum);
     for (int s = 0; s < HU_STATE_SORTS; s++) hu_free(edges->state[s]);
     hu_free(edges->products);
+    free_factors(&edges->factors);
     *edges = (hu_edge_table){0};
 }
 
@@ -70,6 +117,7 @@ void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to) {
     to->has_wire = from->has_wire;
     to->has_apart = from->has_apart;
     to->has_operands = from->has_operands;
+    copy_factors(from, to);
 }
 
 void hu_edge_table_clear(hu_edge_table *edges) {

@@ -60,6 +60,19 @@ typedef struct hu_node_products {
     hu_round_counts rounded[HU_OPERANDS];
 } hu_node_products;
 
+/* Fixed factors of a network whose numbers are kept near 1 (precision/unit_scaling.h): they stand
+ * between what an op computes and what an edge rounds. 1 where nothing is scaled. */
+typedef struct hu_factors {
+    bool any;      /* false: none of these is read */
+    float *made;   /* [value_count] what the producer computes is multiplied by it */
+    float *read;   /* [use_count] inputs, as the consumer's forward part reads them */
+    float *given;  /* [use_count] contributions to gradients, of parameters too */
+    double *held;  /* [value_count] so many times the gradient of the loss is what is held */
+    double *drawn; /* [value_count] of trained parameters: what their first numbers, as those of the
+                      network without scaling, are divided by */
+    double *start; /* [value_count] likewise: optimizers work on so many times the masters */
+} hu_factors;
+
 enum { HU_LOW_KINDS = 4 };
 
 typedef struct hu_edge_table {
@@ -86,6 +99,7 @@ typedef struct hu_edge_table {
 
     hu_node_products *products; /* [node_count]; nothing is chosen but for products */
     uint32_t node_count;
+    hu_factors factors;
 } hu_edge_table;
 
 /* A table in which nothing is rounded. */
@@ -95,6 +109,9 @@ void hu_edge_table_free(hu_edge_table *edges);
 /* All records and counts, from the table of a graph that differs from that of `to` in shapes alone.
  */
 void hu_edge_table_copy(const hu_edge_table *from, hu_edge_table *to);
+
+/* All factors become 1. */
+void hu_edge_table_unscale(hu_edge_table *edges);
 
 /* Zeroes all counts: the start of a step. */
 void hu_edge_table_clear(hu_edge_table *edges);

@@ -411,7 +411,8 @@ static bool are_same_rows(const hu_run *run, uint32_t a, uint32_t b) {
 
 static void share_contributions(hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
-    if (!run->options.fuse || !hu_node_copies_gradient(node) || !node->needs_backward) return;
+    bool copies = hu_node_copies_gradient(node) && !hu_gives_scaled(run, n);
+    if (!run->options.fuse || !copies || !node->needs_backward) return;
     for (int i = 1; i < node->n_in; i++) {
         uint32_t first = node->first_use, other = first + (uint32_t)i;
         if (node->need_din[0] && node->need_din[i] && are_same_rows(run, first, other))

@@ -148,6 +148,14 @@ static bool may_round(const hu_precision *precision, const hu_precision_rule *ru
     return rounds_value(precision->scheme, graph, v);
 }
 
+/* What a recipe rounds for products stays where a rule means all tensors of a role. */
+static bool keeps_operand(const hu_precision *precision, const hu_precision_rule *rule,
+                          hu_role role, hu_shared_operand operand, const hu_quantizer *now) {
+    const hu_quantizer *shared = &precision->operands.shared[operand];
+    return strcmp(rule->words.pattern, hu_role_names[role]) == 0 && hu_quantizer_rounds(shared) &&
+           hu_quantizer_same_numbers(shared, now);
+}
+
 /* Returns how many of the value and its gradient the rule means, changed or not. */
 static uint32_t apply_to_value(const hu_precision *precision, const hu_precision_rule *rule,
                                const hu_graph *graph, hu_value_id v, bool signals,
@@ -159,7 +167,9 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
     if (!hu_is_rounded_kind(value)) return 0;
     snprintf(grad_name, sizeof grad_name, "%s.grad", value->name);
     if (matches(rule->words.pattern, is_param ? HU_ROLE_WEIGHT : HU_ROLE_ACT, value->name)) {
-        if (may_round(precision, rule, graph, v, value->name))
+        bool keeps = is_param && keeps_operand(precision, rule, HU_ROLE_WEIGHT, HU_SHARED_W,
+                                               &edges->value[v].quantizer);
+        if (may_round(precision, rule, graph, v, value->name) && !keeps)
             edges->value[v].quantizer = rule->quantizer;
         matched++;
     }
@@ -168,7 +178,9 @@ static uint32_t apply_to_value(const hu_precision *precision, const hu_precision
         return matched;
     if (!may_round(precision, rule, graph, v, grad_name)) return matched + 1;
     for (uint32_t k = 0; k < value->use_count; k++) edges->grad[value->uses[k]].quantizer = grad;
-    if (rounds_sum(precision, graph, v)) edges->grad_sum[v].quantizer = grad;
+    bool keeps = keeps_operand(precision, rule, HU_ROLE_ACT_GRAD, HU_SHARED_DY,
+                               &edges->grad_sum[v].quantizer);
+    if (rounds_sum(precision, graph, v) && !keeps) edges->grad_sum[v].quantizer = grad;
     return matched + 1;
 }
 
@@ -261,10 +273,23 @@ static hu_status apply(const hu_precision *precision, const hu_precision_rule *r
     return st == HU_OK ? st : hu_fail_within(st, "rule '%s': ", rule->words.text);
 }
 
+/* What is learned of bits compares gradients of different tensors. */
+static hu_status write_scaling(const hu_precision *precision, const hu_graph *graph, int64_t batch,
+                               hu_edge_table *edges) {
+    if (precision->scaling == HU_SCALING_NONE) return HU_OK;
+    if (precision->bits.schedule && precision->bits.schedule->learned)
+        return hu_fail(HU_ERR_ARGUMENT,
+                       "precision.scaling: found unit with '%s', which learns bits from gradients "
+                       "that are held as they are; expected none, or bits that are not learned",
+                       precision->name);
+    return hu_unit_scaling_write(graph, batch, edges);
+}
+
 hu_status hu_precision_write(const hu_precision *precision, const hu_graph *graph, int64_t batch,
                              bool signals, hu_edge_table *edges) {
     hu_status st;
     if (has_operands(precision)) edges->has_operands = true;
+    HU_TRY(write_scaling(precision, graph, batch, edges));
     precision = hu_precision_at(precision, 0);
     clear_points(edges);
     if (precision->bits.schedule)

@@ -39,6 +39,11 @@ typedef struct named_precision {
 #define FP8_DELAYED_TE                                                                             \
     "x: e4m3fn:scale=real1024; w: e4m3fn:scale=real1024; dy: e5m2:scale=real1024; high last=1"
 
+/* Unit scaling: Blake, Orr and Luschi, arXiv 2303.11257, section 5 (E4M3 forward, E5M2 backward,
+ * without scales). */
+#define UNIT_SCALING                                                                               \
+    "scaling unit; *.x: e4m3fn:ovf=sat; *.w: e4m3fn:ovf=sat; *.dy: e5m2:ovf=sat; high last=1"
+
 /* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters,
  * recipe). The one list of named precisions. */
 #define PRECISION_LIST(X)                                                                          \
@@ -51,7 +56,8 @@ typedef struct named_precision {
     X("deepseek-fp8", MICIKEVICIUS, SAME(NULL), NONE, false, true, DEEPSEEK_FP8)                   \
     X("nvfp4-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, NVFP4_TE)                           \
     X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE)                           \
-    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE)
+    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE)              \
+    X("unit-scaling", MICIKEVICIUS, SAME(NULL), NONE, false, true, UNIT_SCALING)
 
 static const named_precision table[] = {
 #define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters, recipe)                       \
@@ -95,25 +101,27 @@ hu_status hu_scheme_parse(const char *text, hu_scheme *scheme) {
     return hu_fail(HU_ERR_UNKNOWN, "scheme '%s', expected lee, popescu or micikevicius", text);
 }
 
-/* One part of a recipe: "high LAYERS" or a rule. */
-static hu_status use_part(const char *text, hu_operand_choices *operands) {
-    static const char high[] = "high ";
+/* One part of a recipe: "high LAYERS", "scaling KIND" or a rule. */
+static hu_status use_part(const char *text, hu_precision *precision) {
+    static const char high[] = "high ", scaling[] = "scaling ";
     if (strncmp(text, high, sizeof high - 1) == 0)
-        return hu_operand_choices_add_high(operands, text + sizeof high - 1);
-    return hu_operand_choices_set(operands, text);
+        return hu_operand_choices_add_high(&precision->operands, text + sizeof high - 1);
+    if (strncmp(text, scaling, sizeof scaling - 1) == 0)
+        return hu_scaling_parse(text + sizeof scaling - 1, &precision->scaling);
+    return hu_operand_choices_set(&precision->operands, text);
 }
 
-static hu_status use_recipe(const char *recipe, hu_operand_choices *operands) {
+static hu_status use_recipe(const char *recipe, hu_precision *precision) {
     char part[HU_SPEC_BYTES];
     hu_status st = HU_OK;
     while (*recipe && st == HU_OK) {
         size_t length = strcspn(recipe, ";");
         snprintf(part, sizeof part, "%.*s", (int)length, recipe);
-        st = use_part(part, operands);
+        st = use_part(part, precision);
         recipe += length + (recipe[length] == ';');
         recipe += strspn(recipe, " ");
     }
-    if (st != HU_OK) hu_operand_choices_free(operands);
+    if (st != HU_OK) hu_operand_choices_free(&precision->operands);
     return st;
 }
 
@@ -128,7 +136,7 @@ static hu_status use_row(const named_precision *row, hu_precision *precision) {
         hu_status st = hu_quantizer_parse(row->format[r], precision->rounding, &precision->role[r]);
         if (st != HU_OK) return st;
     }
-    return row->recipe ? use_recipe(row->recipe, &precision->operands) : HU_OK;
+    return row->recipe ? use_recipe(row->recipe, precision) : HU_OK;
 }
 
 /* "w=F,act=F,grad=F,wgrad=F" in any order; commas inside parentheses belong to the format. */
@@ -505,6 +513,12 @@ static hu_status add_phase(hu_precision *precision, int64_t epoch, const char *t
     phase->epoch = epoch;
     st = read(context, text, &phase->precision);
     precision->phase_count++; /* read or not: it is freed with the others */
+    if (st == HU_OK && phase->precision.scaling != precision->phases[0].precision.scaling)
+        st = hu_fail(HU_ERR_ARGUMENT,
+                     "found '%s', with scaling %s after %s: the network would be another one; "
+                     "expected precision.scaling=unit or none, for all phases",
+                     phase->precision.name, hu_scaling_name(phase->precision.scaling),
+                     hu_scaling_name(precision->phases[0].precision.scaling));
     if (st == HU_OK && phase->precision.bits.schedule)
         st = hu_fail(HU_ERR_ARGUMENT,
                      "found '%s', a schedule of a whole training, expected it as precision=",
@@ -540,6 +554,7 @@ static hu_status read_phase(const char *text, size_t length, hu_phase_reader *re
 static void join_phases(hu_precision *precision) {
     size_t used = 0;
     precision->eval_masters = true;
+    precision->scaling = precision->phases[0].precision.scaling;
     for (uint32_t p = 0; p < precision->phase_count; p++) {
         const hu_precision_phase *phase = &precision->phases[p];
         const hu_precision *one = &phase->precision;

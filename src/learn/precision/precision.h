@@ -8,6 +8,7 @@
 #include "precision/bits.h"
 #include "precision/rules.h"
 #include "precision/tensor_groups.h"
+#include "precision/unit_scaling.h"
 
 /* ---- assignment.c: which tensors are kept in the low one of two candidate formats ---- */
 
@@ -144,6 +145,7 @@ typedef struct hu_precision {
     bool eval_masters;          /* evaluate with unrounded weights */
     hu_accumulators accumulators;
     hu_operand_choices operands;
+    hu_scaling scaling; /* of the network, in all phases alike */
 
     hu_assignment assignment; /* which tensors go low; role[] is the high candidate then */
     hu_quantizer high[HU_ROLE_COUNT], low[HU_ROLE_COUNT]; /* the candidates */

@@ -483,6 +483,8 @@ hu_status hu_resolved_tree(const hu_plan_facts *facts, const hu_graph *graph,
     HU_TRY(put(*tree, "master", "%s", facts->keep_masters ? "on" : "off"));
     HU_TRY(put(*tree, "eval", "%s", facts->eval_masters ? "master" : "rounded"));
     HU_TRY(put_low_bits(*tree, edges->low_bits));
+    if (facts->precision->scaling != HU_SCALING_NONE)
+        HU_TRY(put(*tree, "scaling", "%s", hu_scaling_name(facts->precision->scaling)));
     HU_TRY(put_scaler(*tree, facts));
     HU_TRY(put_tensors(*tree, graph, edges));
     HU_TRY(put_products(*tree, graph, edges));

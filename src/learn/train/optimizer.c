@@ -446,19 +446,20 @@ void hu_optimizer_free(hu_optimizer *optimizer) {
     hu_free(optimizer);
 }
 
-/* Bias corrections are worked out in double: 1 - beta2^t is tiny in early steps. */
-static coefficients coefficients_at(const hu_optimizer *optimizer, double lr) {
+/* Bias corrections are worked out in double: 1 - beta2^t is tiny in early steps. start: of the
+ * tensor; its masters w move by what start x w would, over start. */
+static coefficients coefficients_at(const hu_optimizer *optimizer, double lr, double start) {
     const hu_optimizer_options *o = &optimizer->options;
     double t = (double)optimizer->t;
     bool is_adam = o->kind == HU_OPTIMIZER_ADAM || o->kind == HU_OPTIMIZER_ADAMW;
     bool is_adagrad = o->kind == HU_OPTIMIZER_ADAGRAD;
     double squares = o->kind == HU_OPTIMIZER_RMSPROP ? o->alpha : is_adagrad ? 1.0 : o->beta2;
     return (coefficients){
-        .lr = (float)lr,
+        .lr = (float)(lr / start),
         .momentum = (float)o->momentum,
-        .decay = (float)o->weight_decay,
+        .decay = (float)(o->weight_decay * start),
         .shrink = (float)(1.0 - lr * o->weight_decay),
-        .step = is_adam ? (float)(lr / (1.0 - pow(o->beta1, t))) : 0.0f,
+        .step = is_adam ? (float)(lr / start / (1.0 - pow(o->beta1, t))) : 0.0f,
         .root = is_adam ? (float)sqrt(1.0 - pow(o->beta2, t)) : 0.0f,
         .eps = (float)o->eps,
         .beta2 = (float)squares,
@@ -472,7 +473,7 @@ void hu_optimizer_begin_step(hu_optimizer *optimizer, double lr) {
     optimizer->lr = lr;
     optimizer->unscale = 1.0f;
     optimizer->records = false;
-    optimizer->now = coefficients_at(optimizer, lr);
+    optimizer->now = coefficients_at(optimizer, lr, 1.0);
     for (size_t m = 0; m < optimizer->moments; m++) hu_moment_clear(&optimizer->moment[m], false);
 }
 
@@ -648,8 +649,10 @@ static void apply_chunk(hu_optimizer *optimizer, const coefficients *k, int64_t 
 
 void hu_optimizer_apply(hu_optimizer *optimizer, int64_t offset, int64_t n, float *master,
                         const float *grad, hu_tensor_update tensor) {
-    coefficients own = tensor.rate == 1.0 ? optimizer->now
-                                          : coefficients_at(optimizer, optimizer->lr * tensor.rate);
+    bool is_usual = tensor.rate == 1.0 && tensor.start == 1.0;
+    coefficients own = is_usual
+                           ? optimizer->now
+                           : coefficients_at(optimizer, optimizer->lr * tensor.rate, tensor.start);
     own.unscale = optimizer->unscale;
     own.clip = tensor.clip;
     assert(offset >= 0 && n >= 0 && offset <= optimizer->parameters - n);

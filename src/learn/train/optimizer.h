@@ -105,14 +105,18 @@ typedef struct hu_optimizer_options {
 
 /* What all elements of a tensor have in common in one update. */
 typedef struct hu_tensor_update {
-    bool decay;  /* whether weight decay applies */
-    float trust; /* lars: lambda, of hu_optimizer_trust; the other kinds do not read it */
-    float clip;  /* factor of the gradient, after that of hu_optimizer_unscale_gradients */
-    double rate; /* its learning rate over that of the step */
+    bool decay;   /* whether weight decay applies */
+    float trust;  /* lars: lambda, of hu_optimizer_trust; the other kinds do not read it */
+    float clip;   /* factor of the gradient, after that of hu_optimizer_unscale_gradients: what it
+                     is held times (unit scaling) is taken back here, too */
+    double rate;  /* its learning rate over that of the step */
+    double start; /* the weights that are updated are this times the masters: unit scaling divides
+                     by their standard deviation */
 } hu_tensor_update;
 
 /* Decays, at the rate of the step, and nothing is clipped. */
-#define HU_TENSOR_UPDATE ((hu_tensor_update){.decay = true, .trust = 1, .clip = 1, .rate = 1})
+#define HU_TENSOR_UPDATE                                                                           \
+    ((hu_tensor_update){.decay = true, .trust = 1, .clip = 1, .rate = 1, .start = 1})
 
 typedef struct hu_optimizer hu_optimizer;
 
@@ -171,7 +175,7 @@ float hu_optimizer_trust(const hu_optimizer *optimizer, double weight_norm, doub
  * element at most once between two begin_step. Never allocates.
  *
  *   master  [n] weights of the range, updated
- *   grad    [n] their gradients before the factors above; not overlapping master
+ *   grad    [n] gradients by start x master, before the factors above; not overlapping master
  *   tensor  of the tensor that the range lies in
  *
  * State that is packed is unpacked before its update, which is in float32, and rounded after it;

@@ -187,6 +187,20 @@ done:
     return st;
 }
 
+/* Initial weights depend on seed and name only, so that all precisions begin with the same; unit
+ * scaling divides them by their standard deviation. */
+static void draw_weights(hu_trainer *trainer) {
+    const hu_graph *graph = trainer->graph;
+    const hu_run_options *run = &trainer->options.run;
+    hu_weights_draw(&trainer->weights, graph, run->seed, run->threads);
+    for (hu_value_id v = 0; trainer->edges.factors.any && v < graph->value_count; v++) {
+        float *w = hu_weights_of(&trainer->weights, v);
+        float factor = (float)(1.0 / trainer->edges.factors.drawn[v]);
+        bool is_drawn = graph->value[v].role == HU_VALUE_PARAMETER;
+        for (int64_t i = 0; is_drawn && i < graph->value[v].elements; i++) w[i] *= factor;
+    }
+}
+
 /* Edge table, the optimizer's formats in it, and run with its initial weights. The parameters must
  * be listed. */
 static hu_status hu_prepare_run(hu_trainer *trainer) {
@@ -205,9 +219,7 @@ static hu_status hu_prepare_run(hu_trainer *trainer) {
     HU_TRY(hu_weights_create(trainer->graph, &trainer->weights));
     HU_TRY(hu_run_create(trainer->graph, &trainer->edges, &trainer->weights, &run, &trainer->run));
     if (options->histogram_every > 0) HU_TRY(hu_run_reserve_histograms(trainer->run));
-    /* Initial weights depend on seed and name only, so that all precisions begin with the same. */
-    if (!run.is_plan)
-        hu_weights_draw(&trainer->weights, trainer->graph, options->run.seed, options->run.threads);
+    if (!run.is_plan) draw_weights(trainer);
 done:
     return st;
 }

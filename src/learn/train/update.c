@@ -228,7 +228,10 @@ hu_status hu_tensors_create(hu_trainer *trainer) {
     HU_TRY(HU_NEW_ARRAY(&clip->group, trainer->parameter_count));
     HU_TRY(HU_NEW_ARRAY(&clip->bound, clip->groups));
     HU_TRY(HU_NEW_ARRAY(&clip->squares, clip->groups));
-    for (uint32_t p = 0; p < trainer->parameter_count; p++) trainer->tensors[p] = HU_TENSOR_UPDATE;
+    for (uint32_t p = 0; p < trainer->parameter_count; p++) {
+        trainer->tensors[p] = HU_TENSOR_UPDATE;
+        trainer->tensors[p].start = trainer->edges.factors.start[trainer->name_order[p]];
+    }
     clip->bound[0] = options->clip_norm;
     for (size_t i = 0; patterns && i < hu_keys_count(patterns); i++)
         HU_TRY(hu_tensors_match(trainer, hu_keys_at(patterns, i),
@@ -249,7 +252,14 @@ void hu_tensors_free(hu_trainer *trainer) {
     hu_free(trainer->weight_squares);
 }
 
-/* Sum of squares of the masters of every block. */
+/* What the held gradient of a parameter is times that by the weights of the network without
+ * scaling (graph/edge.h). */
+static double held_of(const hu_trainer *trainer, hu_value_id param) {
+    const hu_factors *factors = &trainer->edges.factors;
+    return factors->held[param] * factors->start[param];
+}
+
+/* Sum of squares of the masters of every block, as weights of the network without scaling. */
 static void square_weights(hu_trainer *trainer, const hu_phase_state *learner) {
     const int64_t first = learner->first_block, end = first + learner->blocks;
 #pragma omp parallel for num_threads(trainer->options.run.threads) schedule(static)
@@ -258,7 +268,8 @@ static void square_weights(hu_trainer *trainer, const hu_phase_state *learner) {
         const float *w = trainer->weights.block + block.offset;
         double sum = 0.0;
         for (int64_t i = 0; i < block.count; i++) sum += (double)w[i] * (double)w[i];
-        trainer->weight_squares[b] = sum;
+        double start = trainer->edges.factors.start[block.param];
+        trainer->weight_squares[b] = sum * start * start;
     }
 }
 
@@ -268,12 +279,14 @@ static void find_trust(hu_trainer *trainer, const hu_phase_state *learner) {
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
         hu_tensor_update *tensor = &trainer->tensors[p];
         double weight = 0.0, gradient = 0.0;
+        double held = held_of(trainer, trainer->name_order[p]);
         for (int64_t end = b + hu_gradient_blocks_of(trainer, p); b < end; b++) {
             weight += trainer->weight_squares[b];
             gradient += trainer->block_squares[b];
         }
-        tensor->trust = hu_optimizer_trust(learner->optimizer, sqrt(weight),
-                                           sqrt(gradient) * (double)tensor->clip, tensor->decay);
+        tensor->trust =
+            hu_optimizer_trust(learner->optimizer, sqrt(weight),
+                               sqrt(gradient) * (double)tensor->clip * held, tensor->decay);
     }
 }
 
@@ -287,7 +300,8 @@ static void find_clip(hu_trainer *trainer, const hu_phase_state *learner) {
             clip->squares[clip->group[p]] += trainer->block_squares[b];
     for (uint32_t p = learner->first; p < learner->first + learner->count; p++) {
         double bound = clip->bound[clip->group[p]], norm = sqrt(clip->squares[clip->group[p]]);
-        trainer->tensors[p].clip = bound > 0.0 && norm > bound ? (float)(bound / norm) : 1.0f;
+        double clipped = bound > 0.0 && norm > bound ? bound / norm : 1.0;
+        trainer->tensors[p].clip = (float)(clipped / held_of(trainer, trainer->name_order[p]));
     }
 }
 
@@ -467,10 +481,11 @@ static void square_blocks(hu_trainer *trainer, int64_t b, int64_t n, float inver
     }
     add_squares(0, common, g, inverse_scale, sum, poison);
     for (int64_t k = 0; k < n; k++) {
+        double held = held_of(trainer, hu_gradient_block_at(trainer, b + k).param);
         const float *const rest[BESIDE] = {g[k], g[k], g[k], g[k]};
         double sums[BESIDE] = {sum[k]}, poisons[BESIDE] = {poison[k]};
         add_squares(common, count[k], rest, inverse_scale, sums, poisons);
-        trainer->block_squares[b + k] = sums[0] + poisons[0];
+        trainer->block_squares[b + k] = sums[0] / (held * held) + poisons[0];
     }
 }
 

@@ -210,6 +210,7 @@ static hu_status print_text(const planning *plan) {
     fputs(plan->products, stdout);
     if (plan->gaps[0]) printf("%s; %s\n", plan->gaps, HU_GAPS_ADVICE);
     puts(HU_PLAN_PLACES);
+    if (plan->planned.precision.scaling != HU_SCALING_NONE) puts(HU_PLAN_FACTORS);
     printf("MACs: of one sample, forward. All tensors of a batch and their gradients: %s elements, "
            "%s bits,\n%.2f %% of the elements in low precision\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),

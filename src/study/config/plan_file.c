@@ -247,6 +247,7 @@ static const struct {
              {"master", "precision.master", NULL},
              {"eval", "eval.weights", NULL},
              {"low_bits", "precision.low_bits", NULL},
+             {"scaling", "precision.scaling", NULL},
              {"scaler", NULL, read_scaler},
              {"tensors", NULL, read_tensors},
              {"semantics", "accumulator.semantics", NULL},

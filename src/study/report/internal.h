@@ -37,6 +37,9 @@ typedef struct hu_plan_layer {
     char activation[HU_QUANTIZER_BYTES], weight[HU_QUANTIZER_BYTES];
     char gradient[HU_QUANTIZER_BYTES], weight_gradient[HU_QUANTIZER_BYTES];
     char fate[HU_FATE_BYTES];
+    bool is_scaled; /* the network has factors: that of the output, and how many times the gradient
+                       of the loss is held of it */
+    double made, held;
 } hu_plan_layer;
 
 /* Views compute nothing and hold nothing. */

@@ -20,8 +20,14 @@
     "its reader's loop. waits: its scale needs the maximum of the\nwhole tensor first, so that "   \
     "the tensor stands in float32 between two loops."
 
+/* The same of the two columns that a network of unit scaling has. */
+#define HU_PLAN_FACTORS                                                                            \
+    "factor: what the output is multiplied by; times: so many times the gradient of the loss by "  \
+    "the output is held"
+
 /* Array of the nodes but views: name, op, output shape, parameters, macs of one sample, formats,
- * what becomes of the output, and who computes it where oneDNN does. New reference. */
+ * what becomes of the output, and who computes it where oneDNN does; of a network of unit scaling
+ * its factors. New reference. */
 json_t *hu_plan_layers_json(const hu_run *run);
 
 /* Of models whose networks learn in turns: name, parameters and macs of each, applied once. New

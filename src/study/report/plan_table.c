@@ -50,7 +50,10 @@ hu_plan_layer hu_plan_layer_of(const hu_run *run, uint32_t index) {
     hu_plan_layer row = {.name = node->name,
                          .op = node->op->name,
                          .output = &hu_run_graph(run)->value[out].shape,
-                         .macs = hu_node_macs(hu_run_graph(run), node)};
+                         .macs = hu_node_macs(hu_run_graph(run), node),
+                         .is_scaled = hu_run_edges(run)->factors.any,
+                         .made = (double)hu_run_edges(run)->factors.made[out],
+                         .held = hu_run_edges(run)->factors.held[out]};
     describe_parameters(run, node, &row);
     hu_quantizer_print(&hu_run_edges(run)->value[out].quantizer, row.activation,
                        HU_QUANTIZER_BYTES);
@@ -72,10 +75,40 @@ json_t *hu_plan_shape_json(const hu_shape *shape) {
     return list;
 }
 
+static json_t *numbers_json(int count, const float *numbers) {
+    json_t *list = json_array();
+    for (int i = 0; list && i < count; i++)
+        json_array_append_new(list, hu_json_number((double)numbers[i]));
+    return list;
+}
+
+/* The fixed factors of a node, and of its parameters (graph/edge.h, hu_factors). */
+static json_t *factors_json(const hu_run *run, const hu_node *node) {
+    const hu_graph *graph = hu_run_graph(run);
+    const hu_factors *factors = &hu_run_edges(run)->factors;
+    json_t *parameters = json_object();
+    for (int j = 0; j < node->n_params; j++) {
+        hu_value_id v = node->param[j];
+        uint32_t use = node->first_use + (uint32_t)(node->n_in + j);
+        if (graph->value[v].role != HU_VALUE_PARAMETER) continue;
+        json_object_set_new(parameters, graph->value[v].name,
+                            json_pack("{s:o, s:o, s:o}", "gradient",
+                                      hu_json_number((double)factors->given[use]), "held",
+                                      hu_json_number(factors->held[v]), "start",
+                                      hu_json_number(factors->start[v])));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "output",
+                     hu_json_number((double)factors->made[node->out[0]]), "inputs",
+                     numbers_json(node->n_in, factors->read + node->first_use), "input_gradients",
+                     numbers_json(node->n_in, factors->given + node->first_use), "held",
+                     hu_json_number(factors->held[node->out[0]]), "parameters", parameters);
+}
+
 json_t *hu_plan_layer_json(const hu_run *run, uint32_t index) {
     hu_plan_layer row = hu_plan_layer_of(run, index);
-    hu_value_id out = hu_run_graph(run)->node[index].out[0];
-    return json_pack(
+    const hu_node *node = &hu_run_graph(run)->node[index];
+    hu_value_id out = node->out[0];
+    json_t *object = json_pack(
         "{s:s, s:s, s:o, s:I, s:I, s:s, s:s, s:o, s:o, s:s, s:s, s:b, s:b, s:s, s:s}", "name",
         row.name, "op", row.op, "output", hu_plan_shape_json(row.output), "parameters",
         (json_int_t)row.parameters, "macs", (json_int_t)row.macs, "activation", row.activation,
@@ -85,6 +118,8 @@ json_t *hu_plan_layer_json(const hu_run *run, uint32_t index) {
         hu_run_storage_name(run, out), "waits_for_maximum", hu_run_needs_maximum_first(run, out),
         "gradient_waits_for_maximum", hu_run_gradient_needs_maximum_first(run, out), "forward_by",
         hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
+    if (object && row.is_scaled) json_object_set_new(object, "factors", factors_json(run, node));
+    return object;
 }
 
 json_t *hu_plan_layers_json(const hu_run *run) {
@@ -105,8 +140,12 @@ hu_status hu_plan_number_cell(hu_table *table, int64_t number) {
     return hu_table_cell(table, "%s", number ? hu_grouped(number, text) : "");
 }
 
-/* The row of the table. */
-static hu_status add_row(hu_table *table, const hu_plan_layer *row) {
+static hu_status factor_cell(hu_table *table, const hu_plan_layer *row, double factor) {
+    return row->is_scaled ? hu_table_cell(table, "%.4g", factor) : hu_table_cell(table, "%s", "");
+}
+
+/* The row of the table. is_scaled: it has columns of factors. */
+static hu_status add_row(hu_table *table, const hu_plan_layer *row, bool is_scaled) {
     hu_status st = HU_OK;
     char shape[SHAPE_BYTES] = "";
     if (row->output) hu_shape_print(row->output, shape, sizeof shape);
@@ -120,6 +159,9 @@ static hu_status add_row(hu_table *table, const hu_plan_layer *row) {
     HU_TRY(hu_plan_format_cell(table, row->weight));
     HU_TRY(hu_plan_format_cell(table, row->weight_gradient));
     HU_TRY(hu_table_cell(table, "%s", row->fate));
+    if (!is_scaled) return HU_OK;
+    HU_TRY(factor_cell(table, row, row->made));
+    HU_TRY(factor_cell(table, row, row->held));
 done:
     return st;
 }
@@ -132,7 +174,7 @@ static hu_status add_network(hu_table *table, const hu_graph *graph, int phase) 
                          .op = "",
                          .parameters = hu_graph_phase_parameters(graph, phase),
                          .macs = hu_graph_phase_macs(graph, phase)};
-    return add_row(table, &row);
+    return add_row(table, &row, false); /* networks that learn in turns have no factors */
 }
 
 json_t *hu_plan_networks_json(const hu_graph *graph) {
@@ -148,21 +190,24 @@ json_t *hu_plan_networks_json(const hu_graph *graph) {
 hu_status hu_plan_layers_table(const hu_run *run, hu_table **table) {
     static const char *const titles[] = {"layer", "op",         "output",   "parameters",
                                          "MACs",  "activation", "gradient", "weight",
-                                         "wgrad", "output is"};
+                                         "wgrad", "output is",  "factor",   "times"};
+    enum { FACTORS = 2 };
     hu_status st = HU_OK;
+    bool is_scaled = hu_run_edges(run)->factors.any;
     hu_plan_layer total = {.name = "total",
                            .op = "",
                            .parameters = hu_graph_parameters(hu_run_graph(run)),
                            .macs = hu_graph_macs(hu_run_graph(run))};
-    HU_TRY(hu_table_create(titles, sizeof titles / sizeof *titles, table));
+    HU_TRY(
+        hu_table_create(titles, sizeof titles / sizeof *titles - (is_scaled ? 0 : FACTORS), table));
     for (uint32_t n = 0; n < hu_run_graph(run)->node_count; n++) {
         if (!hu_plan_is_row(&hu_run_graph(run)->node[n])) continue;
         hu_plan_layer row = hu_plan_layer_of(run, n);
-        HU_TRY(add_row(*table, &row));
+        HU_TRY(add_row(*table, &row, is_scaled));
     }
     for (int t = 0; t < hu_run_graph(run)->phase_count; t++)
         HU_TRY(add_network(*table, hu_run_graph(run), t));
-    HU_TRY(add_row(*table, &total));
+    HU_TRY(add_row(*table, &total, is_scaled));
 done:
     if (st != HU_OK) {
         hu_table_free(*table);

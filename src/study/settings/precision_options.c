@@ -358,6 +358,15 @@ static hu_status check_lee(const hu_config *config, const hu_precision *precisio
                    precision->name);
 }
 
+static hu_status read_scaling(const hu_config *config, hu_precision *precision) {
+    const char *word;
+    hu_status st = hu_config_text(config, "precision.scaling", &word);
+    if (st == HU_OK && strcmp(word, "auto") != 0) st = hu_scaling_parse(word, &precision->scaling);
+    /* Gradients are near 1 already. */
+    if (precision->scaling == HU_SCALING_UNIT) precision->scaler = HU_SCALER_NONE;
+    return st;
+}
+
 /* A precision by its name, with the keys that hold for it; also one phase of several. */
 static hu_status read_one(void *context, const char *name, hu_precision *precision) {
     hu_status st = HU_OK;
@@ -377,6 +386,7 @@ static hu_status read_one(void *context, const char *name, hu_precision *precisi
     if (strcmp(scheme, "auto") != 0) HU_TRY(hu_scheme_parse(scheme, &precision->scheme));
     HU_TRY(read_rules(config, precision));
     HU_TRY(read_operands(config, precision));
+    HU_TRY(read_scaling(config, precision));
 done:
     return st;
 }
@@ -486,10 +496,21 @@ static void tell_scheme(const hu_config *config, const hu_precision *precision,
     hu_precision_free(&alone);
 }
 
+/* Which operations unit scaling leaves as they are. */
+static void tell_scaling(const hu_precision *precision, const hu_graph *graph,
+                         const hu_listener *listener) {
+    char text[LIST_BYTES];
+    if (precision->scaling != HU_SCALING_UNIT) return;
+    hu_unit_scaling_without_rule(graph, text, sizeof text);
+    if (text[0])
+        hu_listener_tell(listener, "unit scaling has no rule for %s: they stay as they are", text);
+}
+
 void hu_options_tell_precision(const hu_config *config, const hu_precision *precision,
                                const hu_graph *graph, const hu_edge_table *edges,
                                const hu_listener *listener) {
     tell_scheme(config, precision, listener);
+    tell_scaling(precision, graph, listener);
     bool is_one = precision->promotes && precision->phase_count == 0;
     if (is_one && !hu_precision_can_promote(precision, graph, edges))
         hu_listener_tell(listener,
