@@ -18,6 +18,7 @@ FLAGS = ["-std=gnu17", "-w", "-fopenmp", "-D_DEFAULT_SOURCE", "-D_POSIX_C_SOURCE
 AVX2 = ["-mavx2", "-mfma", "-mf16c", "-mbmi2"]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mf16c", "-mbmi2"]
 FLAGS_OF_ISA = {"scalar": [], "avx2": AVX2, "avx512": AVX512}
+FLAGS_OF_FILE = {**FLAGS_OF_ISA, "vbmi": [*AVX512, "-mavx512vbmi"]}  # no variants of their own
 BASE = ["cpu", "elementary", "memory", "rng", "status", "text"]
 LIBRARY = os.path.join(os.path.dirname(os.path.abspath(os.environ.get("HALFULP", "build/halfulp"))), "libhalfulp.a")
 BUILT = "the library"
@@ -27,16 +28,17 @@ SHORT += [("clang", "-O3", True)] if shutil.which("clang") else []
 FULL = [(compiler, f"-O{level}", True) for compiler in ("gcc", "clang") for level in range(4)]
 
 
-def has_avx512():
+def has_flag(flag):
     try:
         with open("/proc/cpuinfo") as info:
-            return "avx512vl" in info.read()
+            return flag in info.read()
     except OSError:
         return False
 
 
 def has_set(isa):
-    return has_avx512() if isa == "avx512" else os.uname().machine == "x86_64"
+    flags = {"avx512": "avx512vl", "vbmi": "avx512_vbmi"}
+    return has_flag(flags[isa]) if isa in flags else os.uname().machine == "x86_64"
 
 
 def sources(vectors):
@@ -46,12 +48,12 @@ def sources(vectors):
     for room in ("format", "format/table", "kernel/round", "kernel/pack", "kernel/table"):
         names += sorted(glob.glob(f"{SOURCE}/src/number/{room}/*.c"))
     for name in names:
-        sets = [isa for isa in FLAGS_OF_ISA if name.endswith(f"{isa}.c")]
+        sets = [isa for isa in FLAGS_OF_FILE if name.endswith(f"{isa}.c")]
         is_variant = name.endswith("variant.c")
         for isa in FLAGS_OF_ISA if is_variant else sets or ["scalar"]:
             if isa != "scalar" and not (vectors and has_set(isa)):
                 continue
-            yield name, FLAGS_OF_ISA[isa] + ([f"-DHU_ISA={isa}"] if is_variant else [])
+            yield name, FLAGS_OF_FILE[isa] + ([f"-DHU_ISA={isa}"] if is_variant else [])
 
 
 def build(compiler, level, vectors, folder):
