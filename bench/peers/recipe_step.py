@@ -284,12 +284,6 @@ def layers_of(masters):
     return [n[:-len(".weight")] for n in masters if n.endswith(".weight") and masters[n].dim() > 1]
 
 
-def deviation_of_resnet(name, weight):
-    """What halfulp starts a weight with."""
-    fan = weight.numel() if name == "fc" else weight.shape[0] * weight.shape[2] * weight.shape[3]
-    return unit_sizes.single(math.sqrt(2 / fan))
-
-
 def sizes_of_resnet(masters, side):
     """ResNet-20 on pictures of side x side."""
     sizes, side_of = unit_sizes.Sizes(scheme_step.BATCH), [side]
@@ -298,7 +292,7 @@ def sizes_of_resnet(masters, side):
         weight, before = masters[name + ".weight"], side_of[0]
         after = before // stride
         made = sizes.product(name, x, weight.shape, after ** 2, before ** 2 * weight.shape[1],
-                             deviation_of_resnet(name, weight), needs_input=not is_first)
+                             needs_input=not is_first)
         return made, after
 
     def norm(names, x, stride=1, is_first=False):
@@ -319,8 +313,7 @@ def sizes_of_resnet(masters, side):
             x = sizes.relu(f"{at}.relu2", sizes.add(f"{at}.add", y, x))
     weight = masters["fc.weight"]
     x = sizes.same("pool", x, 1 / side_of[0] ** 2)
-    x = sizes.product("fc.product", x, weight.shape, 1, weight.shape[1], deviation_of_resnet("fc", weight),
-                      is_last=True)
+    x = sizes.product("fc.product", x, weight.shape, 1, weight.shape[1], is_last=True)
     return classify(sizes, sizes.same("fc", x, parameters=[("fc.bias", 1)]), len(weight))
 
 
@@ -588,16 +581,15 @@ class UnitTransformer:
 
     def plan(self, classes):
         s, rows, width = unit_sizes.Sizes(self.batch), self.rows, self.width
-        usual = 0.02  # the deviation that halfulp starts weights with
         weight = self.model.patch.weight
         x = s.product("patch", unit_sizes.Value(), weight.shape, rows - 1, math.prod(weight.shape[1:]) * (rows - 1),
-                      unit_sizes.single(usual), bias=True, needs_input=False)
+                      bias=True, needs_input=False)
         x = s.same("token", s.same("rows", x), parameters=[("cls", 1)], out=unit_sizes.Value())
         x = s.same("position", x, parameters=[("pos", 1)], out=unit_sizes.Value())
 
         def linear(name, x, weight, places=rows):
             made = s.product(f"{name}.product", x, weight.shape, places, places * weight.shape[1],
-                             unit_sizes.single(usual), is_last=name == "head")
+                             is_last=name == "head")
             return s.same(name, made, parameters=[(f"{name}.bias", places)])
         for i, block in enumerate(self.model.blocks):
             at, squares = f"blocks.{i}", 1 / (1 + (rows - 1) / math.e)

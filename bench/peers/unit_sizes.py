@@ -40,18 +40,15 @@ class Sizes:
         self.values[name + ".out"] = node.out
         return node.out
 
-    def product(self, name, x, weight, places, in_numbers, drawn, bias=False, needs_input=True,
-                is_last=False):
-        """weight: extents, [outputs, terms of an output ..]; places: outputs of a channel in a sample; drawn: the
-        deviation that the weights start with where nothing is scaled."""
+    def product(self, name, x, weight, places, in_numbers, bias=False, needs_input=True, is_last=False):
+        """weight: extents, [outputs, terms of an output ..]; places: outputs of a channel in a sample."""
         outputs, terms = weight[0], math.prod(weight[1:])
         macs = places * outputs * terms
-        last = 1 / math.sqrt(terms) if is_last else 1.0
-        made = last / math.sqrt(terms)
-        inputs = [x if needs_input else None, self.leaf(name + ".weight", drawn * last)]
+        made = 1 / terms if is_last else 1 / math.sqrt(terms)
+        inputs = [x if needs_input else None, self.leaf(name + ".weight", single(made))]
         sizes = [math.sqrt(macs / in_numbers), math.sqrt(self.batch * macs / (outputs * terms))]
         if bias:
-            inputs.append(self.leaf(name + ".bias", made))
+            inputs.append(self.leaf(name + ".bias", single(made)))
             sizes.append(math.sqrt(self.batch * places))
         return self.node(name, inputs, sizes, made, Value(offset=math.hypot(x.mean, x.offset)))
 

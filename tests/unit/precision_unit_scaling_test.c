@@ -77,9 +77,9 @@ static void layers(void **state) {
     makes(&s, "bn1.out", 1);
     makes(&s, "relu1.out", sqrt(2.0));
     makes(&s, "fc.product.out", 1 / 64.0); /* the last layer */
-    starts(&s, "conv1.weight", (double)sqrtf(2.0f / (9 * 16)));
+    starts(&s, "conv1.weight", 1 / sqrt(27.0));
     starts(&s, "fc.bias", 1);
-    starts(&s, "fc.weight", s.edges.factors.drawn[find(&s, "fc.weight")] / 8);
+    starts(&s, "fc.weight", 1 / 64.0);
     near("drawn", s.edges.factors.drawn[find(&s, "conv1.weight")], (double)sqrtf(2.0f / (9 * 16)));
     starts(&s, "bn1.weight", 1);
     close_scaled(&s);
@@ -124,7 +124,7 @@ static void attention(void **state) {
     double rows = 65, squares = 1 / (1 + (rows - 1) / exp(1.0));
     makes(&s, "blocks.0.attn.context.out", pow(squares, -0.25));
     makes(&s, "blocks.0.act.out", 1 / 0.6520901);
-    starts(&s, "blocks.0.fc1.weight", (double)0.02f);
+    starts(&s, "blocks.0.fc1.weight", 1 / 8.0);
     starts(&s, "patch.bias", 1 / sqrt(48.0)); /* added inside, before the factor */
     reads(&s, "blocks.3.add2.out", 0, sqrt(8.0 / 9));
     close_scaled(&s);
@@ -188,6 +188,8 @@ static void loops(void **state) {
     }
     starts(&s, "lstm.weight_hh_l0", 1);
     assert_true(s.edges.factors.start[find(&s, "lstm.weight_ih_l0")] < 0.5);
+    const double *drawn = s.edges.factors.drawn;
+    near("table", s.edges.factors.start[find(&s, "emb.weight")], drawn[find(&s, "emb.weight")]);
     close_scaled(&s);
 }
 

@@ -229,24 +229,22 @@ static double deviation(const hu_init *init) {
     }
 }
 
-/* Weights of products and tables of words are drawn with a deviation of 1; what a product adds
- * inside is multiplied by its factor, too. All others stay as they are. A last layer has the steps
- * that its output had without the second root in its factor. */
+/* Weights of products and tables of words are drawn with a deviation of 1. Optimizers work on what
+ * is multiplied in the end: weights of a product, and what it adds inside, times the factor of its
+ * output. All others stay as they are. */
 static void write_start(const scaler *at, hu_value_id v) {
     const hu_value_info *value = &at->graph->value[v];
     const hu_use *use = &at->graph->use[value->uses[0]];
     const hu_node *node = &at->graph->node[use->node];
-    const hu_unit_sizes s = sizes_at(at, node);
-    double start = deviation(&value->init);
-    bool can = node->op->is_product || node->op == &hu_op_embedding;
+    bool is_weight = use->index == node->n_in, is_product = node->op->is_product;
+    bool can = is_product || node->op == &hu_op_embedding;
     for (uint32_t k = 0; k < value->use_count; k++)
         can = can && has_rule(&at->graph->node[at->graph->use[value->uses[k]].node]);
     if (!can) return;
-    bool is_weight = use->index == node->n_in, is_drawn = is_weight && start > 0;
-    double last = is_last(at->graph, node) ? s.made : 1;
-    double inside = node->op->is_product ? s.made * last : 1;
-    at->factors->drawn[v] = is_drawn ? start : is_weight ? 1 : inside;
-    at->factors->start[v] = is_drawn ? start * last : inside;
+    double factor = is_product ? (double)at->factors->made[node->out[0]] : 1;
+    double drawn = is_weight ? deviation(&value->init) : factor;
+    if (drawn > 0) at->factors->drawn[v] = drawn;
+    at->factors->start[v] = is_product ? factor : at->factors->drawn[v];
 }
 
 hu_status hu_unit_scaling_write(const hu_graph *graph, int64_t batch, hu_edge_table *edges) {
