@@ -28,9 +28,10 @@ void hu_encode_plain(const hu_rounder *rounder, const hu_packer *packer, size_t 
                      float *y, void *codes, const hu_random_key *key, uint64_t first,
                      hu_round_counts *counts);
 
-/* True if kernels serve the two: codes of 8 or 16 bits of the rounder's own format, as wide as the
- * codes, which has subnormals and both zeros, to nearest-even by the route MAGIC, of 16
- * bits also by ALIGNED. */
+/* True if kernels for floats serve the two: codes of 8 or 16 bits of the rounder's own format, as
+ * wide as the codes, which has subnormals and both zeros, to nearest-even by the route MAGIC, of 16
+ * bits also by ALIGNED. Tables of up to 8 bits in codes of 8 have kernels of their own
+ * (kernel/table), in every mode but stochastic ones. */
 int hu_encode_serves(const hu_rounder *rounder, const hu_packer *packer);
 
 /* A kernel for these; n a multiple of HU_ENCODE_GROUP. */
