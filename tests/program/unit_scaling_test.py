@@ -87,6 +87,16 @@ def plans(checks, cwd):
     checks.same(hash_of(*CNN, f"precision={resolved}", cwd=cwd, run="again"), first, "the plan of a run")
 
 
+def exported(checks, cwd):
+    """Weights of a file go on where they were, and are told to belong to the factors."""
+    hash_of(*CNN, "precision=unit-scaling", cwd=cwd, run="first")
+    text = said("export", "first", "out=weights.safetensors", cwd=cwd)
+    checks.that("weights of a network with fixed factors" in text, text)
+    words = [*CNN, "precision=unit-scaling", "steps=1", "lr=0"]
+    checks.same(hash_of(*words, "init=weights.safetensors", cwd=cwd, run="again"),
+                hash_of(*words, "init=first", cwd=cwd, run="other"), "weights of a file and of a run")
+
+
 def phases(checks, cwd):
     """Formats may change by epoch, the network may not."""
     words = [*CNN, "data.limit=36", "epochs=2", "steps=4", "precision=0: unit-scaling, 1: fp32"]
@@ -137,4 +147,4 @@ def loops(checks, cwd):
     checks.that("no rule" not in said("plan", *LSTM, "batch=18", cwd=cwd), "nothing is said without it")
 
 
-program.main(bits, instruction_sets, resumed, plans, phases, scaler, told, loops, refused)
+program.main(bits, instruction_sets, resumed, plans, exported, phases, scaler, told, loops, refused)

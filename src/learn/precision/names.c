@@ -39,8 +39,8 @@ typedef struct named_precision {
 #define FP8_DELAYED_TE                                                                             \
     "x: e4m3fn:scale=real1024; w: e4m3fn:scale=real1024; dy: e5m2:scale=real1024; high last=1"
 
-/* Unit scaling: Blake, Orr and Luschi, arXiv 2303.11257, section 5 (E4M3 forward, E5M2 backward,
- * without scales). */
+/* Unit scaling: Blake, Orr and Luschi, arXiv 2303.11257: E4M3 forward, E5M2 backward,
+ * without scales. */
 #define UNIT_SCALING                                                                               \
     "scaling unit; *.x: e4m3fn:ovf=sat; *.w: e4m3fn:ovf=sat; *.dy: e5m2:ovf=sat; high last=1"
 

@@ -232,7 +232,7 @@ static void softmax(const hu_node *node, hu_unit_sizes *s) {
 
 /* ---- losses: of the gradient of one unit ---- */
 
-/* p - y of V classes, p near 1/V: sqrt(V - 1) / V (section 4.3 of the paper). */
+/* p - y of V classes, p near 1/V: sqrt(V - 1) / V, the paper's V/sqrt(V - 1). */
 static double of_classes(double classes) {
     return classes > 1 ? sqrt(classes - 1) / classes : 1;
 }

@@ -83,7 +83,7 @@ static hu_unit_numbers add_up(scaler *at, const hu_node *node) {
 }
 
 /* The last layer, of whose output nobody knows but a loss, and whose weights are its own. It makes
- * scores that are small at first, 1/sqrt(fan in), as in u-muP, section 2.2 and table 2. */
+ * scores that are small at first, 1/sqrt(fan in), as in u-muP (arXiv 2407.17465). */
 static bool is_last(const hu_graph *graph, const hu_node *node) {
     bool last = node->op->is_product && node->n_params > 0 && has_rule(node) &&
                 graph->value[node->param[0]].use_count == 1;

@@ -7,8 +7,8 @@
  *
  * Gradients stay those of the network: a value v holds held(v) times the gradient of the loss, so
  * a contribution from a node with output o is multiplied by (factor of the output) held(v)/held(o).
- * Every held(v) may be chosen freely, without a constraint by cut edges as in section 3 of the
- * paper; here it makes the root mean square of v's gradient 1, contributions taken as independent.
+ * Every held(v) may be chosen freely, without the constraint by cut edges of the paper; here it
+ * makes the root mean square of v's gradient 1, contributions taken as independent.
  */
 #ifndef HU_PRECISION_UNIT_SCALING_H
 #define HU_PRECISION_UNIT_SCALING_H

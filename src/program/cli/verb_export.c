@@ -119,6 +119,14 @@ static void tell_of_no_codes(const hu_config *config, const hu_export_options *o
 }
 
 /* What the file holds, and the hash of the weights, by which it is recognised again. */
+/* Weights that other programs would take for those of the usual network. */
+static void tell_of_scaling(const hu_saved_run *run) {
+    if (run->precision.scaling == HU_SCALING_NONE) return;
+    fprintf(stderr, "these are weights of a network with fixed factors: init=FILE takes them with "
+                    "precision.scaling=unit alone, and without the factors (halfulp plan ... "
+                    "--json) they make another network\n");
+}
+
 static hu_status report(const hu_config *config, const hu_export_options *options,
                         const hu_saved_run *run, const char *path, const hu_export_report *made) {
     const char *layout = "", *weights = hu_export_kind(options);
@@ -155,6 +163,7 @@ static hu_status run_export(hu_config *config, int *exit_code) {
     choose_header(config, path, &options);
     HU_TRY(advise(config, hu_trainer_export(run.trainer, path, &options, &made)));
     tell_of_no_codes(config, &options, &run, &made);
+    tell_of_scaling(&run);
     HU_TRY(report(config, &options, &run, path, &made));
 done:
     hu_free(path);
