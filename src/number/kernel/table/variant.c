@@ -338,7 +338,8 @@ HU_INLINE uint32_t move_some(const hu_rounder *r, const constants *c, size_t n, 
 static void count_block(size_t n, const float *x, const float *y, uint32_t beyond, const outcome *o,
                         tally *t) {
     uint32_t nan = 0, below = 0, zero = 0, zero_in = 0, top = 0, under = NO_INPUT;
-#pragma omp simd reduction(+ : nan, below, zero, zero_in) reduction(max : top) reduction(min : under)
+#pragma omp simd reduction(+ : nan, below, zero, zero_in) reduction(max : top)                     \
+    reduction(min : under)
     for (size_t i = 0; i < n; i++) {
         uint32_t u = hu_f32_bits(x[i]) & ~HU_F32_SIGN, v = hu_f32_bits(y[i]) & ~HU_F32_SIGN;
         uint32_t finite = is_less(u, HU_F32_INFINITY) ? u : 0;
