@@ -80,6 +80,12 @@ static int is_p3109(const hu_format *format) {
            format->bias == 1 << (format->exp_bits - 1);
 }
 
+/* The first of several that are equally short stays. */
+static void keep_shorter(const char *candidate, char *text) {
+    size_t length = strlen(candidate);
+    if (length < strlen(text)) memcpy(text, candidate, length + 1);
+}
+
 /* The shortest of eXmY with options, P3109's name and the names of equal widths with options. */
 static void print_shortest(const hu_format *format, char *text, uint32_t capacity) {
     print_plain(format, text, capacity);
@@ -87,12 +93,12 @@ static void print_shortest(const hu_format *format, char *text, uint32_t capacit
         char candidate[TEXT_MIN] = "";
         append(candidate, sizeof candidate, "binary%dp%dsf",
                1 + format->exp_bits + format->man_bits, format->man_bits + 1);
-        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+        keep_shorter(candidate, text);
     }
     if (format->nan != HU_NAN_STAYS) {
         char candidate[TEXT_MIN] = "";
         print_lee(format, candidate, sizeof candidate);
-        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+        keep_shorter(candidate, text);
     }
     for (uint32_t i = 0; i < hu_format_float_count(); i++) {
         char candidate[TEXT_MIN] = "";
@@ -101,7 +107,7 @@ static void print_shortest(const hu_format *format, char *text, uint32_t capacit
         if (named.exp_bits != format->exp_bits || named.man_bits != format->man_bits) continue;
         append(candidate, sizeof candidate, "%s", name);
         print_options(format, &named, candidate, sizeof candidate);
-        if (strlen(candidate) < strlen(text)) memcpy(text, candidate, strlen(candidate) + 1);
+        keep_shorter(candidate, text);
     }
 }
 
