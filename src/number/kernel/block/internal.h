@@ -81,13 +81,6 @@ typedef struct hu_block_job {
 void hu_block_read_scales(const hu_blocker *b, size_t tiles, const uint8_t *scales, float *c);
 void hu_block_write_scales(const hu_blocker *b, size_t tiles, const float *c, uint8_t *scales);
 
-/* rows.c: n codes of 4 or 6 bits as a stream, the least significant bit first; up to 7 codes of 0
- * after the last are written as well. And back, without reading a byte after the last code's. */
-void hu_block_join(uint32_t width, size_t n, const uint8_t *restrict codes,
-                   uint8_t *restrict bytes);
-void hu_block_split(uint32_t width, size_t n, const uint8_t *restrict bytes,
-                    uint8_t *restrict codes);
-
 /* pieces.c: the numbers first .. first+n-1 of the row, rotated if the format says so; they may be
  * in `room`, HU_BLOCK_PIECE of them. */
 const float *hu_block_numbers(const hu_block_job *job, int64_t first, size_t n, float *room);

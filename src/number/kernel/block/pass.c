@@ -1,6 +1,7 @@
 /* kernel/block/pass.c - whole tiles in two passes: which blockers are served, and batches of tiles.
  */
 #include "kernel/block/pass.h"
+#include "kernel/pack/bits.h"
 
 /* ---- served blockers ---- */
 
@@ -77,12 +78,12 @@ bool hu_block_pass_pack(const hu_block_job *job, int64_t first, size_t n, uint8_
     const hu_blocker *b = job->b;
     batch all;
     tally t = {0};
-    uint8_t bytes[HU_PASS_MOST + 8];
+    uint8_t bytes[HU_PASS_MOST];
     bool is_joined = b->width == 6;
     if (!prepare(job, first, n, &all, scales, top)) return false;
     b->pass->pack(b, all.tiles, all.unit, all.inverse, job->x + first, is_joined ? bytes : codes,
                   &t);
-    if (is_joined) hu_block_join(b->width, n, bytes, codes);
+    if (is_joined) hu_join_bits(n, bytes, 1, b->width, codes);
     add_counts(job, n, &t);
     return true;
 }
@@ -97,7 +98,7 @@ void hu_block_pass_unpack(const hu_blocker *blocker, float tensor_scale, size_t 
     for (size_t at = 0; at < n; at += HU_PASS_MOST) {
         size_t count = (n - at < HU_PASS_MOST ? n - at : HU_PASS_MOST) >> blocker->shift;
         blocker->kernels->set_units(blocker, tensor_scale, count, scales, unit, NULL);
-        if (is_joined) hu_block_split(blocker->width, count << blocker->shift, codes, bytes);
+        if (is_joined) hu_split_bits(count << blocker->shift, codes, blocker->width, bytes, 1);
         blocker->pass->unpack(blocker, count, unit, is_joined ? bytes : codes, y + at);
         codes += code_bytes;
         scales += tiles * blocker->scale_bytes;

@@ -1,5 +1,6 @@
 /* kernel/block/rows.c - rows rounded, and rows as bytes. */
 #include "kernel/block/pass.h"
+#include "kernel/pack/bits.h"
 
 enum { PIECE = HU_BLOCK_PIECE };
 
@@ -108,52 +109,13 @@ static void complement(size_t n, uint8_t *codes) {
     }
 }
 
-void hu_block_join(uint32_t width, size_t n, const uint8_t *restrict codes,
-                   uint8_t *restrict bytes) {
-    if (width == 4)
-        for (size_t i = 0; i < (n + 1) / 2; i++)
-            bytes[i] = (uint8_t)(codes[2 * i] | codes[2 * i + 1] << 4);
-    else
-        for (size_t i = 0; i < (n + 3) / 4; i++) {
-            const uint8_t *c = codes + 4 * i;
-            uint32_t word =
-                c[0] | (uint32_t)c[1] << 6 | (uint32_t)c[2] << 12 | (uint32_t)c[3] << 18;
-            size_t left = (n - 4 * i) * 6;
-            for (size_t k = 0; k < 3 && 8 * k < left; k++)
-                bytes[3 * i + k] = (uint8_t)(word >> 8 * k);
-        }
-}
-
-void hu_block_split(uint32_t width, size_t n, const uint8_t *restrict bytes,
-                    uint8_t *restrict codes) {
-    size_t i = 0;
-    if (width == 4) {
-        for (size_t k = 0; k < n / 2; k++) {
-            codes[2 * k] = bytes[k] & 0xF;
-            codes[2 * k + 1] = bytes[k] >> 4;
-        }
-        if (n % 2) codes[n - 1] = bytes[n / 2] & 0xF;
-        return;
-    }
-    for (; i + 4 <= n; i += 4) {
-        const uint8_t *b = bytes + i / 4 * 3;
-        uint32_t word = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
-        for (uint32_t k = 0; k < 4; k++) codes[i + k] = word >> 6 * k & 0x3F;
-    }
-    for (size_t bit = 6 * i; i < n; i++, bit += 6) {
-        uint32_t word = bytes[bit / 8];
-        if (bit % 8 > 2) word |= (uint32_t)bytes[bit / 8 + 1] << 8;
-        codes[i] = word >> bit % 8 & 0x3F;
-    }
-}
-
 /* Codes of the elements from..end-1 of a row whose scales stand after them already. Pieces are cut
  * without regard to tiles: they may begin and end within one. */
 static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, int64_t from,
                           int64_t end, uint8_t *row) {
     const hu_blocker *b = job->b;
     float y[PIECE], room[PIECE];
-    uint8_t joined[PIECE + 8];
+    uint8_t joined[PIECE];
     hu_block_units units;
     hu_block_units_clear(&units);
     for (int64_t first = from; first < end; first += PIECE) {
@@ -167,8 +129,7 @@ static void pack_elements(const hu_block_job *job, const hu_block_grid *grid, in
             continue;
         }
         hu_packer_pack(&b->packer, n, y, joined, NULL);
-        memset(joined + n, 0, 8);
-        hu_block_join(b->width, n, joined, bytes);
+        hu_join_bits(n, joined, 1, b->width, bytes);
     }
 }
 
@@ -224,7 +185,7 @@ static void unpack_elements(const hu_blocker *b, const uint8_t *row, int64_t fir
     uint8_t units[PIECE];
     if (b->is_integer) memcpy(units, codes, n);
     if (b->is_integer) complement(n, units);
-    if (b->is_joined) hu_block_split(b->width, n, codes, units);
+    if (b->is_joined) hu_split_bits(n, codes, b->width, units, 1);
     hu_packer_unpack(&b->packer, n, b->is_integer || b->is_joined ? units : codes, y);
 }
 

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "kernel/round/round.h"
-#include "kernel/wire/bits.h"
+#include "kernel/pack/bits.h"
 
 /* Elements of a piece: a multiple of 8, so that pieces of a dense stream end at whole bytes. */
 enum { PIECE = 1024 };

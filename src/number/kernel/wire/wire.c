@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "format/value.h"
 #include "kernel/block/block.h"
-#include "kernel/wire/bits.h"
+#include "kernel/pack/bits.h"
 
 /* ---- plain ---- */
 

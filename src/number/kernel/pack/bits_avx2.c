@@ -1,8 +1,8 @@
-/* kernel/wire/bits_avx2.c - codes of 1 byte and fewer than 8 used bits, 32 and 16 at a time. */
+/* kernel/pack/bits_avx2.c - codes of 1 byte and fewer than 8 used bits, 32 and 16 at a time. */
 #include <immintrin.h>
 
 #include "kernel/lane.h"
-#include "kernel/wire/bits.h"
+#include "kernel/pack/bits.h"
 
 enum { WIDE = 16 }; /* bytes of a load or store, of which 2 width are meant */
 

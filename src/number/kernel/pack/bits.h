@@ -1,4 +1,4 @@
-/* kernel/wire/bits.h - codes of 1 and 2 bytes as a dense stream of their low bits, the least
+/* kernel/pack/bits.h - codes of 1 and 2 bytes as a dense stream of their low bits, the least
  * significant bit first, from a byte boundary on. */
 #ifndef HU_KERNEL_WIRE_BITS_H
 #define HU_KERNEL_WIRE_BITS_H

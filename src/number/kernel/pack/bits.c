@@ -1,7 +1,7 @@
-/* kernel/wire/bits.c - eight codes at a time: neighbours close up in words of 64 bits, first by
+/* kernel/pack/bits.c - eight codes at a time: neighbours close up in words of 64 bits, first by
  * two, then by fours, then by eights, and open again the same way. Words are little endian in
  * memory, as on every machine that halfulp is built and tested on. */
-#include "kernel/wire/bits.h"
+#include "kernel/pack/bits.h"
 
 #include <string.h>
 
