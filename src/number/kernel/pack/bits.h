@@ -1,7 +1,7 @@
 /* kernel/pack/bits.h - codes of 1 and 2 bytes as a dense stream of their low bits, the least
  * significant bit first, from a byte boundary on. */
-#ifndef HU_KERNEL_WIRE_BITS_H
-#define HU_KERNEL_WIRE_BITS_H
+#ifndef HU_KERNEL_PACK_BITS_H
+#define HU_KERNEL_PACK_BITS_H
 #include <stddef.h>
 #include <stdint.h>
 
