@@ -1,4 +1,4 @@
-/* base/checked.h - size arithmetic that says when it does not fit. */
+/* base/checked.h - arithmetic of sizes, which says when it does not fit. */
 #ifndef HU_BASE_CHECKED_H
 #define HU_BASE_CHECKED_H
 #include <stdbool.h>
@@ -23,6 +23,19 @@ static inline bool hu_mul_i64(int64_t a, int64_t b, int64_t *result) {
  * SIZE_MAX). */
 static inline size_t hu_round_up(size_t value, size_t step) {
     return (value + step - 1) / step * step;
+}
+
+/* The greatest number that divides both, and the least that both divide; a, b > 0. */
+static inline int64_t hu_common_divisor(int64_t a, int64_t b) {
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+static inline int64_t hu_common_multiple(int64_t a, int64_t b) {
+    return a / hu_common_divisor(a, b) * b;
 }
 
 /* Numbers of words, classes and places, which travel as float32. */

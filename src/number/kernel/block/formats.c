@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "format/value.h"
 #include "kernel/block/block.h"
@@ -155,20 +156,10 @@ hu_block_format hu_block_format_across(const hu_block_format *format) {
     return across;
 }
 
-static int64_t least_multiple(int64_t a, int64_t b) {
-    int64_t x = a, y = b;
-    while (y) {
-        int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
-}
-
 int64_t hu_block_step(const hu_block_format *format) {
     int64_t step = format->length;
-    if (format->hadamard) step = least_multiple(step, format->hadamard);
-    return format->group ? least_multiple(step, format->group) : step;
+    if (format->hadamard) step = hu_common_multiple(step, format->hadamard);
+    return format->group ? hu_common_multiple(step, format->group) : step;
 }
 
 /* The largest number. */

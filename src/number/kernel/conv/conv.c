@@ -15,15 +15,6 @@ typedef struct extent {
     int64_t in, out, kernel, stride, pad, dilation;
 } extent;
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
-
 /* The taps that read the image at output place y. */
 static hu_conv_run forward_taps(const extent *e, int64_t y) {
     int64_t base = y * e->stride - e->pad;
@@ -43,7 +34,7 @@ static hu_conv_run forward_taps(const extent *e, int64_t y) {
  * place, and falls with k. */
 static hu_conv_run data_taps(const extent *e, int64_t y) {
     /* Of k, k+1, ... only every step-th can be met: stride must divide the change of k dilation. */
-    int64_t divisor = common_divisor(e->stride, e->dilation), step = e->stride / divisor;
+    int64_t divisor = hu_common_divisor(e->stride, e->dilation), step = e->stride / divisor;
     int64_t last = (e->out - 1) * e->stride, k = 0, at = y + e->pad;
     /* The first k whose output place is not after the last one; then the first that stride
      * divides. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cpu.h"
 
 enum { BLOCK_ROWS = 128, NARROW = 32 };
@@ -21,18 +22,8 @@ static const hu_reduce_kernels *kernels_here(void) {
     return of_isa[hu_cpu_isa()];
 }
 
-static int64_t common_multiple(int64_t a, int64_t b) {
-    int64_t x = a, y = b;
-    while (y) {
-        int64_t t = x % y;
-        x = y;
-        y = t;
-    }
-    return a / x * b;
-}
-
 int64_t hu_channel_width(int64_t channels) {
-    return common_multiple(channels, channels < NARROW ? NARROW : 8);
+    return hu_common_multiple(channels, channels < NARROW ? NARROW : 8);
 }
 
 void hu_channel_widen(int64_t channels, const float *narrow, float *wide) {
