@@ -7,8 +7,9 @@
 #include "base/bits.h"
 #include "kernel/lane.h"
 #include "kernel/pack/pack.h"
+#include "kernel/pack/stream_avx512.h"
 
-enum { CODES = 32, LARGE = 1 << 23, AHEAD_BYTES = 2048, OR_AND = 0xf8 };
+enum { CODES = 32, OR_AND = 0xf8 };
 
 /* The constants of a packer, spread over lanes of 16 bits. */
 typedef struct constants {
@@ -37,13 +38,6 @@ HU_INLINE constants constants_of(const hu_packer *p) {
                        .span = spread(p->code_max - least),
                        .drop = _mm_cvtsi32_si128((int)p->drop),
                        .cut = _mm_cvtsi32_si128((int)(16 - p->drop))};
-}
-
-HU_INLINE void put(float *y, __m512i v, int is_large) {
-    if (is_large)
-        _mm512_stream_si512((void *)y, v);
-    else
-        _mm512_storeu_si512(y, v);
 }
 
 /* Values of any 16 codes, as in variant.c. */

@@ -5,8 +5,7 @@
 
 #include "kernel/lane.h"
 #include "kernel/pack/pack.h"
-
-enum { LARGE = 1 << 23, AHEAD_BYTES = 2048 };
+#include "kernel/pack/stream_avx512.h"
 
 /* Upper halves of the magnitudes, 32 in a register. */
 typedef struct halves {
@@ -19,13 +18,6 @@ HU_INLINE halves halves_of(const hu_packer *p) {
     halves h;
     for (int i = 0; i < 4; i++) h.part[i] = _mm512_loadu_si512(p->upper + (ptrdiff_t)i * 32);
     return h;
-}
-
-HU_INLINE void put(float *y, __m512i v, int is_large) {
-    if (is_large)
-        _mm512_stream_si512((void *)y, v);
-    else
-        _mm512_storeu_si512(y, v);
 }
 
 /* Values of 32 codes. Words are joined with zeros below them within 128 bits, the lower four apart

@@ -1,17 +1,8 @@
 /* kernel/table/unpack_vbmi.c - numbers of codes of up to 8 bits: the four bytes of their float32
  * patterns are tables of 256 bytes in registers. */
 #include "kernel/pack/pack.h"
+#include "kernel/pack/stream_avx512.h"
 #include "kernel/table/patterns_vbmi.h"
-
-/* Arrays from here on are found in no cache again: stores go past these. */
-enum { LARGE = 1 << 23, AHEAD_BYTES = 2048 };
-
-HU_INLINE void put(float *y, __m512i v, bool is_large) {
-    if (is_large)
-        _mm512_stream_si512((void *)y, v);
-    else
-        _mm512_storeu_si512(y, v);
-}
 
 /* What follows n is constant at every call. */
 HU_INLINE void unpack_all(const hu_packer *p, const uint8_t *codes, float *y, size_t n,
