@@ -5,12 +5,13 @@
 
 /* ---- served blockers ---- */
 
-/* Elements far below the smallest one become 0 whatever their quotient's last bits are. */
+#if defined(__x86_64__)
+/* Elements far below the smallest one become 0 whatever their quotient's last bits are. How long
+ * tiles are hu_blocker_set_row looks at: lines may be shorter. */
 static bool is_served(const hu_blocker *b) {
     const hu_block_format *f = &b->format;
     const hu_rounder *r = &b->rounder;
-    bool is_row = f->lines == 1 && f->length >= HU_PASS_LEAST_LENGTH && f->length <= HU_PASS_MOST &&
-                  b->shift >= 0;
+    bool is_row = f->lines == 1 && f->length <= HU_PASS_MOST;
     bool is_plain = !f->hadamard && !f->choice && f->way != HU_BLOCK_WAY_EDEN;
     return is_row && is_plain && (b->width == 4 || b->width == 6 || b->width == 8) &&
            r->rounding == HU_ROUND_NEAREST_EVEN && r->route == HU_ROUTE_MAGIC &&
@@ -18,7 +19,6 @@ static bool is_served(const hu_blocker *b) {
            r->min_nonzero_bits >= hu_f32_bits(0x1p-38f);
 }
 
-#if defined(__x86_64__)
 extern const hu_block_pass hu_block_pass_avx2, hu_block_pass_avx512;
 
 const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa) {
@@ -27,8 +27,8 @@ const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa) {
 }
 #else
 const hu_block_pass *hu_block_pass_for(const hu_blocker *blocker, hu_isa isa) {
-    (void)isa;
-    return is_served(blocker) ? NULL : NULL;
+    (void)blocker, (void)isa;
+    return NULL;
 }
 #endif
 

@@ -17,7 +17,7 @@ HU_INLINE words load_words(const float *x) {
     return _mm256_loadu_si256((const __m256i *)(const void *)x);
 }
 
-HU_INLINE void store_words(float *y, words v) {
+HU_INLINE void store_words(void *y, words v) {
     _mm256_storeu_si256((__m256i *)(void *)y, v);
 }
 
@@ -106,31 +106,24 @@ HU_INLINE floats values_of_nibbles(const nibble_values *values, const uint8_t *c
     return _mm256_castsi256_ps(_mm256_or_si256(magnitude, sign));
 }
 
-#include "kernel/block/pass.inc"
-
-/* ---- maxima ---- */
-
-/* Magnitudes of the largest of a tile by lanes. */
-HU_INLINE words tile_top(size_t length, const float *x) {
-    const words magnitude = spread(~HU_F32_SIGN);
-    words top = and_words(load_words(x), magnitude);
-    for (size_t i = LANES; i < length; i += LANES)
-        top = _mm256_max_epi32(top, and_words(load_words(x + i), magnitude));
+HU_INLINE uint32_t largest_of(words v) {
+    uint32_t lane[LANES], top = 0;
+    _mm256_storeu_si256((__m256i *)(void *)lane, v);
+    for (int i = 0; i < LANES; i++) top = top > lane[i] ? top : lane[i];
     return top;
 }
 
-/* Half j: 4 lanes of tile 4 j + i. */
-HU_INLINE words fold_tiles(size_t length, const float *x, size_t i) {
-    words a = tile_top(length, x + i * length), b = tile_top(length, x + (4 + i) * length);
+/* Both vectors' larger halves side by side. */
+HU_INLINE words fold_halves(words a, words b) {
     return _mm256_max_epi32(_mm256_permute2x128_si256(a, b, 0x20),
                             _mm256_permute2x128_si256(a, b, 0x31));
 }
 
-/* Maxima of 8 tiles. */
-HU_INLINE words tops_of_8(size_t length, const float *x) {
+/* Lane i: the largest of v[i]. Half j of two[i] has 4 lanes of v[4 j + i]. */
+HU_INLINE words fold(const words v[LANES]) {
     words two[4];
     HU_UNROLL
-    for (size_t i = 0; i < 4; i++) two[i] = fold_tiles(length, x, i);
+    for (int i = 0; i < 4; i++) two[i] = fold_halves(v[i], v[4 + i]);
     words a = _mm256_max_epi32(_mm256_unpacklo_epi32(two[0], two[1]),
                                _mm256_unpackhi_epi32(two[0], two[1]));
     words b = _mm256_max_epi32(_mm256_unpacklo_epi32(two[2], two[3]),
@@ -138,26 +131,5 @@ HU_INLINE words tops_of_8(size_t length, const float *x) {
     return _mm256_max_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
 
-HU_INLINE void tops_of_tiles(size_t length, size_t tiles, const float *x, uint32_t *tops) {
-    uint32_t lane[LANES];
-    size_t i = 0;
-    for (; i + LANES <= tiles; i += LANES)
-        _mm256_storeu_si256((__m256i *)(void *)(tops + i), tops_of_8(length, x + i * length));
-    for (; i < tiles; i++) {
-        _mm256_storeu_si256((__m256i *)(void *)lane, tile_top(length, x + i * length));
-        tops[i] = 0;
-        for (int j = 0; j < LANES; j++) tops[i] = tops[i] > lane[j] ? tops[i] : lane[j];
-    }
-}
-
-static void pass_tops(size_t length, size_t tiles, const float *x, uint32_t *tops) {
-    if (length == 16)
-        tops_of_tiles(16, tiles, x, tops);
-    else if (length == 32)
-        tops_of_tiles(32, tiles, x, tops);
-    else
-        tops_of_tiles(length, tiles, x, tops);
-}
-
-extern const hu_block_pass hu_block_pass_avx2;
-const hu_block_pass hu_block_pass_avx2 = {pass_tops, pass_round, pass_pack, pass_unpack};
+#define HU_PASS_NAME hu_block_pass_avx2
+#include "kernel/block/pass.inc"

@@ -18,7 +18,7 @@ HU_INLINE words load_words(const float *x) {
     return _mm512_loadu_si512(x);
 }
 
-HU_INLINE void store_words(float *y, words v) {
+HU_INLINE void store_words(void *y, words v) {
     _mm512_storeu_si512(y, v);
 }
 
@@ -90,17 +90,8 @@ HU_INLINE floats values_of_nibbles(const nibble_values *values, const uint8_t *c
     return _mm512_castsi512_ps(_mm512_permutexvar_epi32(code, values->of_codes));
 }
 
-#include "kernel/block/pass.inc"
-
-/* ---- maxima ---- */
-
-/* Magnitudes of the largest of a tile by lanes. */
-HU_INLINE words tile_top(size_t length, const float *x) {
-    const words magnitude = spread(~HU_F32_SIGN);
-    words top = and_words(load_words(x), magnitude);
-    for (size_t i = LANES; i < length; i += LANES)
-        top = _mm512_max_epi32(top, and_words(load_words(x + i), magnitude));
-    return top;
+HU_INLINE uint32_t largest_of(words v) {
+    return (uint32_t)_mm512_reduce_max_epi32(v);
 }
 
 /* Both vectors' larger halves side by side. */
@@ -113,19 +104,12 @@ HU_INLINE words fold_quarters(words a, words b) {
     return _mm512_max_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
 
-/* Quarter j: the lanes of tile 4 j + i. */
-HU_INLINE words fold_tiles(size_t length, const float *x, size_t i) {
-    words top[4];
-    HU_UNROLL
-    for (size_t j = 0; j < 4; j++) top[j] = tile_top(length, x + (4 * j + i) * length);
-    return fold_quarters(fold_halves(top[0], top[1]), fold_halves(top[2], top[3]));
-}
-
-/* Maxima of 16 tiles. */
-HU_INLINE words tops_of_16(size_t length, const float *x) {
+/* Lane i: the largest of v[i]. Quarter j of four[i] has the lanes of v[4 j + i]. */
+HU_INLINE words fold(const words v[LANES]) {
     words four[4];
     HU_UNROLL
-    for (size_t i = 0; i < 4; i++) four[i] = fold_tiles(length, x, i);
+    for (int i = 0; i < 4; i++)
+        four[i] = fold_quarters(fold_halves(v[i], v[4 + i]), fold_halves(v[8 + i], v[12 + i]));
     words a = _mm512_max_epi32(_mm512_unpacklo_epi32(four[0], four[1]),
                                _mm512_unpackhi_epi32(four[0], four[1]));
     words b = _mm512_max_epi32(_mm512_unpacklo_epi32(four[2], four[3]),
@@ -133,22 +117,5 @@ HU_INLINE words tops_of_16(size_t length, const float *x) {
     return _mm512_max_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
-HU_INLINE void tops_of_tiles(size_t length, size_t tiles, const float *x, uint32_t *tops) {
-    size_t i = 0;
-    for (; i + LANES <= tiles; i += LANES)
-        _mm512_storeu_si512(tops + i, tops_of_16(length, x + i * length));
-    for (; i < tiles; i++)
-        tops[i] = (uint32_t)_mm512_reduce_max_epi32(tile_top(length, x + i * length));
-}
-
-static void pass_tops(size_t length, size_t tiles, const float *x, uint32_t *tops) {
-    if (length == 16)
-        tops_of_tiles(16, tiles, x, tops);
-    else if (length == 32)
-        tops_of_tiles(32, tiles, x, tops);
-    else
-        tops_of_tiles(length, tiles, x, tops);
-}
-
-extern const hu_block_pass hu_block_pass_avx512;
-const hu_block_pass hu_block_pass_avx512 = {pass_tops, pass_round, pass_pack, pass_unpack};
+#define HU_PASS_NAME hu_block_pass_avx512
+#include "kernel/block/pass.inc"

@@ -149,7 +149,7 @@ static void power_units(size_t tiles, const uint8_t *restrict codes, float *rest
     for (size_t i = 0; i < tiles; i++) inverse[i] = inverse_power(codes[i]);
 }
 
-/* Both at once. */
+/* The same where no codes are wanted. */
 static void power_units_of(const hu_blocker *b, size_t tiles, const uint32_t *restrict tops,
                            float *restrict unit, float *restrict inverse) {
     const int32_t emax = b->emax, limit = (int32_t)b->top_limit;
@@ -216,8 +216,12 @@ void HU_VARIANT(hu_block_set_both)(const hu_blocker *b, float tensor_scale, size
                                    const uint32_t *tops, uint8_t *scales, float *unit,
                                    float *inverse) {
     if (b->format.scale == HU_BLOCK_SCALE_E8M0) {
-        if (scales) set_powers(b, tiles, tops, scales);
-        power_units_of(b, tiles, tops, unit, inverse);
+        if (scales) {
+            set_powers(b, tiles, tops, scales);
+            power_units(tiles, scales, unit, inverse);
+        } else {
+            power_units_of(b, tiles, tops, unit, inverse);
+        }
     } else if (tiles > 0) {
         set_numbers(b, tensor_scale, 1.0f, tiles, tops, unit);
         if (scales) hu_block_write_scales(b, tiles, unit, scales);
