@@ -13,15 +13,20 @@ static hu_status create_edges(uint32_t count, hu_edge **edges) {
     return st;
 }
 
+/* X(array of hu_factors, its length in the table). */
+#define FACTOR_LIST(X)                                                                             \
+    X(made, value_count)                                                                           \
+    X(read, use_count)                                                                             \
+    X(given, use_count)                                                                            \
+    X(held, value_count)                                                                           \
+    X(drawn, value_count)                                                                          \
+    X(start, value_count)
+
 static hu_status create_factors(hu_edge_table *edges) {
     hu_status st = HU_OK;
-    hu_factors *factors = &edges->factors;
-    HU_TRY(HU_NEW_ARRAY(&factors->made, edges->value_count));
-    HU_TRY(HU_NEW_ARRAY(&factors->read, edges->use_count));
-    HU_TRY(HU_NEW_ARRAY(&factors->given, edges->use_count));
-    HU_TRY(HU_NEW_ARRAY(&factors->held, edges->value_count));
-    HU_TRY(HU_NEW_ARRAY(&factors->drawn, edges->value_count));
-    HU_TRY(HU_NEW_ARRAY(&factors->start, edges->value_count));
+#define CREATE(name, count) HU_TRY(HU_NEW_ARRAY(&edges->factors.name, edges->count));
+    FACTOR_LIST(CREATE)
+#undef CREATE
     hu_edge_table_unscale(edges);
 done:
     return st;
@@ -38,24 +43,17 @@ void hu_edge_table_unscale(hu_edge_table *edges) {
 }
 
 static void free_factors(hu_factors *factors) {
-    hu_free(factors->made);
-    hu_free(factors->read);
-    hu_free(factors->given);
-    hu_free(factors->held);
-    hu_free(factors->drawn);
-    hu_free(factors->start);
+#define FREE(name, count) hu_free(factors->name);
+    FACTOR_LIST(FREE)
+#undef FREE
 }
 
 static void copy_factors(const hu_edge_table *from, hu_edge_table *to) {
-    const hu_factors *source = &from->factors;
-    hu_factors *target = &to->factors;
-    target->any = source->any;
-    memcpy(target->made, source->made, from->value_count * sizeof *target->made);
-    memcpy(target->read, source->read, from->use_count * sizeof *target->read);
-    memcpy(target->given, source->given, from->use_count * sizeof *target->given);
-    memcpy(target->held, source->held, from->value_count * sizeof *target->held);
-    memcpy(target->drawn, source->drawn, from->value_count * sizeof *target->drawn);
-    memcpy(target->start, source->start, from->value_count * sizeof *target->start);
+    to->factors.any = from->factors.any;
+#define COPY(name, count)                                                                          \
+    memcpy(to->factors.name, from->factors.name, from->count * sizeof *to->factors.name);
+    FACTOR_LIST(COPY)
+#undef COPY
 }
 
 hu_status hu_edge_table_create(const hu_graph *graph, hu_edge_table *edges) {
