@@ -4,43 +4,7 @@ import numpy as np
 import pytest
 
 import halfulp as hu
-
-# What stays as it is: shares of attention, log-probabilities and losses; scores are small.
-APART = (".weights.out", "log_softmax.out", "loss.out", "fc.product.out", "fc.out")
-
-
-def size(x):
-    return float(np.sqrt(np.mean(np.square(np.asarray(x, np.float64)))))
-
-
-def text(folder):
-    random = np.random.default_rng(1)
-    words = np.minimum(random.zipf(1.3, (1500, 12)), 300)
-    path = folder / "text.txt"
-    path.write_text("".join(" ".join(f"w{w}" for w in line) + "\n" for line in words))
-    return f"text:{path}"
-
-
-def sizes(model, precision, **keys):
-    """Of weights of products, activations, their gradients and gradients of the weights."""
-    weights, made, given, learned = {}, {}, {}, {}
-    with hu.Trainer(model=model, precision=precision, threads=2, **keys) as trainer:
-        start = trainer.weights()
-        products = {n for n, w in start.items() if n.endswith("weight") and w.ndim > 1}
-        trainer.watch("*")
-        trainer.step()
-        for name, tensor in trainer.tensors.items():
-            value = name.removesuffix(".grad")
-            if name in products:
-                weights[name] = size(start[name])
-            elif tensor.role == "activation" and not name.endswith(APART):
-                made[name] = size(trainer.tensor(name, rounded=False))
-            elif tensor.role == "gradient" and (value in products or value.endswith(".out")):
-                x = trainer.tensor(name, rounded=False)
-                kind = learned if value in products else given
-                kind[name] = size(x.sum(0) if tensor.parts > 1 else x)
-    return weights, made, given, learned
-
+from tensor_sizes import sizes, text
 
 NETWORKS = {
     "resnet20": ({"data": "glyphs", "batch": 64}, (0.4, 2), (0.4, 2), (0.3, 3)),
@@ -56,13 +20,13 @@ NETWORKS = {
 @pytest.mark.parametrize("model", NETWORKS)
 def test_all_sizes_are_near_one(model, tmp_path):
     keys, *bounds = NETWORKS[model]
-    keys = {**keys, "data": text(tmp_path) if keys["data"] == "text" else keys["data"]}
-    scaled = sizes(model, "unit-scaling", **keys)
+    keys = {**keys, "data": text(tmp_path, 1500, 300) if keys["data"] == "text" else keys["data"]}
+    scaled = [*sizes(model, "unit-scaling", **keys).values()]
     for found, (low, high) in zip(scaled, [(0.85, 1.15), *bounds], strict=True):
         assert len(found) > 10
         outside = {n: s for n, s in found.items() if not low <= s <= high}
         assert not outside
-    plain = sizes(model, "fp32", **keys)
+    plain = [*sizes(model, "fp32", **keys).values()]
     assert max(plain[0].values()) < 0.3  # weights
     assert max(plain[2].values()) < 0.01  # gradients
     assert {n for n in scaled[2]} == {n for n in plain[2]}
