@@ -15,7 +15,7 @@ and float32 masters (it cannot express a bias of the exponent, so that formats a
 gradients of weights, as hfp8 but for the bias). microxcaling: inject_pyt_ops with mxfp8, beside halfulp's mxfp8.
 
 networks: float32 steps of eight networks in torch, eager and compiled (step.py), beside halfulp in float32 and hfp8, by
-its own order of sums and by products=auto. It takes an hour: --models=NAMES shortens it, and it is left out if --parts
+its own order of sums, in float32 by products=auto and in hfp8 by products=winograd. It takes an hour: --models=NAMES shortens it, and it is left out if --parts
 does not name it.
 
 --package names the folder that has halfulp's Python package (which needs cffi and safetensors in the environment), for
@@ -395,7 +395,7 @@ NETWORKS = "resnet20,squeezenet,mobilenet-v2,resnet18,transformer-lm-s,bert-tiny
 def networks(python):
     """Rows of step.py, or None."""
     program = os.path.abspath(option("halfulp", os.path.join(ROOT, "build", "halfulp")))
-    words = [python, os.path.join(HERE, "step.py"), "--compiled", "--json", "--precisions=fp32,fp32+auto,hfp8,hfp8+auto",
+    words = [python, os.path.join(HERE, "step.py"), "--compiled", "--json", "--precisions=fp32,fp32+auto,hfp8,hfp8+winograd",
              f"--models={option('models', NETWORKS)}", f"--threads={option('threads', '1,2')}",
              f"--repeats={option('turns', '5')}", f"--program={program}"]
     done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
@@ -408,14 +408,14 @@ def networks(python):
 def print_networks(rows):
     print("\nSteps of networks: the better of torch eager and compiled / halfulp (above 1: halfulp is faster); compiled / eager; "
           "memory of hfp8 / torch\n")
-    print("| | threads | compiled | fp32 | fp32, auto | hfp8 | hfp8, auto | memory |\n|---|---|---|---|---|---|---|---|")
+    print("| | threads | compiled | fp32 | fp32, auto | hfp8 | hfp8, winograd | memory |\n|---|---|---|---|---|---|---|---|")
     found = {}
     for row in rows:
         found.setdefault((row["model"], row["batch"], row["threads"]), {})[row["precision"]] = row
     for (model, batch, threads), of in found.items():
         one = of["fp32"]
         cells = [one["compiled_seconds_per_step"] / one["eager_seconds_per_step"],
-                 *(of[who]["speedup"] for who in ("fp32", "fp32+auto", "hfp8", "hfp8+auto")), of["hfp8"]["rss_ratio"]]
+                 *(of[who]["speedup"] for who in ("fp32", "fp32+auto", "hfp8", "hfp8+winograd")), of["hfp8"]["rss_ratio"]]
         print(f"| {model} b{batch} | {threads} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
 
 

@@ -13,8 +13,8 @@ its batch lies ready in memory, while halfulp draws and normalises its own in ev
 that this script writes (made_data.py) where its own drawn digits have another size. Every second turn
 of torch with several threads tells its threads to wait as briefly as halfulp's do (GOMP_SPINCOUNT):
 which of the two is faster depends on how busy the machine is. `--compiled` adds torch.compile (torch 2.2 or later, and
-a C++ compiler), which takes turns as well: speedups are beside the better of both. A precision with +auto is halfulp's
-with products=auto, sums in whichever order is fastest.
+a C++ compiler), which takes turns as well: speedups are beside the better of both. A precision with +ORDER is
+halfulp's with products=ORDER: auto (sums in whichever order is fastest, where formats allow it), winograd.
 
 Every turn is a process of its own; the best step of all turns of a contestant counts, and the
 largest resident memory that the system reports for a turn. Ratios: speedup = torch / halfulp
