@@ -207,6 +207,70 @@ static void test_every_format_and_size(void **state) {
     }
 }
 
+/* ---- formats of a wide range, whose tiles are rounded where they lie ---- */
+
+static const char *const wide[] = {"mxfp8",
+                                   "mxfp8:scale=ceil",
+                                   "mxfp8e5m2",
+                                   "mxfp8e5m2:scale=even",
+                                   "e4m3fn:tile=1x64:scale=ue8m0",
+                                   "e5m2:tile=1x16:scale=ue8m0"};
+enum { WIDE = sizeof wide / sizeof *wide };
+
+/* Tiles at every exponent of float32, down to its subnormals: a format's normal range below their
+ * largest number, seldom further down. */
+static void test_wide_tiles_at_every_exponent(void **state) {
+    static float x[4096];
+    const hu_random_key own = {11, 12, 13};
+    (void)state;
+    for (size_t f = 0; f < WIDE; f++) {
+        task t;
+        prepare(&t, wide[f], 4096, 1, 1);
+        for (int exponent = -149; exponent <= 127; exponent++) {
+            for (size_t i = 0; i < 4096; i++) {
+                uint32_t word = hu_random_word(&own, (uint64_t)(exponent + 149) * 4096 + i);
+                int down = i % 32 == 0 ? 0 : (int)(word >> 24) % (i / 1024 % 2 ? 15 : 17);
+                float m = 1.0f + (float)(word & 0x7FFFFF) * 0x1p-23f;
+                x[i] = ldexpf(word >> 23 & 1 ? -m : m, exponent - down);
+            }
+            check(&t, x);
+        }
+    }
+}
+
+/* The mantissas first .. first + 8191, in the binade of a tile's largest number, whose upper end
+ * may overflow. */
+static void test_every_mantissa_of_the_largest(void **state) {
+    static float x[8192];
+    (void)state;
+    for (size_t f = 0; f < WIDE; f++) {
+        task t;
+        prepare(&t, wide[f], 8192, 1, 1);
+        for (uint32_t first = 0; first < 1u << 23; first += 8192) {
+            for (uint32_t i = 0; i < 8192; i++)
+                x[i] = hu_f32_of_bits(hu_f32_bits(32.0f) | (first + i) | (i % 3 ? HU_F32_SIGN : 0));
+            check(&t, x);
+        }
+    }
+}
+
+/* Every middle of two elements, every element and the numbers beside them, in every binade. */
+static void test_every_middle_of_wide_tiles(void **state) {
+    static float x[8192];
+    (void)state;
+    for (size_t f = 0; f < WIDE; f++) {
+        task t;
+        prepare(&t, wide[f], 8192, 1, 1);
+        for (int down = 0; down < 34; down++) {
+            for (uint32_t i = 0; i < 8192; i++) {
+                float m = hu_f32_of_bits(hu_f32_bits(32.0f) + (i >> 2 << 12) + i % 4 - 1);
+                x[i] = i % 16 ? ldexpf(i >> 2 & 1 ? -m : m, -down) : 32.0f;
+            }
+            check(&t, x);
+        }
+    }
+}
+
 /* ---- beside the middle of two elements ---- */
 
 /* The unit of each tile of one row. */
@@ -309,6 +373,9 @@ static void test_hardest_quotients(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_format_and_size),
+        cmocka_unit_test(test_wide_tiles_at_every_exponent),
+        cmocka_unit_test(test_every_mantissa_of_the_largest),
+        cmocka_unit_test(test_every_middle_of_wide_tiles),
         cmocka_unit_test(test_quotients_beside_middles),
         cmocka_unit_test(test_hardest_quotients),
     };

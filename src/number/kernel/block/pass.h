@@ -11,7 +11,10 @@
  * |e| <= 4, N of 25 bits. None of them falls on another side of the middle of elements than the
  * correctly rounded v / d does (tests/unit/kernel_block_pass_test.c takes them all). Nothing
  * underflows that is not rounded to 0 anyway, and nothing overflows: hu_block_kernels, calm.
- */
+ *
+ * Groups of normal numbers in units that are powers of two are rounded where they lie, by the
+ * format's constants times the unit: that is exact as long as these constants are normal numbers
+ * of float32, too. */
 #ifndef HU_KERNEL_BLOCK_PASS_H
 #define HU_KERNEL_BLOCK_PASS_H
 #include "kernel/block/internal.h"

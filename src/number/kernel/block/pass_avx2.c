@@ -82,6 +82,19 @@ HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *cod
         _mm_storel_epi64((__m128i *)(void *)to, _mm256_castsi256_si128(bytes));
 }
 
+/* Codes of 8 bits of a group's magnitudes, with the signs of `in`: packing saturates, which keeps a
+ * sign. */
+HU_INLINE void store_signed_bytes(uint8_t *to, const words *code, const words *in) {
+    const words order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const words sign = _mm256_set1_epi8((char)0x80);
+    words codes = _mm256_packus_epi16(_mm256_packus_epi32(code[0], code[1]),
+                                      _mm256_packus_epi32(code[2], code[3]));
+    words signs =
+        _mm256_packs_epi16(_mm256_packs_epi32(in[0], in[1]), _mm256_packs_epi32(in[2], in[3]));
+    words all = _mm256_or_si256(codes, _mm256_and_si256(signs, sign));
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(all, order));
+}
+
 /* Values of the codes of 4 bits: those of magnitudes. */
 typedef struct nibble_values {
     words of_magnitudes;

@@ -68,6 +68,14 @@ HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *cod
     }
 }
 
+/* Codes of 8 bits of a group's magnitudes, with the signs of `in`. */
+HU_INLINE void store_signed_bytes(uint8_t *to, const words *code, const words *in) {
+    const words sign = spread(0x80);
+    HU_UNROLL
+    for (int k = 0; k < VECTORS; k++)
+        store_bytes(to + k * LANES, with_sign(code[k], _mm512_srli_epi32(in[k], 24), sign));
+}
+
 /* Values of the codes of 4 bits. */
 typedef struct nibble_values {
     words of_codes;
