@@ -262,7 +262,8 @@ def write_page(out, league):
 [`halfulp score`](../how-to/score-a-format.md), version {league['version']}: 100 is float32, 0 is guessing. ± is the
 standard error over three seeds. Bits are those of a number, scales of blocks among them. A click on a heading sorts; a
 star marks rows that nothing beats in both score and bits. Figures are the same on every machine; these were made on
-{league['date']} at commit {league['commit']} ({league['machine']}) by `tools/league.py`. The same as [CSV](league.csv) and [JSON](league.json).
+{league['date']} at commit {league['commit']} ({league['machine']}) by `tools/league.py`. The same as [CSV](league.csv) and [JSON](league.json). How far these ranks
+agree with larger trainings is [measured](../results/score.md#how-well-its-ranks-agree-with-larger-trainings).
 
 {picture}{table(league)}
 

@@ -10,6 +10,7 @@ stopped. Spearman's correlation of the task's metric with the score, and the sha
 correlation is as high. Writes ranks.json, and ranks.md with a table.
 """
 import json
+import math
 import os
 import random
 import subprocess
@@ -65,7 +66,7 @@ def choose(rows):
 
 
 def compare(name, formats, words):
-    """Means over the seeds by format, so that more is better."""
+    """The metric, whether more of it is better, and its means over the seeds by format; None: the training failed."""
     program = os.path.abspath(option("halfulp", os.path.join(ROOT, "build/halfulp")))
     folder = os.path.join(os.path.abspath(option("run.dir", os.path.join(ROOT, "runs/ranks"))), name)
     done = subprocess.run([program, "compare", f"precision={';'.join(formats)};", f"seeds={option('seeds', '1')}",
@@ -74,11 +75,28 @@ def compare(name, formats, words):
     if done.returncode not in (0, 1) or not done.stdout:
         sys.exit(done.returncode or 1)
     made = json.loads(done.stdout)
-    metric = f"test_{made['metric']['name']}"
-    sign = 1 if made["metric"]["better"] == "higher" else -1
-    worst = -1e9
-    return made["metric"]["name"], {mean["precision"]: worst if mean[metric] is None else sign * mean[metric]
-                                    for mean in made["precisions"]}
+    metric = made["metric"]["name"]
+    return metric, made["metric"]["better"] == "higher", {mean["precision"]: mean[f"test_{metric}"] for mean in made["precisions"]}
+
+
+TEXT = """Formats of the league, spread over its places, in two larger trainings, made by `tools/league_ranks.py`: Spearman's
+correlation of the task's metric with the score, and the share of 100,000 random orders whose correlation is as high.
+
+"""
+
+
+def table(formats, score, found):
+    """Lines of what each format reached in each training."""
+    heads = " | ".join(f"{task}, {of['metric']}" for task, of in found.items())
+    lines = ["", f"| format | score | {heads} |",
+             f"|---|---:|{'---:|' * len(found)}"]
+    for name in formats:
+        cells = []
+        for of in found.values():
+            value = of["values"][of["formats"].index(name)] if name in of["formats"] else None
+            cells.append("failed" if value is None else f"{value:.4g}")
+        lines.append(f"| `{name}` | {score.get(name, math.nan):.1f} | {' | '.join(cells)} |")
+    return lines
 
 
 def main():
@@ -96,17 +114,21 @@ def main():
             "model=transformer-lm-s", f"data=text:{train}", f"data.valid={valid}", "data.unit=word",
             f"steps={option('transformer.steps', '700')}", "batch=16", "data.test_limit=500", *common])}
     found, lines = {}, ["| | formats | Spearman | as high by chance |", "|---|---:|---:|---:|"]
-    for task, (metric, values) in tasks.items():
+    for task, (metric, is_more_better, values) in tasks.items():
         both = [name for name in formats if name in values and name in score]
-        rho, chance = agreement([score[name] for name in both], [values[name] for name in both])
-        found[task] = {"metric": metric, "formats": both, "values": [values[name] for name in both],
-                       "scores": [score[name] for name in both], "spearman": rho, "chance": chance}
+        sign = 1 if is_more_better else -1
+        goodness = [-math.inf if values[name] is None else sign * values[name] for name in both]
+        rho, chance = agreement([score[name] for name in both], goodness)
+        found[task] = {"metric": metric, "better": "higher" if is_more_better else "lower", "formats": both,
+                       "values": [values[name] for name in both], "scores": [score[name] for name in both],
+                       "spearman": rho, "chance": chance}
         lines.append(f"| {task} | {len(both)} | {rho:.2f} | {chance:.4f} |")
+    lines += table(formats, score, found)
     out = os.path.abspath(option("out", os.path.join(ROOT, "docs/league")))
     with open(f"{out}/ranks.json", "w", encoding="utf-8") as file:
         file.write(json.dumps(found, indent=1) + "\n")
     with open(f"{out}/ranks.md", "w", encoding="utf-8") as file:
-        file.write("# Ranks of larger trainings\n\n" + "\n".join(lines) + "\n")
+        file.write("# Ranks of larger trainings\n\n" + TEXT + "\n".join(lines) + "\n")
     print("\n".join(lines))
 
 
