@@ -24,13 +24,18 @@ def write_png(path, width, height, channels, numbers):
                    + chunk(b"IEND", b""))
 
 
-def folder(path, count, side=64):
-    """Ten classes of squares; count pictures for training."""
+def folder(path, count, side=64, classes=CLASSES):
+    """Classes of squares; count pictures for training."""
     draw = random.Random(1)
     for half, pictures in (("train", count), ("val", CLASSES)):
         for i in range(pictures):
-            write_png(f"{path}/{half}/c{i % CLASSES}/{i:04}.png", side, side, 3, draw.randbytes(side * side * 3))
+            write_png(f"{path}/{half}/c{i % classes}/{i:04}.png", side, side, 3, draw.randbytes(side * side * 3))
     return [f"data=folder:{path}", f"data.size={side}", f"data.crop={side}"]
+
+
+def streamed(path, side, classes):
+    """One picture of each class: 144 MiB at 224 pixels, of which few are kept, so that most are decoded when they are used."""
+    return folder(path, classes, side, classes) + ["data.memory=32"]
 
 
 def maps(path, count):

@@ -5,8 +5,10 @@ Model, batch, size of the pictures and optimizer are the same: a network in the 
 (32x32x3, 10 classes; `--width` is its width multiplier) or a small picture network (64x64x3), batch
 128, cross entropy, SGD with momentum 0.9; or a small network with more than classes to say
 (dense_models.py), with batch, losses and optimizer of its recipe; or a network for texts or speech
-(sequence_models.py) on random tokens and sounds, with SGD. The numbers of parameters must be
-equal. `--models all` takes all of them. Faster-RCNN is left out: its form in torch (faster_rcnn.py)
+(sequence_models.py) on random tokens and sounds, with SGD; or a large one (large_models.py): resnet50 on pictures of 224
+pixels, batch 32, which halfulp decodes from files while it trains, and gpt2 on one window of 1,024 tokens, from
+examples/networks. The numbers of parameters must be equal. `--models all` takes all of them but the large ones, `--models
+large` these. Faster-RCNN is left out: its form in torch (faster_rcnn.py)
 goes picture by picture through numpy, and is no fair measure of time. PyTorch runs
 in float32 with its best settings for this (channels_last, gradients set to None, multi-tensor SGD);
 its batch lies ready in memory, while halfulp draws and normalises its own in every step, from noise
@@ -38,14 +40,17 @@ import made_data
 SKIPPED = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 2  # steps that do not count, as in `halfulp bench kernel=step`
-STEPS = {"resnet20": 6, "resnet18": 2}  # others: 3
+STEPS = {"resnet20": 6, "resnet18": 2, "resnet50": 2, "gpt2": 2}  # others: 3
 SMALL = ("squeezenet", "shufflenet-v2", "mobilenet-v2")  # of small_models.py
 PICTURES = ("alexnet-s", "vgg16-s", "googlenet-s", "inception3-s", "preresnet50-s")  # of picture_models.py
 TOKENS = ("deit-s", "deit-tiny")  # of token_models.py
 SEQUENCES = {"transformer-lm-s": 16, "lstm-lm-s": 32, "biglstm-s": 32, "bert-tiny-s": 32, "seq2seq-s": 64,
              "ds2-s": 16}  # of sequence_models.py, and their batches
+LARGE = {"resnet50": 32, "gpt2": 1}  # of large_models.py, and their batches
+FILES = {"gpt2": os.path.join(HERE, "..", "..", "examples", "networks", "gpt2.yaml")}  # networks that are no built-in
+WORDS = {"gpt2": ["data.length=1024", "data.classes=50257"]}  # data that halfulp makes up itself
 DENSE = {"fcn-s": "maps", "pan-s": "pairs", "ssd-s": "boxes", "cvae-s": None, "dcgan-s": None}  # of dense_models.py
-BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64, **SEQUENCES}  # others: 128
+BATCHES = {"fcn-s": 8, "pan-s": 8, "ssd-s": 8, "cvae-s": 64, "dcgan-s": 64, **SEQUENCES, **LARGE}  # others: 128
 CHANNELS = {"resnet20": ((16, 32, 64), 3), "resnet18": ((64, 128, 256, 512), 2)}
 TORCH = ("torch", "compiled")
 MIB = 1048576
@@ -142,6 +147,9 @@ def torch_turn(name, width, threads, batch, steps, compiled):
     elif name in SEQUENCES:
         import sequence_models
         model, step = sequence_models.training(name, batch)
+    elif name in LARGE:
+        import large_models
+        model, step = large_models.training(name, batch)
     else:
         model, step = classification(name, width, batch)
     if compiled:
@@ -175,6 +183,10 @@ def batch_of(name, options):
 
 def data_of(name, options, folder):
     """Words that give halfulp pictures of the network's size; they are written into folder."""
+    if name in WORDS:
+        return WORDS[name]
+    if name == "resnet50":
+        return made_data.streamed(os.path.join(folder, name), 224, 1000)
     kind = "folder" if name in PICTURES else DENSE.get(name)
     if kind is None:
         return []  # the drawn digits have the size
@@ -184,7 +196,7 @@ def data_of(name, options, folder):
 
 def parameters_of(name, data, options):
     """What halfulp counts."""
-    words = [options.program, "plan", f"model={name}", f"model.width={options.width}",
+    words = [options.program, "plan", f"model={FILES.get(name, name)}", f"model.width={options.width}",
              f"batch={batch_of(name, options)}", *data, "--json"]
     return json.loads(run_child(words)[0])["parameters"]
 
@@ -201,7 +213,7 @@ def take_turn(who, name, threads, data, options, turn):
         text, peak = run_child(words, **more)
         return {**json.loads(text), "peak_rss_bytes": peak}
     precision, _, order = who.partition("+")
-    words = [options.program, "bench", "kernel=step", f"model={name}",
+    words = [options.program, "bench", "kernel=step", f"model={FILES.get(name, name)}",
              f"model.width={options.width}", f"precision={precision}",
              f"threads={threads}", f"batch={batch_of(name, options)}", f"repeat={steps}", "beside=none", "--json"]
     if name not in DENSE:  # these have the optimizers of their recipes
@@ -293,13 +305,13 @@ def parse():
     parser.add_argument("key", nargs="*", help="more key=value words for halfulp")
     options = parser.parse_args()
     known = [*CHANNELS, *SMALL, *TOKENS, *PICTURES, *DENSE, *SEQUENCES]
-    if options.models == ["all"]:
-        options.models = known
+    options.models = {"all": known, "large": [*LARGE]}.get(options.models[0], options.models)
+    known += LARGE
     unknown = [m for m in options.models if m not in known]
     if unknown:
         parser.error(f"model {unknown[0]}: expected {' or '.join(known)}")
     if options.width != 1 and not set(options.models) <= {*SMALL, *TOKENS, *PICTURES}:
-        parser.error("ResNets and the networks of dense_models.py and sequence_models.py have width 1 here")
+        parser.error("ResNets and the networks of dense_models.py, sequence_models.py and large_models.py have width 1 here")
     if options.repeats < 1 or options.steps < 0 or options.batch < 0 or min(options.threads) < 1:
         parser.error("repeats, batch and threads: expected at least 1")
     if not os.access(options.program, os.X_OK):

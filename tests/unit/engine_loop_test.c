@@ -161,6 +161,7 @@ static hu_value_id loop(net *n, hu_value_id x, hu_value_id start, hu_value_id le
     cell c = {.x = apply(n, &hu_op_reshape, "rows", &rows, 1, &x)};
     spied = hu_op_linear;
     spied.forward = spy_forward;
+    spied.packs_params = NULL; /* a spy looks at them */
     spied.backward = spy_backward;
     spied.accumulate = spy_accumulate;
     must(hu_graph_loop(n->graph, n->steps, lengths));

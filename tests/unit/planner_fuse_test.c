@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/run.h"
+#include "planner/internal.h"
 #include "random_graph.h"
 
 enum { GRAPHS = 150, STEPS = 3 };
@@ -79,9 +80,9 @@ static void fill(void *context, uint32_t field, int64_t first, int64_t count, fl
     for (int64_t i = 0; i < count && field == 1; i++) rows[i] = (float)((first + i) % CLASSES);
 }
 
-/* What no buffer holds from the forward to the backward pass, and the threads' scratch. */
+/* What no buffer holds from the forward to the backward pass. */
 static void poison_dead(hu_run *run) {
-    int32_t end = (int32_t)run->graph->node_count;
+    int32_t end = hu_time_forward(run->graph->node_count - 1);
     bool *lives = calloc(run->arena_bytes ? run->arena_bytes : 1, sizeof *lives);
     assert_non_null(lives);
     for (uint32_t b = 0; b < run->buffer_count; b++) {
@@ -93,7 +94,6 @@ static void poison_dead(hu_run *run) {
     for (size_t i = 0; i < run->arena_bytes; i++)
         if (!lives[i]) run->arena[i] = POISON;
     free(lives);
-    memset(run->thread[0].scratch, POISON, run->scratch_bytes * (size_t)run->options.threads);
 }
 
 /* False: a format could not encode a number. */

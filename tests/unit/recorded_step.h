@@ -43,14 +43,21 @@ static inline void rec_note(float *to, const float *from, const hu_op_call *call
     if (from) memcpy(to + call->first * n, from, (size_t)(call->count * n) * sizeof *to);
 }
 
+/* What visits read of the parameters may be packed: they are noted before. */
+static inline void rec_params(const hu_op_call *call, hu_pass pass) {
+    uint32_t n = rec_node_of(call);
+    const hu_node *node = &rec_trainer->graph->node[n];
+    for (int p = 0; pass == HU_FORWARD && p < node->n_params; p++)
+        memcpy(rec.param[node->param[p]], call->param[p],
+               (size_t)hu_shape_elements(&call->info->param[p]) * sizeof(float));
+    if (rec_original[n]->begin) rec_original[n]->begin(call, pass);
+}
+
 static inline void rec_forward(const hu_op_call *call) {
     uint32_t n = rec_node_of(call);
     const hu_node *node = &rec_trainer->graph->node[n];
     for (int i = 0; i < node->n_in; i++)
         rec_note(rec.in[node->first_use + (uint32_t)i], call->in[i], call, &call->info->in[i]);
-    for (int p = 0; call->first == 0 && p < node->n_params; p++)
-        memcpy(rec.param[node->param[p]], call->param[p],
-               (size_t)hu_shape_elements(&call->info->param[p]) * sizeof(float));
     rec_original[n]->forward(call);
     rec_note(rec.value[node->out[0]], call->out[0], call, &call->info->out[0]);
 }
@@ -91,6 +98,7 @@ static inline void rec_begin(fixture *f) {
         rec_original[n] = graph->node[n].op;
         rec_op[n] = *graph->node[n].op;
         rec_op[n].forward = rec_forward;
+        rec_op[n].begin = rec_params;
         rec_op[n].backward = rec_backward;
         rec_op[n].forward_relu = NULL;
         graph->node[n].op = &rec_op[n];

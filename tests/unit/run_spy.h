@@ -62,6 +62,7 @@ static inline const hu_op *spy_on(const hu_op *original, const char *name) {
     assert_true(spy_count <= SPY_NODES);
     *s = (spy){.original = original, .op = *original, .name = name};
     s->op.forward = spy_forward;
+    s->op.packs_params = NULL; /* a spy looks at them */
     s->op.backward = spy_backward;
     s->op.forward_relu = NULL;
     return &s->op;

@@ -215,7 +215,7 @@ static void backward_spans(hu_run *run, uint32_t n) {
         backward_stack(run, n, partials);
         return;
     }
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(hu_visitors(run, partials)) schedule(dynamic, 1)
     for (int64_t p = 0; p < partials; p++)
         backward_span(run, n, p, p, &run->thread[hu_thread_number()]);
 }

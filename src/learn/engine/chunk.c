@@ -9,23 +9,42 @@
 
 /* ---- usage ---- */
 
-/* What the passes note while they are rehearsed (planner/rehearsal.c): when each
- * buffer is used, how much scratch a thread needs, and which nodes run in a region. */
+/* What the passes note while they are rehearsed (planner/rehearsal.c): when
+ * each buffer is used, how much scratch a thread needs, and which nodes run in
+ * a region. */
 
 void hu_rehearse_buffer(hu_run *run, uint32_t buffer) {
     if (buffer == HU_NONE) return;
     hu_buffer_use(&run->buffers[buffer], run->rehearsal.course, run->rehearsal.time);
 }
 
-void hu_rehearse_scratch(hu_run *run, size_t bytes) {
-    if (bytes > run->scratch_bytes) run->scratch_bytes = bytes;
+void hu_rehearse_scratch(const hu_run *run, hu_visit_scratch *scratch, size_t bytes) {
+    scratch->time = run->rehearsal.time;
+    if (bytes > scratch->bytes) scratch->bytes = bytes;
 }
 
-/* Node n runs in the present region. */
-static void hu_rehearse_member(hu_run *run, uint32_t n, hu_pass pass) {
+/* A buffer is used when a region begins. */
+static void rehearse_beginning(hu_run *run, uint32_t buffer) {
+    if (buffer == HU_NONE) return;
+    hu_buffer_use(&run->buffers[buffer], run->rehearsal.course, run->rehearsal.time - 1);
+}
+
+/* Whether visits of the region read of a node's parameters only what it has
+ * begun with. */
+static bool reads_packed_params(const hu_run *run, uint32_t region, uint32_t n, hu_pass pass) {
+    const hu_op *op = run->graph->node[n].op;
+    bool is_begun = n >= hu_region_first(run, region) && n <= hu_region_last(run, region);
+    return is_begun && op->packs_params &&
+           op->packs_params(&run->exec[n].info, run->exec[n].state, pass);
+}
+
+/* Node n runs in a region. */
+static void hu_rehearse_member(hu_run *run, uint32_t region, uint32_t n, hu_pass pass) {
     const hu_exec *exec = &run->exec[n];
     hu_rehearse_buffer(run, exec->stats);
-    hu_rehearse_buffer(run, exec->params[pass]);
+    rehearse_beginning(run, exec->params[pass]);
+    if (!reads_packed_params(run, region, n, pass)) hu_rehearse_buffer(run, exec->params[pass]);
+    rehearse_beginning(run, exec->workspace[pass]);
     hu_rehearse_buffer(run, exec->workspace[pass]);
     if (!run->rehearsal.has_met[n]) run->rehearsal.met[run->rehearsal.met_count++] = n;
     run->rehearsal.has_met[n] = true;
@@ -35,9 +54,9 @@ static void hu_rehearse_member(hu_run *run, uint32_t n, hu_pass pass) {
 
 /* One step of the rows of some samples, in a slot whose rows have steps.
  *
- * Slots keep them sample by sample: parts are gathered before an op reads them, and stored one by
- * one. A scale or a range is that of one part, so that no step waits for another, and no sample
- * for the others.
+ * Slots keep them sample by sample: parts are gathered before an op reads them,
+ * and stored one by one. A scale or a range is that of one part, so that no
+ * step waits for another, and no sample for the others.
  */
 
 /* Elements of part k that are present, of n. */
@@ -65,8 +84,8 @@ static void hu_parts_read(const hu_slot *slot, const hu_parts *parts, float *row
 
 /* Rounds x [count, elements], counts (NULL: not counted).
  *
- * Without random words and scales of their own the place of numbers does not matter: all parts are
- * one run. */
+ * Without random words and scales of their own the place of numbers does not
+ * matter: all parts are one run. */
 static void hu_parts_round(const hu_slot *slot, const hu_slot_context *context,
                            const hu_parts *parts, float *x, hu_round_counts *counts) {
     int64_t n = hu_part_elements(slot);
@@ -100,24 +119,26 @@ void hu_parts_clear(const hu_slot *slot, int64_t sample, int64_t step, const flo
 
 /* Rows of samples that are padding (graph/graph.h): zeros, which nobody counts.
  *
- * Whoever has made numbers of a value or of its gradient clears these rows before they are rounded.
- * Zeros stay zeros in a number format and make no scale larger: what remains is to leave them out
- * of the counters. A uniform quantizer may have no zero: its range is that of the other rows, and
- * the rows are cleared again where rounded numbers are read.
+ * Whoever has made numbers of a value or of its gradient clears these rows
+ * before they are rounded. Zeros stay zeros in a number format and make no
+ * scale larger: what remains is to leave them out of the counters. A uniform
+ * quantizer may have no zero: its range is that of the other rows, and the rows
+ * are cleared again where rounded numbers are read.
  *
- * A loop has the steps that are present and no others (graph/graph.h). What it makes of rows that a
- * node holds has padding in every step, which is cleared, and not looked at when the step is
- * rounded.
+ * A loop has the steps that are present and no others (graph/graph.h). What it
+ * makes of rows that a node holds has padding in every step, which is cleared,
+ * and not looked at when the step is rounded.
  */
 
-/* The lengths of the rows of a value, in a step of a loop or of the whole; HU_NONE: there is no
- * padding. */
+/* The lengths of the rows of a value, in a step of a loop or of the whole;
+ * HU_NONE: there is no padding. */
 static inline hu_value_id hu_padding_lengths(const hu_run *run, hu_value_id v, bool in_step) {
     const hu_value_info *value = &run->graph->value[v];
     return in_step ? value->inner.lengths : value->ends.lengths;
 }
 
-/* Numbers of sample s of the pass that are present, the first ones of its row. */
+/* Numbers of sample s of the pass that are present, the first ones of its row.
+ */
 static int64_t valid(const hu_run *run, const hu_value_info *value, int64_t s) {
     const float *lengths = (const void *)run->value[value->ends.lengths].data;
     return hu_rows_of_length(lengths[s], value->elements / value->ends.row) * value->ends.row;
@@ -221,15 +242,31 @@ void hu_padding_uncount(const hu_run *run, const hu_slot *slot, hu_value_id v,
 
 /* ---- rows ---- */
 
-/* One visit: one chunk in one region, by one thread. What a visit reads and writes
- * lies in place (float32), or in the thread's scratch, from which it is packed.
+/* One visit: one chunk in one region, by one thread. What a visit reads and
+ * writes lies in place (float32), or in the thread's scratch, from which it is
+ * packed.
  *
- * In a rehearsal the same code takes the same steps without numbers: it notes when each buffer is
- * used, how much scratch is needed, and which nodes run in a region (engine/chunk.h).
+ * In a rehearsal the same code takes the same steps without numbers: it notes
+ * when each buffer is used, how much scratch is needed, and which nodes run in
+ * a region (engine/chunk.h).
  */
 
 int hu_thread_number(void) {
     return omp_get_thread_num();
+}
+
+/* What visits of a region take, which any of its nodes names; HU_NONE: those
+ * that load. */
+static hu_visit_scratch *scratch_of(hu_run *run, uint32_t region, hu_pass pass) {
+    if (region == HU_NONE) return &run->loading;
+    return &run->exec[hu_region_first(run, region)].scratch[pass];
+}
+
+/* The part of a thread. */
+static unsigned char *own_scratch(hu_run *run, const hu_thread *thread,
+                                  const hu_visit_scratch *scratch) {
+    unsigned char *all = run->arena ? hu_buffer_data(run, scratch->buffer) : NULL;
+    return all ? all + (size_t)(thread - run->thread) * scratch->bytes : NULL;
 }
 
 hu_chunk hu_chunk_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass pass, int64_t c) {
@@ -240,7 +277,7 @@ hu_chunk hu_chunk_begin(hu_run *run, hu_thread *thread, uint32_t region, hu_pass
                       .chunk = c,
                       .first = c * run->options.chunk,
                       .count = hu_chunk_rows(run, c),
-                      .bump = {thread->scratch, 0},
+                      .bump = {own_scratch(run, thread, scratch_of(run, region, pass)), 0},
                       .number = ++thread->visits};
     return visit;
 }
@@ -265,8 +302,9 @@ void *hu_bump_take(hu_bump *bump, size_t bytes) {
 
 void *hu_chunk_take(hu_chunk *visit, size_t bytes) {
     void *part = hu_bump_take(&visit->bump, bytes);
-    if (visit->run->rehearsal.is_on) hu_rehearse_scratch(visit->run, visit->bump.used);
-    assert(visit->bump.used <= visit->run->scratch_bytes); /* a rehearsal takes no less */
+    hu_visit_scratch *scratch = scratch_of(visit->run, visit->region, visit->pass);
+    if (visit->run->rehearsal.is_on) hu_rehearse_scratch(visit->run, scratch, visit->bump.used);
+    assert(visit->bump.used <= scratch->bytes); /* a rehearsal takes no less */
     return part;
 }
 
@@ -341,7 +379,8 @@ static void add_extremes(const hu_chunk *visit, const hu_slot *slot, hu_tally *t
         hu_tensor_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
 }
 
-/* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is present. */
+/* Runs of numbers of the visit's rows x that are rounded: all, or in each part
+ * what is present. */
 typedef void run_fn(hu_chunk *visit, uint32_t tally, int64_t n, const float *x);
 
 static void each_run(hu_chunk *visit, uint32_t tally, const float *x, run_fn *each) {
@@ -413,7 +452,8 @@ bool hu_chunk_round(hu_chunk *visit, const hu_slot *slot, unsigned flags, hu_tal
 
 /* ---- calls ---- */
 
-/* Of a product that keeps rows: how many its input has. Its steps in a loop have all of them. */
+/* Of a product that keeps rows: how many its input has. Its steps in a loop
+ * have all of them. */
 static const float *lengths_of(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     bool is_of_rows = node->op->is_product && node->op->keeps_rows && node->loop == HU_NONE;
@@ -427,7 +467,7 @@ static const float *lengths_of(const hu_run *run, uint32_t n) {
 
 hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n) {
     hu_op_call *call = &visit->thread->call[n];
-    if (visit->run->rehearsal.is_on) hu_rehearse_member(visit->run, n, visit->pass);
+    if (visit->run->rehearsal.is_on) hu_rehearse_member(visit->run, visit->region, n, visit->pass);
     call->first = visit->first;
     call->count = visit->count;
     call->lengths = lengths_of(visit->run, n);
@@ -444,11 +484,10 @@ void hu_chunk_run_op(hu_chunk *visit, uint32_t n, hu_chunk_fn *run, const hu_op_
 void hu_chunk_lend_scratch(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     hu_run *run = visit->run;
     const hu_op *op = run->graph->node[n].op;
-    call->scratch = run->rehearsal.is_on ? NULL : visit->thread->scratch + visit->bump.used;
-    if (run->rehearsal.is_on && op->scratch_bytes)
-        hu_rehearse_scratch(run,
-                            visit->bump.used + op->scratch_bytes(&run->exec[n].info,
-                                                                 run->exec[n].state, visit->pass));
+    call->scratch = visit->bump.base ? visit->bump.base + visit->bump.used : NULL;
+    if (!run->rehearsal.is_on || !op->scratch_bytes) return;
+    size_t bytes = op->scratch_bytes(&run->exec[n].info, run->exec[n].state, visit->pass);
+    hu_rehearse_scratch(run, scratch_of(run, visit->region, visit->pass), visit->bump.used + bytes);
 }
 
 void hu_chunk_point_mask(hu_chunk *visit, uint32_t n, hu_op_call *call) {

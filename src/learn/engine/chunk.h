@@ -13,8 +13,8 @@
 /* A buffer (HU_NONE: none) is used at the present time. */
 void hu_rehearse_buffer(hu_run *run, uint32_t buffer);
 
-/* A thread's scratch is used up to so many bytes. */
-void hu_rehearse_scratch(hu_run *run, size_t bytes);
+/* A thread's scratch is used up to so many bytes, now. */
+void hu_rehearse_scratch(const hu_run *run, hu_visit_scratch *scratch, size_t bytes);
 
 /* ---- parts ---- */
 

@@ -20,7 +20,7 @@ static void collect_forward(hu_run *run, uint32_t n) {
 }
 
 static void forward_region(hu_run *run, uint32_t n) {
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(hu_visitors(run, run->chunks)) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_chunk visit = hu_chunk_begin(run, &run->thread[hu_thread_number()], n, HU_FORWARD, c);
         hu_chunk_forward(&visit);
@@ -101,7 +101,7 @@ static void load_fields(hu_chunk *visit, const hu_source *source, bool are_input
 
 static void load_batch(hu_run *run, const hu_source *source) {
     const hu_graph *graph = run->graph;
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(hu_visitors(run, run->chunks)) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_thread *thread = &run->thread[hu_thread_number()];
         hu_chunk visit = hu_chunk_begin(run, thread, HU_NONE, HU_FORWARD, c);

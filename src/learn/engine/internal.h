@@ -227,6 +227,14 @@ typedef enum hu_fused_list {
 /* Most partial results that the chunks leave of a node's parameter gradients. */
 enum { HU_PARTIALS_MOST = 16 };
 
+/* Memory of the threads in the visits of a region: bytes of each, the buffer of all, and when the
+ * visits are (hu_rehearsal). */
+typedef struct hu_visit_scratch {
+    size_t bytes;
+    uint32_t buffer; /* HU_NONE: none is needed */
+    int32_t time;
+} hu_visit_scratch;
+
 /* One node of the plan. How nodes are joined into regions: planner/fusion.c. */
 typedef struct hu_exec {
     hu_node_info info;
@@ -234,6 +242,7 @@ typedef struct hu_exec {
     void *state;
     uint32_t mask, stats, dpartial;               /* buffers, HU_NONE if not needed */
     uint32_t partial[2], workspace[2], params[2]; /* by pass */
+    hu_visit_scratch scratch[2]; /* by pass, of the region that begins with this node */
     size_t mask_bytes, partial_count[2];
     int64_t dparam_elements;
     int64_t span;             /* chunks whose parameter gradients are added one after the other */
@@ -271,8 +280,7 @@ typedef struct hu_loop_rows {
 
 /* What a thread owns during a pass. */
 typedef struct hu_thread {
-    hu_op_call *call; /* [node_count] */
-    unsigned char *scratch;
+    hu_op_call *call;              /* [node_count] */
     hu_tally *tally;               /* [hu_tally_count], see there */
     hu_seen *value, *contribution; /* [value_count], [use_count] */
     hu_seen *input;                /* [use_count] copies that are rounded at reading, or NULL */
@@ -295,8 +303,8 @@ typedef struct hu_carried {
 /* What the rehearsal of the passes notes while it runs (engine/chunk.h). */
 typedef struct hu_rehearsal {
     bool is_on;
-    int course; /* 0: of a step without turns, or of an evaluation; else number of the turn */
-    int32_t time;
+    int course;    /* 0: of a step without turns, or of an evaluation; else number of the turn */
+    int32_t time;  /* of the visits; what regions begin with is one earlier */
     bool *has_met; /* [node_count] nodes that ran in the present region, */
     uint32_t *met; /* [node_count] and the same in the order in which they did */
     uint32_t met_count;
@@ -331,13 +339,15 @@ typedef struct hu_run {
     hu_buffer *buffers; /* [buffer_count] */
     uint32_t buffer_count, buffer_capacity;
     unsigned char *arena;
-    size_t arena_bytes, scratch_bytes;
+    size_t arena_bytes;
+    hu_visit_scratch loading;                  /* of inputs and targets */
     uint64_t role_bytes[HU_BUFFER_ROLE_COUNT]; /* of the arena when most bytes are alive */
     hu_thread *thread;                         /* [options.threads] */
     void **pointers;                           /* argument arrays of all calls */
     bool *has_contributed; /* [use_count] of parameters: in the present backward pass */
     hu_carried *carried;   /* [carried_count] */
     uint32_t carried_count;
+    uint32_t carried_room;        /* buffer for numbers of the longest row of a bank */
     int carried_from, carried_to; /* banks that passes read and write */
     int64_t streams;              /* rows of a bank */
     uint32_t
@@ -440,6 +450,12 @@ bool hu_region_sums_in_batch_order(const hu_run *run, uint32_t n);
 static inline bool hu_stacks_partials(const hu_run *run, uint32_t n) {
     uint32_t region = run->exec[n].backward_in;
     return region != HU_NONE && hu_dparam_per_chunk(run, n) && run->exec[region].is_stacked;
+}
+
+/* Threads that share so many visits: one where there is one visit, else all, since a team of
+ * another size than the last has to be made. */
+static inline int hu_visitors(const hu_run *run, int64_t visits) {
+    return visits > 1 ? run->options.threads : 1;
 }
 
 /* Partial results on the stack below number `partial`: a subtree for each 1 of the number. */

@@ -74,9 +74,9 @@ void hu_carried_write(hu_chunk *visit, uint32_t node, const int64_t *length) {
 
 /* ---- between passes ---- */
 
-/* Room for a row; every pass over a loop has as much. */
+/* Room for a row. */
 static float *room_of(const hu_run *run) {
-    return (float *)(void *)run->thread[0].scratch;
+    return hu_buffer_data(run, run->carried_room);
 }
 
 static void write_zeros(const hu_run *run, const hu_carried *c, int bank, int64_t row) {

@@ -200,7 +200,7 @@ static void finish_node(hu_run *run, uint32_t n, hu_pass pass) {
 }
 
 void hu_region_reduce(hu_run *run, uint32_t n, hu_pass pass) {
-#pragma omp parallel for num_threads(run->options.threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(hu_visitors(run, run->chunks)) schedule(dynamic, 1)
     for (int64_t c = 0; c < run->chunks; c++) {
         hu_chunk visit = hu_chunk_begin(run, &run->thread[hu_thread_number()], n, pass, c);
         hu_chunk_reduce(&visit);

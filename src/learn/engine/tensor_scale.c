@@ -359,7 +359,7 @@ typedef const float *rows_fn(hu_chunk *visit, hu_value_id v);
 static hu_tally extremes_of(hu_run *run, const hu_slot *slot, uint32_t region, hu_pass pass,
                             rows_fn *rows, hu_value_id v) {
     hu_tally all = no_rows();
-#pragma omp parallel num_threads(run->options.threads)
+#pragma omp parallel num_threads(hu_visitors(run, run->chunks))
     {
         hu_tally own = no_rows();
 #pragma omp for schedule(dynamic, 1) nowait

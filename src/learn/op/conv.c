@@ -236,6 +236,13 @@ static void product_begin(const hu_op_call *call, hu_pass pass) {
                      call->workspace);
 }
 
+/* Accumulators, roundings of operands and transposed layers read the weights or the bias. */
+static bool product_packs_params(const hu_node_info *info, void *state, hu_pass pass) {
+    hu_product_role role = packing_role(pass);
+    return !operands_of(state) && !product_is_transposed(info) && !hu_accumulates(info, role) &&
+           hu_products_packed_bytes(products_of(state), role) > 0;
+}
+
 static void product_reduce(const hu_op_call *call, hu_pass pass) {
     hu_operands_reduce(operands_of(call->state), call, pass);
 }
@@ -310,9 +317,10 @@ static void product_accumulate(const hu_op_call *call) {
     .merge = hu_operands_merge, .finish = hu_operands_finish,                                      \
     .scratch_bytes = product_scratch_bytes, .workspace_bytes = product_workspace_bytes,            \
     .create = product_create, .prepare = product_prepare, .release = product_release,              \
-    .begin = product_begin, .forward = product_forward, .backward = product_backward,              \
-    .dparam_per_chunk = true, .in_batch_order = product_in_batch_order,                            \
-    .accumulate = product_accumulate, .macs = product_macs, .impl = product_impl
+    .begin = product_begin, .packs_params = product_packs_params, .forward = product_forward,      \
+    .backward = product_backward, .dparam_per_chunk = true,                                        \
+    .in_batch_order = product_in_batch_order, .accumulate = product_accumulate,                    \
+    .macs = product_macs, .impl = product_impl
 
 /* ---- conv ---- */
 

@@ -263,6 +263,9 @@ struct hu_op {
     /* Once per pass before the chunks, on one thread: unpacked params -> workspace (reordered
      * weights). in: as absent's given. NULL: nothing. */
     void (*begin)(const hu_op_call *call, hu_pass pass);
+    /* True: of the parameters, what runs after begin in the pass reads that workspace alone. NULL:
+     * it reads param. */
+    bool (*packs_params)(const hu_node_info *info, void *state, hu_pass pass);
     /* Batch-wide reductions. forward: reduce sees in, (training only); backward: reduce sees dout
      * and what is saved. Partial results of the chunks are merged in a fixed tree (left <- left +
      * right unless merge is given), then finish turns the whole into stats and, in the backward

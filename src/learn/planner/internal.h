@@ -13,16 +13,17 @@ hu_status hu_arena_place(hu_buffer *buffers, uint32_t count, size_t *total);
 
 /* ---- memory.c: who needs how many bytes from when to when ---- */
 
-/* Times of the plan: inputs are loaded at 0, node n runs forward at n + 1 and backward at 2 N - n;
- * the update is last. */
+/* Times of the plan: inputs are loaded at 0, then the N nodes run forward, then backward in
+ * descending order; the update is last. Each has two times: the visits of its chunks are at the one
+ * that is given here, what its region begins with at the one before (hu_rehearsal). */
 static inline int32_t hu_time_forward(uint32_t node) {
-    return (int32_t)node + 1;
+    return 2 * ((int32_t)node + 1);
 }
 static inline int32_t hu_time_backward(const hu_graph *graph, uint32_t node) {
-    return (int32_t)(2 * graph->node_count - node);
+    return 2 * (int32_t)(2 * graph->node_count - node);
 }
 static inline int32_t hu_time_update(const hu_graph *graph) {
-    return (int32_t)(2 * graph->node_count + 1);
+    return 2 * (int32_t)(2 * graph->node_count) + 1;
 }
 
 /* A buffer that nobody has used yet; *id = HU_NONE for 0 bytes. */

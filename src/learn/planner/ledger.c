@@ -7,10 +7,15 @@
 #include "base/error.h"
 #include "planner/internal.h"
 
+/* Time of the last forward pass over a node. */
+static int32_t forward_end(const hu_run *run) {
+    return hu_time_forward(run->graph->node_count - 1);
+}
+
 /* Bytes that survive from forward to backward, in the turn in which most do: activations and masks.
  */
 static uint64_t saved_bytes(const hu_run *run) {
-    int32_t end = (int32_t)run->graph->node_count;
+    int32_t end = forward_end(run);
     uint64_t most = 0;
     for (int course = 0; course < HU_COURSES; course++) {
         uint64_t bytes = 0;
@@ -118,11 +123,6 @@ const char *hu_placement_name(hu_output_placement fate) {
     return names[fate];
 }
 
-/* Time of the last forward pass over a node. */
-static int32_t forward_end(const hu_run *run) {
-    return hu_time_forward(run->graph->node_count - 1);
-}
-
 hu_output_placement hu_run_placement(const hu_run *run, hu_value_id value) {
     uint32_t index = run->value[value].buffer;
     uint32_t maker = run->graph->value[value].producer;
@@ -149,7 +149,7 @@ uint64_t hu_run_stored_bytes(const hu_run *run, hu_value_id value) {
 
 /* Of one buffer; HU_NONE has none. */
 static uint64_t buffer_saved(const hu_run *run, uint32_t index) {
-    int32_t end = (int32_t)run->graph->node_count;
+    int32_t end = forward_end(run);
     if (index == HU_NONE) return 0;
     const hu_buffer *buffer = &run->buffers[index];
     bool is_kept = buffer->role == HU_BUFFER_ACTIVATION || buffer->role == HU_BUFFER_MASK;

@@ -212,7 +212,7 @@ static void point_slot(hu_run *run, hu_slot *slot) {
     slot->staged = hu_buffer_data(run, slot->staging);
 }
 
-static void point_slots(hu_run *run, size_t scratch_offset) {
+static void point_slots(hu_run *run) {
     const hu_graph *graph = run->graph;
     for (hu_value_id v = 0; v < graph->value_count; v++) {
         point_slot(run, &run->value[v]);
@@ -222,9 +222,6 @@ static void point_slots(hu_run *run, size_t scratch_offset) {
         point_slot(run, &run->grad[u]);
         if (run->use) point_slot(run, &run->use[u]);
     }
-    for (int t = 0; t < run->options.threads; t++)
-        run->thread[t].scratch =
-            run->arena ? run->arena + scratch_offset + (size_t)t * run->scratch_bytes : NULL;
 }
 
 /* A thread loads inputs and targets through its scratch, too. */
@@ -234,8 +231,9 @@ static void reserve_input(hu_run *run) {
     size_t elements = 0;
     for (uint32_t i = 0; i < graph->loaded_count; i++)
         elements += (size_t)graph->value[graph->loaded[i]].elements;
-    hu_rehearse_scratch(run, elements * (size_t)run->options.chunk * sizeof(float) +
-                                 graph->loaded_count * ROUNDING);
+    hu_rehearse_scratch(run, &run->loading,
+                        elements * (size_t)run->options.chunk * sizeof(float) +
+                            graph->loaded_count * ROUNDING);
 }
 
 hu_status hu_buffers_declare(hu_run *run) {
@@ -265,21 +263,37 @@ static hu_status allocate_arena(hu_run *run) {
     return HU_OK;
 }
 
+/* The scratch of all threads that visit chunks at one time. */
+static hu_status scratch_buffer(hu_run *run, hu_visit_scratch *scratch) {
+    enum { PAGE = 4096 };
+    scratch->bytes = hu_round_up(scratch->bytes, PAGE);
+    int visitors = hu_visitors(run, chunks_of(run));
+    hu_status st =
+        hu_buffers_add(run, scratch->bytes * (size_t)visitors, HU_BUFFER_SCRATCH, &scratch->buffer);
+    bool is_used = st == HU_OK && scratch->buffer != HU_NONE;
+    for (int course = 0; is_used && course < HU_COURSES; course++)
+        hu_buffer_use(&run->buffers[scratch->buffer], course, scratch->time);
+    return st;
+}
+
+static hu_status scratch_buffers(hu_run *run) {
+    hu_status st = HU_OK;
+    HU_TRY(scratch_buffer(run, &run->loading));
+    for (uint32_t n = 0; n < run->graph->node_count; n++) {
+        HU_TRY(scratch_buffer(run, &run->exec[n].scratch[HU_FORWARD]));
+        HU_TRY(scratch_buffer(run, &run->exec[n].scratch[HU_BACKWARD]));
+    }
+done:
+    return st;
+}
+
 hu_status hu_buffers_place(hu_run *run) {
     hu_status st = HU_OK;
-    uint32_t scratch;
-    /* All threads' scratch is one buffer that lives from the first to the last time. */
-    run->scratch_bytes = hu_round_up(run->scratch_bytes, 4096);
-    HU_TRY(hu_buffers_add(run, run->scratch_bytes * (size_t)run->options.threads, HU_BUFFER_SCRATCH,
-                          &scratch));
-    for (int course = 0; course < HU_COURSES; course++) {
-        hu_buffer_use(&run->buffers[scratch], course, 0);
-        hu_buffer_use(&run->buffers[scratch], course, hu_time_update(run->graph));
-    }
+    HU_TRY(scratch_buffers(run));
     HU_TRY(hu_arena_place(run->buffers, run->buffer_count, &run->arena_bytes));
     HU_TRY(hu_ledger_plan(run));
     HU_TRY(allocate_arena(run));
-    point_slots(run, run->buffers[scratch].offset);
+    point_slots(run);
 done:
     return st;
 }

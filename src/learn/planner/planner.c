@@ -141,18 +141,37 @@ static size_t row_bytes(const hu_run *run, const hu_slot *slot) {
     return now > most ? now : most;
 }
 
+/* A buffer lives as long as the arena. */
+static void keep_always(hu_run *run, uint32_t buffer) {
+    for (int course = 0; course < HU_COURSES; course++) {
+        hu_buffer_use(&run->buffers[buffer], course, 0);
+        hu_buffer_use(&run->buffers[buffer], course, hu_time_update(run->graph));
+    }
+}
+
 static hu_status declare_banks(hu_run *run, hu_carried *c) {
     const hu_slot *slot = &run->value[run->graph->node[c->node].in[HU_STATE_NEXT]];
     for (int bank = 0; bank < 2; bank++) {
         hu_status st = hu_buffers_add(run, row_bytes(run, slot) * (size_t)run->streams,
                                       HU_BUFFER_ACTIVATION, &c->buffer[bank]);
         if (st != HU_OK) return st;
-        for (int course = 0; course < HU_COURSES; course++) {
-            hu_buffer_use(&run->buffers[c->buffer[bank]], course, 0);
-            hu_buffer_use(&run->buffers[c->buffer[bank]], course, hu_time_update(run->graph));
-        }
+        keep_always(run, c->buffer[bank]);
     }
     return HU_OK;
+}
+
+/* Rows pass through it between the passes. */
+static hu_status declare_room(hu_run *run) {
+    size_t most = 0;
+    for (uint32_t i = 0; i < run->carried_count; i++) {
+        const hu_node *state = &run->graph->node[run->carried[i].node];
+        const hu_slot *slot = &run->value[state->in[HU_STATE_NEXT]];
+        size_t bytes = (size_t)(slot->elements / slot->steps) * sizeof(float);
+        if (bytes > most) most = bytes;
+    }
+    hu_status st = hu_buffers_add(run, most, HU_BUFFER_SCRATCH, &run->carried_room);
+    if (st == HU_OK) keep_always(run, run->carried_room);
+    return st;
 }
 
 /* Lists the states that go on from pass to pass, and gives them two banks that live as long as the
@@ -172,6 +191,7 @@ static hu_status loop_declare_carried(hu_run *run) {
         c->node = state_of(graph, &graph->node[n]);
         HU_TRY(declare_banks(run, c));
     }
+    HU_TRY(declare_room(run));
 done:
     return st;
 }
