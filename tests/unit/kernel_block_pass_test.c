@@ -1,5 +1,5 @@
-/* Passes over whole tiles of one line: numbers, bytes and counts of each instruction set are those
- * of the general way, which portable kernels take. */
+/* Passes over whole tiles of a line and over lines that end within one: numbers, bytes and counts
+ * of each instruction set are those of the general way, which portable kernels take. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +65,10 @@ static void prepare(task *t, const char *text, int64_t line, int64_t lines, int6
     assert_false(t->blocker[HU_ISA_SCALAR].has_pass);
     int64_t length = t->quantizer.block.length;
     bool is_short = line < length && line >= 16 && (line & (line - 1)) == 0;
+    bool ends_with_byte = line > length && line * t->blocker[HU_ISA_SCALAR].width % 8 == 0;
     for (int isa = HU_ISA_AVX2; isa < isas(); isa++)
-        assert_int_equal(t->blocker[isa].has_pass, is_short || line % length == 0);
+        assert_int_equal(t->blocker[isa].has_pass,
+                         is_short || ends_with_byte || line % length == 0);
 }
 
 static void set_tensor_scale(task *t, const float *x) {
@@ -203,8 +205,29 @@ static void test_every_format_and_size(void **state) {
         check_line(texts[i], all, 1, 1);
         check_line(texts[i], tile > 16 ? tile / 2 : 8, 7, 2);
         check_line(texts[i], 16, 300, 1);
-        check_line(texts[i], tile + 8, 2, 2); /* no pass */
     }
+}
+
+/* Lines that end within a tile: those that are filled up as wholes, those of which the end alone
+ * is, more of them than a batch has, and those that no pass serves. */
+static void test_lines_that_end_within_tiles(void **state) {
+    (void)state;
+    for (size_t i = 0; i < TEXTS; i++) {
+        hu_quantizer q;
+        assert_int_equal(hu_quantizer_parse(texts[i], HU_ROUND_NEAREST_EVEN, &q), HU_OK);
+        int64_t tile = q.block.length;
+        check_line(texts[i], tile + 8, 1, 3);
+        check_line(texts[i], tile + 8, 7, 2);
+        check_line(texts[i], tile + 4, 33, 1);
+        check_line(texts[i], 2 * tile + 2, 5, 2);
+        check_line(texts[i], 3 * tile - 1, 3, 2);
+        check_line(texts[i], 512 + tile / 2, 20, 1);
+        check_line(texts[i], 512 + tile + 4, 3, 2);
+        check_line(texts[i], 4096 + 2 * tile + 12, 2, 1);
+        check_line(texts[i], 7266, 1, 1);
+    }
+    for (int64_t line = 514; line < 518; line++) check_line("nvfp4", line, 26, 1);
+    check_line("mxfp8", 516, 26, 1);
 }
 
 /* ---- formats of a wide range, whose tiles are rounded where they lie ---- */
@@ -376,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_wide_tiles_at_every_exponent),
         cmocka_unit_test(test_every_mantissa_of_the_largest),
         cmocka_unit_test(test_every_middle_of_wide_tiles),
+        cmocka_unit_test(test_lines_that_end_within_tiles),
         cmocka_unit_test(test_quotients_beside_middles),
         cmocka_unit_test(test_hardest_quotients),
     };

@@ -278,7 +278,7 @@ typedef struct hu_block_kernels {
 struct hu_blocker {
     const hu_block_kernels *kernels;
     const hu_block_pass *pass; /* of the instruction set, NULL: none serves */
-    bool has_pass;             /* rows are whole tiles that it serves */
+    bool has_pass;             /* it serves the rows: lines end with tiles, or with bytes */
     hu_block_format format;    /* whose length is at most that of a line, where there is a pass */
     int32_t whole_length;      /* of the format as it was asked for */
     hu_rounder rounder;        /* of elements */

@@ -75,12 +75,14 @@ static void set_length(hu_blocker *b, int32_t length) {
 
 /* Tiles of a line and a row, and the bytes of a row: a dense run of codes, then the scales. */
 hu_status hu_blocker_set_row(hu_blocker *b, int64_t row_elements, int64_t line) {
+    enum { BYTE_BITS = 8 };
     size_t bytes;
     if (b->pass) set_length(b, line < b->whole_length ? (int32_t)line : b->whole_length);
+    bool is_whole = line % b->format.length == 0, has_bytes = line * b->width % BYTE_BITS == 0;
     b->has_pass = b->pass && b->shift >= 0 && b->format.length >= HU_PASS_LEAST_LENGTH &&
-                  line % b->format.length == 0;
+                  (is_whole || has_bytes);
     /* Whole tiles of one line know nothing of its end. */
-    if (b->has_pass) line = row_elements;
+    if (b->has_pass && is_whole) line = row_elements;
     b->line = line;
     b->row_elements = row_elements;
     b->row_lines = row_elements / line;

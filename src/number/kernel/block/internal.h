@@ -126,6 +126,19 @@ hu_block_grid hu_block_grid_of(const hu_blocker *b, const hu_block_slab *slab, u
 void hu_block_make_scales(const hu_block_job *job, const hu_block_slab *slab,
                           const hu_block_grid *grid, uint32_t *top);
 
+/* slab.c: a slab rounded to y, the row's first number. *top as above. */
+void hu_block_round_slab(const hu_block_job *job, const hu_block_slab *slab, float *y,
+                         uint32_t *top);
+
+/* slab.c: codes of the elements from .. end-1 of a row whose scales stand in the grid already, from
+ * a whole byte on. */
+void hu_block_pack_elements(const hu_block_job *job, const hu_block_grid *grid, int64_t from,
+                            int64_t end, uint8_t *row);
+
+/* slab.c: elements first .. first+n-1 of a packed row, first a multiple of 8, at most a piece. */
+void hu_block_unpack_elements(const hu_blocker *b, const uint8_t *row, int64_t first, size_t n,
+                              float *y);
+
 /* choose.c: takes the better of two scales of each tile of the slab. */
 void hu_block_choose(const hu_block_job *job, const hu_block_slab *slab, const hu_block_grid *grid,
                      const uint32_t *tops);
