@@ -62,22 +62,22 @@ static void cheap_kernels_are_proved_where_they_serve(void **state) {
     hu_panel_facts huge = facts_of(3, 15, 2), coarse = facts_of(4, 3, 0),
                    deep = facts_of(24, 3, -90);
     const hu_semantics exact = HU_SEMANTICS_EXACT, f32fma = HU_SEMANTICS_F32FMA;
-    assert_choice("fmac8:1/6/9", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_LEAN);
-    assert_choice("fmac8:1/5/10", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_FAST);
+    assert_choice("fmac8:1/6/9", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_SHORT_LEAN);
+    assert_choice("fmac8:1/5/10", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_SHORT_FAST);
     assert_choice("fmac8:1/6/9", exact, half, half, HU_GEMM_F64, HU_GEMM_FAST);
     assert_choice("fmac8:1/6/9", exact, all, all, HU_GEMM_F64_ODD, HU_GEMM_FAST);
-    assert_choice("fmac8:1/6/9", f32fma, all, all, HU_GEMM_F32, HU_GEMM_FAST);
+    assert_choice("fmac8:1/6/9", f32fma, all, all, HU_GEMM_F32, HU_GEMM_SHORT_FAST);
     assert_choice("fmac8:1/5/10", f32fma, huge, huge, HU_GEMM_F32, HU_GEMM_FULL);
-    assert_choice("mac:1/6/9", exact, half, half, HU_GEMM_F32, HU_GEMM_FAST);
+    assert_choice("mac:1/6/9", exact, half, half, HU_GEMM_F32, HU_GEMM_SHORT_FAST);
     assert_choice("mac:1/7/12", exact, half, half, HU_GEMM_F64, HU_GEMM_LEAN);
     assert_choice("fmac:1/7/12", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_LEAN);
     assert_choice("fmac8:1/6/9/n", exact, fp8, fp8, HU_GEMM_F32, HU_GEMM_FULL);
-    assert_choice("fmac8:1/6/9/n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_LEAN);
-    assert_choice("kahan-cpd:1/6/9", exact, half, half, HU_GEMM_F32, HU_GEMM_FAST);
+    assert_choice("fmac8:1/6/9/n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_SHORT_LEAN);
+    assert_choice("kahan-cpd:1/6/9", exact, half, half, HU_GEMM_F32, HU_GEMM_SHORT_FAST);
     assert_choice("kahan:1/6/9", exact, half, half, HU_GEMM_F64, HU_GEMM_FAST);
-    assert_choice("kahan:bf16:sub=n", f32fma, all, all, HU_GEMM_F32, HU_GEMM_LEAN);
+    assert_choice("kahan:bf16:sub=n", f32fma, all, all, HU_GEMM_F32, HU_GEMM_SHORT_LEAN);
     assert_choice("kahan:bf16:sub=n", f32fma, all, deep, HU_GEMM_F32, HU_GEMM_FULL);
-    assert_choice("kahan:bf16:sub=n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_LEAN);
+    assert_choice("kahan:bf16:sub=n", exact, coarse, coarse, HU_GEMM_F32, HU_GEMM_SHORT_LEAN);
     assert_choice("fmac:e2m3:bias=-110", exact, fp8, fp8, HU_GEMM_F64, HU_GEMM_FAST);
     assert_choice("fmac:fp32", f32fma, all, all, HU_GEMM_F64_ODD, HU_GEMM_LEAN);
 }
@@ -90,7 +90,8 @@ static void bounds_grow_with_the_sum(void **state) {
     hu_gemm_reach reach = {0, 0, HU_NO_QUANTUM};
     hu_gemm_prover_init(&accumulator, false, HU_ISA_AVX2, &prover);
     for (int i = 0; i < 16; i++)
-        assert_int_equal(hu_gemm_prove(&prover, &ones, &ones, 1000, 1, &reach).class, HU_GEMM_LEAN);
+        assert_int_equal(hu_gemm_prove(&prover, &ones, &ones, 1000, 1, &reach).class,
+                         HU_GEMM_SHORT_LEAN);
     assert_int_equal(hu_gemm_prove(&prover, &ones, &ones, 1000, 1, &reach).class, HU_GEMM_FULL);
 }
 

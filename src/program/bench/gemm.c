@@ -235,10 +235,12 @@ done:
 
 /* The shape that products of f32fma get where none has padding. */
 static hu_gemm_kernel best_kernel(hu_mac mac) {
+    const bool is_rounded = mac != HU_MAC_FMACS && mac != HU_MAC_TC;
+    const hu_gemm_class usual = is_rounded ? HU_GEMM_SHORT_FAST : HU_GEMM_FAST;
     hu_gemm_kernel best = {0};
     for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
         hu_gemm_kernel kernel =
-            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST, (hu_gemm_shape)shape);
+            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, usual, (hu_gemm_shape)shape);
         if (kernel.run && (!best.run || kernel.cost < best.cost)) best = kernel;
     }
     return best;
