@@ -105,6 +105,10 @@ enum { F32_BITS = 24, F64_BITS = 53, F32_QUANTUM = -149, MAGIC_MAN_BITS = 21 };
 /* Bounds are computed in float64; this covers its rounding errors. */
 static const double slack = 1.0 + 0x1p-40;
 
+int hu_panel_quantum(uint32_t low) {
+    return low == UINT32_MAX ? HU_NO_QUANTUM : ilogb((double)hu_f32_of_bits(low + 1));
+}
+
 hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen) {
     hu_panel_facts facts = {
         .top = 0, .exponent = -HU_NO_QUANTUM, .quantum = HU_NO_QUANTUM, .significand = 0};
@@ -114,7 +118,7 @@ hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen) {
     }
     facts.top = (double)hu_f32_of_bits(seen->top);
     facts.exponent = ilogb(facts.top);
-    facts.quantum = ilogb((double)hu_f32_of_bits(seen->low + 1));
+    facts.quantum = hu_panel_quantum(seen->low);
     facts.significand = seen->fraction ? F32_BITS - __builtin_ctz(seen->fraction) : 1;
     return facts;
 }
@@ -400,6 +404,34 @@ hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
     choice = choose_f64(p, &t, wide.argument <= p->max_finite);
     *reach = wide.after;
     return choice;
+}
+
+bool hu_gemm_wants_slices(const hu_gemm_prover *p) {
+    hu_mac mac = p->accumulator.mac;
+    return mac != HU_MAC_FMACS && mac != HU_MAC_TC && !p->counting &&
+           p->accumulator.format.subnormals;
+}
+
+static int slice_quantum(const hu_unit_facts *facts, int64_t slice) {
+    return facts->has_slices ? facts->quantum[slice] : facts->all.quantum;
+}
+
+/* Point 2, slice by slice: accumulators are members. A short stretch is not worth its call. */
+int64_t hu_gemm_lean_slices(const hu_gemm_prover *p, const hu_unit_facts *a, const hu_unit_facts *b,
+                            int64_t k, bool is_lean[HU_PANEL_SLICES]) {
+    enum { WORTH_SLICES = 4 };
+    const int64_t slices = (k + HU_SLICE_TERMS - 1) / HU_SLICE_TERMS;
+    int64_t count = 0, start = 0;
+    for (int64_t s = 0; s <= slices; s++) {
+        if (s < slices && slice_quantum(a, s) + slice_quantum(b, s) >= p->emin - p->man_bits)
+            continue;
+        const bool is_worth = s - start >= WORTH_SLICES;
+        for (int64_t i = start; i < s; i++) is_lean[i] = is_worth;
+        if (is_worth) count += s - start;
+        if (s < slices) is_lean[s] = false;
+        start = s + 1;
+    }
+    return count;
 }
 
 hu_gemm_reach hu_gemm_reach_of(const hu_gemm_prover *p, const hu_panel_facts *sum,
