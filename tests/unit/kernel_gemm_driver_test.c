@@ -125,16 +125,23 @@ static void products_larger_than_all_blocks_equal_the_reference(void **state) {
     check_blocks("mac:bf16", HU_SEMANTICS_EXACT, 8, 205, 300, 730, 1);
 }
 
+static float small_integer(void) {
+    return (float)(next_word() % 15) - 7.0f;
+}
+
 /* Most terms leave accumulators on the grid of the smallest normal number; those of some slices,
  * alone and in a row, do not. */
 static void terms_with_small_products_get_kernels_of_their_own(void **state) {
     (void)state;
     enum { M = 200, N = 208, K = 340 };
     const hu_isa before = hu_cpu_isa();
-    float *a = numbers(M * K, 4), *b = numbers(K * N, 4), *c = numbers(M * N, 24);
-    for (int64_t i = 0; i < M; i++)
-        for (int64_t k = 0; k < K; k++)
-            if ((k >= 64 && k < 99) || k == 205) a[i * K + k] *= 0x1p-33f;
+    float *a = numbers(M * K, 24), *b = numbers(K * N, 24), *c = numbers(M * N, 24);
+    for (int64_t i = 0; i < K * N; i++) b[i] = small_integer() * 0x1p-18f;
+    for (int64_t i = 0; i < M * K; i++) {
+        const int64_t k = i % K;
+        bool is_fine = (k >= 64 && k < 99) || k == 205; /* the subnormals' grid is 2^-39 */
+        a[i] = small_integer() * (is_fine ? 0x1p-24f : 0x1p-18f);
+    }
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
         for (size_t i = 1; i < sizeof modes / sizeof modes[0]; i++)
             for (int threads = 1; threads <= 2; threads++) {
