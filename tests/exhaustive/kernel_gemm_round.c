@@ -16,7 +16,7 @@
 #include "kernel/gemm/kernel.h"
 #include "kernel/round/round.h"
 
-enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, SHARE = 36007, ROWS = 16, COLUMNS = 64 };
+enum { BLOCK = 1 << 16, BLOCKS = 1 << 16, SHARE = 36007, ROWS = 16, COLUMNS = 16 };
 
 static const char *const formats[] = {"1/6/9/d",       "fp16",      "bf16",  "e5m2",
                                       "e4m3fn",        "fp(4,3,4)", "e3m0",  "e6m1",
@@ -63,28 +63,31 @@ static size_t select_numbers(const task *t, room *r) {
 
 /* x[columns] in every row of a tile, by one term. */
 static void run_tile(const task *t, const float *x, float *out) {
-    _Alignas(64) float a[ROWS], b[COLUMNS], sum[ROWS * COLUMNS] = {0}, extra[ROWS * COLUMNS] = {0};
-    _Alignas(64) double wide_a[ROWS], wide_b[COLUMNS];
+    static const float a[ROWS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const double wide_a[ROWS] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    _Alignas(64) float other[ROWS * COLUMNS];
+    _Alignas(64) double wide_x[COLUMNS];
     const int rows = t->kernel.rows, columns = t->kernel.columns;
-    for (int i = 0; i < rows; i++) wide_a[i] = (double)(a[i] = 1.0f);
-    for (int j = 0; j < columns; j++) wide_b[j] = (double)(b[j] = x[j]);
+    const size_t bytes = (size_t)(rows * columns) * sizeof *out;
+    const bool is_block = t->accumulator.mac == HU_MAC_FMAC_K;
+    for (int j = 0; j < columns && !t->is_f32; j++) wide_x[j] = (double)x[j];
+    memset(other, 0, bytes);
+    memset(out, 0, bytes);
     const hu_gemm_tile tile = {.k = 1,
                                .phase = 0,
                                .a = t->is_f32 ? (const void *)a : (const void *)wide_a,
-                               .b = t->is_f32 ? (const void *)b : (const void *)wide_b,
-                               .sum = sum,
-                               .extra = extra,
+                               .b = t->is_f32 ? (const void *)x : (const void *)wide_x,
+                               .sum = is_block ? other : out,
+                               .extra = is_block ? out : other,
                                .ld = columns,
                                .constants = &t->constants};
     t->kernel.run(&tile);
-    memcpy(out, t->accumulator.mac == HU_MAC_FMAC_K ? extra : sum,
-           (size_t)(rows * columns) * sizeof *out);
 }
 
 /* 0: all rows are as wanted. */
 static int check_numbers(const task *t, room *r) {
     const size_t columns = (size_t)t->kernel.columns, count = select_numbers(t, r);
-    float x[COLUMNS], out[ROWS * COLUMNS];
+    _Alignas(64) float x[COLUMNS], out[ROWS * COLUMNS];
     for (size_t at = 0; at < count; at += columns) {
         size_t valid = count - at < columns ? count - at : columns;
         memset(x, 0, sizeof x);
