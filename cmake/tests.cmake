@@ -37,6 +37,7 @@ set(long_tests program_bits_test 56 program_compilers_test 39 program_score_test
   proof_kernel_gemm_fast_short 7 kernel_gemm_driver_test 6 kernel_pack_test 6 program_figures_test 6
   program_long_history_test 6 engine_stack_test 6 proof_kernel_block_short 6 proof_kernel_encode_short 6
   proof_kernel_gemm_short 6 program_comm_test 6 program_memory_test 6 program_help_test 5 program_language_test 5
+  proof_kernel_gemm_round_short 6
   program_report_test 5 program_augment_test 5 program_dense_test 5 program_detect_test 5 program_detect_regions_test 5
   program_attention_test 5 base_elementary_test 5 program_bench_test 4 proof_kernel_wire_short 4
   kernel_gemm_kernel_test 4)

@@ -125,6 +125,47 @@ static void products_larger_than_all_blocks_equal_the_reference(void **state) {
     check_blocks("mac:bf16", HU_SEMANTICS_EXACT, 8, 205, 300, 730, 1);
 }
 
+static float small_integer(void) {
+    return (float)(next_word() % 15) - 7.0f;
+}
+
+/* Most terms leave accumulators on the grid of the smallest normal number; those of some slices,
+ * alone and in a row, do not. */
+static void terms_with_small_products_get_kernels_of_their_own(void **state) {
+    (void)state;
+    enum { M = 200, N = 208, K = 340 };
+    const hu_isa before = hu_cpu_isa();
+    float *a = numbers(M * K, 24), *b = numbers(K * N, 24), *c = numbers(M * N, 24);
+    for (int64_t i = 0; i < K * N; i++) b[i] = small_integer() * 0x1p-18f;
+    for (int64_t i = 0; i < M * K; i++) {
+        const int64_t k = i % K;
+        bool is_fine = (k >= 64 && k < 99) || k == 205; /* the subnormals' grid is 2^-39 */
+        a[i] = small_integer() * (is_fine ? 0x1p-24f : 0x1p-18f);
+    }
+    for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
+        for (size_t i = 1; i < sizeof modes / sizeof modes[0]; i++)
+            for (int threads = 1; threads <= 2; threads++) {
+                hu_gemm_task task = {
+                    .m = M,
+                    .n = N,
+                    .k = K,
+                    .a = {.data = a, .stride = K, .k_stride = 1},
+                    .b = {.data = b, .stride = 1, .k_stride = N},
+                    .accumulator =
+                        parsed(modes[i], threads == 1 ? HU_SEMANTICS_EXACT : HU_SEMANTICS_F32FMA),
+                    .c = c,
+                    .c_stride = N,
+                    .threads = threads};
+                hu_cpu_set_isa((hu_isa)isa);
+                run(&task);
+                assert_rows(modes[i], &task);
+            }
+    hu_cpu_set_isa(before);
+    hu_free(a);
+    hu_free(b);
+    hu_free(c);
+}
+
 /* ---- convolutions ---- */
 
 /* A convolution of images [count, h, w, ci], weights [co, kh, kw, ci]. */
@@ -572,6 +613,7 @@ static void products_run_inside_a_team(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_larger_than_all_blocks_equal_the_reference),
+        cmocka_unit_test(terms_with_small_products_get_kernels_of_their_own),
         cmocka_unit_test(convolutions_equal_naive_loops),
         cmocka_unit_test(factors_are_rounded_as_in_passes_of_their_own),
         cmocka_unit_test(carried_weight_gradients_have_the_bits_of_one_call),

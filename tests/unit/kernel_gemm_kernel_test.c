@@ -345,9 +345,12 @@ static void compare(const trial *t, const hu_gemm_kernel *kernel, bool is_counti
 }
 
 static bool allows(const trial *t, hu_gemm_class class) {
+    bool is_short = class == HU_GEMM_SHORT_LEAN || class == HU_GEMM_SHORT_FAST;
     if (t->accumulator.mac == HU_MAC_FMACS) return true;
-    if (class == HU_GEMM_LEAN) return !t->needs_full && !t->has_small;
-    return class != HU_GEMM_FAST || !t->needs_full;
+    if (is_short && t->accumulator.format.man_bits > HU_GEMM_SHORT_BITS) return false;
+    if (class == HU_GEMM_LEAN || class == HU_GEMM_SHORT_LEAN)
+        return !t->needs_full && !t->has_small;
+    return (class != HU_GEMM_FAST && class != HU_GEMM_SHORT_FAST) || !t->needs_full;
 }
 
 static uint64_t compared[HU_ISA_COUNT + 1][HU_GEMM_ARITHMETIC_COUNT][HU_GEMM_CLASS_COUNT];
@@ -362,7 +365,8 @@ static void compare_kernel(const trial *t, const hu_gemm_kernel *kernel, hu_gemm
 
 static void compare_all(const trial *t, hu_gemm_arithmetic arithmetic) {
     static const char *const kinds[] = {"f32", "f64", "f64 to odd", "f32 to odd"};
-    static const char *const classes[] = {"lean", "fast", "full", "counting"};
+    static const char *const classes[] = {"short lean", "short fast", "lean",
+                                          "fast",       "full",       "counting"};
     bool is_f32 = arithmetic == HU_GEMM_F32 || arithmetic == HU_GEMM_F32_ODD;
     for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++)
         for (int class = 0; class < HU_GEMM_CLASS_COUNT; class ++)

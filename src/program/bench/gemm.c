@@ -178,13 +178,23 @@ typedef struct gemm_rows {
 enum { TERMS = 256, MOST_FLOATS = 4096, TURNS = 40, RUNS = 40, PEAK_MACS = 5000000 };
 
 /* Vector instructions for 1 multiply-add in each lane, loads apart, and those of them that
- * multiply: rounding is and, max, fma, fnma. Source: counted in the kernels. */
-static const struct {
+ * multiply, of the mean of a pair (kernel/gemm/step.inc): R of any number is and, max, fma, fnma,
+ * or with AVX-512 range, then fms, fms for one and add, sub, sub for the other (MAC: fms twice); R
+ * of sums is mul, fms for one and add, sub, sub for the other. Source: counted in the kernels. */
+typedef struct instruction_count {
     double all, multiplying;
-} instructions[HU_MAC_COUNT] = {
-    [HU_MAC_FMACS] = {1, 1},       [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
-    [HU_MAC_MAC] = {10, 5},        [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {20, 9},
-    [HU_MAC_KAHAN_CPD] = {25, 11}, [HU_MAC_TC] = {6, 3},
+} instruction_count;
+
+static const instruction_count instructions[HU_MAC_COUNT] = {
+    [HU_MAC_FMACS] = {1, 1},      [HU_MAC_MACS] = {6, 3},   [HU_MAC_FMAC] = {5, 3},
+    [HU_MAC_MAC] = {8.5, 4},      [HU_MAC_FMAC_K] = {5, 3}, [HU_MAC_KAHAN] = {15.5, 6},
+    [HU_MAC_KAHAN_CPD] = {19, 7}, [HU_MAC_TC] = {6, 3},
+};
+
+static const instruction_count instructions_avx512[HU_MAC_COUNT] = {
+    [HU_MAC_FMACS] = {1, 1},        [HU_MAC_MACS] = {5.5, 2},   [HU_MAC_FMAC] = {4.5, 2},
+    [HU_MAC_MAC] = {7.5, 4},        [HU_MAC_FMAC_K] = {4.5, 2}, [HU_MAC_KAHAN] = {15, 5},
+    [HU_MAC_KAHAN_CPD] = {18.5, 6}, [HU_MAC_TC] = {6, 3},
 };
 
 /* As many multiply-adds of the bare peak as one of the accumulator in f32fma takes at least: its
@@ -192,11 +202,13 @@ static const struct {
  * (peak over mixed). NaN in other semantics, whose kernels have not been counted. */
 static double instructions_of(const hu_accumulator *accumulator, const hu_bench_machine *machine) {
     bool has_blocks = accumulator->mac == HU_MAC_FMAC_K; /* one more for each block */
+    const instruction_count *table =
+        hu_cpu_isa() >= HU_ISA_AVX512 ? instructions_avx512 : instructions;
     double all =
-        instructions[accumulator->mac].all + (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
+        table[accumulator->mac].all + (has_blocks ? 1.0 / (double)accumulator->block : 0.0);
     if (accumulator->semantics != HU_SEMANTICS_F32FMA || accumulator->mac == HU_MAC_TC)
         return (double)NAN;
-    return fmax(instructions[accumulator->mac].multiplying, all * machine->peak / machine->mixed);
+    return fmax(table[accumulator->mac].multiplying, all * machine->peak / machine->mixed);
 }
 
 typedef struct tile_memory {
@@ -235,10 +247,12 @@ done:
 
 /* The shape that products of f32fma get where none has padding. */
 static hu_gemm_kernel best_kernel(hu_mac mac) {
+    const bool is_rounded = mac != HU_MAC_FMACS && mac != HU_MAC_TC;
+    const hu_gemm_class class = is_rounded ? HU_GEMM_SHORT_FAST : HU_GEMM_FAST;
     hu_gemm_kernel best = {0};
     for (int shape = 0; shape < HU_GEMM_SHAPE_COUNT; shape++) {
         hu_gemm_kernel kernel =
-            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, HU_GEMM_FAST, (hu_gemm_shape)shape);
+            hu_gemm_kernel_of(hu_cpu_isa(), mac, HU_GEMM_F32, class, (hu_gemm_shape)shape);
         if (kernel.run && (!best.run || kernel.cost < best.cost)) best = kernel;
     }
     return best;

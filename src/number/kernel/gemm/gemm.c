@@ -1,6 +1,7 @@
 /* kernel/gemm/gemm.c - products: the loops over blocks, and the threads.
  * Proof: tests/unit/kernel_gemm_driver_test.c, bit for bit against hu_gemm_reference.
  */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -27,6 +28,10 @@ static int64_t part_of(int64_t count, int part, int parts) {
     return count * part / parts;
 }
 
+enum {
+    SLICED_FROM = 192
+}; /* rows or columns of the other factor: measuring slices is a hundredth */
+
 /* ---- packing ---- */
 
 static hu_round_counts *a_counts(hu_gemm_worker *w) {
@@ -41,10 +46,23 @@ static hu_round_counts *b_counts(hu_gemm_worker *w) {
  * floats, [terms of the run][width]; its facts, if anybody needs them, facts[at + p * runs + r]. */
 typedef struct units {
     float *panels;
-    hu_panel_facts *facts;
+    hu_unit_facts *facts;
+    bool has_slices;
     size_t unit;
     int64_t at, runs;
 } units;
+
+/* The facts of a panel [run][width]. */
+static void measure_panel(const hu_gemm_job *job, const hu_source *source, const float *panel,
+                          int64_t run, int width, bool has_slices, hu_unit_facts *facts) {
+    uint32_t low[HU_PANEL_SLICES];
+    facts->all = source->has_facts ? source->facts : hu_gemm_measure(job, panel, run, width, width);
+    facts->has_slices = has_slices && !isinf(facts->all.top);
+    if (!facts->has_slices) return;
+    job->pack->lows((size_t)(run * width), panel, (size_t)(HU_SLICE_TERMS * width), low);
+    for (int64_t i = 0; i * HU_SLICE_TERMS < run; i++)
+        facts->quantum[i] = (int16_t)hu_panel_quantum(low[i]);
+}
 
 /* `count` panels of a factor from number `panel` on, `width` rows of it each, in all runs of the
  * stretch. */
@@ -58,16 +76,19 @@ static void pack_panels(const hu_gemm_job *job, const hu_source *source, int64_t
         hu_source_pack_side(source, panel * width, width, count, s->first + k, run, step, out,
                             counts);
         for (int64_t p = 0; p < count && job->needs_facts; p++)
-            to->facts[at + p * to->runs] =
-                source->has_facts ? source->facts
-                                  : hu_gemm_measure(job, out + p * step, run, width, width);
+            measure_panel(job, source, out + p * step, run, width, to->has_slices,
+                          &to->facts[at + p * to->runs]);
     }
 }
 
 /* Units of B from number `at` on; of a panel, `runs` lie one after the other. */
 static units b_units(const hu_gemm_job *job, int64_t at, int64_t runs) {
     const hu_gemm_plan *p = &job->plan;
-    return (units){hu_gemm_shared(job, p->b_panels), hu_gemm_shared(job, p->b_facts), p->b_unit, at,
+    return (units){hu_gemm_shared(job, p->b_panels),
+                   hu_gemm_shared(job, p->b_facts),
+                   job->b_slices,
+                   p->b_unit,
+                   at,
                    runs};
 }
 
@@ -88,7 +109,11 @@ static void pack_a(hu_gemm_worker *w, const stretch *s, int64_t first, int64_t e
     const hu_gemm_plan *p = &job->plan;
     /* With B near every thread packs all of A for itself: only the first counts what it rounds. */
     hu_round_counts *counts = p->is_b_near && w->thread > 0 ? NULL : a_counts(w);
-    units to = {hu_gemm_shared(job, p->a_panels), hu_gemm_shared(job, p->a_facts), p->a_unit, at,
+    units to = {hu_gemm_shared(job, p->a_panels),
+                hu_gemm_shared(job, p->a_facts),
+                job->a_slices,
+                p->a_unit,
+                at,
                 p->runs};
     for (int64_t i = first; i < end; i++, to.at += p->runs)
         pack_panels(job, &job->a, i, 1, p->rows, s, &to, counts);
@@ -188,9 +213,9 @@ static void run_block(hu_gemm_worker *w, const stretch *s, int64_t block, int64_
     int64_t a_at = slot * p->block_panels * p->runs, b_at = p->is_b_near ? 0 : first_j * p->runs;
     /* Where the first panels of this block and chunk lie; tiles count from there. */
     w->a_panels = (float *)hu_gemm_shared(job, p->a_panels) + a_at * (int64_t)p->a_unit;
-    w->a_facts = (hu_panel_facts *)hu_gemm_shared(job, p->a_facts) + a_at;
+    w->a_facts = (hu_unit_facts *)hu_gemm_shared(job, p->a_facts) + a_at;
     w->b_panels = (float *)hu_gemm_shared(job, p->b_panels) + b_at * (int64_t)p->b_unit;
-    w->b_facts = (hu_panel_facts *)hu_gemm_shared(job, p->b_facts) + b_at;
+    w->b_facts = (hu_unit_facts *)hu_gemm_shared(job, p->b_facts) + b_at;
     w->first_row = first_i * p->rows;
     w->first_column = first_j * p->columns;
     w->rows = least(row_panels * p->rows, job->task->m - w->first_row);
@@ -386,6 +411,10 @@ static hu_status prepare(hu_gemm_job *job, const hu_gemm_task *task, hu_isa isa)
     hu_gemm_constants_init(&task->accumulator, &job->constants);
     find_kernels(job, isa);
     job->needs_facts = job->plan.mac != HU_MAC_FMACS;
+    job->a_slices =
+        job->needs_facts && hu_gemm_wants_slices(&job->prover) && task->n >= SLICED_FROM;
+    job->b_slices =
+        job->needs_facts && hu_gemm_wants_slices(&job->prover) && task->m >= SLICED_FROM;
     job->a_seen.low = job->b_seen.low = UINT32_MAX;
     hu_round_counts_clear(&job->a_counts);
     hu_round_counts_clear(&job->b_counts);

@@ -88,6 +88,8 @@ hu_gemm_kernel hu_gemm_kernel_of(hu_isa isa, hu_mac mac, hu_gemm_arithmetic arit
     if (mac == HU_MAC_FMAC) mac = HU_MAC_FMAC_K;
     if (mac == HU_MAC_FMACS) class = HU_GEMM_LEAN;
     if (mac == HU_MAC_MACS && class == HU_GEMM_COUNT_ALL) class = HU_GEMM_FULL;
+    if (!is_f32 && class == HU_GEMM_SHORT_LEAN) class = HU_GEMM_LEAN;
+    if (!is_f32 && class == HU_GEMM_SHORT_FAST) class = HU_GEMM_FAST;
     if (arithmetic == HU_GEMM_F64_ODD && mac != HU_MAC_FMAC_K && mac != HU_MAC_KAHAN)
         is_odd = false;
     return (*table)[mac][is_odd][class][shape];

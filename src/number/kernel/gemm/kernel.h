@@ -34,12 +34,16 @@ typedef enum hu_gemm_arithmetic {
 
 /* How much of R is needed. All give the same bits where the proof holds. */
 typedef enum hu_gemm_class {
-    HU_GEMM_LEAN,      /* no overflow, no result below the smallest normal's grid */
-    HU_GEMM_FAST,      /* subnormals kept, no overflow */
-    HU_GEMM_FULL,      /* overflow select and flush */
-    HU_GEMM_COUNT_ALL, /* FULL, and counts */
+    HU_GEMM_SHORT_LEAN, /* LEAN and FAST of formats with m <= HU_GEMM_SHORT_BITS, in float32: two */
+    HU_GEMM_SHORT_FAST, /* instructions round; float64 holds every format so */
+    HU_GEMM_LEAN,       /* no overflow, no result below the smallest normal's grid */
+    HU_GEMM_FAST,       /* subnormals kept, no overflow */
+    HU_GEMM_FULL,       /* overflow select and flush */
+    HU_GEMM_COUNT_ALL,  /* FULL, and counts */
     HU_GEMM_CLASS_COUNT
 } hu_gemm_class;
+
+enum { HU_GEMM_SHORT_BITS = 10 }; /* step.inc, round_short */
 
 /* R's constants, for both arithmetics: filled by hu_gemm_constants_init from the accumulator. */
 typedef struct hu_gemm_constants {

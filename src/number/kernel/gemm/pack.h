@@ -45,6 +45,14 @@ typedef void hu_pack_side_fn(const float *source, int64_t stride, int64_t run, i
 /* Adds what a proof needs to know of x[n] to the facts. */
 typedef void hu_pack_measure_fn(size_t n, const float *x, hu_pack_facts *facts);
 
+/* As hu_pack_measure_fn, of x[rows][columns], rows ld apart: short rows too take few instructions.
+ */
+typedef void hu_pack_measure_rows_fn(int64_t rows, int64_t columns, int64_t ld, const float *x,
+                                     hu_pack_facts *facts);
+
+/* `low` of hu_pack_facts for each `slice` numbers of x[n]; the last slice may be shorter. */
+typedef void hu_pack_lows_fn(size_t n, const float *x, size_t slice, uint32_t *low);
+
 /* panel[run][width] -> panels of `part` columns each, [run][part], as doubles; columns
  * beyond width are zero. */
 typedef void hu_pack_widen_fn(const float *panel, int64_t run, int width, int part, double *out);
@@ -60,6 +68,8 @@ typedef struct hu_pack_set {
     hu_pack_columns_fn *columns;
     hu_pack_side_fn *side;
     hu_pack_measure_fn *measure;
+    hu_pack_measure_rows_fn *measure_rows;
+    hu_pack_lows_fn *lows;
     hu_pack_widen_fn *widen;
     hu_pack_finish_fn *finish;
 } hu_pack_set;

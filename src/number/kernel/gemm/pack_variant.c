@@ -179,17 +179,59 @@ static void pack_side(const float *source, int64_t stride, int64_t run, int widt
  * value of the pattern's lowest bit. Of powers of two that bit belongs to the exponent, and the
  * difference lies between half of the number and the number. Zeros give 0 less 1, the largest
  * pattern, and fall out of the minimum. */
+HU_INLINE uint32_t low_of(float x) {
+    uint32_t u = hu_f32_bits(x) & ~HU_F32_SIGN;
+    return hu_f32_bits(hu_f32_of_bits(u) - hu_f32_of_bits(u & (u - 1))) - 1;
+}
+
 static void measure(size_t n, const float *x, hu_pack_facts *facts) {
     uint32_t top = facts->top, fraction = facts->fraction, low = facts->low;
 #pragma omp simd reduction(max : top) reduction(| : fraction) reduction(min : low)
     for (size_t i = 0; i < n; i++) {
         uint32_t u = hu_f32_bits(x[i]) & ~HU_F32_SIGN;
-        uint32_t unit = hu_f32_bits(hu_f32_of_bits(u) - hu_f32_of_bits(u & (u - 1))) - 1;
+        uint32_t unit = low_of(x[i]);
         fraction |= u;
         top = u > top ? u : top;
         low = unit < low ? unit : low;
     }
     *facts = (hu_pack_facts){top, fraction & 0x007fffffu, low};
+}
+
+/* Facts of every column modulo LANES: one reduction in the end. */
+static void measure_rows(int64_t rows, int64_t columns, int64_t ld, const float *x,
+                         hu_pack_facts *facts) {
+    enum { LANES = 16 };
+    uint32_t top[LANES] = {0}, fraction[LANES] = {0}, low[LANES];
+    const int64_t whole = columns / LANES * LANES;
+    memset(low, 0xff, sizeof low);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < whole; j += LANES)
+            for (int l = 0; l < LANES; l++) {
+                uint32_t u = hu_f32_bits(x[i * ld + j + l]) & ~HU_F32_SIGN;
+                uint32_t unit = low_of(x[i * ld + j + l]);
+                fraction[l] |= u;
+                top[l] = u > top[l] ? u : top[l];
+                low[l] = unit < low[l] ? unit : low[l];
+            }
+    for (int l = 0; l < LANES; l++) {
+        const hu_pack_facts seen = {top[l], fraction[l] & 0x007fffffu, low[l]};
+        hu_pack_facts_add(facts, &seen);
+    }
+    for (int64_t i = 0; i < rows && whole < columns; i++)
+        measure((size_t)(columns - whole), x + i * ld + whole, facts);
+}
+
+static void lows(size_t n, const float *x, size_t slice, uint32_t *low) {
+    for (size_t at = 0; at < n; at += slice, low++) {
+        const size_t count = n - at < slice ? n - at : slice;
+        uint32_t least = UINT32_MAX;
+#pragma omp simd reduction(min : least)
+        for (size_t i = 0; i < count; i++) {
+            uint32_t unit = low_of(x[at + i]);
+            least = unit < least ? unit : least;
+        }
+        *low = least;
+    }
 }
 
 /* Columns `first` .. `first + part - 1` of a panel [run][width] -> out[run][part]. */
@@ -240,5 +282,5 @@ static void finish(size_t n, const float *sum, const float *extra, const float *
     }
 }
 
-const hu_pack_set HU_VARIANT(hu_pack_set) = {pack_rows_any, pack_columns, pack_side,
-                                             measure,       widen,        finish};
+const hu_pack_set HU_VARIANT(hu_pack_set) = {pack_rows_any, pack_columns, pack_side, measure,
+                                             measure_rows,  lows,         widen,     finish};

@@ -19,6 +19,8 @@ enum {
     GROUP_FLOATS = 1 << 16 /* beside a block of A in the second cache */
 };
 
+_Static_assert(RUN_MAX <= HU_PANEL_SLICES * HU_SLICE_TERMS, "a run has a panel's slices");
+
 static int64_t divide_up(int64_t value, int64_t by) {
     return (value + by - 1) / by;
 }
@@ -176,9 +178,9 @@ static void place_shared(const hu_gemm_task *task, hu_gemm_plan *p, layout *l) {
     p->b_images = place(l, 1, hu_source_image_floats(&task->b), sizeof(float));
     p->b_panels = place(l, b_floats, 1, sizeof(float));
     p->b_facts =
-        place(l, p->is_b_near ? near_units : most_of(far, near_units), 1, sizeof(hu_panel_facts));
+        place(l, p->is_b_near ? near_units : most_of(far, near_units), 1, sizeof(hu_unit_facts));
     p->a_panels = place(l, a_units, p->a_unit, sizeof(float));
-    p->a_facts = place(l, a_units, 1, sizeof(hu_panel_facts));
+    p->a_facts = place(l, a_units, 1, sizeof(hu_unit_facts));
     p->extra_store = place(l, stored_elements(task, p), 1, sizeof(float));
 }
 

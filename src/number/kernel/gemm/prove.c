@@ -68,6 +68,29 @@
  * >= q, or it is the accumulator cut. FAST rounds the sum to odd first, then as 5. float64 lanes
  * hold everything if (K + 1) 2^(F+2) < 2^53. Growth as 1: R(a + p) with |p| <= K X, float32's
  * rounding of late sums too: g = 4.
+ *
+ * 7. Short rounding (step.inc, round_short), S = 2^s, s = G-1-m, 2 m + 2 < G-1: m <= 10 in float32,
+ * all formats in float64. Let E be the exponent of t, q = 2^(E-m), T = S t / q, an integer of G
+ * bits. p = RN((S - 1) t), r = S t - p.
+ *
+ *    a) (S-1)|t| >= 2^(E+s): p is a multiple of q nearest to T q - t, so r is one nearest to t.
+ * Where t is a midpoint, T is even (s >= 2): the even choice for p is the even one for r. Below
+ *    2^(E+s+1), hence |r| <= 2^(E+1) is exact.
+ *
+ *    b) Else (S-1)|t| is in the binade below, p is a multiple of q/2. Then |t| < 2^E / (1 - 1/S),
+ *    that is |t| - 2^E < 1.01 2^(m-s) q < q/4: the multiple nearest to t is 2^E, as R's.
+ *    (m = 11 errs here.) The other sign, (S + 1) t, would err at the other end of the binade.
+ *
+ *    c) |t| < 1.5 emin where R ends with the quantum of emin: x = 1.5 emin with t's sign for t in
+ *    S x - t, which stays within one binade whose last place is that quantum; S x is 2^(G-1) 1.5 of
+ *    them, even. From 1.5 emin on, x is t. Results of 0 are S x - S x = +0.
+ *
+ *    d) Where R does not end with it, t below emin is a multiple of 2^(emin-m): it has at most m
+ *    bits and (S-1) t at most G: all is exact. That holds for sums of members in every class but
+ *    those that flush. S t from the pattern of a t below 2^-126 is a number in 2^(s-127) ..
+ *    2^(s-126); its last place, 2^(-127-m), divides t, so both differences are exact.
+ *
+ *    e) S |t| stays below 2^128: t as in 5.
  */
 #include "kernel/gemm/prove.h"
 
@@ -82,6 +105,10 @@ enum { F32_BITS = 24, F64_BITS = 53, F32_QUANTUM = -149, MAGIC_MAN_BITS = 21 };
 /* Bounds are computed in float64; this covers its rounding errors. */
 static const double slack = 1.0 + 0x1p-40;
 
+int hu_panel_quantum(uint32_t low) {
+    return low == UINT32_MAX ? HU_NO_QUANTUM : ilogb((double)hu_f32_of_bits(low + 1));
+}
+
 hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen) {
     hu_panel_facts facts = {
         .top = 0, .exponent = -HU_NO_QUANTUM, .quantum = HU_NO_QUANTUM, .significand = 0};
@@ -91,7 +118,7 @@ hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen) {
     }
     facts.top = (double)hu_f32_of_bits(seen->top);
     facts.exponent = ilogb(facts.top);
-    facts.quantum = ilogb((double)hu_f32_of_bits(seen->low + 1));
+    facts.quantum = hu_panel_quantum(seen->low);
     facts.significand = seen->fraction ? F32_BITS - __builtin_ctz(seen->fraction) : 1;
     return facts;
 }
@@ -259,12 +286,19 @@ static hu_gemm_choice choose_f64(const hu_gemm_prover *p, const terms *t, bool i
                             .class = class_of(p, t, is_bounded)};
 }
 
+/* Point 7. */
+static hu_gemm_class short_class(const hu_gemm_prover *p, hu_gemm_class class) {
+    if (p->man_bits > HU_GEMM_SHORT_BITS) return class;
+    if (class == HU_GEMM_LEAN) return HU_GEMM_SHORT_LEAN;
+    return class == HU_GEMM_FAST ? HU_GEMM_SHORT_FAST : class;
+}
+
 /* The float32 kernels: whether one serves, and which. */
 static bool choose_f32(const hu_gemm_prover *p, const terms *t, bool is_bounded,
                        hu_gemm_choice *choice) {
     bool is_exact = p->accumulator.semantics == HU_SEMANTICS_EXACT || p->is_float32;
     if (!p->can_magic || (!is_bounded && !p->has_all_magic)) return false;
-    choice->class = class_of(p, t, is_bounded);
+    choice->class = short_class(p, class_of(p, t, is_bounded));
     choice->arithmetic = HU_GEMM_F32;
     if (!is_exact || is_f32_exact(p, t)) return true;
     choice->arithmetic = HU_GEMM_F32_ODD;
@@ -370,6 +404,34 @@ hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *p, const hu_panel_facts *a,
     choice = choose_f64(p, &t, wide.argument <= p->max_finite);
     *reach = wide.after;
     return choice;
+}
+
+bool hu_gemm_wants_slices(const hu_gemm_prover *p) {
+    hu_mac mac = p->accumulator.mac;
+    return mac != HU_MAC_FMACS && mac != HU_MAC_TC && !p->counting &&
+           p->accumulator.format.subnormals;
+}
+
+static int slice_quantum(const hu_unit_facts *facts, int64_t slice) {
+    return facts->has_slices ? facts->quantum[slice] : facts->all.quantum;
+}
+
+/* Point 2, slice by slice: accumulators are members. A short stretch is not worth its call. */
+int64_t hu_gemm_lean_slices(const hu_gemm_prover *p, const hu_unit_facts *a, const hu_unit_facts *b,
+                            int64_t k, bool is_lean[HU_PANEL_SLICES]) {
+    enum { WORTH_SLICES = 4 };
+    const int64_t slices = (k + HU_SLICE_TERMS - 1) / HU_SLICE_TERMS;
+    int64_t count = 0, start = 0;
+    for (int64_t s = 0; s <= slices; s++) {
+        if (s < slices && slice_quantum(a, s) + slice_quantum(b, s) >= p->emin - p->man_bits)
+            continue;
+        const bool is_worth = s - start >= WORTH_SLICES;
+        for (int64_t i = start; i < s; i++) is_lean[i] = is_worth;
+        if (is_worth) count += s - start;
+        if (s < slices) is_lean[s] = false;
+        start = s + 1;
+    }
+    return count;
 }
 
 hu_gemm_reach hu_gemm_reach_of(const hu_gemm_prover *p, const hu_panel_facts *sum,

@@ -14,7 +14,15 @@ typedef struct hu_panel_facts {
     int significand; /* every x has at most so many significant bits */
 } hu_panel_facts;
 
-enum { HU_NO_QUANTUM = 4096 };
+enum { HU_NO_QUANTUM = 4096, HU_SLICE_TERMS = 8, HU_PANEL_SLICES = 40 };
+
+/* A panel of one run of terms; of slices of HU_SLICE_TERMS terms the quanta, where they are known:
+ * few slices have the least. */
+typedef struct hu_unit_facts {
+    hu_panel_facts all;
+    bool has_slices;
+    int16_t quantum[HU_PANEL_SLICES];
+} hu_unit_facts;
 
 /* The facts of numbers that packing has measured. */
 hu_panel_facts hu_panel_facts_of(const hu_pack_facts *seen);
@@ -55,6 +63,17 @@ typedef struct hu_gemm_choice {
 hu_gemm_choice hu_gemm_prove(const hu_gemm_prover *prover, const hu_panel_facts *a,
                              const hu_panel_facts *b, int64_t k, int64_t phase,
                              hu_gemm_reach *reach);
+
+/* The slices of k terms that a LEAN kernel serves, where the choice of all terms keeps subnormals
+ * but proves overflow away; returns how many. The kernels are those of the choice's arithmetic. */
+int64_t hu_gemm_lean_slices(const hu_gemm_prover *prover, const hu_unit_facts *a,
+                            const hu_unit_facts *b, int64_t k, bool is_lean[HU_PANEL_SLICES]);
+
+/* Whether finer facts of factors may help. */
+bool hu_gemm_wants_slices(const hu_gemm_prover *prover);
+
+/* The quantum of numbers whose hu_pack_facts have this `low`. */
+int hu_panel_quantum(uint32_t low);
 
 /* Reach of a state of which the facts of sum and extra are known. */
 hu_gemm_reach hu_gemm_reach_of(const hu_gemm_prover *prover, const hu_panel_facts *sum,

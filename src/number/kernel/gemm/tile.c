@@ -15,7 +15,7 @@ hu_panel_facts hu_gemm_measure(const hu_gemm_job *job, const float *x, int64_t r
     if (ld == columns) {
         job->pack->measure((size_t)(rows * columns), x, &seen);
     } else {
-        for (int64_t i = 0; i < rows; i++) job->pack->measure((size_t)columns, x + i * ld, &seen);
+        job->pack->measure_rows(rows, columns, ld, x, &seen);
     }
     return hu_panel_facts_of(&seen);
 }
@@ -35,8 +35,9 @@ static hu_gemm_reach *reach_at(hu_gemm_worker *w, int64_t row_panel, int64_t col
 static void gemm_measure_state(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel) {
     const hu_gemm_plan *p = &w->job->plan;
     int64_t at = state_offset(w, row_panel, column_panel);
-    hu_panel_facts sum = hu_gemm_measure(w->job, w->sum + at, p->rows, p->columns, w->ld);
-    hu_panel_facts extra = hu_panel_facts_of(&(hu_pack_facts){.low = UINT32_MAX});
+    hu_panel_facts sum = hu_panel_facts_of(&(hu_pack_facts){.low = UINT32_MAX}), extra = sum;
+    if (p->mac != HU_MAC_FMAC_K) /* whose master has no say */
+        sum = hu_gemm_measure(w->job, w->sum + at, p->rows, p->columns, w->ld);
     if (p->has_extra) extra = hu_gemm_measure(w->job, w->extra + at, p->rows, p->columns, w->ld);
     *reach_at(w, row_panel, column_panel) = hu_gemm_reach_of(&w->job->prover, &sum, &extra);
 }
@@ -113,15 +114,58 @@ static const double *wide_b(hu_gemm_worker *w, const float *b, int64_t run) {
     return w->b_wide;
 }
 
+/* Kernels of one tile: LEAN for some slices, or one for all terms. */
+typedef struct pieces {
+    hu_gemm_kernel_fn *all, *lean;
+    bool has_lean;
+    bool is_lean[HU_PANEL_SLICES];
+} pieces;
+
+/* The class that drops the bound of the subnormals' quantum; COUNT_ALL: there is none. */
+static hu_gemm_class lean_of(hu_gemm_class class) {
+    if (class == HU_GEMM_SHORT_FAST) return HU_GEMM_SHORT_LEAN;
+    return class == HU_GEMM_FAST ? HU_GEMM_LEAN : HU_GEMM_COUNT_ALL;
+}
+
+static pieces pieces_of(const hu_gemm_worker *w, const hu_gemm_choice *choice,
+                        const hu_unit_facts *a, const hu_unit_facts *b, int64_t k) {
+    const hu_gemm_job *job = w->job;
+    const hu_gemm_class lean = lean_of(choice->class);
+    pieces p = {.all = job->kernels[choice->arithmetic][choice->class],
+                .lean = job->kernels[choice->arithmetic][lean]};
+    if (lean != HU_GEMM_COUNT_ALL && (a->has_slices || b->has_slices))
+        p.has_lean = hu_gemm_lean_slices(&job->prover, a, b, k, p.is_lean) > 0;
+    return p;
+}
+
+/* The terms in order, stretches of slices of one kind in one call. a_term, b_term: bytes of one
+ * term of each panel. */
+static void run_pieces(const pieces *p, hu_gemm_tile tile, size_t a_term, size_t b_term) {
+    const int64_t k = tile.k, block = tile.constants->block;
+    if (!p->has_lean) {
+        p->all(&tile);
+        return;
+    }
+    for (int64_t first = 0, end; first < k; first = end) {
+        const bool is_lean = p->is_lean[first / HU_SLICE_TERMS];
+        for (end = first; end < k && p->is_lean[end / HU_SLICE_TERMS] == is_lean;)
+            end += HU_SLICE_TERMS;
+        tile.k = (end < k ? end : k) - first;
+        (is_lean ? p->lean : p->all)(&tile);
+        tile.a = (const char *)tile.a + (size_t)tile.k * a_term;
+        tile.b = (const char *)tile.b + (size_t)tile.k * b_term;
+        tile.phase = (tile.phase + tile.k) % block;
+    }
+}
+
 /* A tile of F64 kernels has a part of the columns: the tile is run part by part. */
-static void run_wide(hu_gemm_worker *w, hu_gemm_kernel_fn *kernel, hu_gemm_tile tile,
-                     int64_t row_panel) {
+static void run_wide(hu_gemm_worker *w, const pieces *parts, hu_gemm_tile tile, int64_t row_panel) {
     const hu_gemm_plan *p = &w->job->plan;
     const double *b = wide_b(w, tile.b, tile.k);
     tile.a = wide_a(w, row_panel, tile.a, tile.k);
     for (int column = 0; column < p->columns; column += p->wide_columns) {
         tile.b = b + column * tile.k;
-        kernel(&tile);
+        run_pieces(parts, tile, (size_t)p->rows * sizeof *b, (size_t)p->wide_columns * sizeof *b);
         tile.sum += p->wide_columns;
         tile.extra += p->wide_columns;
     }
@@ -133,7 +177,6 @@ void hu_gemm_run_tile(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel
     const hu_gemm_plan *p = &job->plan;
     int64_t a_unit = row_panel * p->runs + run->index;
     int64_t at = state_offset(w, row_panel, column_panel);
-    hu_gemm_choice choice = {.arithmetic = HU_GEMM_F32, .class = HU_GEMM_LEAN};
     hu_gemm_tile tile = {.k = run->terms,
                          .phase = run->phase,
                          .a = w->a_panels + a_unit * (int64_t)p->a_unit,
@@ -144,16 +187,23 @@ void hu_gemm_run_tile(hu_gemm_worker *w, int64_t row_panel, int64_t column_panel
                          .constants = &job->constants,
                          .counts = &w->counts};
     /* FMACS needs no proof: its one kernel is its definition. */
-    if (job->needs_facts)
-        choice = hu_gemm_prove(&job->prover, &w->a_facts[a_unit], &w->b_facts[b_unit], run->terms,
-                               run->phase, reach_at(w, row_panel, column_panel));
-    hu_gemm_kernel_fn *kernel = job->kernels[choice.arithmetic][choice.class];
-    if (choice.is_slow)
+    if (!job->needs_facts) {
+        job->kernels[HU_GEMM_F32][HU_GEMM_LEAN](&tile);
+        return;
+    }
+    const hu_unit_facts *a = &w->a_facts[a_unit], *b = &w->b_facts[b_unit];
+    hu_gemm_choice choice = hu_gemm_prove(&job->prover, &a->all, &b->all, run->terms, run->phase,
+                                          reach_at(w, row_panel, column_panel));
+    if (choice.is_slow) {
         run_slowly(w, row_panel, column_panel, &tile);
-    else if (choice.arithmetic == HU_GEMM_F32 || choice.arithmetic == HU_GEMM_F32_ODD)
-        kernel(&tile);
+        return;
+    }
+    const pieces parts = pieces_of(w, &choice, a, b, run->terms);
+    if (choice.arithmetic == HU_GEMM_F32 || choice.arithmetic == HU_GEMM_F32_ODD)
+        run_pieces(&parts, tile, (size_t)p->rows * sizeof(float),
+                   (size_t)p->columns * sizeof(float));
     else
-        run_wide(w, kernel, tile, row_panel);
+        run_wide(w, &parts, tile, row_panel);
 }
 
 /* Sums rest in carry, or in c and a part of scratch.
@@ -217,9 +267,10 @@ void hu_gemm_state_load(hu_gemm_worker *w, int64_t k, int64_t row_panels, int64_
         if (p->mac != HU_MAC_FMACS && is_endless(&task->accumulator)) gather_states(w);
     }
     if (!w->job->needs_facts) return;
+    const bool has_only_master = p->mac == HU_MAC_FMAC_K && !r.extra;
     for (int64_t i = 0; i < row_panels; i++)
         for (int64_t j = 0; j < column_panels; j++) {
-            if (is_start)
+            if (is_start || has_only_master)
                 w->reach[i * p->chunk_panels + j] = (hu_gemm_reach){.quantum = HU_NO_QUANTUM};
             else
                 gemm_measure_state(w, i, j);

@@ -59,8 +59,9 @@ typedef struct hu_gemm_job {
     const hu_pack_set *pack;
     hu_gemm_kernel_fn *kernels[HU_GEMM_ARITHMETIC_COUNT][HU_GEMM_CLASS_COUNT];
     bool needs_facts;
-    int64_t first, whole; /* terms of the call that are summed: from `first` on; TC's steps are
-                             complete up to `whole`, what follows may go on in another call */
+    bool a_slices, b_slices; /* panels that many tiles read are measured in slices */
+    int64_t first, whole;    /* terms of the call that are summed: from `first` on; TC's steps are
+                                complete up to `whole`, what follows may go on in another call */
     char *scratch;
     hu_gemm_counts counts; /* sums of all threads, as the rest below */
     hu_round_counts a_counts, b_counts;
@@ -77,7 +78,7 @@ typedef struct hu_gemm_span {
 typedef struct hu_gemm_worker {
     const hu_gemm_job *job;
     const float *a_panels, *b_panels; /* of the first row and column panel at hand */
-    const hu_panel_facts *a_facts, *b_facts;
+    const hu_unit_facts *a_facts, *b_facts;
     double *a_wide, *b_wide; /* panels of the run at hand as doubles, where is_wide says so */
     bool *is_wide;
     bool is_b_wide;
