@@ -225,6 +225,21 @@ static void sweep_places(const hu_conv_sweep *s, int64_t most, tile_fn *tile) {
     }
 }
 
+#ifdef HU_HAS_16_LANES
+#include "kernel/conv/line.inc"
+#endif
+
+/* Places of one block. */
+static void sweep_block(const hu_conv_sweep *s) {
+#ifdef HU_HAS_16_LANES
+    if (s->columns >= LEAST_LINE) {
+        sweep_lines(s);
+        return;
+    }
+#endif
+    sweep_places(s, PLACES, tile_of_one);
+}
+
 /* Rows, and images, of places that lie one after the other are one: the walk is then a step. */
 HU_INLINE void join_places(hu_conv_sweep *s) {
     if (s->source_row != s->columns * s->source_column ||
@@ -248,7 +263,7 @@ static void sweep(const hu_conv_sweep *s) {
         n = left > (most - 1) * WIDTH ? most : left > (BLOCKS - 1) * WIDTH ? BLOCKS : 1;
         part.width = left < n * WIDTH ? left : n * WIDTH;
         if (n == 1)
-            sweep_places(&part, PLACES, tile_of_one);
+            sweep_block(&part);
         else if (n == BLOCKS)
             sweep_places(&part, PLACES, tile_of_some);
         else
