@@ -53,6 +53,15 @@ typedef struct hu_conv_few {
     int64_t dy_image, dy_row, dy_column;
 } hu_conv_few;
 
+/* Blocks of 16 channels of rows x columns pixels: [block][row][column][16], pixels of a row side by
+ * side. */
+typedef struct hu_conv_blocks_copy {
+    const float *from;
+    float *to;
+    int64_t rows, columns, blocks;
+    int64_t from_row, from_column, to_row, to_block;
+} hu_conv_blocks_copy;
+
 enum { HU_CONV_MOST_BLOCKS = 4 }; /* of any instruction set's sweeps */
 
 /* Blocks of a sweep where a vector has so many lanes: 16 registers leave no room for two. */
@@ -69,6 +78,10 @@ typedef struct hu_conv_kernels {
     void (*few)(const hu_conv_few *few);
     /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */
     void (*turn)(int64_t terms, int64_t step, int64_t width, const float *from, float *to);
+    void (*copy_blocks)(const hu_conv_blocks_copy *copy);
+    /* `tiles` tiles of n neighbours of each pixel, pixels `step` apart -> [tiles][pixels][n]. */
+    void (*copy_tiles)(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from,
+                       float *to);
 } hu_conv_kernels;
 
 extern const hu_conv_kernels HU_OF_ISA(hu_conv_kernels);

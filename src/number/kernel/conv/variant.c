@@ -539,6 +539,8 @@ static void few(const hu_conv_few *o) {
         few_any(o, 1);
 }
 
+#include "kernel/conv/copy.inc"
+
 const hu_conv_kernels HU_VARIANT(hu_conv_kernels) = {.places = PLACES,
                                                      .blocks = WIDE,
                                                      .outer_blocks = BLOCKS,
@@ -546,6 +548,8 @@ const hu_conv_kernels HU_VARIANT(hu_conv_kernels) = {.places = PLACES,
                                                      .outer = outer,
                                                      .few_filters = FEW_VECTORS * LANES,
                                                      .few = few,
-                                                     .turn = turn};
+                                                     .turn = turn,
+                                                     .copy_blocks = copy_blocks,
+                                                     .copy_tiles = copy_tiles};
 
 #include "kernel/conv/winograd.inc"

@@ -94,15 +94,21 @@ static hu_conv_layout layout_of(const hu_conv *c) {
     return is_in_place ? HU_CONV_PLACE : HU_CONV_PANELS;
 }
 
-/* Pixels of more than 16 filters lie far apart: tiles read their few filters from a copy. */
-static bool copies_dy(const hu_conv *c) {
-    return c->out_c > HU_CONV_WIDTH;
-}
-
 /* Lanes of one tap: channels, or with ROWS taps of a kernel row and their channels; taps along w.
  */
 static int64_t conv_tap_lanes(const hu_conv *c) {
     return layout_of(c) == HU_CONV_ROWS ? c->kernel_w * c->in_c : c->in_c;
+}
+
+/* Pixels of more than 16 filters lie far apart: tiles read their few filters from a copy, unless
+ * each would be read from it a few times only. But pixels of a page and more share few sets of the
+ * caches, and are copied always. */
+static bool copies_dy(const hu_conv *c) {
+    enum { FEW_TIMES = 8, PAGE = 4096 / sizeof(float) };
+    int64_t side = hu_conv_kernels_of_isa()->outer_blocks;
+    int64_t tiles = parts(hu_conv_blocks(conv_tap_lanes(c)), side);
+    int64_t taps = c->kernel_h * (layout_of(c) == HU_CONV_ROWS ? 1 : c->kernel_w);
+    return c->out_c > HU_CONV_WIDTH && (c->out_c >= PAGE || taps * tiles > FEW_TIMES);
 }
 
 /* ROWS: columns after a row that the last window reads, at least as many as before it. */
@@ -182,10 +188,13 @@ static void fill_masks(const hu_conv *c, int64_t first, int64_t end, uint32_t *m
     }
 }
 
-/* Each pixel meets its own place alone: the pixels of a strip are one run. */
+/* Each output pixel meets one place alone, which lies inside the image: the pixels of a strip are
+ * one run, whose places are copied side by side or lie so. */
 static bool is_pixelwise(const hu_conv *c) {
-    return c->kernel_h * c->kernel_w == 1 && c->stride_h * c->stride_w == 1 && c->pad_h == 0 &&
-           c->pad_w == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+    bool is_whole = c->out_h == c->in_h && c->out_w == c->in_w;
+    return c->kernel_h * c->kernel_w == 1 && c->pad_h == 0 && c->pad_w == 0 &&
+           (c->out_h - 1) * c->stride_h < c->in_h && (c->out_w - 1) * c->stride_w < c->in_w &&
+           (is_whole || layout_of(c) != HU_CONV_PLACE);
 }
 
 /* Once for all strips of a call of count images: layout and masks. Then for each strip, with
@@ -238,46 +247,64 @@ static bool is_met(int64_t residue, int64_t base, int64_t kernel, int64_t stride
     return false;
 }
 
-/* Pixels step floats apart, 16 channels of each or the last `width`, filled up with zeros. */
-static void copy_pixels(int64_t pixels, int64_t width, int64_t step, const float *from, float *to) {
-    for (int64_t i = 0; i < pixels; i++, to += HU_CONV_WIDTH, from += step) {
-        if (width == HU_CONV_WIDTH) {
-            memcpy(to, from, HU_CONV_WIDTH * sizeof *to);
-            continue;
-        }
+/* The last `width` channels of pixels step floats apart, filled up with zeros. */
+static void copy_rest(int64_t pixels, int64_t width, int64_t step, const float *from, float *to) {
+    for (int64_t i = 0; i < pixels; i++, to += HU_CONV_WIDTH, from += step)
         for (int64_t j = 0; j < HU_CONV_WIDTH; j++) to[j] = j < width ? from[j] : 0;
-    }
 }
 
-/* The planes of one image, one block; x at channel block and row in0. */
-static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float *x, float *to) {
+/* All blocks of some rows of pixels that lie in a plane; x, to: of the first. */
+static void copy_plane(const hu_conv_strip_view *v, hu_conv_blocks_copy c) {
+    int64_t channels = v->conv->in_c, rest = channels % HU_CONV_WIDTH;
+    c.blocks = channels / HU_CONV_WIDTH;
+    c.to_block = v->x_block;
+    v->kernels->copy_blocks(&c);
+    for (int64_t r = 0; rest && r < c.rows; r++)
+        copy_rest(c.columns, rest, c.from_column, c.from + r * c.from_row + channels - rest,
+                  c.to + c.blocks * c.to_block + r * c.to_row);
+}
+
+/* The planes of one image; x at row in0. */
+static void copy_planes(const hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;
-    int64_t rows = v->in1 - v->in0;
-    for (int64_t r = 0; r < rows; r++) {
-        if (!is_met(r % c->stride_h, v->in0, c->kernel_h, c->stride_h, c->pad_h, c->dilation_h))
-            continue;
-        float *row = to + r % c->stride_h * v->x_plane_row + r / c->stride_h * v->x_row;
+    int64_t row = c->in_w * c->in_c;
+    for (int64_t q = 0; q < c->stride_h && q < v->in1 - v->in0; q++) {
+        if (!is_met(q, v->in0, c->kernel_h, c->stride_h, c->pad_h, c->dilation_h)) continue;
         for (int64_t p = 0; p < c->stride_w && p < c->in_w; p++) {
             if (!is_met(p, 0, c->kernel_w, c->stride_w, c->pad_w, c->dilation_w)) continue;
-            copy_pixels(parts(c->in_w - p, c->stride_w), width, c->in_c * c->stride_w,
-                        x + (r * c->in_w + p) * c->in_c, row + p * v->x_plane_column);
+            copy_plane(v,
+                       (hu_conv_blocks_copy){.from = x + q * row + p * c->in_c,
+                                             .to = to + q * v->x_plane_row + p * v->x_plane_column,
+                                             .rows = parts(v->in1 - v->in0 - q, c->stride_h),
+                                             .columns = parts(c->in_w - p, c->stride_w),
+                                             .from_row = c->stride_h * row,
+                                             .from_column = c->stride_w * c->in_c,
+                                             .to_row = v->x_row});
         }
     }
 }
 
-/* The pixels of a strip that is one run; four blocks at a time, which lie side by side in x. */
-static void copy_run(const hu_conv_strip_view *v, const float *x, float *to) {
-    enum { SIDE = 4, BYTES = HU_CONV_WIDTH * sizeof(float), AHEAD = 12 };
-    int64_t pixels = hu_conv_strip_pixels(v), channels = v->conv->in_c, k = 0;
-    for (; k + SIDE * HU_CONV_WIDTH <= channels; k += SIDE * HU_CONV_WIDTH, to += SIDE * v->x_block)
-        for (int64_t i = 0; i < pixels; i++)
-            for (int64_t b = 0; b < SIDE; b++) {
-                __builtin_prefetch(x + (i + AHEAD) * channels + k + b * HU_CONV_WIDTH);
-                memcpy(to + b * v->x_block + i * HU_CONV_WIDTH,
-                       x + i * channels + k + b * HU_CONV_WIDTH, BYTES);
-            }
-    for (; k < channels; k += HU_CONV_WIDTH, to += v->x_block)
-        copy_pixels(pixels, least(channels - k, HU_CONV_WIDTH), channels, x + k, to);
+/* What the pixels of a strip meet, as one run. */
+static void copy_run(hu_conv_strip_view *v, const float *x, float *to) {
+    const hu_conv *c = v->conv;
+    int64_t rows = v->y1 - v->y0, row = c->in_w * c->in_c;
+    hu_conv_blocks_copy copy = {.rows = rows,
+                                .columns = c->out_w,
+                                .from_row = c->stride_h * row,
+                                .from_column = c->stride_w * c->in_c,
+                                .to_row = c->out_w * HU_CONV_WIDTH};
+    if (copy.from_row == copy.columns * copy.from_column) {
+        copy.columns *= rows;
+        copy.rows = 1;
+    }
+    v->x = to;
+    v->x_column = HU_CONV_WIDTH;
+    v->x_block = hu_conv_strip_pixels(v) * HU_CONV_WIDTH;
+    for (int64_t n = 0; n < v->images; n++) {
+        copy.from = x + (n * c->in_h + v->in0) * row;
+        copy.to = to + n * rows * copy.to_row;
+        copy_plane(v, copy);
+    }
 }
 
 /* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
@@ -292,14 +319,8 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_plane_row = c->stride_w * v->x_plane_column;
     v->x_image = c->stride_h * v->x_plane_row;
     v->x_block = v->images * v->x_image;
-    if (v->is_pixelwise) {
-        copy_run(v, x + v->in0 * row, to);
-        return;
-    }
     for (int64_t n = 0; n < v->images; n++)
-        for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
-            copy_planes(v, least(c->in_c - k, HU_CONV_WIDTH), x + (n * c->in_h + v->in0) * row + k,
-                        to + k / HU_CONV_WIDTH * v->x_block + n * v->x_image);
+        copy_planes(v, x + (n * c->in_h + v->in0) * row, to + n * v->x_image);
 }
 
 /* PLACE: nothing is copied. */
@@ -313,35 +334,6 @@ static void place_x(hu_conv_strip_view *v, const float *x) {
 
 /* ---- dy ---- */
 
-/* Tiles of n neighbours of each pixel, each with its pixels side by side. */
-static inline __attribute__((always_inline)) void
-copy_n(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from, float *to) {
-    for (int64_t k = 0; k < pixels; k++)
-        for (int64_t t = 0; t < tiles; t++)
-            memcpy(to + (t * pixels + k) * n, from + k * step + t * n, (size_t)n * sizeof *to);
-}
-
-/* The usual n as constants, so that they are copied without a call. */
-static void copy_tiles(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from,
-                       float *to) {
-    switch (n) {
-    case 4:
-        copy_n(pixels, tiles, 4, step, from, to);
-        break;
-    case 5:
-        copy_n(pixels, tiles, 5, step, from, to);
-        break;
-    case 6:
-        copy_n(pixels, tiles, 6, step, from, to);
-        break;
-    case 8:
-        copy_n(pixels, tiles, 8, step, from, to);
-        break;
-    default:
-        copy_n(pixels, tiles, n, step, from, to);
-    }
-}
-
 static void conv_view_filters(hu_conv_strip_view *v, int64_t first, int64_t filters) {
     int64_t pixels = hu_conv_strip_pixels(v), places = v->kernels->places, tiles, n;
     v->dy = v->dy_panel ? v->dy_panel : v->dy_first + first;
@@ -350,8 +342,8 @@ static void conv_view_filters(hu_conv_strip_view *v, int64_t first, int64_t filt
         n = hu_conv_share(filters - f, places);
         tiles = 1;
         while (hu_conv_share(filters - f - tiles * n, places) == n) tiles++;
-        copy_tiles(pixels, tiles, n, v->conv->out_c, v->dy_first + first + f,
-                   v->dy_panel + f * pixels);
+        v->kernels->copy_tiles(pixels, tiles, n, v->conv->out_c, v->dy_first + first + f,
+                               v->dy_panel + f * pixels);
     }
 }
 
@@ -360,6 +352,8 @@ static void conv_view_strip(hu_conv_strip_view *v, const float *x, const float *
     float *x_panel = (float *)((char *)scratch + x_offset(c));
     if (v->layout == HU_CONV_ROWS)
         copy_rows(v, x, x_panel);
+    else if (v->layout == HU_CONV_PANELS && v->is_pixelwise)
+        copy_run(v, x, x_panel);
     else if (v->layout == HU_CONV_PANELS)
         copy_panels(v, x, x_panel);
     else
