@@ -39,6 +39,21 @@ typedef struct hu_conv_outer {
     bool adds;
 } hu_conv_outer;
 
+enum { HU_CONV_TAPS = 3 }; /* most of hu_conv_taps */
+
+/* Sums over images x rows x columns pixels of dy (`filters` neighbours, at most hu_conv_kernels'
+ * places) times the 16 channels of each of 1 to HU_CONV_TAPS places of a row of x, x_tap apart:
+ * dw[filter][tap][16] = or += the sums. A pixel's first place is x_first + column * x_column; those
+ * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
+typedef struct hu_conv_taps {
+    const float *x, *dy;
+    float *dw;
+    int64_t images, rows, columns, inner, inner_end, taps, filters;
+    int64_t x_image, x_row, x_column, x_tap, x_first, x_end;
+    int64_t dy_image, dy_row, dy_column, dw_filter;
+    bool adds;
+} hu_conv_taps;
+
 enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few: sums of one pixel that fit registers */
 
 /* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
@@ -74,6 +89,7 @@ typedef struct hu_conv_kernels {
     int64_t outer_blocks; /* and of an outer product */
     void (*sweep)(const hu_conv_sweep *sweep);
     void (*outer)(const hu_conv_outer *outer);
+    void (*taps)(const hu_conv_taps *taps); /* NULL: not worth while */
     int64_t few_filters; /* most filters of few, its least is half of it or the same */
     void (*few)(const hu_conv_few *few);
     /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */

@@ -440,6 +440,13 @@ static void outer(const hu_conv_outer *each) {
         outer_any(&o, 1, false);
 }
 
+#ifdef HU_HAS_16_LANES
+#include "kernel/conv/taps.inc"
+#define OUTER_TAPS taps_of
+#else
+#define OUTER_TAPS NULL
+#endif
+
 /* ---- rows into panels ---- */
 
 static void turn(int64_t terms, int64_t step, int64_t width, const float *from, float *to) {
@@ -546,6 +553,7 @@ const hu_conv_kernels HU_VARIANT(hu_conv_kernels) = {.places = PLACES,
                                                      .outer_blocks = BLOCKS,
                                                      .sweep = sweep,
                                                      .outer = outer,
+                                                     .taps = OUTER_TAPS,
                                                      .few_filters = FEW_VECTORS * LANES,
                                                      .few = few,
                                                      .turn = turn,

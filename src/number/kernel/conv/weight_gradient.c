@@ -37,6 +37,12 @@ static bool conv_is_few(const hu_conv *conv);
 static void conv_few_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
                            bool adds, float *dw);
 
+/* Where a pixel is one block of 16 channels, and the instruction set has registers for the sums of
+ * several taps: likewise, each gradient meeting the taps of a kernel row at once. */
+static bool conv_is_taps(const hu_conv *conv);
+static void conv_taps_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
+                            bool adds, float *dw);
+
 /* Output pixels of the strip: they lie one after the other. */
 static inline int64_t hu_conv_strip_pixels(const hu_conv_strip_view *view) {
     return view->images * (view->y1 - view->y0) * view->conv->out_w;
@@ -526,7 +532,7 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     const hu_conv *c = &plan->conv;
     hu_conv_strips strips = hu_conv_strip(c);
     hu_conv_strip_view v;
-    bool is_few = conv_is_few(c);
+    bool is_few = conv_is_few(c), is_taps = conv_is_taps(c);
     conv_view_begin(c, count, scratch, &v);
     for (int64_t n = 0; n < count; n += strips.images) {
         v.images = least(strips.images, count - n);
@@ -536,6 +542,8 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             const float *first_dy = dy + n * c->out_h * c->out_w * c->out_c;
             if (is_few) {
                 conv_few_strip(&v, first_x, first_dy, adds, dw);
+            } else if (is_taps) {
+                conv_taps_strip(&v, first_x, first_dy, adds, dw);
             } else {
                 find_rows(&v);
                 conv_view_strip(&v, first_x, first_dy, scratch);
@@ -560,14 +568,14 @@ static bool conv_is_few(const hu_conv *c) {
            c->dilation_w == 1;
 }
 
-/* Columns whose terms all lie inside a row of x. */
-static void find_inner(hu_conv_few *o) {
-    int64_t before = o->x_first < 0 ? -o->x_first : 0, last = o->x_end - o->terms - o->x_first;
-    o->inner = (before + o->x_column - 1) / o->x_column;
-    o->inner_end = last < 0 ? 0 : last / o->x_column + 1;
-    if (o->inner > o->columns) o->inner = o->columns;
-    if (o->inner_end > o->columns) o->inner_end = o->columns;
-    if (o->inner_end < o->inner) o->inner_end = o->inner;
+/* Of columns *first .. *end-1, whose pixels read `extent` floats of a row of x from x_first +
+ * column * step on, all lie inside 0 .. x_end-1. */
+static void find_inner(int64_t x_first, int64_t extent, int64_t step, int64_t x_end,
+                       int64_t columns, int64_t *first, int64_t *end) {
+    int64_t before = x_first < 0 ? -x_first : 0, last = x_end - extent - x_first;
+    *first = least(parts(before, step), columns);
+    *end = least(last < 0 ? 0 : last / step + 1, columns);
+    if (*end < *first) *end = *first;
 }
 
 /* dw = or += the sums; filter: floats from one to the next. */
@@ -616,8 +624,57 @@ static void conv_few_strip(const hu_conv_strip_view *v, const float *x, const fl
         for (int64_t first = 0; first < row; first += o.terms) {
             o.terms = hu_conv_share(row - first, HU_CONV_FEW_TERMS);
             o.x_first = first - c->pad_w * c->in_c;
-            find_inner(&o);
+            find_inner(o.x_first, o.terms, o.x_column, o.x_end, o.columns, &o.inner, &o.inner_end);
             run_terms(v, &o, adds, dw + kh * row + first);
+        }
+    }
+}
+
+/* ---- several taps at once ---- */
+
+static bool conv_is_taps(const hu_conv *c) {
+    return hu_conv_kernels_of_isa()->taps && c->in_c == HU_CONV_WIDTH && c->kernel_w > 1;
+}
+
+/* All filters of some taps of a kernel row; dw: of the first of both. */
+static void run_tap_tiles(const hu_conv_strip_view *v, hu_conv_taps *o, float *dw) {
+    const float *dy = o->dy;
+    for (int64_t f = 0; f < v->conv->out_c; f += o->filters) {
+        o->filters = hu_conv_share(v->conv->out_c - f, v->kernels->places);
+        o->dy = dy + f;
+        o->dw = dw + f * o->dw_filter;
+        v->kernels->taps(o);
+    }
+    o->dy = dy;
+}
+
+static void conv_taps_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
+                            float *dw) {
+    const hu_conv *c = v->conv;
+    int64_t row = c->kernel_w * c->in_c, low, high;
+    hu_conv_taps o = {.images = v->images,
+                      .columns = c->out_w,
+                      .x_image = c->in_h * c->in_w * c->in_c,
+                      .x_row = c->stride_h * c->in_w * c->in_c,
+                      .x_column = c->stride_w * c->in_c,
+                      .x_tap = c->dilation_w * c->in_c,
+                      .x_end = c->in_w * c->in_c,
+                      .dy_image = c->out_h * c->out_w * c->out_c,
+                      .dy_row = c->out_w * c->out_c,
+                      .dy_column = c->out_c,
+                      .dw_filter = c->kernel_h * row,
+                      .adds = adds};
+    for (int64_t kh = 0; kh < c->kernel_h; kh++) {
+        conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
+        o.rows = high - low;
+        o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
+        o.dy = dy + low * o.dy_row;
+        for (int64_t kw = 0; kw < c->kernel_w; kw += o.taps) {
+            o.taps = hu_conv_share(c->kernel_w - kw, HU_CONV_TAPS);
+            o.x_first = kw * o.x_tap - c->pad_w * c->in_c;
+            find_inner(o.x_first, (o.taps - 1) * o.x_tap + c->in_c, o.x_column, o.x_end, o.columns,
+                       &o.inner, &o.inner_end);
+            run_tap_tiles(v, &o, dw + kh * row + kw * c->in_c);
         }
     }
 }
