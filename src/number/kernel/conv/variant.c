@@ -55,6 +55,9 @@ HU_INLINE vector *to(float *p) {
 
 typedef uint32_t bits __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
+/* What the compiler knows of x ends here. */
+#define HIDE(x) __asm__("" : "+r"(x))
+
 /* ---- places x channels, over taps and their channels ---- */
 
 /* Channels of block b of the tile: 16, or fewer in the last. */
@@ -333,29 +336,42 @@ HU_INLINE void outer_step(const float *x, const float *dy, const uint32_t *mask,
     }
 }
 
+/* Steps of hu_conv_outer in registers: those that the compiler knew from elsewhere it would read
+ * from memory for each pixel. */
+typedef struct outer_steps {
+    int64_t x_column, dy_column, x_block;
+} outer_steps;
+
+HU_INLINE outer_steps steps_of(const hu_conv_outer *o) {
+    outer_steps s = {o->x_column, o->dy_column, o->x_block};
+    HIDE(s.x_column);
+    HIDE(s.dy_column);
+    HIDE(s.x_block);
+    return s;
+}
+
 /* One pixel, all blocks of the tile. */
-HU_INLINE void outer_pixel(const hu_conv_outer *o, const float *x, const float *dy,
+HU_INLINE void outer_pixel(const outer_steps *by, const float *x, const float *dy,
                            const uint32_t *mask, held sum[BLOCKS][PLACES][VECTORS],
                            const int blocks, const int filters) {
     HU_UNROLL
     for (int i = 0; i < blocks; i++)
-        outer_step(x + i * o->x_block, dy, mask ? mask + i * WIDTH : NULL, sum[i], filters);
+        outer_step(x + i * by->x_block, dy, mask ? mask + i * WIDTH : NULL, sum[i], filters);
 }
 
 /* Columns before and after the inner ones feel the mask: some of their taps lie in the padding. */
-HU_INLINE void outer_row(const hu_conv_outer *o, const float *x, const float *dy,
-                         held sum[BLOCKS][PLACES][VECTORS], const int blocks, const int filters,
-                         const bool has_masks) {
+HU_INLINE void outer_row(const hu_conv_outer *o, const outer_steps *by, const float *x,
+                         const float *dy, held sum[BLOCKS][PLACES][VECTORS], const int blocks,
+                         const int filters, const bool has_masks) {
     const uint32_t *mask = o->mask;
-    int64_t x_column = o->x_column, dy_column = o->dy_column;
-    for (int64_t c = 0; has_masks && c < o->before;
-         c++, x += x_column, dy += dy_column, mask += o->mask_column)
-        outer_pixel(o, x, dy, mask, sum, blocks, filters);
-    for (int64_t c = 0; c < o->columns; c++, x += x_column, dy += dy_column)
-        outer_pixel(o, x, dy, NULL, sum, blocks, filters);
-    for (int64_t c = 0; has_masks && c < o->after;
-         c++, x += x_column, dy += dy_column, mask += o->mask_column)
-        outer_pixel(o, x, dy, mask, sum, blocks, filters);
+    for (int64_t left = has_masks ? o->before : 0; left > 0;
+         left--, x += by->x_column, dy += by->dy_column, mask += o->mask_column)
+        outer_pixel(by, x, dy, mask, sum, blocks, filters);
+    for (int64_t left = o->columns; left > 0; left--, x += by->x_column, dy += by->dy_column)
+        outer_pixel(by, x, dy, NULL, sum, blocks, filters);
+    for (int64_t left = has_masks ? o->after : 0; left > 0;
+         left--, x += by->x_column, dy += by->dy_column, mask += o->mask_column)
+        outer_pixel(by, x, dy, mask, sum, blocks, filters);
 }
 
 /* Register tile: filters x 16 lanes of a tap in each block. Pixels come in ascending order, which
@@ -363,6 +379,7 @@ HU_INLINE void outer_row(const hu_conv_outer *o, const float *x, const float *dy
 HU_INLINE void outer_tile(const hu_conv_outer *o, const int blocks, const int filters,
                           const bool has_masks) {
     held sum[BLOCKS][PLACES][VECTORS];
+    const outer_steps by = steps_of(o);
     HU_UNROLL
     for (int i = 0; i < blocks; i++) {
         HU_UNROLL
@@ -373,10 +390,11 @@ HU_INLINE void outer_tile(const hu_conv_outer *o, const int blocks, const int fi
             __builtin_prefetch(o->dw + m * o->dw_filter + i * WIDTH, 1);
         }
     }
-    for (int64_t n = 0; n < o->images; n++)
-        for (int64_t r = 0; r < o->rows; r++)
-            outer_row(o, o->x + n * o->x_image + r * o->x_row,
-                      o->dy + n * o->dy_image + r * o->dy_row, sum, blocks, filters, has_masks);
+    for (int64_t n = 0; n < o->images; n++) {
+        const float *x = o->x + n * o->x_image, *dy = o->dy + n * o->dy_image;
+        for (int64_t left = o->rows; left > 0; left--, x += o->x_row, dy += o->dy_row)
+            outer_row(o, &by, x, dy, sum, blocks, filters, has_masks);
+    }
     HU_UNROLL
     for (int i = 0; i < blocks; i++) put_gradient(o, sum[i], i, filters);
 }
@@ -413,31 +431,29 @@ HU_INLINE void outer_any(const hu_conv_outer *o, const int blocks, const bool ha
     }
 }
 
-/* Rows, and images, that lie one after the other are one. */
-static hu_conv_outer joined(const hu_conv_outer *o) {
-    hu_conv_outer j = *o;
-    if (o->mask) return j;
-    if (j.x_row == j.columns * j.x_column && j.dy_row == j.columns * j.dy_column) {
-        j.columns *= j.rows;
-        j.rows = 1;
-        if (j.x_image == j.columns * j.x_column && j.dy_image == j.columns * j.dy_column) {
-            j.columns *= j.images;
-            j.images = 1;
-        }
-    }
-    return j;
+/* Functions of their own, so that each has registers for its loops. */
+typedef void outer_fn(const hu_conv_outer *o);
+
+static __attribute__((noinline)) void outer_of_one(const hu_conv_outer *o) {
+    outer_any(o, 1, false);
 }
 
-static void outer(const hu_conv_outer *each) {
-    hu_conv_outer o = joined(each);
-    if (o.mask && o.width > WIDTH)
-        outer_any(&o, BLOCKS, true);
-    else if (o.mask)
-        outer_any(&o, 1, true);
-    else if (o.width > WIDTH)
-        outer_any(&o, BLOCKS, false);
-    else
-        outer_any(&o, 1, false);
+static __attribute__((noinline)) void outer_of_some(const hu_conv_outer *o) {
+    outer_any(o, BLOCKS, false);
+}
+
+static __attribute__((noinline)) void masked_of_one(const hu_conv_outer *o) {
+    outer_any(o, 1, true);
+}
+
+static __attribute__((noinline)) void masked_of_some(const hu_conv_outer *o) {
+    outer_any(o, BLOCKS, true);
+}
+
+static void outer(const hu_conv_outer *o) {
+    static outer_fn *const of[2][2] = {{outer_of_one, outer_of_some},
+                                       {masked_of_one, masked_of_some}};
+    of[o->mask != NULL][o->width > WIDTH](o);
 }
 
 #ifdef HU_HAS_16_LANES

@@ -396,6 +396,16 @@ static void run_empty(const hu_conv_strip_view *v, hu_conv_outer *o) {
     v->kernels->outer(o);
 }
 
+/* Rows, and images, that lie one after the other are one. */
+static void join_rows(hu_conv_outer *o) {
+    if (o->x_row != o->columns * o->x_column || o->dy_row != o->columns * o->dy_column) return;
+    o->columns *= o->rows;
+    o->rows = 1;
+    if (o->x_image != o->columns * o->x_column || o->dy_image != o->columns * o->dy_column) return;
+    o->columns *= o->images;
+    o->images = 1;
+}
+
 /* The taps of a kernel row one by one, each over the columns that it reaches. */
 static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_outer *o) {
     const hu_conv *c = v->conv;
@@ -406,6 +416,7 @@ static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_o
         o->dw = t->dw + kw * c->in_c;
         o->x = t->x;
         o->dy = t->dy;
+        o->images = v->images;
         o->rows = t->rows;
         o->columns = high - low;
         if (t->rows == 0 || low == high) {
@@ -417,6 +428,7 @@ static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_o
         else
             o->x += in % c->stride_w * v->x_plane_column + in / c->stride_w * v->x_column;
         o->dy += low * o->dy_column;
+        join_rows(o);
         v->kernels->outer(o);
     }
 }
