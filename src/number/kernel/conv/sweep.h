@@ -54,18 +54,21 @@ typedef struct hu_conv_taps {
     bool adds;
 } hu_conv_taps;
 
-enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few: sums of one pixel that fit registers */
+enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few on any instruction set */
 
 /* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
- * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters].
+ * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters] =
+ * or
+ * += them, sums_term from one term to the next.
  * The terms of a pixel begin at place x_first + column * x_column of a row of x; those that lie
  * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
 typedef struct hu_conv_few {
     const float *x, *dy;
     float *sums;
-    int64_t images, rows, columns, inner, inner_end, terms, filters;
+    int64_t images, rows, columns, inner, inner_end, terms, filters, sums_term;
     int64_t x_image, x_row, x_column, x_first, x_end;
     int64_t dy_image, dy_row, dy_column;
+    bool adds;
 } hu_conv_few;
 
 /* Blocks of 16 channels of rows x columns pixels: [block][row][column][16], pixels of a row side by
@@ -91,6 +94,7 @@ typedef struct hu_conv_kernels {
     void (*outer)(const hu_conv_outer *outer);
     void (*taps)(const hu_conv_taps *taps); /* NULL: not worth while */
     int64_t few_filters; /* most filters of few, its least is half of it or the same */
+    int64_t few_terms;   /* most terms of few */
     void (*few)(const hu_conv_few *few);
     /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */
     void (*turn)(int64_t terms, int64_t step, int64_t width, const float *from, float *to);

@@ -486,13 +486,14 @@ static void turn(int64_t terms, int64_t step, int64_t width, const float *from, 
 /* hu_conv_few (sweep.h): lanes are filters, and each float of a window of x has a sum of its own.
  */
 
-enum { FEW_VECTORS = WIDE > 1 ? 2 : 1 };
+/* Filters of two vectors share what is read of x; 16 registers have room for half the terms. */
+enum { FEW_VECTORS = 2, FEW_TERMS = LANES < 16 ? HU_CONV_FEW_TERMS / 2 : HU_CONV_FEW_TERMS };
 
 /* One pixel; place: of the window's first float in its row of x. Those from 0 to `end` lie inside.
  */
 HU_INLINE void few_pixel(const float *row, int64_t place, int64_t end, const float *dy,
-                         held sum[HU_CONV_FEW_TERMS][FEW_VECTORS], const int terms,
-                         const int vectors, const bool at_border) {
+                         held sum[FEW_TERMS][FEW_VECTORS], const int terms, const int vectors,
+                         const bool at_border) {
     held b[FEW_VECTORS];
     HU_UNROLL
     for (int v = 0; v < vectors; v++) b[v] = *at(dy + v * LANES);
@@ -507,7 +508,7 @@ HU_INLINE void few_pixel(const float *row, int64_t place, int64_t end, const flo
 
 /* Register tile: terms x filters. Pixels come in ascending order, which is the definition's. */
 HU_INLINE void few_tile(const hu_conv_few *o, const int terms, const int vectors) {
-    held sum[HU_CONV_FEW_TERMS][FEW_VECTORS];
+    held sum[FEW_TERMS][FEW_VECTORS];
     HU_UNROLL
     for (int m = 0; m < terms; m++) {
         HU_UNROLL
@@ -528,7 +529,11 @@ HU_INLINE void few_tile(const hu_conv_few *o, const int terms, const int vectors
     HU_UNROLL
     for (int m = 0; m < terms; m++) {
         HU_UNROLL
-        for (int v = 0; v < vectors; v++) *to(o->sums + m * o->filters + v * LANES) = sum[m][v];
+        for (int v = 0; v < vectors; v++) {
+            float *into = o->sums + m * o->sums_term + v * LANES;
+            if (o->adds) sum[m][v] += *at(into);
+            *to(into) = sum[m][v];
+        }
     }
 }
 
@@ -545,12 +550,14 @@ HU_INLINE void few_any(const hu_conv_few *o, const int vectors) {
         FEW_CASE(4)
         FEW_CASE(5)
         FEW_CASE(6)
+#ifdef HU_HAS_16_LANES
         FEW_CASE(7)
         FEW_CASE(8)
         FEW_CASE(9)
         FEW_CASE(10)
         FEW_CASE(11)
         FEW_CASE(12)
+#endif
 #undef FEW_CASE
     }
 }
@@ -571,6 +578,7 @@ const hu_conv_kernels HU_VARIANT(hu_conv_kernels) = {.places = PLACES,
                                                      .outer = outer,
                                                      .taps = OUTER_TAPS,
                                                      .few_filters = FEW_VECTORS * LANES,
+                                                     .few_terms = FEW_TERMS,
                                                      .few = few,
                                                      .turn = turn,
                                                      .copy_blocks = copy_blocks,

@@ -35,7 +35,8 @@ typedef struct hu_conv_strip_view {
  * them where they are. conv_is_few says where it can. */
 static bool conv_is_few(const hu_conv *conv);
 static void conv_few_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
-                           bool adds, float *dw);
+                           bool adds, float *turned);
+static void turn_few(const hu_conv *conv, bool is_back, float *dw, float *turned);
 
 /* Where a pixel is one block of 16 channels, and the instruction set has registers for the sums of
  * several taps: likewise, each gradient meeting the taps of a kernel row at once. */
@@ -177,6 +178,10 @@ static size_t dy_offset(const hu_conv *c, int64_t count) {
 }
 
 size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count) {
+    const hu_conv *c = &plan->conv;
+    if (conv_is_few(c))
+        return hu_round_up((size_t)(c->out_c * c->kernel_h * c->kernel_w * c->in_c) * sizeof(float),
+                           ALIGNMENT);
     return dy_offset(&plan->conv, count) + dy_bytes(&plan->conv, count);
 }
 
@@ -216,7 +221,7 @@ static void conv_view_begin(const hu_conv *c, int64_t count, void *scratch,
                                  .layout = layout_of(c),
                                  .is_pixelwise = is_pixelwise(c),
                                  .dy_panel = copies_dy(c) ? panel : NULL};
-    if (view->layout != HU_CONV_ROWS) return;
+    if (view->layout != HU_CONV_ROWS || conv_is_few(c)) return;
     inner_columns(c, &view->before, &end);
     view->after = c->out_w - end;
     fill_masks(c, view->before, end, scratch);
@@ -546,6 +551,7 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     hu_conv_strip_view v;
     bool is_few = conv_is_few(c), is_taps = conv_is_taps(c);
     conv_view_begin(c, count, scratch, &v);
+    if (is_few && adds) turn_few(c, false, dw, scratch);
     for (int64_t n = 0; n < count; n += strips.images) {
         v.images = least(strips.images, count - n);
         for (v.y0 = 0; v.y0 < c->out_h; v.y0 += strips.rows) {
@@ -553,7 +559,7 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             const float *first_x = x + n * c->in_h * c->in_w * c->in_c;
             const float *first_dy = dy + n * c->out_h * c->out_w * c->out_c;
             if (is_few) {
-                conv_few_strip(&v, first_x, first_dy, adds, dw);
+                conv_few_strip(&v, first_x, first_dy, adds, scratch);
             } else if (is_taps) {
                 conv_taps_strip(&v, first_x, first_dy, adds, dw);
             } else {
@@ -565,15 +571,17 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             adds = true;
         }
     }
+    if (is_few && count > 0) turn_few(c, true, dw, scratch);
 }
 
 /* ---- weights few ---- */
 
 /* Weight gradient of layers with few input channels, such as the first
  * of a network for pictures: lanes are filters, so that none is idle, and every float of a kernel
- * row has a sum of its own. The order of sums is that of the definition (kernel/conv/conv.h). */
+ * row has a sum of its own. Strips are added up in scratch, a row of filters for each weight, which
+ * becomes dw after the last. The order of sums is that of the definition (kernel/conv/conv.h). */
 
-enum { MOST_CHANNELS = 4, MOST_FILTERS = 2 * HU_CONV_WIDTH };
+enum { MOST_CHANNELS = 4 };
 
 static bool conv_is_few(const hu_conv *c) {
     return c->in_c <= MOST_CHANNELS && c->out_c % HU_CONV_WIDTH == 0 && c->dilation_h == 1 &&
@@ -590,54 +598,57 @@ static void find_inner(int64_t x_first, int64_t extent, int64_t step, int64_t x_
     if (*end < *first) *end = *first;
 }
 
-/* dw = or += the sums; filter: floats from one to the next. */
-static void put(const hu_conv_few *o, int64_t filter, bool adds, float *dw) {
-    for (int64_t f = 0; f < o->filters; f++)
-        for (int64_t m = 0; m < o->terms; m++) {
-            float sum = o->sums[m * o->filters + f], *to = dw + f * filter + m;
-            *to = adds ? *to + sum : sum;
+/* dw [filter][term] -> turned [term][filter], or back. */
+static void turn_few(const hu_conv *c, bool is_back, float *dw, float *turned) {
+    int64_t terms = c->kernel_h * c->kernel_w * c->in_c;
+    for (int64_t f = 0; f < c->out_c; f++)
+        for (int64_t m = 0; m < terms; m++) {
+            float *to = dw + f * terms + m, *at = turned + m * c->out_c + f;
+            if (is_back)
+                *to = *at;
+            else
+                *at = *to;
         }
 }
 
-/* All filters of some terms of a kernel row; dw: of the first of both. */
-static void run_terms(const hu_conv_strip_view *v, hu_conv_few *o, bool adds, float *dw) {
-    const hu_conv *c = v->conv;
-    int64_t filter = c->kernel_h * c->kernel_w * c->in_c, most = v->kernels->few_filters;
+/* All filters of some terms of a kernel row; turned: of the first of both. */
+static void run_terms(const hu_conv_strip_view *v, hu_conv_few *o, float *turned) {
+    int64_t all = v->conv->out_c, most = v->kernels->few_filters;
     const float *dy = o->dy;
-    for (int64_t f = 0; f < c->out_c; f += o->filters) {
-        o->filters = c->out_c - f < most ? most / 2 : most;
+    for (int64_t f = 0; f < all; f += o->filters) {
+        o->filters = all - f < most ? most / 2 : most;
         o->dy = dy + f;
+        o->sums = turned + f;
         v->kernels->few(o);
-        put(o, filter, adds, dw + f * filter);
     }
     o->dy = dy;
 }
 
 static void conv_few_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
-                           float *dw) {
+                           float *turned) {
     const hu_conv *c = v->conv;
-    float sums[HU_CONV_FEW_TERMS * MOST_FILTERS];
     int64_t row = c->kernel_w * c->in_c, low, high;
-    hu_conv_few o = {.sums = sums,
-                     .images = v->images,
+    hu_conv_few o = {.images = v->images,
                      .columns = c->out_w,
+                     .sums_term = c->out_c,
                      .x_image = c->in_h * c->in_w * c->in_c,
                      .x_row = c->stride_h * c->in_w * c->in_c,
                      .x_column = c->stride_w * c->in_c,
                      .x_end = c->in_w * c->in_c,
                      .dy_image = c->out_h * c->out_w * c->out_c,
                      .dy_row = c->out_w * c->out_c,
-                     .dy_column = c->out_c};
+                     .dy_column = c->out_c,
+                     .adds = adds};
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
         conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
         o.rows = high - low;
         o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
         o.dy = dy + low * o.dy_row;
         for (int64_t first = 0; first < row; first += o.terms) {
-            o.terms = hu_conv_share(row - first, HU_CONV_FEW_TERMS);
+            o.terms = hu_conv_share(row - first, v->kernels->few_terms);
             o.x_first = first - c->pad_w * c->in_c;
             find_inner(o.x_first, o.terms, o.x_column, o.x_end, o.columns, &o.inner, &o.inner_end);
-            run_terms(v, &o, adds, dw + kh * row + first);
+            run_terms(v, &o, turned + (kh * row + first) * c->out_c);
         }
     }
 }
