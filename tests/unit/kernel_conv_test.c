@@ -256,6 +256,27 @@ static void large_images(void **state) {
     for (size_t i = 0; i < sizeof g / sizeof *g; i++) check(&g[i], CLEAN, i % 3 == 0);
 }
 
+/* Rows of every length up to more than two tiles, whose places lie at equal steps. */
+static void long_rows(void **state) {
+    static const int64_t channels[] = {3, 16, 40, 64}, filters[] = {16, 5, 33, 49};
+    (void)state;
+    for (int64_t columns = 6; columns <= 70; columns++) {
+        int64_t stride = 1 + columns % 3, kernel = 1 + columns % 4;
+        const geometry g = {2 + columns % 3,
+                            columns * stride,
+                            channels[columns % 4],
+                            filters[columns / 2 % 4],
+                            1 + columns % 2 * 2,
+                            kernel,
+                            stride,
+                            kernel / 2,
+                            1,
+                            1 + columns % 2,
+                            0};
+        check(&g, columns % 5 == 0 ? POISONED : CLEAN, columns % 8 == 0);
+    }
+}
+
 /* Lanes that are filters: every number of terms, windows that leave the image on both sides. */
 static void few_channels(void **state) {
     static const int64_t kernels[] = {1, 2, 3, 4, 5, 7, 11}, filters[] = {16, 32, 48, 96, 20};
@@ -348,6 +369,7 @@ int main(void) {
         cmocka_unit_test(places),
         cmocka_unit_test(uneven_padding),
         cmocka_unit_test(large_images),
+        cmocka_unit_test(long_rows),
         cmocka_unit_test(few_channels),
         cmocka_unit_test(rows),
         cmocka_unit_test(infinities_stay_where_they_reach),

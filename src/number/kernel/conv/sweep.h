@@ -39,19 +39,46 @@ typedef struct hu_conv_outer {
     bool adds;
 } hu_conv_outer;
 
-enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few: sums of one pixel that fit registers */
+enum { HU_CONV_TAPS = 3 }; /* most of hu_conv_taps */
+
+/* Sums over images x rows x columns pixels of dy (`filters` neighbours, at most hu_conv_kernels'
+ * places) times the 16 channels of each of 1 to HU_CONV_TAPS places of a row of x, x_tap apart:
+ * dw[filter][tap][16] = or += the sums. A pixel's first place is x_first + column * x_column; those
+ * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
+typedef struct hu_conv_taps {
+    const float *x, *dy;
+    float *dw;
+    int64_t images, rows, columns, inner, inner_end, taps, filters;
+    int64_t x_image, x_row, x_column, x_tap, x_first, x_end;
+    int64_t dy_image, dy_row, dy_column, dw_filter;
+    bool adds;
+} hu_conv_taps;
+
+enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few on any instruction set */
 
 /* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
- * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters].
+ * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters] =
+ * or
+ * += them, sums_term from one term to the next.
  * The terms of a pixel begin at place x_first + column * x_column of a row of x; those that lie
  * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
 typedef struct hu_conv_few {
     const float *x, *dy;
     float *sums;
-    int64_t images, rows, columns, inner, inner_end, terms, filters;
+    int64_t images, rows, columns, inner, inner_end, terms, filters, sums_term;
     int64_t x_image, x_row, x_column, x_first, x_end;
     int64_t dy_image, dy_row, dy_column;
+    bool adds;
 } hu_conv_few;
+
+/* Blocks of 16 channels of rows x columns pixels: [block][row][column][16], pixels of a row side by
+ * side. */
+typedef struct hu_conv_blocks_copy {
+    const float *from;
+    float *to;
+    int64_t rows, columns, blocks;
+    int64_t from_row, from_column, to_row, to_block;
+} hu_conv_blocks_copy;
 
 enum { HU_CONV_MOST_BLOCKS = 4 }; /* of any instruction set's sweeps */
 
@@ -65,10 +92,16 @@ typedef struct hu_conv_kernels {
     int64_t outer_blocks; /* and of an outer product */
     void (*sweep)(const hu_conv_sweep *sweep);
     void (*outer)(const hu_conv_outer *outer);
+    void (*taps)(const hu_conv_taps *taps); /* NULL: not worth while */
     int64_t few_filters; /* most filters of few, its least is half of it or the same */
+    int64_t few_terms;   /* most terms of few */
     void (*few)(const hu_conv_few *few);
     /* width <= 16 rows of terms numbers, `step` apart -> [terms][16], filled up with zeros. */
     void (*turn)(int64_t terms, int64_t step, int64_t width, const float *from, float *to);
+    void (*copy_blocks)(const hu_conv_blocks_copy *copy);
+    /* `tiles` tiles of n neighbours of each pixel, pixels `step` apart -> [tiles][pixels][n]. */
+    void (*copy_tiles)(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from,
+                       float *to);
 } hu_conv_kernels;
 
 extern const hu_conv_kernels HU_OF_ISA(hu_conv_kernels);

@@ -55,6 +55,9 @@ HU_INLINE vector *to(float *p) {
 
 typedef uint32_t bits __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
+/* What the compiler knows of x ends here. */
+#define HIDE(x) __asm__("" : "+r"(x))
+
 /* ---- places x channels, over taps and their channels ---- */
 
 /* Channels of block b of the tile: 16, or fewer in the last. */
@@ -225,6 +228,21 @@ static void sweep_places(const hu_conv_sweep *s, int64_t most, tile_fn *tile) {
     }
 }
 
+#ifdef HU_HAS_16_LANES
+#include "kernel/conv/line.inc"
+#endif
+
+/* Places of one block. */
+static void sweep_block(const hu_conv_sweep *s) {
+#ifdef HU_HAS_16_LANES
+    if (s->columns >= LEAST_LINE) {
+        sweep_lines(s);
+        return;
+    }
+#endif
+    sweep_places(s, PLACES, tile_of_one);
+}
+
 /* Rows, and images, of places that lie one after the other are one: the walk is then a step. */
 HU_INLINE void join_places(hu_conv_sweep *s) {
     if (s->source_row != s->columns * s->source_column ||
@@ -248,7 +266,7 @@ static void sweep(const hu_conv_sweep *s) {
         n = left > (most - 1) * WIDTH ? most : left > (BLOCKS - 1) * WIDTH ? BLOCKS : 1;
         part.width = left < n * WIDTH ? left : n * WIDTH;
         if (n == 1)
-            sweep_places(&part, PLACES, tile_of_one);
+            sweep_block(&part);
         else if (n == BLOCKS)
             sweep_places(&part, PLACES, tile_of_some);
         else
@@ -318,29 +336,42 @@ HU_INLINE void outer_step(const float *x, const float *dy, const uint32_t *mask,
     }
 }
 
+/* Steps of hu_conv_outer in registers: those that the compiler knew from elsewhere it would read
+ * from memory for each pixel. */
+typedef struct outer_steps {
+    int64_t x_column, dy_column, x_block;
+} outer_steps;
+
+HU_INLINE outer_steps steps_of(const hu_conv_outer *o) {
+    outer_steps s = {o->x_column, o->dy_column, o->x_block};
+    HIDE(s.x_column);
+    HIDE(s.dy_column);
+    HIDE(s.x_block);
+    return s;
+}
+
 /* One pixel, all blocks of the tile. */
-HU_INLINE void outer_pixel(const hu_conv_outer *o, const float *x, const float *dy,
+HU_INLINE void outer_pixel(const outer_steps *by, const float *x, const float *dy,
                            const uint32_t *mask, held sum[BLOCKS][PLACES][VECTORS],
                            const int blocks, const int filters) {
     HU_UNROLL
     for (int i = 0; i < blocks; i++)
-        outer_step(x + i * o->x_block, dy, mask ? mask + i * WIDTH : NULL, sum[i], filters);
+        outer_step(x + i * by->x_block, dy, mask ? mask + i * WIDTH : NULL, sum[i], filters);
 }
 
 /* Columns before and after the inner ones feel the mask: some of their taps lie in the padding. */
-HU_INLINE void outer_row(const hu_conv_outer *o, const float *x, const float *dy,
-                         held sum[BLOCKS][PLACES][VECTORS], const int blocks, const int filters,
-                         const bool has_masks) {
+HU_INLINE void outer_row(const hu_conv_outer *o, const outer_steps *by, const float *x,
+                         const float *dy, held sum[BLOCKS][PLACES][VECTORS], const int blocks,
+                         const int filters, const bool has_masks) {
     const uint32_t *mask = o->mask;
-    int64_t x_column = o->x_column, dy_column = o->dy_column;
-    for (int64_t c = 0; has_masks && c < o->before;
-         c++, x += x_column, dy += dy_column, mask += o->mask_column)
-        outer_pixel(o, x, dy, mask, sum, blocks, filters);
-    for (int64_t c = 0; c < o->columns; c++, x += x_column, dy += dy_column)
-        outer_pixel(o, x, dy, NULL, sum, blocks, filters);
-    for (int64_t c = 0; has_masks && c < o->after;
-         c++, x += x_column, dy += dy_column, mask += o->mask_column)
-        outer_pixel(o, x, dy, mask, sum, blocks, filters);
+    for (int64_t left = has_masks ? o->before : 0; left > 0;
+         left--, x += by->x_column, dy += by->dy_column, mask += o->mask_column)
+        outer_pixel(by, x, dy, mask, sum, blocks, filters);
+    for (int64_t left = o->columns; left > 0; left--, x += by->x_column, dy += by->dy_column)
+        outer_pixel(by, x, dy, NULL, sum, blocks, filters);
+    for (int64_t left = has_masks ? o->after : 0; left > 0;
+         left--, x += by->x_column, dy += by->dy_column, mask += o->mask_column)
+        outer_pixel(by, x, dy, mask, sum, blocks, filters);
 }
 
 /* Register tile: filters x 16 lanes of a tap in each block. Pixels come in ascending order, which
@@ -348,6 +379,7 @@ HU_INLINE void outer_row(const hu_conv_outer *o, const float *x, const float *dy
 HU_INLINE void outer_tile(const hu_conv_outer *o, const int blocks, const int filters,
                           const bool has_masks) {
     held sum[BLOCKS][PLACES][VECTORS];
+    const outer_steps by = steps_of(o);
     HU_UNROLL
     for (int i = 0; i < blocks; i++) {
         HU_UNROLL
@@ -358,10 +390,11 @@ HU_INLINE void outer_tile(const hu_conv_outer *o, const int blocks, const int fi
             __builtin_prefetch(o->dw + m * o->dw_filter + i * WIDTH, 1);
         }
     }
-    for (int64_t n = 0; n < o->images; n++)
-        for (int64_t r = 0; r < o->rows; r++)
-            outer_row(o, o->x + n * o->x_image + r * o->x_row,
-                      o->dy + n * o->dy_image + r * o->dy_row, sum, blocks, filters, has_masks);
+    for (int64_t n = 0; n < o->images; n++) {
+        const float *x = o->x + n * o->x_image, *dy = o->dy + n * o->dy_image;
+        for (int64_t left = o->rows; left > 0; left--, x += o->x_row, dy += o->dy_row)
+            outer_row(o, &by, x, dy, sum, blocks, filters, has_masks);
+    }
     HU_UNROLL
     for (int i = 0; i < blocks; i++) put_gradient(o, sum[i], i, filters);
 }
@@ -398,32 +431,37 @@ HU_INLINE void outer_any(const hu_conv_outer *o, const int blocks, const bool ha
     }
 }
 
-/* Rows, and images, that lie one after the other are one. */
-static hu_conv_outer joined(const hu_conv_outer *o) {
-    hu_conv_outer j = *o;
-    if (o->mask) return j;
-    if (j.x_row == j.columns * j.x_column && j.dy_row == j.columns * j.dy_column) {
-        j.columns *= j.rows;
-        j.rows = 1;
-        if (j.x_image == j.columns * j.x_column && j.dy_image == j.columns * j.dy_column) {
-            j.columns *= j.images;
-            j.images = 1;
-        }
-    }
-    return j;
+/* Functions of their own, so that each has registers for its loops. */
+typedef void outer_fn(const hu_conv_outer *o);
+
+static __attribute__((noinline)) void outer_of_one(const hu_conv_outer *o) {
+    outer_any(o, 1, false);
 }
 
-static void outer(const hu_conv_outer *each) {
-    hu_conv_outer o = joined(each);
-    if (o.mask && o.width > WIDTH)
-        outer_any(&o, BLOCKS, true);
-    else if (o.mask)
-        outer_any(&o, 1, true);
-    else if (o.width > WIDTH)
-        outer_any(&o, BLOCKS, false);
-    else
-        outer_any(&o, 1, false);
+static __attribute__((noinline)) void outer_of_some(const hu_conv_outer *o) {
+    outer_any(o, BLOCKS, false);
 }
+
+static __attribute__((noinline)) void masked_of_one(const hu_conv_outer *o) {
+    outer_any(o, 1, true);
+}
+
+static __attribute__((noinline)) void masked_of_some(const hu_conv_outer *o) {
+    outer_any(o, BLOCKS, true);
+}
+
+static void outer(const hu_conv_outer *o) {
+    static outer_fn *const of[2][2] = {{outer_of_one, outer_of_some},
+                                       {masked_of_one, masked_of_some}};
+    of[o->mask != NULL][o->width > WIDTH](o);
+}
+
+#ifdef HU_HAS_16_LANES
+#include "kernel/conv/taps.inc"
+#define OUTER_TAPS taps_of
+#else
+#define OUTER_TAPS NULL
+#endif
 
 /* ---- rows into panels ---- */
 
@@ -448,13 +486,14 @@ static void turn(int64_t terms, int64_t step, int64_t width, const float *from, 
 /* hu_conv_few (sweep.h): lanes are filters, and each float of a window of x has a sum of its own.
  */
 
-enum { FEW_VECTORS = WIDE > 1 ? 2 : 1 };
+/* Filters of two vectors share what is read of x; 16 registers have room for half the terms. */
+enum { FEW_VECTORS = 2, FEW_TERMS = LANES < 16 ? HU_CONV_FEW_TERMS / 2 : HU_CONV_FEW_TERMS };
 
 /* One pixel; place: of the window's first float in its row of x. Those from 0 to `end` lie inside.
  */
 HU_INLINE void few_pixel(const float *row, int64_t place, int64_t end, const float *dy,
-                         held sum[HU_CONV_FEW_TERMS][FEW_VECTORS], const int terms,
-                         const int vectors, const bool at_border) {
+                         held sum[FEW_TERMS][FEW_VECTORS], const int terms, const int vectors,
+                         const bool at_border) {
     held b[FEW_VECTORS];
     HU_UNROLL
     for (int v = 0; v < vectors; v++) b[v] = *at(dy + v * LANES);
@@ -469,7 +508,7 @@ HU_INLINE void few_pixel(const float *row, int64_t place, int64_t end, const flo
 
 /* Register tile: terms x filters. Pixels come in ascending order, which is the definition's. */
 HU_INLINE void few_tile(const hu_conv_few *o, const int terms, const int vectors) {
-    held sum[HU_CONV_FEW_TERMS][FEW_VECTORS];
+    held sum[FEW_TERMS][FEW_VECTORS];
     HU_UNROLL
     for (int m = 0; m < terms; m++) {
         HU_UNROLL
@@ -490,7 +529,11 @@ HU_INLINE void few_tile(const hu_conv_few *o, const int terms, const int vectors
     HU_UNROLL
     for (int m = 0; m < terms; m++) {
         HU_UNROLL
-        for (int v = 0; v < vectors; v++) *to(o->sums + m * o->filters + v * LANES) = sum[m][v];
+        for (int v = 0; v < vectors; v++) {
+            float *into = o->sums + m * o->sums_term + v * LANES;
+            if (o->adds) sum[m][v] += *at(into);
+            *to(into) = sum[m][v];
+        }
     }
 }
 
@@ -507,12 +550,14 @@ HU_INLINE void few_any(const hu_conv_few *o, const int vectors) {
         FEW_CASE(4)
         FEW_CASE(5)
         FEW_CASE(6)
+#ifdef HU_HAS_16_LANES
         FEW_CASE(7)
         FEW_CASE(8)
         FEW_CASE(9)
         FEW_CASE(10)
         FEW_CASE(11)
         FEW_CASE(12)
+#endif
 #undef FEW_CASE
     }
 }
@@ -524,13 +569,19 @@ static void few(const hu_conv_few *o) {
         few_any(o, 1);
 }
 
+#include "kernel/conv/copy.inc"
+
 const hu_conv_kernels HU_VARIANT(hu_conv_kernels) = {.places = PLACES,
                                                      .blocks = WIDE,
                                                      .outer_blocks = BLOCKS,
                                                      .sweep = sweep,
                                                      .outer = outer,
+                                                     .taps = OUTER_TAPS,
                                                      .few_filters = FEW_VECTORS * LANES,
+                                                     .few_terms = FEW_TERMS,
                                                      .few = few,
-                                                     .turn = turn};
+                                                     .turn = turn,
+                                                     .copy_blocks = copy_blocks,
+                                                     .copy_tiles = copy_tiles};
 
 #include "kernel/conv/winograd.inc"

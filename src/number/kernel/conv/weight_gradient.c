@@ -35,7 +35,14 @@ typedef struct hu_conv_strip_view {
  * them where they are. conv_is_few says where it can. */
 static bool conv_is_few(const hu_conv *conv);
 static void conv_few_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
-                           bool adds, float *dw);
+                           bool adds, float *turned);
+static void turn_few(const hu_conv *conv, bool is_back, float *dw, float *turned);
+
+/* Where a pixel is one block of 16 channels, and the instruction set has registers for the sums of
+ * several taps: likewise, each gradient meeting the taps of a kernel row at once. */
+static bool conv_is_taps(const hu_conv *conv);
+static void conv_taps_strip(const hu_conv_strip_view *view, const float *x, const float *dy,
+                            bool adds, float *dw);
 
 /* Output pixels of the strip: they lie one after the other. */
 static inline int64_t hu_conv_strip_pixels(const hu_conv_strip_view *view) {
@@ -94,15 +101,21 @@ static hu_conv_layout layout_of(const hu_conv *c) {
     return is_in_place ? HU_CONV_PLACE : HU_CONV_PANELS;
 }
 
-/* Pixels of more than 16 filters lie far apart: tiles read their few filters from a copy. */
-static bool copies_dy(const hu_conv *c) {
-    return c->out_c > HU_CONV_WIDTH;
-}
-
 /* Lanes of one tap: channels, or with ROWS taps of a kernel row and their channels; taps along w.
  */
 static int64_t conv_tap_lanes(const hu_conv *c) {
     return layout_of(c) == HU_CONV_ROWS ? c->kernel_w * c->in_c : c->in_c;
+}
+
+/* Pixels of more than 16 filters lie far apart: tiles read their few filters from a copy, unless
+ * each would be read from it a few times only. But pixels of a page and more share few sets of the
+ * caches, and are copied always. */
+static bool copies_dy(const hu_conv *c) {
+    enum { FEW_TIMES = 8, PAGE = 4096 / sizeof(float) };
+    int64_t side = hu_conv_kernels_of_isa()->outer_blocks;
+    int64_t tiles = parts(hu_conv_blocks(conv_tap_lanes(c)), side);
+    int64_t taps = c->kernel_h * (layout_of(c) == HU_CONV_ROWS ? 1 : c->kernel_w);
+    return c->out_c > HU_CONV_WIDTH && (c->out_c >= PAGE || taps * tiles > FEW_TIMES);
 }
 
 /* ROWS: columns after a row that the last window reads, at least as many as before it. */
@@ -165,6 +178,10 @@ static size_t dy_offset(const hu_conv *c, int64_t count) {
 }
 
 size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count) {
+    const hu_conv *c = &plan->conv;
+    if (conv_is_few(c))
+        return hu_round_up((size_t)(c->out_c * c->kernel_h * c->kernel_w * c->in_c) * sizeof(float),
+                           ALIGNMENT);
     return dy_offset(&plan->conv, count) + dy_bytes(&plan->conv, count);
 }
 
@@ -182,10 +199,13 @@ static void fill_masks(const hu_conv *c, int64_t first, int64_t end, uint32_t *m
     }
 }
 
-/* Each pixel meets its own place alone: the pixels of a strip are one run. */
+/* Each output pixel meets one place alone, which lies inside the image: the pixels of a strip are
+ * one run, whose places are copied side by side or lie so. */
 static bool is_pixelwise(const hu_conv *c) {
-    return c->kernel_h * c->kernel_w == 1 && c->stride_h * c->stride_w == 1 && c->pad_h == 0 &&
-           c->pad_w == 0 && c->in_h == c->out_h && c->in_w == c->out_w;
+    bool is_whole = c->out_h == c->in_h && c->out_w == c->in_w;
+    return c->kernel_h * c->kernel_w == 1 && c->pad_h == 0 && c->pad_w == 0 &&
+           (c->out_h - 1) * c->stride_h < c->in_h && (c->out_w - 1) * c->stride_w < c->in_w &&
+           (is_whole || layout_of(c) != HU_CONV_PLACE);
 }
 
 /* Once for all strips of a call of count images: layout and masks. Then for each strip, with
@@ -201,7 +221,7 @@ static void conv_view_begin(const hu_conv *c, int64_t count, void *scratch,
                                  .layout = layout_of(c),
                                  .is_pixelwise = is_pixelwise(c),
                                  .dy_panel = copies_dy(c) ? panel : NULL};
-    if (view->layout != HU_CONV_ROWS) return;
+    if (view->layout != HU_CONV_ROWS || conv_is_few(c)) return;
     inner_columns(c, &view->before, &end);
     view->after = c->out_w - end;
     fill_masks(c, view->before, end, scratch);
@@ -238,46 +258,64 @@ static bool is_met(int64_t residue, int64_t base, int64_t kernel, int64_t stride
     return false;
 }
 
-/* Pixels step floats apart, 16 channels of each or the last `width`, filled up with zeros. */
-static void copy_pixels(int64_t pixels, int64_t width, int64_t step, const float *from, float *to) {
-    for (int64_t i = 0; i < pixels; i++, to += HU_CONV_WIDTH, from += step) {
-        if (width == HU_CONV_WIDTH) {
-            memcpy(to, from, HU_CONV_WIDTH * sizeof *to);
-            continue;
-        }
+/* The last `width` channels of pixels step floats apart, filled up with zeros. */
+static void copy_rest(int64_t pixels, int64_t width, int64_t step, const float *from, float *to) {
+    for (int64_t i = 0; i < pixels; i++, to += HU_CONV_WIDTH, from += step)
         for (int64_t j = 0; j < HU_CONV_WIDTH; j++) to[j] = j < width ? from[j] : 0;
-    }
 }
 
-/* The planes of one image, one block; x at channel block and row in0. */
-static void copy_planes(const hu_conv_strip_view *v, int64_t width, const float *x, float *to) {
+/* All blocks of some rows of pixels that lie in a plane; x, to: of the first. */
+static void copy_plane(const hu_conv_strip_view *v, hu_conv_blocks_copy c) {
+    int64_t channels = v->conv->in_c, rest = channels % HU_CONV_WIDTH;
+    c.blocks = channels / HU_CONV_WIDTH;
+    c.to_block = v->x_block;
+    v->kernels->copy_blocks(&c);
+    for (int64_t r = 0; rest && r < c.rows; r++)
+        copy_rest(c.columns, rest, c.from_column, c.from + r * c.from_row + channels - rest,
+                  c.to + c.blocks * c.to_block + r * c.to_row);
+}
+
+/* The planes of one image; x at row in0. */
+static void copy_planes(const hu_conv_strip_view *v, const float *x, float *to) {
     const hu_conv *c = v->conv;
-    int64_t rows = v->in1 - v->in0;
-    for (int64_t r = 0; r < rows; r++) {
-        if (!is_met(r % c->stride_h, v->in0, c->kernel_h, c->stride_h, c->pad_h, c->dilation_h))
-            continue;
-        float *row = to + r % c->stride_h * v->x_plane_row + r / c->stride_h * v->x_row;
+    int64_t row = c->in_w * c->in_c;
+    for (int64_t q = 0; q < c->stride_h && q < v->in1 - v->in0; q++) {
+        if (!is_met(q, v->in0, c->kernel_h, c->stride_h, c->pad_h, c->dilation_h)) continue;
         for (int64_t p = 0; p < c->stride_w && p < c->in_w; p++) {
             if (!is_met(p, 0, c->kernel_w, c->stride_w, c->pad_w, c->dilation_w)) continue;
-            copy_pixels(parts(c->in_w - p, c->stride_w), width, c->in_c * c->stride_w,
-                        x + (r * c->in_w + p) * c->in_c, row + p * v->x_plane_column);
+            copy_plane(v,
+                       (hu_conv_blocks_copy){.from = x + q * row + p * c->in_c,
+                                             .to = to + q * v->x_plane_row + p * v->x_plane_column,
+                                             .rows = parts(v->in1 - v->in0 - q, c->stride_h),
+                                             .columns = parts(c->in_w - p, c->stride_w),
+                                             .from_row = c->stride_h * row,
+                                             .from_column = c->stride_w * c->in_c,
+                                             .to_row = v->x_row});
         }
     }
 }
 
-/* The pixels of a strip that is one run; four blocks at a time, which lie side by side in x. */
-static void copy_run(const hu_conv_strip_view *v, const float *x, float *to) {
-    enum { SIDE = 4, BYTES = HU_CONV_WIDTH * sizeof(float), AHEAD = 12 };
-    int64_t pixels = hu_conv_strip_pixels(v), channels = v->conv->in_c, k = 0;
-    for (; k + SIDE * HU_CONV_WIDTH <= channels; k += SIDE * HU_CONV_WIDTH, to += SIDE * v->x_block)
-        for (int64_t i = 0; i < pixels; i++)
-            for (int64_t b = 0; b < SIDE; b++) {
-                __builtin_prefetch(x + (i + AHEAD) * channels + k + b * HU_CONV_WIDTH);
-                memcpy(to + b * v->x_block + i * HU_CONV_WIDTH,
-                       x + i * channels + k + b * HU_CONV_WIDTH, BYTES);
-            }
-    for (; k < channels; k += HU_CONV_WIDTH, to += v->x_block)
-        copy_pixels(pixels, least(channels - k, HU_CONV_WIDTH), channels, x + k, to);
+/* What the pixels of a strip meet, as one run. */
+static void copy_run(hu_conv_strip_view *v, const float *x, float *to) {
+    const hu_conv *c = v->conv;
+    int64_t rows = v->y1 - v->y0, row = c->in_w * c->in_c;
+    hu_conv_blocks_copy copy = {.rows = rows,
+                                .columns = c->out_w,
+                                .from_row = c->stride_h * row,
+                                .from_column = c->stride_w * c->in_c,
+                                .to_row = c->out_w * HU_CONV_WIDTH};
+    if (copy.from_row == copy.columns * copy.from_column) {
+        copy.columns *= rows;
+        copy.rows = 1;
+    }
+    v->x = to;
+    v->x_column = HU_CONV_WIDTH;
+    v->x_block = hu_conv_strip_pixels(v) * HU_CONV_WIDTH;
+    for (int64_t n = 0; n < v->images; n++) {
+        copy.from = x + (n * c->in_h + v->in0) * row;
+        copy.to = to + n * rows * copy.to_row;
+        copy_plane(v, copy);
+    }
 }
 
 /* PANELS: strides are taken out of the way here, so that the pixels of one tap are neighbours
@@ -292,14 +330,8 @@ static void copy_panels(hu_conv_strip_view *v, const float *x, float *to) {
     v->x_plane_row = c->stride_w * v->x_plane_column;
     v->x_image = c->stride_h * v->x_plane_row;
     v->x_block = v->images * v->x_image;
-    if (v->is_pixelwise) {
-        copy_run(v, x + v->in0 * row, to);
-        return;
-    }
     for (int64_t n = 0; n < v->images; n++)
-        for (int64_t k = 0; k < c->in_c; k += HU_CONV_WIDTH)
-            copy_planes(v, least(c->in_c - k, HU_CONV_WIDTH), x + (n * c->in_h + v->in0) * row + k,
-                        to + k / HU_CONV_WIDTH * v->x_block + n * v->x_image);
+        copy_planes(v, x + (n * c->in_h + v->in0) * row, to + n * v->x_image);
 }
 
 /* PLACE: nothing is copied. */
@@ -313,35 +345,6 @@ static void place_x(hu_conv_strip_view *v, const float *x) {
 
 /* ---- dy ---- */
 
-/* Tiles of n neighbours of each pixel, each with its pixels side by side. */
-static inline __attribute__((always_inline)) void
-copy_n(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from, float *to) {
-    for (int64_t k = 0; k < pixels; k++)
-        for (int64_t t = 0; t < tiles; t++)
-            memcpy(to + (t * pixels + k) * n, from + k * step + t * n, (size_t)n * sizeof *to);
-}
-
-/* The usual n as constants, so that they are copied without a call. */
-static void copy_tiles(int64_t pixels, int64_t tiles, int64_t n, int64_t step, const float *from,
-                       float *to) {
-    switch (n) {
-    case 4:
-        copy_n(pixels, tiles, 4, step, from, to);
-        break;
-    case 5:
-        copy_n(pixels, tiles, 5, step, from, to);
-        break;
-    case 6:
-        copy_n(pixels, tiles, 6, step, from, to);
-        break;
-    case 8:
-        copy_n(pixels, tiles, 8, step, from, to);
-        break;
-    default:
-        copy_n(pixels, tiles, n, step, from, to);
-    }
-}
-
 static void conv_view_filters(hu_conv_strip_view *v, int64_t first, int64_t filters) {
     int64_t pixels = hu_conv_strip_pixels(v), places = v->kernels->places, tiles, n;
     v->dy = v->dy_panel ? v->dy_panel : v->dy_first + first;
@@ -350,8 +353,8 @@ static void conv_view_filters(hu_conv_strip_view *v, int64_t first, int64_t filt
         n = hu_conv_share(filters - f, places);
         tiles = 1;
         while (hu_conv_share(filters - f - tiles * n, places) == n) tiles++;
-        copy_tiles(pixels, tiles, n, v->conv->out_c, v->dy_first + first + f,
-                   v->dy_panel + f * pixels);
+        v->kernels->copy_tiles(pixels, tiles, n, v->conv->out_c, v->dy_first + first + f,
+                               v->dy_panel + f * pixels);
     }
 }
 
@@ -360,6 +363,8 @@ static void conv_view_strip(hu_conv_strip_view *v, const float *x, const float *
     float *x_panel = (float *)((char *)scratch + x_offset(c));
     if (v->layout == HU_CONV_ROWS)
         copy_rows(v, x, x_panel);
+    else if (v->layout == HU_CONV_PANELS && v->is_pixelwise)
+        copy_run(v, x, x_panel);
     else if (v->layout == HU_CONV_PANELS)
         copy_panels(v, x, x_panel);
     else
@@ -396,6 +401,16 @@ static void run_empty(const hu_conv_strip_view *v, hu_conv_outer *o) {
     v->kernels->outer(o);
 }
 
+/* Rows, and images, that lie one after the other are one. */
+static void join_rows(hu_conv_outer *o) {
+    if (o->x_row != o->columns * o->x_column || o->dy_row != o->columns * o->dy_column) return;
+    o->columns *= o->rows;
+    o->rows = 1;
+    if (o->x_image != o->columns * o->x_column || o->dy_image != o->columns * o->dy_column) return;
+    o->columns *= o->images;
+    o->images = 1;
+}
+
 /* The taps of a kernel row one by one, each over the columns that it reaches. */
 static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_outer *o) {
     const hu_conv *c = v->conv;
@@ -406,6 +421,7 @@ static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_o
         o->dw = t->dw + kw * c->in_c;
         o->x = t->x;
         o->dy = t->dy;
+        o->images = v->images;
         o->rows = t->rows;
         o->columns = high - low;
         if (t->rows == 0 || low == high) {
@@ -417,6 +433,7 @@ static void run_columns(const hu_conv_strip_view *v, const tap_row *t, hu_conv_o
         else
             o->x += in % c->stride_w * v->x_plane_column + in / c->stride_w * v->x_column;
         o->dy += low * o->dy_column;
+        join_rows(o);
         v->kernels->outer(o);
     }
 }
@@ -532,8 +549,9 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     const hu_conv *c = &plan->conv;
     hu_conv_strips strips = hu_conv_strip(c);
     hu_conv_strip_view v;
-    bool is_few = conv_is_few(c);
+    bool is_few = conv_is_few(c), is_taps = conv_is_taps(c);
     conv_view_begin(c, count, scratch, &v);
+    if (is_few && adds) turn_few(c, false, dw, scratch);
     for (int64_t n = 0; n < count; n += strips.images) {
         v.images = least(strips.images, count - n);
         for (v.y0 = 0; v.y0 < c->out_h; v.y0 += strips.rows) {
@@ -541,7 +559,9 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             const float *first_x = x + n * c->in_h * c->in_w * c->in_c;
             const float *first_dy = dy + n * c->out_h * c->out_w * c->out_c;
             if (is_few) {
-                conv_few_strip(&v, first_x, first_dy, adds, dw);
+                conv_few_strip(&v, first_x, first_dy, adds, scratch);
+            } else if (is_taps) {
+                conv_taps_strip(&v, first_x, first_dy, adds, dw);
             } else {
                 find_rows(&v);
                 conv_view_strip(&v, first_x, first_dy, scratch);
@@ -551,79 +571,133 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
             adds = true;
         }
     }
+    if (is_few && count > 0) turn_few(c, true, dw, scratch);
 }
 
 /* ---- weights few ---- */
 
 /* Weight gradient of layers with few input channels, such as the first
  * of a network for pictures: lanes are filters, so that none is idle, and every float of a kernel
- * row has a sum of its own. The order of sums is that of the definition (kernel/conv/conv.h). */
+ * row has a sum of its own. Strips are added up in scratch, a row of filters for each weight, which
+ * becomes dw after the last. The order of sums is that of the definition (kernel/conv/conv.h). */
 
-enum { MOST_CHANNELS = 4, MOST_FILTERS = 2 * HU_CONV_WIDTH };
+enum { MOST_CHANNELS = 4 };
 
 static bool conv_is_few(const hu_conv *c) {
     return c->in_c <= MOST_CHANNELS && c->out_c % HU_CONV_WIDTH == 0 && c->dilation_h == 1 &&
            c->dilation_w == 1;
 }
 
-/* Columns whose terms all lie inside a row of x. */
-static void find_inner(hu_conv_few *o) {
-    int64_t before = o->x_first < 0 ? -o->x_first : 0, last = o->x_end - o->terms - o->x_first;
-    o->inner = (before + o->x_column - 1) / o->x_column;
-    o->inner_end = last < 0 ? 0 : last / o->x_column + 1;
-    if (o->inner > o->columns) o->inner = o->columns;
-    if (o->inner_end > o->columns) o->inner_end = o->columns;
-    if (o->inner_end < o->inner) o->inner_end = o->inner;
+/* Of columns *first .. *end-1, whose pixels read `extent` floats of a row of x from x_first +
+ * column * step on, all lie inside 0 .. x_end-1. */
+static void find_inner(int64_t x_first, int64_t extent, int64_t step, int64_t x_end,
+                       int64_t columns, int64_t *first, int64_t *end) {
+    int64_t before = x_first < 0 ? -x_first : 0, last = x_end - extent - x_first;
+    *first = least(parts(before, step), columns);
+    *end = least(last < 0 ? 0 : last / step + 1, columns);
+    if (*end < *first) *end = *first;
 }
 
-/* dw = or += the sums; filter: floats from one to the next. */
-static void put(const hu_conv_few *o, int64_t filter, bool adds, float *dw) {
-    for (int64_t f = 0; f < o->filters; f++)
-        for (int64_t m = 0; m < o->terms; m++) {
-            float sum = o->sums[m * o->filters + f], *to = dw + f * filter + m;
-            *to = adds ? *to + sum : sum;
+/* dw [filter][term] -> turned [term][filter], or back. */
+static void turn_few(const hu_conv *c, bool is_back, float *dw, float *turned) {
+    int64_t terms = c->kernel_h * c->kernel_w * c->in_c;
+    for (int64_t f = 0; f < c->out_c; f++)
+        for (int64_t m = 0; m < terms; m++) {
+            float *to = dw + f * terms + m, *at = turned + m * c->out_c + f;
+            if (is_back)
+                *to = *at;
+            else
+                *at = *to;
         }
 }
 
-/* All filters of some terms of a kernel row; dw: of the first of both. */
-static void run_terms(const hu_conv_strip_view *v, hu_conv_few *o, bool adds, float *dw) {
-    const hu_conv *c = v->conv;
-    int64_t filter = c->kernel_h * c->kernel_w * c->in_c, most = v->kernels->few_filters;
+/* All filters of some terms of a kernel row; turned: of the first of both. */
+static void run_terms(const hu_conv_strip_view *v, hu_conv_few *o, float *turned) {
+    int64_t all = v->conv->out_c, most = v->kernels->few_filters;
     const float *dy = o->dy;
-    for (int64_t f = 0; f < c->out_c; f += o->filters) {
-        o->filters = c->out_c - f < most ? most / 2 : most;
+    for (int64_t f = 0; f < all; f += o->filters) {
+        o->filters = all - f < most ? most / 2 : most;
         o->dy = dy + f;
+        o->sums = turned + f;
         v->kernels->few(o);
-        put(o, filter, adds, dw + f * filter);
     }
     o->dy = dy;
 }
 
 static void conv_few_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
-                           float *dw) {
+                           float *turned) {
     const hu_conv *c = v->conv;
-    float sums[HU_CONV_FEW_TERMS * MOST_FILTERS];
     int64_t row = c->kernel_w * c->in_c, low, high;
-    hu_conv_few o = {.sums = sums,
-                     .images = v->images,
+    hu_conv_few o = {.images = v->images,
                      .columns = c->out_w,
+                     .sums_term = c->out_c,
                      .x_image = c->in_h * c->in_w * c->in_c,
                      .x_row = c->stride_h * c->in_w * c->in_c,
                      .x_column = c->stride_w * c->in_c,
                      .x_end = c->in_w * c->in_c,
                      .dy_image = c->out_h * c->out_w * c->out_c,
                      .dy_row = c->out_w * c->out_c,
-                     .dy_column = c->out_c};
+                     .dy_column = c->out_c,
+                     .adds = adds};
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
         conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
         o.rows = high - low;
         o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
         o.dy = dy + low * o.dy_row;
         for (int64_t first = 0; first < row; first += o.terms) {
-            o.terms = hu_conv_share(row - first, HU_CONV_FEW_TERMS);
+            o.terms = hu_conv_share(row - first, v->kernels->few_terms);
             o.x_first = first - c->pad_w * c->in_c;
-            find_inner(&o);
-            run_terms(v, &o, adds, dw + kh * row + first);
+            find_inner(o.x_first, o.terms, o.x_column, o.x_end, o.columns, &o.inner, &o.inner_end);
+            run_terms(v, &o, turned + (kh * row + first) * c->out_c);
+        }
+    }
+}
+
+/* ---- several taps at once ---- */
+
+static bool conv_is_taps(const hu_conv *c) {
+    return hu_conv_kernels_of_isa()->taps && c->in_c == HU_CONV_WIDTH && c->kernel_w > 1;
+}
+
+/* All filters of some taps of a kernel row; dw: of the first of both. */
+static void run_tap_tiles(const hu_conv_strip_view *v, hu_conv_taps *o, float *dw) {
+    const float *dy = o->dy;
+    for (int64_t f = 0; f < v->conv->out_c; f += o->filters) {
+        o->filters = hu_conv_share(v->conv->out_c - f, v->kernels->places);
+        o->dy = dy + f;
+        o->dw = dw + f * o->dw_filter;
+        v->kernels->taps(o);
+    }
+    o->dy = dy;
+}
+
+static void conv_taps_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
+                            float *dw) {
+    const hu_conv *c = v->conv;
+    int64_t row = c->kernel_w * c->in_c, low, high;
+    hu_conv_taps o = {.images = v->images,
+                      .columns = c->out_w,
+                      .x_image = c->in_h * c->in_w * c->in_c,
+                      .x_row = c->stride_h * c->in_w * c->in_c,
+                      .x_column = c->stride_w * c->in_c,
+                      .x_tap = c->dilation_w * c->in_c,
+                      .x_end = c->in_w * c->in_c,
+                      .dy_image = c->out_h * c->out_w * c->out_c,
+                      .dy_row = c->out_w * c->out_c,
+                      .dy_column = c->out_c,
+                      .dw_filter = c->kernel_h * row,
+                      .adds = adds};
+    for (int64_t kh = 0; kh < c->kernel_h; kh++) {
+        conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
+        o.rows = high - low;
+        o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
+        o.dy = dy + low * o.dy_row;
+        for (int64_t kw = 0; kw < c->kernel_w; kw += o.taps) {
+            o.taps = hu_conv_share(c->kernel_w - kw, HU_CONV_TAPS);
+            o.x_first = kw * o.x_tap - c->pad_w * c->in_c;
+            find_inner(o.x_first, (o.taps - 1) * o.x_tap + c->in_c, o.x_column, o.x_end, o.columns,
+                       &o.inner, &o.inner_end);
+            run_tap_tiles(v, &o, dw + kh * row + kw * c->in_c);
         }
     }
 }
