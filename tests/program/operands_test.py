@@ -110,6 +110,31 @@ def phases(checks, cwd):
     checks.that("conv1.forward.x" in named[0], "the first phase counts operands")
 
 
+def high(checks, cwd):
+    """What the user keeps high no rule of his reaches, as docs/how-to/recipes.md has it; a recipe's layers his rules
+    may name. Where nothing rounds operands the key is told to be idle."""
+    rules = "operand.rules=['*.x: e3m2:tile=1x64:scale=ue5m3', 'conv*.w: mxfp8']"
+    for words, layers in (([rules], {"conv1", "conv2", "conv3", "fc"}),
+                          ([rules, "operand.high=[last=1]"], {"conv1", "conv2", "conv3"}),
+                          ([rules, "operand.high=[first=1, 'fc*']"], {"conv2", "conv3"}),
+                          ([rules, "operand.high=none"], {"conv1", "conv2", "conv3", "fc"}),
+                          (["precision=mxfp8-te", "operand.rules=['fc.forward.x: mxfp4']"], {"conv1", "conv2", "conv3", "fc"}),
+                          (["precision=fp8-delayed-te", rules, "operand.high=[first=1]"], {"conv2", "conv3", "fc"})):
+        code, _, err = program.call("plan", *CNN, *words, "out=high.yaml", cwd=cwd)
+        checks.same(code, 0, f"{words}: {err}")
+        with open(os.path.join(cwd, "high.yaml"), encoding="utf-8") as file:
+            plan = file.read().partition("\nproducts:")[2].partition("\nevidence:")[0]
+        found = {line.strip().rstrip(":") for line in plan.splitlines() if line[:2] == "  " and line[2] != " "}
+        checks.same(found, layers, f"{words}: layers that round operands")
+    idle = "operand.high=first=1 has no effect with precision="
+    for words, is_idle in (([], True), (["precision=bf16"], True), (["precision=hfp8"], True),
+                           *(([f"precision={recipe}"], False) for recipe in RECIPES),
+                           (["operand.rules=['*.x: mxfp8']"], False), (["precision=0: bf16, 1: nvfp4-te"], False),
+                           (["precision.epochs=['0: bf16', '1: nvfp4-te']"], False)):
+        code, _, err = program.call("train", *SHORT, *CNN, "operand.high=first=1", *words, cwd=cwd)
+        checks.that(code == 0 and (idle in err) == is_idle, f"{words}: {err}")
+
+
 REFUSED = (
     (["precision=nvfp4-ta"], 2, "nearest: 'nvfp4-te'"),
     (["operand.rules=['conv9.forward.x: mxfp8']"], 2, "nearest names: 'conv1.forward.x'"),
@@ -120,6 +145,8 @@ REFUSED = (
     (["precision=mxfp8-te", "operand.high=head*"], 2, "matches no convolution or linear layer"),
     (["precision=mxfp8-te", "operand.high=last=100%"], 2, "found all 4 layers among those that stay high"),
     (["operand.rules=['*.x: nvfp4:hadamard=12']"], 2, "hadamard"),
+    (["operand.rules=['*.x: mxfp8', 'fc.*: mxfp4']", "operand.high=last=1"], 2,
+     "found 'fc.*: mxfp4' for layers that operand.high keeps as they are"),
 )
 
 
@@ -129,4 +156,4 @@ def refused(checks, cwd):
         checks.that(code == exit_code and says in err, f"{words}: exit {code}: {err}")
 
 
-program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, refused)
+program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, high, refused)
