@@ -45,6 +45,9 @@ REFUSED = [
     (["gemm", "accumulator=fmac:binary8p3"], 2, ["column 10: found the end, expected 's' or 'u', as in binary8p3se"]),
     (["gemm", "accumulator=fmac:posit8"], 2, ["found a format by table, expected a float"]),
     (["fmt", "binary8p9se"], 2, ["found K = 8, P = 9, signed", "K = 3..16"]),
+    (["fmt", "table:pipe"], 2, ["pipe: found a pipe, expected a file: a table is read wherever its name is"]),
+    (["train", "precision=table:pipe:scale=current"], 2, ["pipe: found a pipe, expected a file"]),
+    (["fmt", "table:/dev/null"], 2, ["/dev/null: found a device, expected a file"]),
     (["comm", "format=unum8"], 2, ["expected a float", "unums are not known"]),
     (["plan", "precision=int7"], 2, ["'int7' is unknown, expected uniform7"]),
     (["plan", "precision=e5m10x"], 2, ["'e5m10x'", "formats are written e3m4", "`halfulp help formats`"]),
@@ -165,6 +168,7 @@ def prepare(cwd):
     os.remove(f"{cwd}/bare/config.resolved.yaml")
     shutil.rmtree(f"{cwd}/ended/checkpoint")
     os.mkdir(f"{cwd}/empty")
+    os.mkfifo(f"{cwd}/pipe")
     program.write_cifar(f"{cwd}/bits")
     program.put(cwd, "config.yaml", b"config: other.yaml\n")
     program.put(cwd, "words.txt", b"a text of few words\n" * 200)
