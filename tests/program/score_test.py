@@ -6,6 +6,8 @@ import math
 import os
 import signal
 import statistics
+import subprocess
+import sys
 import time
 
 import program
@@ -157,6 +159,25 @@ def interrupted(checks, cwd):
     checks.same(score(checks, *words, cwd=cwd), whole, "the figures of a command that was not stopped")
 
 
+def ends_with_the_league(checks, cwd):
+    """However tools/league.py ends, nothing that it has started goes on, and what was trained is kept."""
+    program.put(cwd, "list.txt", b"mxfp8 score.networks=conv,lstm steps=400000 seeds=1\n")
+    tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "league.py")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        running = subprocess.Popen([sys.executable, tool, f"halfulp={program.HALFULP}", "list=list.txt", "out=.",
+                                    f"run.dir=s{number}", "parallel=1"], cwd=cwd, stderr=subprocess.DEVNULL)
+        begun = glob.escape(f"{cwd}/s{number}") + "/v1/*/*/metrics.csv"
+        started = program.wait_until(lambda: running.poll() is not None or glob.glob(begun))
+        checks.that(started and running.poll() is None, f"{number}: a training runs")
+        scoring = program.children(running.pid)
+        all_of_them = scoring + [child for pid in scoring for child in program.children(pid)]
+        checks.that(len(all_of_them) >= 2, f"{number}: processes {all_of_them}")
+        running.send_signal(number)
+        running.wait(60)
+        gone = program.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in all_of_them))
+        checks.that(gone, f"{number}: they end too")
+
+
 def league(checks, cwd):
     """The rows in the program, and the picture with a format of the command among them."""
     made = score(checks, cwd=cwd)
@@ -229,5 +250,5 @@ def full_disk(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(arithmetic, cache, file_of_numbers, named_within, damaged, several, interrupted, league, bad_input,
+    program.main(arithmetic, cache, file_of_numbers, named_within, damaged, several, interrupted, ends_with_the_league, league, bad_input,
                  without_learning, whole_suite, full_disk)
