@@ -42,7 +42,7 @@ def bits(checks, cwd):
 def instruction_sets(checks, cwd):
     for recipe in RECIPES:
         hashes = {hash_of(*CNN, f"precision={recipe}", cwd=cwd, run=f"{recipe}-{isa}",
-                          env={**os.environ, "HALFULP_MAX_ISA": isa}) for isa in ("scalar", "avx2", "avx512")}
+                          env={**os.environ, "HALFULP_MAX_ISA": isa}) for isa in ("scalar", "avx2", "avx512", "avx512vbmi")}
         checks.same(len(hashes), 1, f"{recipe}: weights hashes {hashes}")
 
 
