@@ -110,6 +110,21 @@ def phases(checks, cwd):
     checks.that("conv1.forward.x" in named[0], "the first phase counts operands")
 
 
+def planned(checks, cwd):
+    """plan shows what products multiply, with the layers that have it, as text and by layer in JSON."""
+    code, out, err = program.call("plan", *CNN, "precision=nvfp4-te", "operand.rules=['conv2.forward.x: fp32']", cwd=cwd)
+    checks.same(code, 0, f"plan: {err}")
+    rows = [line.split() for line in out.splitlines() if line.split(".")[0] in ("forward", "input_grad", "weight_grad")]
+    checks.same([row[0] for row in rows if row[2:4] == ["3", "of"]], list(PLACES[1:]), f"operands of three layers: {rows}")
+    checks.that(["forward.x", "e2m1:tile=1x16:scale=e4m3fn:as=te", "2", "of", "4", "conv1,", "conv3"] in rows, f"of two: {rows}")
+    checks.that(["forward.x", "as", "stored", "2", "of", "4", "conv2,", "fc"] in rows, f"what stays: {rows}")
+    made = json.loads(program.call("plan", *CNN, "precision=mxfp8-te", "--json", cwd=cwd)[1])
+    found = {row["name"]: row.get("operands") for row in made["layers"] if "operands" in row}
+    checks.same(found, {layer: {place: "mxfp8:scale=rceil" for place in PLACES} for layer in ("conv1", "conv2", "conv3")}, "JSON")
+    out = program.call("plan", *CNN, "precision=hfp8", cwd=cwd)[1]
+    checks.that("operands:" not in out, "nothing of it where nothing is rounded")
+
+
 def high(checks, cwd):
     """What the user keeps high no rule of his reaches, as docs/how-to/recipes.md has it; a recipe's layers his rules
     may name. Where nothing rounds operands the key is told to be idle."""
@@ -156,4 +171,4 @@ def refused(checks, cwd):
         checks.that(code == exit_code and says in err, f"{words}: exit {code}: {err}")
 
 
-program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, high, refused)
+program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, planned, high, refused)
