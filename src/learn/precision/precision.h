@@ -224,6 +224,10 @@ const char *hu_scheme_name(hu_scheme scheme);
 extern const char *const hu_precision_names[];
 extern const int hu_precision_name_count;
 
+/* Row `index` of the recipes among them: its name, what it is, and its parts with ";" between them,
+ * "*.x: FORMAT", "high last=1", "scaling unit"; NULL after the last. All forever. */
+const char *hu_recipe_at(size_t index, const char **help, const char **parts);
+
 /* ---- names.c: precision by epoch ---- */
 
 /* Precision by epoch: a list of precisions, each from an epoch on.
