@@ -60,7 +60,14 @@ hu_status hu_table_file_read(hu_code_recipe *r) {
     hu_status st = check_path(r, length);
     if (st != HU_OK) return st;
     snprintf(r->name, sizeof r->name, "table:%s", path);
-    return hu_code_file_open(path, &r->file, &r->file_bytes);
+    st = hu_code_file_open(path, &r->file, &r->file_bytes);
+    bool has_option = strchr(path, ':') && strchr(strchr(path, ':'), '=');
+    return st == HU_ERR_MISSING && has_option
+               ? hu_fail(st,
+                         "format '%s': found no file '%s'; of options behind a file, expected "
+                         "':bias=', ':ovf=', ':scale=' or ':tile='",
+                         r->original, path)
+               : st;
 }
 
 /* A line of a file that is read. */
