@@ -115,7 +115,14 @@ def warnings(checks, cwd):
                   ["precision=e4m3:scale=current"], ["precision=hfp8"], ["precision=1/6/9"]):
         _, _, err = program.call("train", *TINY, "epochs=1", *words, f"run.dir={'-'.join(words).replace('/', '.')}",
                                  cwd=cwd)
-        checks.that("nothing scales" not in err, f"{words}: {err!r}")
+        checks.that("nothing scales" not in err and "no negative" not in err, f"{words}: {err!r}")
+    program.put(cwd, "plus.txt", b"0\n1\n2\n3\n")
+    for number, (words, told) in enumerate(((["precision=binary8p4ue"], "weights are in binary8p4ue"),
+                        (["precision=table:plus.txt"], "weights are in table:plus.txt"),
+                        (["precision=grad=binary8p3ue"], "gradients are in binary8p3ue"),
+                        (["precision=act=binary8p4ue,w=binary8p4se"], ""), (["precision=posit8"], ""))):
+        _, _, err = program.call("train", *TINY, "steps=1", *words, f"run.dir=signs{number}", cwd=cwd)
+        checks.same("no negative numbers" in err and told in err, told != "", f"{words}: {err!r}")
 
 
 def best_is_next(checks, cwd):

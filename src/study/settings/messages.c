@@ -193,6 +193,30 @@ static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) 
                      format, format);
 }
 
+/* Whether nothing below 0 stays so: unsigned formats of P3109, tables of a file. */
+static bool has_no_negatives(const hu_quantizer *quantizer) {
+    if (quantizer->kind != HU_QUANTIZER_FLOAT || !hu_quantizer_rounds(quantizer)) return false;
+    float most = (float)hu_format_limits_of(&quantizer->format).max_finite;
+    return !(hu_format_round(&quantizer->format, HU_ROUND_NEAREST_EVEN, -most, 0) < 0);
+}
+
+static void warn_of_signs(const hu_opening *o, const hu_listener *listener) {
+    static const hu_role roles[] = {HU_ROLE_WEIGHT, HU_ROLE_ACT_GRAD, HU_ROLE_WEIGHT_GRAD};
+    static const char *const what[] = {"weights", "gradients", "gradients of weights"};
+    char format[HU_QUANTIZER_BYTES];
+    const hu_precision *precision = hu_precision_at(&o->options->precision, 0);
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        const hu_quantizer *quantizer = &precision->role[roles[r]];
+        if (precision->bits.schedule || !has_no_negatives(quantizer)) continue;
+        hu_quantizer_print(quantizer, format, sizeof format);
+        hu_listener_tell(listener,
+                         "warning: %s are in %s, which has no negative numbers: it loses half of "
+                         "them; it is for activations behind relu (act=%s)",
+                         what[r], format, format);
+        return;
+    }
+}
+
 /* Rates that only evaluations lower are the schedule's own here. */
 static void warn_of_rate(const hu_opening *o, const hu_listener *listener) {
     enum { LOOKED_AT = 2 };
@@ -267,11 +291,12 @@ static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
 }
 
 /* Notes and warnings about what was chosen: a width that many others beside it are alike to;
- * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for; and
- * a training whose steps all have a learning rate of 0. */
+ * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for;
+ * weights or gradients without signs; and a training whose steps all have a learning rate of 0. */
 static void opening_warn(const hu_opening *opening, const hu_listener *listener) {
     tell_width(opening, listener);
     warn_of_gradients(opening, listener);
+    warn_of_signs(opening, listener);
     warn_of_rate(opening, listener);
     warn_of_length(opening, listener);
     advise_trunk(opening, listener);
