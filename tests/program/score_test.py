@@ -136,6 +136,9 @@ def several(checks, cwd):
     out = program.call("score", "mxfp8", "e4m3fn", *TINY, cwd=cwd)[1]
     for text in ("mxfp8: score", "bits a number", "not comparable", "lstm", "guessing", "are too small for e4m3fn"):
         checks.that(text in out, f"the table holds {text!r}: {out}")
+    out = program.call("score", "mxfp8", "suite=quick", "score.networks=lstm", "steps=1", *TINY[2:], cwd=cwd)[1]
+    checks.that("lstm: no score, as float32 itself gained nothing over guessing" in out
+                and "(another suite than the league's: not comparable)" in out, f"nothing to compare with: {out}")
     lost = score(checks, "e4m3fn", *TINY, cwd=cwd)
     failure = lost["networks"][1]["failure"]
     checks.that(failure and "step" in failure and "became zero" in failure, f"why it failed: {failure}")
