@@ -13,6 +13,7 @@
 #include "render/terminal.h"
 #include "runlog/plan_json.h"
 #include "runlog/progress.h"
+#include "tensor/signs.h"
 #include "train/weights.h"
 
 /* ---- listener ---- */
@@ -184,6 +185,7 @@ static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) 
     bool is_chosen = hu_config_asked(o->config, "scaler.name");
     const hu_quantizer *quantizer = &precision->role[HU_ROLE_ACT_GRAD];
     if (is_chosen || o->options->scaler.kind != HU_LOSS_SCALE_NONE) return;
+    if (precision->scaling != HU_SCALING_NONE) return; /* the network scales them */
     if (precision->bits.schedule || precision->phase_count > 0 || !is_fragile(quantizer)) return;
     hu_quantizer_print(quantizer, format, sizeof format);
     hu_listener_tell(listener,
@@ -193,13 +195,6 @@ static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) 
                      format, format);
 }
 
-/* Whether nothing below 0 stays so: unsigned formats of P3109, tables of a file. */
-static bool has_no_negatives(const hu_quantizer *quantizer) {
-    if (quantizer->kind != HU_QUANTIZER_FLOAT || !hu_quantizer_rounds(quantizer)) return false;
-    float most = (float)hu_format_limits_of(&quantizer->format).max_finite;
-    return !(hu_format_round(&quantizer->format, HU_ROUND_NEAREST_EVEN, -most, 0) < 0);
-}
-
 static void warn_of_signs(const hu_opening *o, const hu_listener *listener) {
     static const hu_role roles[] = {HU_ROLE_WEIGHT, HU_ROLE_ACT_GRAD, HU_ROLE_WEIGHT_GRAD};
     static const char *const what[] = {"weights", "gradients", "gradients of weights"};
@@ -207,7 +202,7 @@ static void warn_of_signs(const hu_opening *o, const hu_listener *listener) {
     const hu_precision *precision = hu_precision_at(&o->options->precision, 0);
     for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
         const hu_quantizer *quantizer = &precision->role[roles[r]];
-        if (precision->bits.schedule || !has_no_negatives(quantizer)) continue;
+        if (precision->bits.schedule || !hu_quantizer_is_unsigned(quantizer)) continue;
         hu_quantizer_print(quantizer, format, sizeof format);
         hu_listener_tell(listener,
                          "warning: %s are in %s, which has no negative numbers: it loses half of "
