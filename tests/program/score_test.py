@@ -190,7 +190,7 @@ def league(checks, cwd):
     code, out, err = program.call("score", cwd=cwd)
     checks.same([code, len(out.splitlines())], [0, 2 + len(rows)], f"the table: {err}")
     code, _, err = program.call("score", "mxfp8", *TINY, "out=s.svg", cwd=cwd)
-    checks.same(code, 0, f"a picture: {err}")
+    checks.same([code, "drawn: s.svg\n" in err], [0, True], f"a picture: {err}")
     with open(f"{cwd}/s.svg", encoding="utf-8") as file:
         picture = file.read()
     for part in ("<svg", "bits of a number", "mxfp8", "nothing is better with fewer bits"):

@@ -45,6 +45,7 @@ REFUSED = [
     (["gemm", "accumulator=fmac:binary8p3"], 2, ["column 10: found the end, expected 's' or 'u', as in binary8p3se"]),
     (["gemm", "accumulator=fmac:posit8"], 2, ["found a format by table, expected a float"]),
     (["fmt", "binary8p9se"], 2, ["found K = 8, P = 9, signed", "K = 3..16"]),
+    (["train", "precision=e4m3fn:scale=f32"], 2, ["found 'f32', expected current", "as e4m3fn:tile=1x128:scale=f32"]),
     (["fmt", "binary16p3se"], 2, ["found K = 16, P = 3, signed, whose numbers float32 does not hold", "as P = 8"]),
     (["fmt", "binary16p3uf"], 2, ["expected K - P up to 8 (signed), 7 (unsigned), as P = 9"]),
     (["fmt", "p3109"], 2, ["expected binaryKpP and s or u, e or f (binary8p3se)"]),

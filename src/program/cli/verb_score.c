@@ -58,6 +58,7 @@ static hu_status draw(const hu_scores *scores, const char *path) {
     if (!path) return HU_OK;
     HU_TRY(hu_league_draw(scores, &svg));
     st = hu_file_replace(path, svg, strlen(svg));
+    if (st == HU_OK) fprintf(stderr, "drawn: %s\n", path);
 done:
     hu_free(svg);
     return st;
