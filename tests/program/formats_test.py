@@ -94,6 +94,12 @@ def overflows(checks, cwd):
         checks.same("none: the numbers end at 1" in fmt(checks, name, cwd=cwd)[0], ends, f"{name}: a number above 1")
 
 
+def rotations(checks, cwd):
+    """Lines that are no multiple of the rotation's length have a stated short form."""
+    out, _ = fmt(checks, "e2m1:tile=1x24:scale=e4m3fn:hadamard=16", cwd=cwd)
+    checks.that("lines in groups of 16, what is left in smaller powers of two" in out, f"rotation: {out}")
+
+
 def said(checks, cwd):
     """What was typed, what e4m3 is not, and numbers that nobody reads."""
     out, _ = fmt(checks, "e3m2:bias=5", cwd=cwd)
@@ -229,4 +235,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, overflows, said, zero_bytes, bad_lines, once, blocks, pictures, tensor)
+program.main(tables, side_by_side, overflows, rotations, said, zero_bytes, bad_lines, once, blocks, pictures, tensor)
