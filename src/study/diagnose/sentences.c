@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "diagnose/failures.h"
-#include "tensor/signs.h"
+#include "precision/precision.h"
 
 /* ---- What a tensor lost, in words ---- */
 

@@ -13,7 +13,6 @@
 #include "render/terminal.h"
 #include "runlog/plan_json.h"
 #include "runlog/progress.h"
-#include "tensor/signs.h"
 #include "train/weights.h"
 
 /* ---- listener ---- */
