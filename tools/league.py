@@ -62,13 +62,18 @@ def read_list(path):
     return rows
 
 
+def watched():
+    """The program stops, as after Ctrl-C, when the process that this names has ended, however that ended."""
+    return {**os.environ, "HALFULP_PARENT": str(os.getpid())}
+
+
 def score(program, words):
     """The program's object; None where it does not know the words, or cannot train them. A full disk and Ctrl-C end
     this: the same command goes on."""
     more = [word for word in sys.argv[1:] if word.startswith(("parallel=", "run.threads="))]
     folder = f"run.dir={path_of('run.dir', 'runs/score')}"
     done = subprocess.run([program, "score", *words, folder, *more, "--json"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, check=False)
+                          stderr=subprocess.PIPE, text=True, check=False, env=watched())
     if done.returncode == 0:
         return json.loads(done.stdout)
     message = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""

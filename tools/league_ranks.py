@@ -71,7 +71,8 @@ def compare(name, formats, words):
     folder = os.path.join(os.path.abspath(option("run.dir", os.path.join(ROOT, "runs/ranks"))), name)
     done = subprocess.run([program, "compare", f"precision={';'.join(formats)};", f"seeds={option('seeds', '1')}",
                            f"parallel={option('parallel', str(os.cpu_count()))}", f"run.dir={folder}", *words, "--json"],
-                          stdout=subprocess.PIPE, text=True, check=False)
+                          stdout=subprocess.PIPE, text=True, check=False,
+                          env={**os.environ, "HALFULP_PARENT": str(os.getpid())})  # it ends when this does
     if done.returncode not in (0, 1) or not done.stdout:
         sys.exit(done.returncode or 1)
     made = json.loads(done.stdout)

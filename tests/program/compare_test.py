@@ -209,11 +209,6 @@ def no_single_run(checks, cwd):
     refused("why", "d", 3, "d: no run folder")
 
 
-def children(pid):
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [int(word) for word in file.read().split()]
-
-
 def wait_for(path, process):
     while process.poll() is None and not os.path.exists(path):
         time.sleep(0.01)
@@ -253,7 +248,7 @@ def killed(checks, cwd):
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     while process.poll() is None and not has_rows(f"{cwd}/c/fp32-s1/metrics.csv", 1):
         time.sleep(0.005)
-    for child in children(process.pid):
+    for child in program.children(process.pid):
         os.kill(child, signal.SIGKILL)
     out, _ = process.communicate(timeout=program.patience(300))
     checks.same(process.returncode, 1, "a crashed row: exit code")
@@ -264,25 +259,18 @@ def killed(checks, cwd):
     checks.same([row["state"] for row in made["rows"]], ["done", "done"], "the same command mends it")
 
 
-def wait_until(condition, seconds=60):
-    end = time.time() + seconds
-    while time.time() < end and not condition():
-        time.sleep(0.01)
-    return condition()
-
-
 def orphaned(checks, cwd):
     """However compare ends, its rows save and stop, and the same command goes on."""
     keys = ["precision=fp32", *TINY, "steps=3000", "run.checkpoint_every=100000"]
     for number in (signal.SIGKILL, signal.SIGHUP):
         folder = f"c{number}"
         process = program.start("compare", *keys, f"run.dir={folder}", cwd=cwd)
-        wait_until(lambda: process.poll() is not None
+        program.wait_until(lambda: process.poll() is not None
                    or has_rows(f"{cwd}/{folder}/fp32-s1/metrics.csv", 3))
-        row, = children(process.pid)
+        row, = program.children(process.pid)
         process.send_signal(number)
         process.wait(60)
-        checks.that(wait_until(lambda: not os.path.exists(f"/proc/{row}")), f"{number}: the row ends")
+        checks.that(program.wait_until(lambda: not os.path.exists(f"/proc/{row}")), f"{number}: the row ends")
         checks.that(program.checkpoints(f"{cwd}/{folder}", "fp32-s1"), f"{number}: and has saved")
         checks.that(not os.path.exists(f"{cwd}/{folder}/fp32-s1/result.json"), "before its end")
 

@@ -37,7 +37,7 @@ def has_flag(flag):
 
 
 def has_set(isa):
-    flags = {"avx512": "avx512vl", "vbmi": "avx512_vbmi"}
+    flags = {"avx512": "avx512vl", "vbmi": "avx512vbmi"}
     return has_flag(flags[isa]) if isa in flags else os.uname().machine == "x86_64"
 
 

@@ -79,6 +79,27 @@ def side_by_side(checks, cwd):
     checks.same(both[0], one, "as JSON each as alone")
 
 
+def overflows(checks, cwd):
+    """What too large a number becomes, by the word of ovf=, in all three answers and in the list."""
+    words = {"e5m2": "inf", "e5m2:ovf=propagate": "propagate", "posit8": "sat", "posit8:ovf=propagate": "propagate",
+             "posit8:ovf=none": "none", "binary8p3se": "none", "binary8p3se:sat=propagate": "propagate", "hif8:ovf=nan": "nan"}
+    for name, word in words.items():
+        checks.that(f"overflow {word}, " in fmt(checks, name, cwd=cwd)[0], f"{name}: text")
+        checks.same(json.loads(fmt(checks, name, "--json", cwd=cwd)[0])["overflow"], word, f"{name}: JSON")
+        row = [line for line in fmt(checks, name, "e4m3fn", cwd=cwd)[0].splitlines() if line.startswith("overflow to")]
+        checks.same(row[0].split()[2:], [word, "nan"], f"{name}: side by side")
+    listed = {line.split()[0]: line.split()[7] for line in fmt(checks, "--list", cwd=cwd)[0].splitlines()[2:] if line[:1] == "b"}
+    checks.same((listed["binary8p4se"], listed["bf16"]), ("none", "inf"), "the list")
+    for name, ends in {"nf4": True, "ternary": True, "posit8": False, "e2m1": False}.items():
+        checks.same("none: the numbers end at 1" in fmt(checks, name, cwd=cwd)[0], ends, f"{name}: a number above 1")
+
+
+def rotations(checks, cwd):
+    """Lines that are no multiple of the rotation's length have a stated short form."""
+    out, _ = fmt(checks, "e2m1:tile=1x24:scale=e4m3fn:hadamard=16", cwd=cwd)
+    checks.that("lines in groups of 16, what is left in smaller powers of two" in out, f"rotation: {out}")
+
+
 def said(checks, cwd):
     """What was typed, what e4m3 is not, and numbers that nobody reads."""
     out, _ = fmt(checks, "e3m2:bias=5", cwd=cwd)
@@ -214,4 +235,4 @@ def tensor(checks, cwd):
     checks.that(not os.path.exists(f"{cwd}/f.svg"), "nothing is written then")
 
 
-program.main(tables, side_by_side, said, zero_bytes, bad_lines, once, blocks, pictures, tensor)
+program.main(tables, side_by_side, overflows, rotations, said, zero_bytes, bad_lines, once, blocks, pictures, tensor)

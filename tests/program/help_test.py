@@ -93,6 +93,20 @@ class Help(unittest.TestCase):
         self.assertIn("fp(6,9,0)", ok(*shlex.split(shown)))
         for word in ("uniform8", "w=e4m3,grad=e5m2", "e4m3fn:scale=current"):
             self.assertTrue(ok("help", word).startswith(f"{word}: for precision={word}\n"), word)
+        recipes = ok("help", "recipes")
+        for word, lines in (("nvfp4-te", ["*.w: nvfp4:tile=16x16:as=te", "operand.high=last=15%"]),
+                            ("unit-scaling", ["precision.scaling=unit", "*.dy: e5m2:ovf=sat"]),
+                            ("deepseek-fp8", ["*.w: e4m3fn:tile=128x128:scale=f32:least=1e-4"]),
+                            ("fp8-delayed-te", ["dy: e5m2:scale=real1024"]), ("mxfp8-te", ["*: mxfp8:scale=rceil"])):
+            page = ok("help", word)
+            self.assertTrue(page.startswith(f"{word}: a recipe, for precision={word}\n  "), page)
+            for line in lines:
+                self.assertIn(f"\n    {line}\n", page)
+                self.assertIn(f"\n    {line}\n", recipes)
+        for word, part in (("table", "one a line in the order of codes"), ("tile", "F:tile=RxC:scale=S"), ("P3109", "binaryKpP"),
+                           ("posit", "positN"), ("takum", "takumlogN"), ("hadamard", ":random"), ("operand", "operand.rules="),
+                           ("league", "`halfulp score`")):
+            self.assertIn(part, " ".join(ok("help", word).split()))
         for word, line in (("fmacs", "a = fp32(a + x y): "), ("macs", "a = fp32(a + R(x y)): "), ("fmac", "a = R(a + x y): "),
                            ("mac:e4m3", "a = R(a + R(x y)): "), ("fmac8", "blocks of K terms"), ("kahan", "c = R(R(t - a) - y)"),
                            ("kahan-cpd", "y = R(R(x y) - c)")):

@@ -1,6 +1,8 @@
 """What the surroundings of the program may do to it: closed descriptors, unknown caps, control characters in names,
 paths that are long; and what the program file brings against a write behind the end of a buffer."""
+import json
 import os
+import re
 import struct
 import subprocess
 import time
@@ -23,11 +25,26 @@ def is_plain(text):
 
 def caps(checks, cwd):
     for word in ("AVX2", "bogus", "avx", "avx2 "):
-        fails(checks, 2, ["HALFULP_MAX_ISA", f"'{word}'", "scalar, avx2 or avx512"],
+        fails(checks, 2, ["HALFULP_MAX_ISA", f"'{word}'", "scalar, avx2, avx512 or avx512vbmi"],
               call("doctor", cwd=cwd, env={**os.environ, "HALFULP_MAX_ISA": word}))
-    for word in ("", "scalar", "avx512"):
+    for word in ("", "scalar", "avx512", "avx512vbmi"):
         checks.same(call("fmt", "fp16", cwd=cwd, env={**os.environ, "HALFULP_MAX_ISA": word})[0], 0,
                     f"HALFULP_MAX_ISA={word}")
+
+
+def looked_up_bytes(checks, cwd):
+    """avx512 leaves out what AVX-512 does not have everywhere; what a word takes away is a warning."""
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        flags = re.search(r"^flags\s*:(.*)$", file.read(), re.M)
+    flags = flags.group(1).split() if flags else []
+    best = "avx512" if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags) else "other"
+    has = best == "avx512" and "avx512vbmi" in flags
+    for word, uses in (("", has), ("avx512vbmi", has), ("avx512", False), ("avx2", False)):
+        rows = json.loads(call("doctor", "--json", cwd=cwd, env={**os.environ, "HALFULP_MAX_ISA": word})[1])["checks"]
+        row, = (row for row in rows if row["check"] == "kernels")
+        checks.same("with VBMI" in row["text"], uses, f"HALFULP_MAX_ISA={word}: {row}")
+        if has:
+            checks.same(row["result"], "ok" if uses else "warn", f"HALFULP_MAX_ISA={word}: {row}")
 
 
 def stacks(checks, cwd):
@@ -127,4 +144,4 @@ def hardening(checks, cwd):
     checks.that(b"__snprintf_chk" in data or b"__memcpy_chk" in data, "checked copies")
 
 
-main(caps, stacks, descriptors, controls, foreign_run, long_paths, hardening)
+main(caps, looked_up_bytes, stacks, descriptors, controls, foreign_run, long_paths, hardening)

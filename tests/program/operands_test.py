@@ -42,7 +42,7 @@ def bits(checks, cwd):
 def instruction_sets(checks, cwd):
     for recipe in RECIPES:
         hashes = {hash_of(*CNN, f"precision={recipe}", cwd=cwd, run=f"{recipe}-{isa}",
-                          env={**os.environ, "HALFULP_MAX_ISA": isa}) for isa in ("scalar", "avx2", "avx512")}
+                          env={**os.environ, "HALFULP_MAX_ISA": isa}) for isa in ("scalar", "avx2", "avx512", "avx512vbmi")}
         checks.same(len(hashes), 1, f"{recipe}: weights hashes {hashes}")
 
 
@@ -110,6 +110,46 @@ def phases(checks, cwd):
     checks.that("conv1.forward.x" in named[0], "the first phase counts operands")
 
 
+def planned(checks, cwd):
+    """plan shows what products multiply, with the layers that have it, as text and by layer in JSON."""
+    code, out, err = program.call("plan", *CNN, "precision=nvfp4-te", "operand.rules=['conv2.forward.x: fp32']", cwd=cwd)
+    checks.same(code, 0, f"plan: {err}")
+    rows = [line.split() for line in out.splitlines() if line.split(".")[0] in ("forward", "input_grad", "weight_grad")]
+    checks.same([row[0] for row in rows if row[2:4] == ["3", "of"]], list(PLACES[1:]), f"operands of three layers: {rows}")
+    checks.that(["forward.x", "e2m1:tile=1x16:scale=e4m3fn:as=te", "2", "of", "4", "conv1,", "conv3"] in rows, f"of two: {rows}")
+    checks.that(["forward.x", "as", "stored", "2", "of", "4", "conv2,", "fc"] in rows, f"what stays: {rows}")
+    made = json.loads(program.call("plan", *CNN, "precision=mxfp8-te", "--json", cwd=cwd)[1])
+    found = {row["name"]: row.get("operands") for row in made["layers"] if "operands" in row}
+    checks.same(found, {layer: {place: "mxfp8:scale=rceil" for place in PLACES} for layer in ("conv1", "conv2", "conv3")}, "JSON")
+    out = program.call("plan", *CNN, "precision=hfp8", cwd=cwd)[1]
+    checks.that("operands:" not in out, "nothing of it where nothing is rounded")
+
+
+def high(checks, cwd):
+    """What the user keeps high no rule of his reaches, as docs/how-to/recipes.md has it; a recipe's layers his rules
+    may name. Where nothing rounds operands the key is told to be idle."""
+    rules = "operand.rules=['*.x: e3m2:tile=1x64:scale=ue5m3', 'conv*.w: mxfp8']"
+    for words, layers in (([rules], {"conv1", "conv2", "conv3", "fc"}),
+                          ([rules, "operand.high=[last=1]"], {"conv1", "conv2", "conv3"}),
+                          ([rules, "operand.high=[first=1, 'fc*']"], {"conv2", "conv3"}),
+                          ([rules, "operand.high=none"], {"conv1", "conv2", "conv3", "fc"}),
+                          (["precision=mxfp8-te", "operand.rules=['fc.forward.x: mxfp4']"], {"conv1", "conv2", "conv3", "fc"}),
+                          (["precision=fp8-delayed-te", rules, "operand.high=[first=1]"], {"conv2", "conv3", "fc"})):
+        code, _, err = program.call("plan", *CNN, *words, "out=high.yaml", cwd=cwd)
+        checks.same(code, 0, f"{words}: {err}")
+        with open(os.path.join(cwd, "high.yaml"), encoding="utf-8") as file:
+            plan = file.read().partition("\nproducts:")[2].partition("\nevidence:")[0]
+        found = {line.strip().rstrip(":") for line in plan.splitlines() if line[:2] == "  " and line[2] != " "}
+        checks.same(found, layers, f"{words}: layers that round operands")
+    idle = "operand.high=first=1 has no effect with precision="
+    for words, is_idle in (([], True), (["precision=bf16"], True), (["precision=hfp8"], True),
+                           *(([f"precision={recipe}"], False) for recipe in RECIPES),
+                           (["operand.rules=['*.x: mxfp8']"], False), (["precision=0: bf16, 1: nvfp4-te"], False),
+                           (["precision.epochs=['0: bf16', '1: nvfp4-te']"], False)):
+        code, _, err = program.call("train", *SHORT, *CNN, "operand.high=first=1", *words, cwd=cwd)
+        checks.that(code == 0 and (idle in err) == is_idle, f"{words}: {err}")
+
+
 REFUSED = (
     (["precision=nvfp4-ta"], 2, "nearest: 'nvfp4-te'"),
     (["operand.rules=['conv9.forward.x: mxfp8']"], 2, "nearest names: 'conv1.forward.x'"),
@@ -120,6 +160,8 @@ REFUSED = (
     (["precision=mxfp8-te", "operand.high=head*"], 2, "matches no convolution or linear layer"),
     (["precision=mxfp8-te", "operand.high=last=100%"], 2, "found all 4 layers among those that stay high"),
     (["operand.rules=['*.x: nvfp4:hadamard=12']"], 2, "hadamard"),
+    (["operand.rules=['*.x: mxfp8', 'fc.*: mxfp4']", "operand.high=last=1"], 2,
+     "found 'fc.*: mxfp4' for layers that operand.high keeps as they are"),
 )
 
 
@@ -129,4 +171,4 @@ def refused(checks, cwd):
         checks.that(code == exit_code and says in err, f"{words}: exit {code}: {err}")
 
 
-program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, refused)
+program.main(bits, instruction_sets, loops, counts, resumed, roles, phases, planned, high, refused)

@@ -91,5 +91,20 @@ def goes_on(checks, cwd):
     checks.that(os.path.islink(f"{cwd}/typed.csv") and os.path.exists(f"{cwd}/elsewhere/made.csv"), "a link that was typed")
 
 
+def asked_before(checks, cwd):
+    """A file that could not be written is told before anything is computed."""
+    for words in (["score", "e4m3", "suite=quick", "steps=1", "out=gone/a.svg"], ["bench", "all", "out=/gone/a.md"],
+                  ["plan", *KEYS[:2], "out=gone/deeper/a.yaml"], ["fmt", "fp16", "-o", "gone/a.html"]):
+        code, out, err = program.call(*words, cwd=cwd, timeout=30)
+        gone = words[-1].rpartition("/")[0].partition("=")[2] or "gone"
+        checks.that(code == 3 and out == "" and f"found no folder '{gone}', expected one that is there" in err
+                    and "row 1" not in err, f"{words}: exit {code}: {err}")
+    code, _, err = program.call("score", "e4m3", "suite=quick", "steps=1", "out=.", cwd=cwd)
+    checks.that(code == 2 and ".: found a folder, expected a file" in err and "row 1" not in err, f"a folder: exit {code}: {err}")
+    checks.same(os.listdir(cwd), [], "nothing is left behind")
+    code, _, err = program.call("fmt", "fp16", "-o", "a.html", cwd=cwd)
+    checks.same(code, 0, f"a name alone: {err}")
+
+
 if __name__ == "__main__":
-    program.main(destroys_nothing, goes_on)
+    program.main(destroys_nothing, goes_on, asked_before)

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import zlib
 
 HALFULP = os.path.abspath(os.environ.get("HALFULP", "build/halfulp"))
@@ -115,6 +116,19 @@ def start(*words, cwd):
     """The program in the background, its output thrown away."""
     return subprocess.Popen([HALFULP, *last_of_each(words)], cwd=cwd, stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def children(pid):
+    """Processes that a process has started and that still run."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def wait_until(condition, seconds=60):
+    end = time.time() + patience(seconds)
+    while time.time() < end and not condition():
+        time.sleep(0.01)
+    return condition()
 
 
 def train(*words, cwd, run="run", **more):

@@ -6,6 +6,8 @@ import math
 import os
 import signal
 import statistics
+import subprocess
+import sys
 import time
 
 import program
@@ -134,6 +136,9 @@ def several(checks, cwd):
     out = program.call("score", "mxfp8", "e4m3fn", *TINY, cwd=cwd)[1]
     for text in ("mxfp8: score", "bits a number", "not comparable", "lstm", "guessing", "are too small for e4m3fn"):
         checks.that(text in out, f"the table holds {text!r}: {out}")
+    out = program.call("score", "mxfp8", "suite=quick", "score.networks=lstm", "steps=1", *TINY[2:], cwd=cwd)[1]
+    checks.that("lstm: no score, as float32 itself gained nothing over guessing" in out
+                and "(another suite than the league's: not comparable)" in out, f"nothing to compare with: {out}")
     lost = score(checks, "e4m3fn", *TINY, cwd=cwd)
     failure = lost["networks"][1]["failure"]
     checks.that(failure and "step" in failure and "became zero" in failure, f"why it failed: {failure}")
@@ -157,6 +162,25 @@ def interrupted(checks, cwd):
     checks.same(score(checks, *words, cwd=cwd), whole, "the figures of a command that was not stopped")
 
 
+def ends_with_the_league(checks, cwd):
+    """However tools/league.py ends, nothing that it has started goes on, and what was trained is kept."""
+    program.put(cwd, "list.txt", b"mxfp8 score.networks=conv,lstm steps=400000 seeds=1\n")
+    tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "league.py")
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        running = subprocess.Popen([sys.executable, tool, f"halfulp={program.HALFULP}", "list=list.txt", "out=.",
+                                    f"run.dir=s{number}", "parallel=1"], cwd=cwd, stderr=subprocess.DEVNULL)
+        begun = glob.escape(f"{cwd}/s{number}") + "/v1/*/*/metrics.csv"
+        started = program.wait_until(lambda: running.poll() is not None or glob.glob(begun))
+        checks.that(started and running.poll() is None, f"{number}: a training runs")
+        scoring = program.children(running.pid)
+        all_of_them = scoring + [child for pid in scoring for child in program.children(pid)]
+        checks.that(len(all_of_them) >= 2, f"{number}: processes {all_of_them}")
+        running.send_signal(number)
+        running.wait(60)
+        gone = program.wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in all_of_them))
+        checks.that(gone, f"{number}: they end too")
+
+
 def league(checks, cwd):
     """The rows in the program, and the picture with a format of the command among them."""
     made = score(checks, cwd=cwd)
@@ -166,7 +190,7 @@ def league(checks, cwd):
     code, out, err = program.call("score", cwd=cwd)
     checks.same([code, len(out.splitlines())], [0, 2 + len(rows)], f"the table: {err}")
     code, _, err = program.call("score", "mxfp8", *TINY, "out=s.svg", cwd=cwd)
-    checks.same(code, 0, f"a picture: {err}")
+    checks.same([code, "drawn: s.svg\n" in err], [0, True], f"a picture: {err}")
     with open(f"{cwd}/s.svg", encoding="utf-8") as file:
         picture = file.read()
     for part in ("<svg", "bits of a number", "mxfp8", "nothing is better with fewer bits"):
@@ -229,5 +253,5 @@ def full_disk(checks, cwd):
 
 
 if __name__ == "__main__":
-    program.main(arithmetic, cache, file_of_numbers, named_within, damaged, several, interrupted, league, bad_input,
+    program.main(arithmetic, cache, file_of_numbers, named_within, damaged, several, interrupted, ends_with_the_league, league, bad_input,
                  without_learning, whole_suite, full_disk)

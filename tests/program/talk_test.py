@@ -112,10 +112,19 @@ def warnings(checks, cwd):
     checks.that("gradients are in e4m3 and nothing scales them" in err and "scaler=dynamic" in err,
                 f"8-bit gradients: {err!r}")
     for words in (["precision=e4m3", "scaler=none"], ["precision=e4m3", "scaler=dynamic"],
-                  ["precision=e4m3:scale=current"], ["precision=hfp8"], ["precision=1/6/9"]):
+                  ["precision=e4m3:scale=current"], ["precision=hfp8"], ["precision=1/6/9"], ["precision=e5m2", "precision.scaling=unit"]):
         _, _, err = program.call("train", *TINY, "epochs=1", *words, f"run.dir={'-'.join(words).replace('/', '.')}",
                                  cwd=cwd)
-        checks.that("nothing scales" not in err, f"{words}: {err!r}")
+        checks.that("nothing scales" not in err and "no negative" not in err, f"{words}: {err!r}")
+    program.put(cwd, "plus.txt", b"0\n1\n2\n3\n")
+    for number, (words, told) in enumerate(((["precision=binary8p4ue"], "weights are in binary8p4ue"),
+                        (["precision=table:plus.txt"], "weights are in table:plus.txt"),
+                        (["precision=grad=binary8p3ue"], "gradients are in binary8p3ue"),
+                        (["precision=act=binary8p4ue,w=binary8p4se"], ""), (["precision=posit8"], ""))):
+        _, _, err = program.call("train", *TINY, "steps=1", *words, f"run.dir=signs{number}", cwd=cwd)
+        checks.same("no negative numbers" in err and told in err, told != "", f"{words}: {err!r}")
+    out = program.call("why", "signs0", cwd=cwd)[1]
+    checks.that("are too large for binary8p4ue, which has no negative ones, and became infinite or NaN" in out, f"why: {out}")
 
 
 def best_is_next(checks, cwd):

@@ -45,6 +45,21 @@ REFUSED = [
     (["gemm", "accumulator=fmac:binary8p3"], 2, ["column 10: found the end, expected 's' or 'u', as in binary8p3se"]),
     (["gemm", "accumulator=fmac:posit8"], 2, ["found a format by table, expected a float"]),
     (["fmt", "binary8p9se"], 2, ["found K = 8, P = 9, signed", "K = 3..16"]),
+    (["train", "precision=e4m3fn:scale=f32"], 2, ["found 'f32', expected current", "as e4m3fn:tile=1x128:scale=f32"]),
+    (["fmt", "binary16p3se"], 2, ["found K = 16, P = 3, signed, whose numbers float32 does not hold", "as P = 8"]),
+    (["fmt", "binary16p3uf"], 2, ["expected K - P up to 8 (signed), 7 (unsigned), as P = 9"]),
+    (["fmt", "p3109"], 2, ["expected binaryKpP and s or u, e or f (binary8p3se)"]),
+    (["fmt", "binary"], 2, ["expected binaryKpP and s or u", "book:-1..1:2"]),
+    (["fmt", "table"], 2, ["expected table:FILE, a file with a number for each code"]),
+    (["fmt", "book"], 2, ["expected book:LO..HI:N"]),
+    (["fmt", "deepseek-fp8"], 2, ["'deepseek-fp8' is a precision", "precision=deepseek-fp8", "`halfulp help deepseek-fp8`"]),
+    (["fmt", "hfp8"], 2, ["'hfp8' is a precision", "precision=hfp8"]),
+    (["fmt", "tc:h100-fp8"], 2, ["'tc:h100-fp8' is an accumulator", "accumulator=tc:h100-fp8"]),
+    (["fmt", "table:none:foo=3"], 3, ["found no file 'none:foo=3'", "':bias=', ':ovf=', ':scale=' or ':tile='"]),
+    (["fmt", "table:none"], 3, ["none: cannot open"]),
+    (["fmt", "table:pipe"], 2, ["pipe: found a pipe, expected a file: a table is read wherever its name is"]),
+    (["train", "precision=table:pipe:scale=current"], 2, ["pipe: found a pipe, expected a file"]),
+    (["fmt", "table:/dev/null"], 2, ["/dev/null: found a device, expected a file"]),
     (["comm", "format=unum8"], 2, ["expected a float", "unums are not known"]),
     (["plan", "precision=int7"], 2, ["'int7' is unknown, expected uniform7"]),
     (["plan", "precision=e5m10x"], 2, ["'e5m10x'", "formats are written e3m4", "`halfulp help formats`"]),
@@ -165,6 +180,7 @@ def prepare(cwd):
     os.remove(f"{cwd}/bare/config.resolved.yaml")
     shutil.rmtree(f"{cwd}/ended/checkpoint")
     os.mkdir(f"{cwd}/empty")
+    os.mkfifo(f"{cwd}/pipe")
     program.write_cifar(f"{cwd}/bits")
     program.put(cwd, "config.yaml", b"config: other.yaml\n")
     program.put(cwd, "words.txt", b"a text of few words\n" * 200)

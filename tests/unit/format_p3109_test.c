@@ -158,7 +158,7 @@ static void what_p3109_lacks_is_refused(void **state) {
         {"binary8p9uf", HU_ERR_FORMAT, "P = 9, unsigned"},
         {"binary8p0sf", HU_ERR_FORMAT, "P = 0"},
         {"binary16p7se", HU_ERR_FORMAT, "K - P up to 8 (signed), 7 (unsigned)"},
-        {"16p8uf", HU_ERR_FORMAT, "float32 holds those"},
+        {"16p8uf", HU_ERR_FORMAT, "whose numbers float32 does not hold"},
         {"binary99999999999999999999p3se", HU_ERR_FORMAT, "IEEE P3109 has"},
         {"binary8p3", HU_ERR_PARSE, "column 10: found the end, expected 's' or 'u'"},
         {"binary8p3s", HU_ERR_PARSE, "column 11: found the end, expected 'e' or 'f'"},

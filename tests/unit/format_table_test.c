@@ -100,6 +100,7 @@ static void names_outside_are_refused(void **state) {
     refused("table:", HU_ERR_PARSE, "column 7: found the end, expected the path of a file");
     refused("table:/no/such/file", HU_ERR_MISSING, "/no/such/file");
     refused("table:/tmp", HU_ERR_ARGUMENT, "/tmp: found a folder");
+    refused("table:/dev/null", HU_ERR_ARGUMENT, "/dev/null: found a device, expected a file");
 }
 
 static void bad_files_are_told_by_line(void **state) {

@@ -177,9 +177,9 @@ static void dense_streams_of_every_width_come_back(void **state) {
 
 static void every_length_and_offset_is_exact(void **state) {
     (void)state;
-    static const char *const names[] = {"e4m3fn", "fp16"};
+    static const char *const names[] = {"e4m3fn", "binary8p3sf", "fp16"};
     block b = make_block(128);
-    for (size_t f = 0; f < 2; f++)
+    for (size_t f = 0; f < 3; f++)
         for (size_t offset = 0; offset < 4; offset++)
             for (size_t n = 0; n <= 65; n++)
                 for (int isa = 0; isa <= (int)hu_cpu_isa_native(); isa++) {
@@ -189,7 +189,7 @@ static void every_length_and_offset_is_exact(void **state) {
                     for (uint32_t i = 0; i < 128; i++)
                         hu_format_decode(&format, (i * 2654435761u >> 8) & mask, &b.x[i]);
                     block moved = {b.x + offset, b.y + offset, b.codes};
-                    check_round_trip(&format, f ? 16 : 8, (hu_isa)isa, n, &moved);
+                    check_round_trip(&format, f == 2 ? 16 : 8, (hu_isa)isa, n, &moved);
                 }
     free_block(&b);
 }

@@ -28,6 +28,12 @@ bool hu_format_keeps_range(const hu_format *format) {
            hu_format_bits(format) >= LEAST_BITS;
 }
 
+bool hu_quantizer_is_unsigned(const hu_quantizer *quantizer) {
+    if (quantizer->kind != HU_QUANTIZER_FLOAT || !hu_quantizer_rounds(quantizer)) return false;
+    float most = (float)hu_format_limits_of(&quantizer->format).max_finite;
+    return !(hu_format_round(&quantizer->format, HU_ROUND_NEAREST_EVEN, -most, 0) < 0);
+}
+
 static bool keeps_range(const hu_edge *edges, uint32_t count) {
     bool keeps = true;
     for (uint32_t i = 0; i < count && keeps; i++) {

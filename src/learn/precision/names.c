@@ -19,6 +19,7 @@ typedef struct named_precision {
     hu_scaler_default scaler;
     bool epoch_interval, eval_masters;
     const char *recipe; /* how products round what they multiply, NULL: not at all */
+    const char *help;   /* of a recipe */
 } named_precision;
 
 #define ROLES(act, act_grad, weight, weight_grad)                                                  \
@@ -44,31 +45,44 @@ typedef struct named_precision {
 #define UNIT_SCALING                                                                               \
     "scaling unit; *.x: e4m3fn:ovf=sat; *.w: e4m3fn:ovf=sat; *.dy: e5m2:ovf=sat; high last=1"
 
+/* What they are, in one line. */
+#define DEEPSEEK_FP8_IS                                                                            \
+    "DeepSeek-V3: E4M3 everywhere, float32 scales of 1x128 numbers and of 128x128 weights"
+#define NVFP4_TE_IS                                                                                \
+    "NVIDIA's FP4: 16 numbers share a scale, 16x16 weights; gradients stochastic, rotated for "    \
+    "the weights' gradient"
+#define MXFP8_TE_IS "MXFP8, scales rounded up so that nothing saturates"
+#define FP8_DELAYED_TE_IS                                                                          \
+    "E4M3 forward, E5M2 backward, one scale a tensor from the maxima of 1,024 steps"
+#define UNIT_SCALING_IS                                                                            \
+    "E4M3 forward, E5M2 backward, no scales: the network keeps its numbers near 1"
+
 /* X(name, scheme, formats by role, scaling, growth interval of an epoch, evaluation with masters,
- * recipe). The one list of named precisions. */
+ * recipe, its help). The one list of named precisions. */
 #define PRECISION_LIST(X)                                                                          \
-    X("fp32", LEE, SAME(NULL), NONE, false, true, NULL)                                            \
-    X("fp16", MICIKEVICIUS, SAME("fp16"), DYNAMIC, false, false, NULL)                             \
-    X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false, NULL)                                \
-    X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL)                               \
-    X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false, NULL)                               \
-    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL)                                 \
-    X("deepseek-fp8", MICIKEVICIUS, SAME(NULL), NONE, false, true, DEEPSEEK_FP8)                   \
-    X("nvfp4-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, NVFP4_TE)                           \
-    X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE)                           \
-    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE)              \
-    X("unit-scaling", MICIKEVICIUS, SAME(NULL), NONE, false, true, UNIT_SCALING)
+    X("fp32", LEE, SAME(NULL), NONE, false, true, NULL, NULL)                                      \
+    X("fp16", MICIKEVICIUS, SAME("fp16"), DYNAMIC, false, false, NULL, NULL)                       \
+    X("bf16", MICIKEVICIUS, SAME("bf16"), NONE, false, false, NULL, NULL)                          \
+    X("1/6/9/d", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL, NULL)                         \
+    X("1/6/9/n", POPESCU, SAME("1/6/9/n"), NONE, false, false, NULL, NULL)                         \
+    X("1/6/9", POPESCU, SAME("1/6/9/d"), NONE, false, false, NULL, NULL)                           \
+    X("deepseek-fp8", MICIKEVICIUS, SAME(NULL), NONE, false, true, DEEPSEEK_FP8, DEEPSEEK_FP8_IS)  \
+    X("nvfp4-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, NVFP4_TE, NVFP4_TE_IS)              \
+    X("mxfp8-te", MICIKEVICIUS, SAME(NULL), NONE, false, true, MXFP8_TE, MXFP8_TE_IS)              \
+    X("fp8-delayed-te", MICIKEVICIUS, SAME(NULL), NONE, false, false, FP8_DELAYED_TE,              \
+      FP8_DELAYED_TE_IS)                                                                           \
+    X("unit-scaling", MICIKEVICIUS, SAME(NULL), NONE, false, true, UNIT_SCALING, UNIT_SCALING_IS)
 
 static const named_precision table[] = {
-#define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters, recipe)                       \
-    {name, HU_SCHEME_##scheme, formats, HU_SCALER_##scaler, epoch, masters, recipe},
+#define PRECISION_ROW(name, scheme, formats, scaler, epoch, masters, recipe, help)                 \
+    {name, HU_SCHEME_##scheme, formats, HU_SCALER_##scaler, epoch, masters, recipe, help},
     PRECISION_LIST(PRECISION_ROW)
 #undef PRECISION_ROW
 };
 enum { TABLE_COUNT = sizeof table / sizeof *table };
 
 const char *const hu_precision_names[] = {
-#define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters, recipe) name,
+#define PRECISION_NAME(name, scheme, formats, scaler, epoch, masters, recipe, help) name,
     PRECISION_LIST(PRECISION_NAME)
 #undef PRECISION_NAME
         "high",
@@ -85,6 +99,16 @@ const char *const hu_precision_names[] = {
     "random",
     "staged"};
 const int hu_precision_name_count = sizeof hu_precision_names / sizeof *hu_precision_names;
+
+const char *hu_recipe_at(size_t index, const char **help, const char **parts) {
+    for (size_t i = 0; i < TABLE_COUNT; i++) {
+        if (!table[i].recipe || index-- > 0) continue;
+        *help = table[i].help;
+        *parts = table[i].recipe;
+        return table[i].name;
+    }
+    return NULL;
+}
 
 static const char *const scheme_names[] = {"lee", "popescu", "micikevicius"};
 

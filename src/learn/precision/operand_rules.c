@@ -116,6 +116,7 @@ void hu_operand_choices_clear_high(hu_operand_choices *choices) {
     hu_free(choices->high);
     choices->high = NULL;
     choices->high_count = 0;
+    choices->high_is_asked = true;
 }
 
 void hu_operand_choices_free(hu_operand_choices *choices) {
@@ -155,6 +156,22 @@ static hu_status no_match(const char *what, const char *pattern, const hu_graph 
                    pattern, nearest);
 }
 
+/* Whether layer number i of so many, counted from 0, stays high. */
+static bool is_high(const hu_high_layers *high, int64_t i, int64_t count, const char *layer) {
+    if (high->pattern) return hu_glob_match(high->pattern, layer);
+    int64_t last = high->share > 0 ? (int64_t)ceil(high->share * (double)count) : high->last;
+    return i < high->first || i >= count - last;
+}
+
+/* The same of all that stay high. */
+static bool stays_high(const hu_operand_choices *choices, int64_t i, int64_t count,
+                       const char *layer) {
+    bool stays = false;
+    for (uint32_t h = 0; h < choices->high_count; h++)
+        stays = stays || is_high(&choices->high[h], i, count, layer);
+    return stays;
+}
+
 /* Operands of one layer that the rule took. */
 static uint32_t apply_rule(const hu_operand_rule *rule, const hu_graph *graph, const hu_node *node,
                            hu_operand_formats *to) {
@@ -175,24 +192,39 @@ static uint32_t apply_rule(const hu_operand_rule *rule, const hu_graph *graph, c
     return matched;
 }
 
+/* *matched: operands that the rule took; *high: those that it would have taken of layers that the
+ * user keeps high. */
+static void apply_to_all(const hu_operand_choices *choices, const hu_operand_rule *rule,
+                         const hu_graph *graph, hu_edge_table *edges, uint32_t *matched,
+                         uint32_t *high) {
+    int64_t i = 0, count = count_layers(graph);
+    *matched = *high = 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        char layer[HU_NAME_BYTES];
+        hu_operand_formats unused = {0};
+        if (!has_operands(&graph->node[n])) continue;
+        hu_graph_layer_name(graph, &graph->node[n], layer);
+        bool stays = choices->high_is_asked && stays_high(choices, i, count, layer);
+        hu_operand_formats *to = stays ? &unused : &edges->products[n].operands;
+        *(stays ? high : matched) += apply_rule(rule, graph, &graph->node[n], to);
+        i++;
+    }
+}
+
 static hu_status apply_rules(const hu_operand_choices *choices, const hu_graph *graph,
                              hu_edge_table *edges) {
     for (uint32_t r = 0; r < choices->rule_count; r++) {
         const hu_operand_rule *rule = &choices->rules[r];
-        uint32_t matched = 0;
-        for (uint32_t n = 0; n < graph->node_count; n++)
-            if (has_operands(&graph->node[n]))
-                matched += apply_rule(rule, graph, &graph->node[n], &edges->products[n].operands);
-        if (matched == 0) return no_match("operand.rules:", rule->words.text, graph);
+        uint32_t matched, high;
+        apply_to_all(choices, rule, graph, edges, &matched, &high);
+        if (matched == 0 && high == 0) return no_match("operand.rules:", rule->words.text, graph);
+        if (matched == 0)
+            return hu_fail(HU_ERR_ARGUMENT,
+                           "operand.rules: found '%s' for layers that operand.high keeps as they "
+                           "are, expected the rule or the layer in operand.high, not both",
+                           rule->words.text);
     }
     return HU_OK;
-}
-
-/* Whether layer number i of so many, counted from 0, stays high. */
-static bool is_high(const hu_high_layers *high, int64_t i, int64_t count, const char *layer) {
-    if (high->pattern) return hu_glob_match(high->pattern, layer);
-    int64_t last = high->share > 0 ? (int64_t)ceil(high->share * (double)count) : high->last;
-    return i < high->first || i >= count - last;
 }
 
 static hu_status clear_high(const hu_high_layers *high, const hu_graph *graph,
@@ -218,13 +250,9 @@ static uint32_t write_shared(const hu_operand_choices *choices, const hu_graph *
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const hu_node *node = &graph->node[n];
         char layer[HU_NAME_BYTES];
-        bool stays = false;
         if (!has_operands(node)) continue;
         hu_graph_layer_name(graph, node, layer);
-        for (uint32_t h = 0; h < choices->high_count; h++)
-            stays = stays || is_high(&choices->high[h], i, count, layer);
-        i++;
-        if (stays) continue;
+        if (stays_high(choices, i++, count, layer)) continue;
         edges->use[node->first_use].quantizer = choices->shared[HU_SHARED_X];
         edges->value[node->param[0]].quantizer = choices->shared[HU_SHARED_W];
         edges->grad_sum[node->out[0]].quantizer = choices->shared[HU_SHARED_DY];
@@ -258,7 +286,8 @@ static hu_status check_layers(const hu_operand_choices *choices, const hu_graph 
                    (long long)layers);
 }
 
-/* The recipe first, then what stays high, then rule after rule: later ones win. */
+/* The recipe first, then what stays high, then rule after rule: later ones win, but where the user
+ * says what stays high. */
 hu_status hu_operand_choices_write(const hu_operand_choices *choices, const hu_graph *graph,
                                    hu_edge_table *edges) {
     hu_status st = HU_OK;

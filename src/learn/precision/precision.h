@@ -204,6 +204,10 @@ bool hu_precision_has_lee(const hu_precision *precision);
  * HU_ERR_ARGUMENT: a low format that is not narrower than the high one. */
 hu_status hu_precision_set_candidates(hu_precision *precision, const char *high, const char *low);
 
+/* Whether no number below 0 stays one: P3109's unsigned formats, files of numbers from 0 on. Proof:
+ * tests/program/talk_test.py. */
+bool hu_quantizer_is_unsigned(const hu_quantizer *quantizer);
+
 /* Bits of the widest format among the roles that round, 0 if none does. */
 uint32_t hu_widest_role(const hu_quantizer role[HU_ROLE_COUNT]);
 
@@ -223,6 +227,10 @@ const char *hu_scheme_name(hu_scheme scheme);
 /* The names of the table, for help and completion. */
 extern const char *const hu_precision_names[];
 extern const int hu_precision_name_count;
+
+/* Row `index` of the recipes among them: its name, what it is, and its parts with ";" between them,
+ * "*.x: FORMAT", "high last=1", "scaling unit"; NULL after the last. All forever. */
+const char *hu_recipe_at(size_t index, const char **help, const char **parts);
 
 /* ---- names.c: precision by epoch ---- */
 

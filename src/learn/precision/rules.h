@@ -135,6 +135,7 @@ typedef struct hu_operand_choices {
     hu_quantizer shared[HU_SHARED_OPERANDS]; /* likewise of copies that all products read */
     hu_high_layers *high;                    /* [high_count] */
     uint32_t high_count;
+    bool high_is_asked;     /* the user's, which rules leave alone: a recipe's they may name */
     hu_operand_rule *rules; /* [rule_count] */
     uint32_t rule_count;
 } hu_operand_choices;
@@ -154,10 +155,13 @@ hu_status hu_operand_choices_add_rule(hu_operand_choices *choices, hu_rounding u
 /* Adds layers that stay high: "first=N", "last=N", "last=P%" or a glob over layers, in execution
  * order those that round operands. HU_ERR_PARSE. */
 hu_status hu_operand_choices_add_high(hu_operand_choices *choices, const char *text);
+/* Takes back a recipe's layers: those added afterwards are the user's, and rules leave them as they
+ * are. Proof: tests/program/operands_test.py. */
 void hu_operand_choices_clear_high(hu_operand_choices *choices);
 
 /* Writes the choices into the edge table. HU_ERR_UNKNOWN with the nearest names where a pattern
- * matches nothing; HU_ERR_ARGUMENT where a recipe finds no layer. */
+ * matches nothing; HU_ERR_ARGUMENT where a recipe finds no layer, or a rule none but those that the
+ * user keeps high. */
 hu_status hu_operand_choices_write(const hu_operand_choices *choices, const hu_graph *graph,
                                    hu_edge_table *edges);
 

@@ -16,11 +16,21 @@
 static const char *const names[HU_ISA_COUNT] = {"scalar", "avx2", "avx512"};
 
 /* -1: nobody has asked yet. Two threads that ask first find the same answer. */
-static _Atomic int chosen = -1;
-static atomic_bool leaves_vbmi_out;
+static _Atomic int chosen = -1, leaves_vbmi_out = -1;
+
+/* What HALFULP_MAX_ISA may say: the sets, each with all below it, and the last one's further words.
+ */
+static const char with_vbmi[] = "avx512vbmi";
 
 const char *hu_isa_name(hu_isa isa) {
     return names[isa];
+}
+
+/* The set that a word caps the choice to, HU_ISA_COUNT where it takes nothing away; -1: no word. */
+static int cap_of(const char *word) {
+    for (int i = 0; word && i < HU_ISA_COUNT; i++)
+        if (strcmp(word, names[i]) == 0) return i;
+    return word && strcmp(word, with_vbmi) == 0 ? HU_ISA_COUNT : -1;
 }
 
 #if defined(__x86_64__)
@@ -54,21 +64,32 @@ hu_isa hu_cpu_isa(void) {
     /* The environment lowers the set and never raises it: a kernel of a set that the machine lacks
      * would end the process. */
     hu_isa best = hu_cpu_isa_native();
-    const char *cap = getenv("HALFULP_MAX_ISA");
-    for (int i = 0; cap && i < HU_ISA_COUNT; i++)
-        if (strcmp(cap, names[i]) == 0 && (hu_isa)i < best) best = (hu_isa)i;
+    int cap = cap_of(getenv("HALFULP_MAX_ISA"));
+    if (cap >= 0 && cap < HU_ISA_COUNT && (hu_isa)cap < best) best = (hu_isa)cap;
     atomic_store(&chosen, (int)best);
     return best;
 }
 
-bool hu_cpu_has_vbmi(void) {
+static bool machine_has_vbmi(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return hu_cpu_isa() == HU_ISA_AVX512 && !atomic_load(&leaves_vbmi_out) &&
-           __builtin_cpu_supports("avx512vbmi");
+    return hu_cpu_isa_native() == HU_ISA_AVX512 && __builtin_cpu_supports("avx512vbmi");
 #else
     return false;
 #endif
+}
+
+bool hu_cpu_has_vbmi(void) {
+    int is_out = atomic_load(&leaves_vbmi_out);
+    if (is_out < 0) {
+        is_out = cap_of(getenv("HALFULP_MAX_ISA")) == HU_ISA_AVX512;
+        atomic_store(&leaves_vbmi_out, is_out);
+    }
+    return hu_cpu_isa() == HU_ISA_AVX512 && !is_out && machine_has_vbmi();
+}
+
+bool hu_cpu_is_capped(void) {
+    return hu_cpu_isa() != hu_cpu_isa_native() || hu_cpu_has_vbmi() != machine_has_vbmi();
 }
 
 void hu_cpu_use_vbmi(bool is_wanted) {
@@ -89,12 +110,11 @@ enum { LEAST_STACK = 256 << 10 };
 static hu_status check_isa(void) {
     const char *cap = getenv("HALFULP_MAX_ISA");
     if (!cap || !*cap) return HU_OK;
-    for (int i = 0; i < HU_ISA_COUNT; i++)
-        if (strcmp(cap, hu_isa_name((hu_isa)i)) == 0) return HU_OK;
+    if (cap_of(cap) >= 0) return HU_OK;
     return hu_fail(
         HU_ERR_ARGUMENT,
-        "the environment variable HALFULP_MAX_ISA: found '%.100s', expected %s, %s or %s", cap,
-        hu_isa_name(HU_ISA_SCALAR), hu_isa_name(HU_ISA_AVX2), hu_isa_name(HU_ISA_AVX512));
+        "the environment variable HALFULP_MAX_ISA: found '%.100s', expected %s, %s, %s or %s", cap,
+        names[HU_ISA_SCALAR], names[HU_ISA_AVX2], names[HU_ISA_AVX512], with_vbmi);
 }
 
 /* Bytes as OMP_STACKSIZE has them (OpenMP 5.0, 6.7): a number, then B, K (also where there is no

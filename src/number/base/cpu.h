@@ -24,16 +24,20 @@ typedef enum hu_isa { HU_ISA_SCALAR, HU_ISA_AVX2, HU_ISA_AVX512, HU_ISA_COUNT } 
 #define HU_VARIANT_JOIN(stem, isa) stem##_##isa
 
 /* The best set of this machine (AVX2 means AVX2+FMA+F16C+BMI2; AVX-512 means F, BW, DQ, VL), capped
- * by the environment variable HALFULP_MAX_ISA = scalar | avx2 | avx512 (other values are ignored).
- * Fixed at the first call. */
+ * by the environment variable HALFULP_MAX_ISA = scalar | avx2 | avx512 | avx512vbmi (other values
+ * are ignored). Fixed at the first call. */
 hu_isa hu_cpu_isa(void);
 
 /* What the machine itself offers, without the cap. */
 hu_isa hu_cpu_isa_native(void);
 
 /* True where the set in use is AVX-512 and the machine looks up bytes too (VBMI: Ice Lake, Zen 4
- * and later). Such kernels (*_vbmi.c) stand beside those of AVX-512. */
+ * and later), unless HALFULP_MAX_ISA=avx512 leaves that out. Such kernels (*_vbmi.c) stand beside
+ * those of AVX-512. */
 bool hu_cpu_has_vbmi(void);
+
+/* Whether the machine has more than is used. */
+bool hu_cpu_is_capped(void);
 
 /* For tests: leaves it out, or takes it back where the machine has it. */
 void hu_cpu_use_vbmi(bool is_wanted);
@@ -46,8 +50,8 @@ void hu_cpu_set_isa(hu_isa isa);
 
 /* ---- Whether what the environment asks of the machine can be had ---- */
 
-/* HU_ERR_ARGUMENT if the environment variable HALFULP_MAX_ISA is set, not empty and none of the
- * names of hu_isa_name as they are written there (hu_cpu_isa in base/cpu.h would go on as if it
+/* HU_ERR_ARGUMENT if the environment variable HALFULP_MAX_ISA is set, not empty and none of its
+ * words (hu_cpu_isa in base/cpu.h would go on as if it
  * were not set; a name of a set that this machine lacks is fine: it caps nothing), or if
  * OMP_STACKSIZE or GOMP_STACKSIZE asks for stacks on which threads cannot live. */
 hu_status hu_cap_check(void);

@@ -251,6 +251,14 @@ hu_status hu_file_find(const char *path, bool *exists) {
     return hu_io_fail(path, "cannot open", errno);
 }
 
+hu_status hu_file_check_regular(const char *path, const char *why) {
+    struct stat info;
+    bool is_there = stat(path, &info) == 0;
+    if (!is_there || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)) return HU_OK;
+    return hu_fail(HU_ERR_ARGUMENT, "%s: found a %s, expected a file: %s", path,
+                   hu_io_kind(info.st_mode), why);
+}
+
 hu_status hu_file_size(const char *path, uint64_t *bytes) {
     struct stat info;
     *bytes = 0;

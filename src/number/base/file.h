@@ -94,6 +94,11 @@ bool hu_file_exists(const char *path);
  * if the system cannot tell. */
 hu_status hu_file_find(const char *path, bool *exists);
 
+/* HU_ERR_ARGUMENT where the path names a pipe, a socket or a device, and the file would be read
+ * more than once: why, as ": WHY" ends the message. Of other paths those who read say more. Proof:
+ * tests/unit/format_table_test.c. */
+hu_status hu_file_check_regular(const char *path, const char *why);
+
 /* Size in bytes of the file as it stands on the disk. HU_ERR_MISSING, HU_ERR_IO. */
 hu_status hu_file_size(const char *path, uint64_t *bytes);
 

@@ -149,7 +149,8 @@ static hu_status read_scale(const char *text, const parts *p, hu_quantizer *quan
     } else {
         return hu_fail(HU_ERR_PARSE,
                        "format '%s', column %d: found '%.20s', expected current, delayed, "
-                       "delayedH (H steps), realH, bias or 2^K",
+                       "delayedH (H steps), realH, bias or 2^K, or :tile=RxC with it for a scale "
+                       "of each tile, as e4m3fn:tile=1x128:scale=f32",
                        text, p->column, p->scale);
     }
     /* A delayed scale may come too late for numbers that grow: they then lose precision, and do

@@ -28,12 +28,18 @@ typedef struct output {
 
 /* ---- where it is ---- */
 
+/* As it was typed; "." of a name alone. Owner frees. */
+static hu_status folder_of(const char *path, char **folder) {
+    size_t bytes = (size_t)(hu_path_name(path) - path);
+    if (bytes > 1) bytes--; /* without its slash, but for the root */
+    return hu_strndup(bytes ? path : ".", bytes ? bytes : 1, folder);
+}
+
 /* The folder without links, and the name in it. */
 static hu_status resolve_new(const char *path, char **real) {
     hu_status st;
     char *folder = NULL, *resolved = NULL;
-    size_t bytes = (size_t)(hu_path_name(path) - path);
-    HU_TRY(hu_strndup(bytes ? path : ".", bytes ? bytes : 1, &folder));
+    HU_TRY(folder_of(path, &folder));
     resolved = realpath(folder, NULL);
     st = hu_path_join(resolved ? resolved : folder, hu_path_name(path), real);
 done:
@@ -50,6 +56,23 @@ static hu_status open_output(const char *key, const char *path, output *o) {
     if (!(resolved = realpath(path, NULL))) return hu_io_fail(path, "cannot open", errno);
     hu_status st = hu_strdup(resolved, &o->real);
     free(resolved);
+    return st;
+}
+
+/* What would be written at the end, after hours of training, is asked for before. */
+static hu_status check_room(const output *o) {
+    hu_status st;
+    struct stat info;
+    char *folder = NULL;
+    if (o->is_present && S_ISDIR(o->info.st_mode))
+        return hu_fail(HU_ERR_ARGUMENT, "%s: %s: found a folder, expected a file", o->key, o->path);
+    if (o->is_present) return HU_OK;
+    HU_TRY(folder_of(o->path, &folder));
+    if (stat(folder, &info) != 0)
+        st = hu_fail(HU_ERR_MISSING, "%s: %s: found no folder '%s', expected one that is there",
+                     o->key, o->path, folder);
+done:
+    hu_free(folder);
     return st;
 }
 
@@ -286,6 +309,7 @@ hu_status hu_outputs_check(const hu_verb *verb, const hu_config *config, int arg
         HU_TRY(hu_config_text(config, keys[i], &path));
         if (!path[0] || strcmp(path, "auto") == 0) continue;
         HU_TRY(open_output(keys[i], path, &made[i]));
+        HU_TRY(check_room(&made[i]));
         HU_TRY(check_file(verb, config, argc, argv, &made[i]));
         for (size_t k = 0; k < i; k++)
             if (made[k].real && strcmp(made[k].real, made[i].real) == 0)

@@ -63,8 +63,9 @@ static void note(checkup *up, verdict result, const char *what, const char *form
 static void check_machine(checkup *up) {
     const char *cap = getenv("HALFULP_MAX_ISA");
     hu_isa used = hu_cpu_isa(), native = hu_cpu_isa_native();
-    note(up, used == native ? IS_OK : IS_WARN, "kernels", "%s (machine: %s%s%.40s)",
-         hu_isa_name(used), hu_isa_name(native), cap ? ", HALFULP_MAX_ISA=" : "", cap ? cap : "");
+    note(up, hu_cpu_is_capped() ? IS_WARN : IS_OK, "kernels", "%s%s (machine: %s%s%.40s)",
+         hu_isa_name(used), hu_cpu_has_vbmi() ? " with VBMI" : "", hu_isa_name(native),
+         cap ? ", HALFULP_MAX_ISA=" : "", cap ? cap : "");
     note(up, IS_OK, "threads", "%d of %ld processors", omp_get_max_threads(),
          sysconf(_SC_NPROCESSORS_ONLN));
     char version[32];

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <halfulp/format.h>
+#include <halfulp/gemm.h>
 
 #include "base/bits.h"
 #include "base/error.h"
@@ -19,6 +20,7 @@
 #include "cli/verb.h"
 #include "format/value.h"
 #include "kernel/block/block.h"
+#include "precision/precision.h"
 #include "render/json.h"
 #include "render/table.h"
 #include "report/formats.h"
@@ -286,8 +288,7 @@ static const char *scale_name(const hu_block_format *block, char name[NAME_BYTES
     hu_format format = block->scale_format;
     format.overflow = HU_OVERFLOW_NAN; /* as e4m3fn is named */
     hu_format_print(&format, name, NAME_BYTES);
-    if (block->is_unsigned)
-        snprintf(name, NAME_BYTES, "ue%dm%d", format.exp_bits, format.man_bits);
+    if (block->is_unsigned) snprintf(name, NAME_BYTES, "ue%dm%d", format.exp_bits, format.man_bits);
     return name;
 }
 
@@ -355,7 +356,10 @@ static hu_status fmt_block_print(const hu_block_format *block) {
                has_tensor_scale(block) ? " x tensor scale)" : "");
     print_tensor_scale(block);
     if (block->hadamard)
-        printf("rotation      lines in groups of %d, before and back after\n", block->hadamard);
+        printf("rotation      lines in groups of %d, what is left in smaller powers of two, before "
+               "and "
+               "back after\n",
+               block->hadamard);
     printf("storage       %.9g bits an element\n", bits_per_element(block));
     return HU_OK;
 }
@@ -532,11 +536,29 @@ done:
 
 /* ---- the verb ---- */
 
+/* What other keys take is no format. */
+static hu_status read_format(const char *word, hu_named_format *named) {
+    hu_precision precision;
+    hu_accumulator accumulator;
+    hu_status st = hu_named_format_parse(word, named);
+    if (st != HU_ERR_UNKNOWN) return st;
+    if (hu_accumulator_parse(word, &accumulator) == HU_OK)
+        return hu_fail(st,
+                       "format '%.100s' is an accumulator, expected a number format: "
+                       "accumulator=%.100s; `halfulp help accumulators`",
+                       word, word);
+    if (hu_precision_parse(word, &precision) != HU_OK) return hu_named_format_parse(word, named);
+    hu_precision_free(&precision);
+    return hu_fail(st,
+                   "format '%.100s' is a precision, expected a number format: precision=%.100s; "
+                   "`halfulp help %.100s` says which formats it has",
+                   word, word, word);
+}
+
 static hu_status read_formats(const hu_config *config, hu_named_format *named, int *count) {
     hu_status st = HU_OK;
     *count = hu_config_subjects(config);
-    for (int i = 0; i < *count; i++)
-        HU_TRY(hu_named_format_parse(hu_config_subject(config, i), &named[i]));
+    for (int i = 0; i < *count; i++) HU_TRY(read_format(hu_config_subject(config, i), &named[i]));
 done:
     return st;
 }

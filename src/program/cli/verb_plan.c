@@ -41,13 +41,14 @@ typedef struct planning {
     int64_t parameters, macs, tensor_elements, aggregate_bits;
     double low_ratio;
     json_t *layers, *groups, *networks, *warnings, *phases, *ledger[STORAGES];
-    char *table, *group_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES], gaps[HU_GAPS_BYTES];
+    char *table, *group_table, *operand_table, notes[1024], products[HU_PLAN_PRODUCTS_BYTES],
+        gaps[HU_GAPS_BYTES];
 } planning;
 
 /* What does not depend on storage: layers, groups, phases, warnings. */
 static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
     hu_status st = HU_OK;
-    hu_table *table = NULL, *groups = NULL;
+    hu_table *table = NULL, *groups = NULL, *operands = NULL;
     const hu_run *run = hu_trainer_run(trainer);
     const hu_graph *graph = hu_run_graph(run);
     plan->parameters = hu_graph_parameters(graph);
@@ -79,6 +80,8 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
         HU_TRY(
             hu_plan_groups_table(graph, hu_run_edges(run), plan->planned.options.batch, &groups));
         HU_TRY(hu_table_print(groups, &plan->group_table));
+        HU_TRY(hu_plan_operands_table(run, &operands));
+        if (operands) HU_TRY(hu_table_print(operands, &plan->operand_table));
         hu_plan_format_notes(run, true, plan->notes, sizeof plan->notes);
         (void)hu_gaps_words(run, plan->gaps);
         (void)hu_plan_products_words(run, plan->planned.options.run.products == HU_ENGINE_FASTEST,
@@ -87,6 +90,7 @@ static hu_status keep_layers(planning *plan, const hu_trainer *trainer) {
 done:
     hu_table_free(table);
     hu_table_free(groups);
+    hu_table_free(operands);
     return st;
 }
 
@@ -215,6 +219,7 @@ static hu_status print_text(const planning *plan) {
            "%s bits,\n%.2f %% of the elements in low precision\n",
            hu_grouped(plan->tensor_elements, elements), hu_grouped(plan->aggregate_bits, aggregate),
            100.0 * plan->low_ratio);
+    if (plan->operand_table) printf("\n%s" HU_PLAN_OPERANDS "\n", plan->operand_table);
     printf("\n%sgroups: tensors between two products, with their gradients; by size: place in the "
            "order "
            "of demotion\n",
@@ -236,6 +241,7 @@ static void forget(planning *plan) {
     json_decref(plan->phases);
     hu_free(plan->table);
     hu_free(plan->group_table);
+    hu_free(plan->operand_table);
     hu_planned_free(&plan->planned);
 }
 

@@ -58,6 +58,7 @@ static hu_status draw(const hu_scores *scores, const char *path) {
     if (!path) return HU_OK;
     HU_TRY(hu_league_draw(scores, &svg));
     st = hu_file_replace(path, svg, strlen(svg));
+    if (st == HU_OK) fprintf(stderr, "drawn: %s\n", path);
 done:
     hu_free(svg);
     return st;
@@ -116,11 +117,9 @@ const hu_verb hu_verb_score = {
         "and the place in the league (docs/league). suite=quick: four networks, one seed.\n"
         "The same command goes on where it was stopped; what was trained once is only read\n"
         "(run.dir=DIR, usually runs/score). A precision by role, as w=e4m3,act=e5m2, stands first\n"
-        "or in precision='A;B'. Without a format the league is printed; out=FILE.svg draws it, "
-        "and\n"
-        "the formats of the command in it, against bits. steps, data.limit, seeds and "
-        "score.networks make other suites,\n"
-        "whose figures nothing is comparable with.\n",
+        "or in precision='A;B'. Without a format the league is printed; out=FILE.svg draws it,\n"
+        "and the formats of the command in it, against bits. steps, data.limit, seeds and\n"
+        "score.networks make other suites, whose figures nothing is comparable with.\n",
     .flags = flags,
     .max_subjects = MAX_SUBJECTS,
     .keys = score_keys,

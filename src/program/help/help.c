@@ -204,7 +204,7 @@ hu_status hu_manual_overview(const hu_verb *const *verbs, char **text) {
         "\nhalfulp help WORD tells of a verb, a key, a model, a group of keys (lr.*), or of");
     char names[512] = "";
     for (size_t i = 0, used = 0; hu_topic_at(i) && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? " " : "",
                                  hu_topic_at(i)->name);
     hu_page_put(&page, "\n  ");
     hu_put_wrapped(&page, names, 2, 2);

@@ -86,6 +86,18 @@ const char *hu_word_at(size_t index);
 /* The accumulators, a line each (topic "accumulators"). */
 void hu_put_accumulators(hu_page *page);
 
+/* ---- Recipes (recipes.c) and words of the field (terms.c) ---- */
+
+/* All recipes with their rules (topic "recipes"). */
+void hu_put_recipes(hu_page *page);
+
+/* One of them, one word. False, and nothing is put: there is none of that name. */
+bool hu_put_recipe(hu_page *page, const char *word);
+bool hu_put_term(hu_page *page, const char *word);
+
+/* Words of the field by number; NULL after the last. Borrowed: forever. */
+const char *hu_term_at(size_t index);
+
 /* ---- Operations of networks (operations.c) ---- */
 
 /* All of them with their attributes, by family. */

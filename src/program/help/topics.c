@@ -155,6 +155,7 @@ static bool put_format(hu_page *page, const char *word) {
 /* What precision= takes beside: uniform8, w=F,act=F, F with a scale. */
 static bool put_precision(hu_page *page, const char *word) {
     hu_precision precision;
+    if (hu_put_recipe(page, word)) return true;
     if (hu_precision_parse(word, &precision) != HU_OK) return false;
     hu_precision_free(&precision);
     hu_page_put(page,
@@ -257,65 +258,6 @@ static bool put_rounding(hu_page *page, const char *word) {
     return true;
 }
 
-/* ---- words of the field ---- */
-
-static const struct {
-    const char *name, *help;
-} terms[] = {
-    {"aggregate", "the model aggregate (Lee et al.): the bits of all tensors of a batch and of "
-                  "their gradients, each in its format, whether or not they are in memory at the "
-                  "same time; budget=memory:S bounds it as a share of float32's"},
-    {"arena", "the one block of memory in which all tensors of a step lie. Which lies where is "
-              "planned before the first step, so that `halfulp plan` knows what a training takes"},
-    {"binade", "the numbers from one power of two to the next; a format has as many of each as "
-               "its mantissa bits say"},
-    {"checkpoint", "all that a training needs to go on to the same bits: `halfulp resume RUN`; "
-                   "run.checkpoint_every= and checkpoint=best choose which are kept and read"},
-    {"codes", "numbers in the bits of their format, 8 or 16 for each: `halfulp fmt F --table`, "
-              "export weights=codes"},
-    {"collapsed", "a training that ended no better than guessing"},
-    {"diverged", "a training that ended at a number that is infinite or no number"},
-    {"fine-tuning", "training that begins with weights which have seen other data: init=RUN or "
-                    "init=FILE; init.skip='fc.*' leaves out the head, lr.rules= holds parts still. "
-                    "docs/how-to/fine-tuning.md"},
-    {"histogram", "how many numbers of a tensor have which exponent, every "
-                  "run.histogram_every= steps: what `halfulp stats`, `halfulp why` and the report "
-                  "reckon formats by"},
-    {"ledger", "the memory of a training by what it is for, planned before the first step and "
-               "equal to what was allocated: `halfulp plan`"},
-    {"loss-scaling", "the loss times a factor, so that small gradients do not become zero in their "
-                     "format; divided out before the update. scaler="},
-    {"low-ratio", "the share of all numbers of a batch that are in the low of two formats"},
-    {"master", "the float32 weights that the optimizer changes; products see them rounded. "
-               "master=off keeps none, eval.weights= says which are judged"},
-    {"overflow", "a number beyond the largest of its format: it becomes infinite, NaN or that "
-                 "largest number, as :ovf= says"},
-    {"promotion", "a tensor that overflows too often gets the high of two formats for good: "
-                  "+promote behind a precision, precision.promote_at="},
-    {"saved", "what the forward pass keeps for the backward pass: activations and masks"},
-    {"scheme", "where in a step numbers are rounded, after one of three papers: precision.scheme="},
-    {"skipped", "a step whose gradients or loss were not finite: it changes no weight, and a "
-                "dynamic loss scale falls"},
-    {"stalled", "a sum of a low-precision accumulator that a term left as it was, as the term was "
-                "too small beside it"},
-    {"subnormal", "a number below the smallest normal one of its format, with fewer bits of "
-                  "precision; :sub=n has none"},
-    {"trouble", "a tensor in trouble lost half of its nonzero numbers or more to zero or to "
-                "overflow in a step: `halfulp why RUN`"},
-    {"underflow", "a number that is not zero and becomes zero, as it is too small for its format"},
-};
-enum { TERMS = sizeof terms / sizeof *terms };
-
-static bool put_term(hu_page *page, const char *word) {
-    for (size_t i = 0; i < TERMS; i++) {
-        if (strcmp(terms[i].name, word) != 0) continue;
-        hu_page_put(page, "%s\n  ", word);
-        hu_put_wrapped(page, terms[i].help, 2, 2);
-        return true;
-    }
-    return false;
-}
-
 /* What a key may be, "dynamic" of scaler, or is called after its dot, "momentum". */
 static bool put_choices(hu_page *page, const char *word) {
     bool is_known = false;
@@ -340,7 +282,7 @@ static bool put_choices(hu_page *page, const char *word) {
 static bool put_meanings(hu_page *page, const char *word) {
     bool is_row = put_rows(page, word);
     return put_format(page, word) || put_accumulator(page, word) || put_rounding(page, word) ||
-           put_term(page, word) || is_row;
+           hu_put_term(page, word) || is_row;
 }
 
 bool hu_put_word(hu_page *page, const char *word, bool is_known) {
@@ -376,7 +318,7 @@ const char *hu_word_at(size_t index) {
     index -= HU_MAC_COUNT;
     if (index < HU_ROUND_COUNT) return hu_rounding_name((hu_rounding)index);
     index -= HU_ROUND_COUNT;
-    return index < TERMS ? terms[index].name : NULL;
+    return hu_term_at(index);
 }
 
 /* ---- Topics ---- */
@@ -468,6 +410,7 @@ static void put_precisions(hu_page *page) {
         "                                 gradients of weights; what is left out stays float32\n"
         "  F:scale=current|delayed|bias   with a scale of its own for each tensor\n"
         "  static:B cpt:A-B ldp:A-B ...   integers whose bits go by a schedule, keys bits.*\n"
+        "  deepseek-fp8 nvfp4-te ...      what products multiply in blocks, see `help recipes`\n"
         "  FILE.yaml                      a plan, as assign and every training write one\n\n"
         "Two formats, precision.high= and precision.low=, shared out among the tensors; with\n"
         "+promote behind it, tensors that overflow too often go high for good:\n");
@@ -532,7 +475,9 @@ static void put_scales(hu_page *page) {
                 "  F:scale=current   each tensor's own, from its largest number, in every step\n"
                 "  F:scale=delayed   from the largest numbers of the steps before\n"
                 "  F:scale=bias      the exponent's bias is chosen by tensor instead\n"
-                "  F:scale=2^K       one power of two for good, such as e4m3:scale=2^4\n\n"
+                "  F:scale=2^K       one power of two for good, such as e4m3:scale=2^4\n"
+                "  F:tile=RxC:scale=S   a scale for each tile of R lines and C columns: `halfulp "
+                "help tile`\n\n"
                 "current must see the whole tensor before its first number can be rounded: the "
                 "tensor stands\nin float32 between two loops then (plan says `waits`), which "
                 "costs memory and time.\nAll gradients by one factor: `halfulp help scaler`.\n");
@@ -578,6 +523,7 @@ static const hu_topic topics[] = {
     {"runs", "what a run's folder holds, and who reads it", hu_put_runs},
     {"formats", "number formats, named and of one's own", put_formats},
     {"precisions", "which tensors are rounded to what, in one word", put_precisions},
+    {"recipes", "what products multiply, by recipes of 2025", hu_put_recipes},
     {"accumulators", "how products of matrices add their terms", hu_put_accumulators},
     {"scale", "formats with a scale by tensor: F:scale=current", put_scales},
     {"tasks", "what is learned, with losses and metrics", put_tasks},

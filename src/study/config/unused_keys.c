@@ -61,7 +61,7 @@ typedef enum idle_rule {
     AMONG,  /* it must be one of the words */
     BESIDE, /* it must not be one of them */
     STEM,   /* what stands in front of its first ':' or '+' must be one of them */
-    PART,   /* the word must stand in it */
+    PART,   /* one of the words must stand in it */
     FILLED  /* a list that must have items */
 } idle_rule;
 
@@ -75,6 +75,8 @@ typedef struct idle_row {
 
 /* precision=demote:0.6, ...: those that choose between two formats. */
 #define ASSIGNMENTS "high uniform hfp8 operator operator-out demote listed"
+/* Those that round what products multiply: tests/program/operands_test.py knows them all. */
+#define RECIPES "deepseek-fp8 nvfp4-te mxfp8-te fp8-delayed-te unit-scaling"
 
 /* A key of several rows has an effect where one of them says so; the first is told. */
 static const idle_row rows[] = {
@@ -115,6 +117,9 @@ static const idle_row rows[] = {
     {"precision.high", "precision.name", STEM, ASSIGNMENTS},
     {"precision.high", "precision.name", PART, "+promote"},
     {"precision.high", "precision.epochs", FILLED, ""},
+    {"operand.high", "precision.name", PART, RECIPES},
+    {"operand.high", "precision.epochs", FILLED, ""},
+    {"operand.high", "operand.rules", FILLED, ""},
     {"accumulator.semantics", "accumulator.name", BESIDE, "fp32"},
     {"accumulator.semantics", "accumulator.rules", FILLED, ""},
     {"accumulator.count_every", "accumulator.name", BESIDE, "fp32"},
@@ -131,6 +136,17 @@ static bool has_word(const char *words, const char *word) {
     return false;
 }
 
+/* Whether one of the words stands anywhere in a text. */
+static bool has_part(const char *words, const char *text) {
+    char word[32];
+    for (size_t length; *words; words += length + (words[length] == ' ')) {
+        length = strcspn(words, " ");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        if (strstr(text, word)) return true;
+    }
+    return false;
+}
+
 /* Whether the value of the other key of a row lets its key have an effect. value: that value. */
 static bool has_effect(const hu_config *config, const idle_row *row, const char **value) {
     char stem[64];
@@ -139,7 +155,7 @@ static bool has_effect(const hu_config *config, const idle_row *row, const char 
     if (row->rule == FILLED)
         return hu_config_list(config, row->other, &list) == HU_OK && hu_keys_count(list) > 0;
     if (hu_config_text(config, row->other, value) != HU_OK) return true;
-    if (row->rule == PART) return strstr(*value, row->words) != NULL;
+    if (row->rule == PART) return has_part(row->words, *value);
     int length = row->rule == STEM ? (int)strcspn(*value, ":+") : (int)strlen(*value);
     snprintf(stem, sizeof stem, "%.*s", length, *value);
     return has_word(row->words, stem) != (row->rule == BESIDE);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "diagnose/failures.h"
+#include "precision/precision.h"
 
 /* ---- What a tensor lost, in words ---- */
 
@@ -68,6 +69,14 @@ static void tell_underflow(const hu_failure *death, const hu_round_counts *c, co
              format, mean);
 }
 
+/* What else is beyond a format that has no sign. */
+static const char *sign_words(const char *format) {
+    hu_quantizer quantizer;
+    bool is_unsigned = hu_quantizer_parse(format, HU_ROUND_NEAREST_EVEN, &quantizer) == HU_OK &&
+                       hu_quantizer_is_unsigned(&quantizer);
+    return is_unsigned ? ", which has no negative ones," : "";
+}
+
 /* What of how many numbers; empty for deaths of no kind. */
 static void tell_kind(const hu_diagnosis *x, const hu_failure *death, const hu_round_counts *c,
                       const char *format, char text[HU_LOSS_WORDS_BYTES]) {
@@ -84,13 +93,14 @@ static void tell_kind(const hu_diagnosis *x, const hu_failure *death, const hu_r
                  death->adder ? "" : ": beyond float32, 2^128");
         break;
     case HU_FAILURE_OVERFLOW:
-        snprintf(text, ROOM, "%.3g %% of its %llu numbers are %s %.80s%s", overflow, n,
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are %s %.80s%s%s", overflow, n,
                  death->adder ? "infinite or NaN in" : "too large for", format,
+                 death->adder ? "" : sign_words(format),
                  death->adder ? "" : " and became infinite or NaN");
         break;
     case HU_FAILURE_SATURATION:
-        snprintf(text, ROOM, "%.3g %% of its %llu numbers are too large for %.80s", overflow, n,
-                 format);
+        snprintf(text, ROOM, "%.3g %% of its %llu numbers are too large for %.80s%s", overflow, n,
+                 format, sign_words(format));
         break;
     case HU_FAILURE_UNDERFLOW:
         tell_underflow(death, c, format, text);

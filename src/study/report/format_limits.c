@@ -15,7 +15,6 @@
 #include "tensor/quantizer.h"
 
 static const char *const specials_names[] = {"ieee", "fin", "fn", "fnuz", "table"};
-static const char *const overflow_names[] = {"inf", "sat", "nan"};
 
 /* The quantizer's parser names the nearest of all formats, where the plain one knows none. */
 static hu_status parse_plain(const char *typed, hu_format *format) {
@@ -74,7 +73,7 @@ json_t *hu_format_json(const hu_named_format *named) {
                   "typed", named->typed, "bits", (int)hu_format_bits(format), "exp_bits",
                   (int)format->exp_bits, "man_bits", (int)format->man_bits, "bias",
                   (int)format->bias, "specials", specials_names[format->specials], "subnormals",
-                  (int)format->subnormals, "overflow", overflow_names[format->overflow], "sub",
+                  (int)format->subnormals, "overflow", hu_overflow_name(format->overflow), "sub",
                   hu_format_subnormals_name(format), "nan", hu_nan_name(format->nan));
     if (!object) return NULL;
     int failed =
@@ -131,7 +130,7 @@ static void print_table_head(const hu_named_format *named) {
     float of_zero = hu_format_round(format, HU_ROUND_NEAREST_EVEN, 0.0f, 0);
     printf("%s: %u bits by table (%s)%s, %s, overflow %s, %llu codes, %s numbers\n", words,
            hu_format_bits(format), hu_format_summary(format), scale,
-           hu_format_has_nan(format) ? "with NaN" : "no NaN", overflow_names[format->overflow],
+           hu_format_has_nan(format) ? "with NaN" : "no NaN", hu_overflow_name(format->overflow),
            (unsigned long long)hu_format_limits_of(format).codes,
            hu_grouped((int64_t)hu_format_numbers(format), number));
     if (of_zero != 0)
@@ -155,10 +154,17 @@ static void print_head(const hu_named_format *named) {
            "subnormals %s, overflow %s%s, %llu codes, %s numbers\n\n",
            words, hu_format_bits(format), format->exp_bits, format->man_bits, (int)format->bias,
            extra, specials_names[format->specials], subnormals_words(format),
-           overflow_names[format->overflow],
+           hu_overflow_name(format->overflow),
            format->nan == HU_NAN_OVERFLOWS ? ", NaN as an infinity" : "",
            (unsigned long long)hu_format_limits_of(format).codes,
            hu_grouped((int64_t)hu_format_numbers(format), number));
+}
+
+static const char *epsilon_words(const hu_format *format) {
+    if (hu_format_epsilon(format) == 0) return "none: the numbers end at 1, or begin above it";
+    return hu_format_summary(format)
+               ? "from 1 to the next number"
+               : "from 1 to the next number; rounding errors are at most half of it";
 }
 
 hu_status hu_format_show(const hu_named_format *named) {
@@ -171,10 +177,7 @@ hu_status hu_format_show(const hu_named_format *named) {
     HU_TRY(add_number(table, "max", limits.max_finite, "largest finite number"));
     HU_TRY(add_number(table, "min_normal", limits.min_normal, "smallest normal number"));
     HU_TRY(add_number(table, "min_subnormal", limits.min_subnormal, "smallest nonzero number"));
-    HU_TRY(add_number(table, "epsilon", hu_format_epsilon(format),
-                      hu_format_summary(format)
-                          ? "from 1 to the next number"
-                          : "from 1 to the next number; rounding errors are at most half of it"));
+    HU_TRY(add_number(table, "epsilon", hu_format_epsilon(format), epsilon_words(format)));
     HU_TRY(add_number(table, "overflow_threshold", limits.overflow_threshold,
                       format->specials == HU_SPECIALS_FN ? "above it: overflow (nearest-even)"
                                                          : "from it on: overflow (nearest-even)"));
@@ -249,7 +252,7 @@ static hu_status put_property(hu_table *table, const hu_format *format, int prop
     case SUBNORMALS:
         return hu_table_cell(table, "%s", format->subnormals ? "yes" : "no");
     case OVERFLOW_TO:
-        return hu_table_cell(table, "%s", overflow_names[format->overflow]);
+        return hu_table_cell(table, "%s", hu_overflow_name(format->overflow));
     case BINADES:
         return hu_table_cell(table, "%d", limits.emax - limits.emin + 1);
     case NUMBERS:

@@ -30,6 +30,20 @@
  * its factors. New reference. */
 json_t *hu_plan_layers_json(const hu_run *run);
 
+/* What products of a planned run multiply, where that is rounded for a product alone (recipes,
+ * operand.rules): a row for each operand and format, with the layers that have it, first and last;
+ * *table NULL where nothing is. Owner frees with hu_table_free. */
+hu_status hu_plan_operands_table(const hu_run *run, hu_table **table);
+
+/* Of one node: {"forward.x": "mxfp8:scale=rceil", ...}, what is rounded; NULL: nothing. New
+ * reference. Proof of both: tests/program/operands_test.py. */
+json_t *hu_plan_operands_json(const hu_run *run, uint32_t node);
+
+/* What a table of operands is followed by. */
+#define HU_PLAN_OPERANDS                                                                           \
+    "operands: what products multiply, rounded for each product alone; the tensors above stay "    \
+    "as they are"
+
 /* Of models whose networks learn in turns: name, parameters and macs of each, applied once. New
  * reference; NULL of other models. */
 json_t *hu_plan_networks_json(const hu_graph *graph);

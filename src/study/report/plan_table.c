@@ -119,6 +119,9 @@ json_t *hu_plan_layer_json(const hu_run *run, uint32_t index) {
         "gradient_waits_for_maximum", hu_run_gradient_needs_maximum_first(run, out), "forward_by",
         hu_run_impl(run, index, HU_FORWARD), "backward_by", hu_run_impl(run, index, HU_BACKWARD));
     if (object && row.is_scaled) json_object_set_new(object, "factors", factors_json(run, node));
+    json_t *operands = hu_plan_operands_json(run, index);
+    if (object && operands) json_object_set(object, "operands", operands);
+    json_decref(operands);
     return object;
 }
 

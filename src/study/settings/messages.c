@@ -184,6 +184,7 @@ static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) 
     bool is_chosen = hu_config_asked(o->config, "scaler.name");
     const hu_quantizer *quantizer = &precision->role[HU_ROLE_ACT_GRAD];
     if (is_chosen || o->options->scaler.kind != HU_LOSS_SCALE_NONE) return;
+    if (precision->scaling != HU_SCALING_NONE) return; /* the network scales them */
     if (precision->bits.schedule || precision->phase_count > 0 || !is_fragile(quantizer)) return;
     hu_quantizer_print(quantizer, format, sizeof format);
     hu_listener_tell(listener,
@@ -191,6 +192,23 @@ static void warn_of_gradients(const hu_opening *o, const hu_listener *listener) 
                      "zero; scaler=dynamic keeps more of them, and so does "
                      "precision=%s:scale=current",
                      format, format);
+}
+
+static void warn_of_signs(const hu_opening *o, const hu_listener *listener) {
+    static const hu_role roles[] = {HU_ROLE_WEIGHT, HU_ROLE_ACT_GRAD, HU_ROLE_WEIGHT_GRAD};
+    static const char *const what[] = {"weights", "gradients", "gradients of weights"};
+    char format[HU_QUANTIZER_BYTES];
+    const hu_precision *precision = hu_precision_at(&o->options->precision, 0);
+    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++) {
+        const hu_quantizer *quantizer = &precision->role[roles[r]];
+        if (precision->bits.schedule || !hu_quantizer_is_unsigned(quantizer)) continue;
+        hu_quantizer_print(quantizer, format, sizeof format);
+        hu_listener_tell(listener,
+                         "warning: %s are in %s, which has no negative numbers: it loses half of "
+                         "them; it is for activations behind relu (act=%s)",
+                         what[r], format, format);
+        return;
+    }
 }
 
 /* Rates that only evaluations lower are the schedule's own here. */
@@ -267,11 +285,12 @@ static void advise_trunk(const hu_opening *o, const hu_listener *listener) {
 }
 
 /* Notes and warnings about what was chosen: a width that many others beside it are alike to;
- * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for; and
- * a training whose steps all have a learning rate of 0. */
+ * gradients in formats of at most 8 bits that nothing scales, unless scaler=none was asked for;
+ * weights or gradients without signs; and a training whose steps all have a learning rate of 0. */
 static void opening_warn(const hu_opening *opening, const hu_listener *listener) {
     tell_width(opening, listener);
     warn_of_gradients(opening, listener);
+    warn_of_signs(opening, listener);
     warn_of_rate(opening, listener);
     warn_of_length(opening, listener);
     advise_trunk(opening, listener);

@@ -166,6 +166,17 @@ done:
     return st;
 }
 
+/* What the figure may be compared with. */
+static const char *comparable(const hu_scores *scores) {
+    int quick = 0;
+    for (int n = 0; n < HU_SCORE_NETWORKS; n++) quick += hu_score_suite[n].is_quick;
+    bool is_own = scores->steps >= 0 || scores->train >= 0 || scores->test >= 0 ||
+                  scores->networks != quick || hu_keys_count(scores->seeds) != 1;
+    if (scores->is_whole) return "";
+    return scores->is_quick && !is_own ? " (quick: not comparable with the league)"
+                                       : " (another suite than the league's: not comparable)";
+}
+
 /* The whole figure in one line. */
 static void headline(const hu_scores *scores, const hu_score *score, char line[LINE_BYTES]) {
     char room[CELL_BYTES], place[CELL_BYTES] = "";
@@ -173,9 +184,7 @@ static void headline(const hu_scores *scores, const hu_score *score, char line[L
         snprintf(place, sizeof place, "; place %d of %d in the league", score->place, score->of);
     snprintf(line, LINE_BYTES, "%.200s: score %s of 100, %.2f bits a number%s%s\n", score->name,
              figure(score->score, score->standard_error, room), score->bits, place,
-             scores->is_whole   ? ""
-             : scores->is_quick ? " (quick: not comparable with the league)"
-                                : " (another suite than the league's: not comparable)");
+             comparable(scores));
 }
 
 /* Adds text to what is there already. */
@@ -193,8 +202,14 @@ static hu_status append_failures(const hu_score *score, char **whole, size_t *by
     char line[HU_SCORE_WHY_BYTES + CELL_BYTES];
     for (int n = 0; n < score->parts && st == HU_OK; n++) {
         const hu_score_part *part = &score->part[n];
-        if (!part->failure) continue;
-        snprintf(line, sizeof line, "%s: %s\n", part->network->name, part->failure);
+        if (part->failure)
+            snprintf(line, sizeof line, "%s: %s\n", part->network->name, part->failure);
+        else if (isnan(part->score))
+            snprintf(line, sizeof line,
+                     "%s: no score, as float32 itself gained nothing over guessing; more steps\n",
+                     part->network->name);
+        else
+            continue;
         st = append(whole, bytes, line);
     }
     return st;

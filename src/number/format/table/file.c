@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text_file.h"
 #include "format/table/draft.h"
@@ -28,7 +29,9 @@ static size_t path_length(const hu_code_recipe *r) {
 
 hu_status hu_code_file_open(const char *path, char **text, size_t *bytes) {
     hu_status st = hu_code_tables_recalled(path, text, bytes);
-    return st != HU_OK || *text ? st : hu_text_read(path, FILE_MOST, text, bytes);
+    if (st != HU_OK || *text) return st;
+    st = hu_file_check_regular(path, "a table is read wherever its name is");
+    return st == HU_OK ? hu_text_read(path, FILE_MOST, text, bytes) : st;
 }
 
 /* What lists, plans and records part texts by, or have to write in another way, is in no path. */
@@ -57,7 +60,14 @@ hu_status hu_table_file_read(hu_code_recipe *r) {
     hu_status st = check_path(r, length);
     if (st != HU_OK) return st;
     snprintf(r->name, sizeof r->name, "table:%s", path);
-    return hu_code_file_open(path, &r->file, &r->file_bytes);
+    st = hu_code_file_open(path, &r->file, &r->file_bytes);
+    bool has_option = strchr(path, ':') && strchr(strchr(path, ':'), '=');
+    return st == HU_ERR_MISSING && has_option
+               ? hu_fail(st,
+                         "format '%s': found no file '%s'; of options behind a file, expected "
+                         "':bias=', ':ovf=', ':scale=' or ':tile='",
+                         r->original, path)
+               : st;
 }
 
 /* A line of a file that is read. */

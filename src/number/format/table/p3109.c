@@ -38,13 +38,18 @@ static bool is_defined(const int64_t *argument) {
 
 static hu_status check(const hu_code_recipe *r) {
     const int64_t *a = r->argument;
-    if (is_defined(a) && exponent_bits(a) <= EXPONENT_BITS_MOST) return HU_OK;
+    const char *sign = a[ARG_SIGNED] ? "signed" : "unsigned";
+    if (!is_defined(a))
+        return hu_fail(HU_ERR_FORMAT,
+                       "format '%s': found K = %lld, P = %lld, %s; IEEE P3109 has K = 3..16 bits "
+                       "and, of precision, P = 1..K-1 (signed) or 1..K (unsigned)",
+                       r->original, (long long)a[ARG_K], (long long)a[ARG_P], sign);
+    if (exponent_bits(a) <= EXPONENT_BITS_MOST) return HU_OK;
     return hu_fail(HU_ERR_FORMAT,
-                   "format '%s': found K = %lld, P = %lld, %s; IEEE P3109 has K = 3..16 bits and, "
-                   "of precision, P = 1..K-1 (signed) or 1..K (unsigned); float32 holds those "
-                   "with K - P up to 8 (signed), 7 (unsigned)",
-                   r->original, (long long)a[ARG_K], (long long)a[ARG_P],
-                   a[ARG_SIGNED] ? "signed" : "unsigned");
+                   "format '%s': found K = %lld, P = %lld, %s, whose numbers float32 does not "
+                   "hold; expected K - P up to 8 (signed), 7 (unsigned), as P = %lld",
+                   r->original, (long long)a[ARG_K], (long long)a[ARG_P], sign,
+                   (long long)(a[ARG_K] - EXPONENT_BITS_MOST + 1 - a[ARG_SIGNED]));
 }
 
 /* One of two letters. */

@@ -5,7 +5,7 @@
 #include "kernel/pack/lanes_avx2.h"
 
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,
-    hu_unpack_halves_16_avx2;
+    hu_unpack_unsigned_zero_8_avx2, hu_unpack_halves_16_avx2;
 
 HU_INLINE __m256i spread_16(uint32_t half) {
     return _mm256_set1_epi16((short)half);
@@ -130,6 +130,31 @@ void hu_unpack_halves_8_avx2(const hu_packer *p, size_t n, const void *codes, fl
         unpack_8(p, whole, codes, y, 0);
     }
     hu_unpack_vector_8_avx2(p, n - whole, (const uint8_t *)codes + whole, y + whole);
+}
+
+/* What code 80 is where it is not -0. Few numbers are. */
+static void put_minus_zero(const hu_packer *p, size_t n, const uint8_t *codes, float *y) {
+    const __m256i minus_zero = _mm256_set1_epi8((char)0x80);
+    const float value = hu_f32_of_bits(p->minus_zero);
+    size_t whole = n / 32 * 32;
+    for (size_t i = 0; i < whole; i += 32) {
+        __m256i code = _mm256_loadu_si256((const __m256i *)(const void *)(codes + i));
+        uint32_t found = (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(code, minus_zero));
+        for (; found; found &= found - 1) y[i + (size_t)__builtin_ctz(found)] = value;
+    }
+    for (size_t i = whole; i < n; i++)
+        if (codes[i] == 0x80) y[i] = value;
+}
+
+/* FNUZ of 8 bits, P3109's signed finite formats: NaN where -0 would be. */
+void hu_unpack_unsigned_zero_8_avx2(const hu_packer *p, size_t n, const void *codes, float *y) {
+    enum { CHUNK = 2048 }; /* stays in the first cache */
+    const uint8_t *from = codes;
+    for (size_t at = 0, count; at < n; at += count) {
+        count = n - at < CHUNK ? n - at : CHUNK;
+        hu_unpack_halves_8_avx2(p, count, from + at, y + at);
+        put_minus_zero(p, count, from + at, y + at);
+    }
 }
 
 /* For formats of 16 bits. */

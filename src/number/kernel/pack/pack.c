@@ -73,8 +73,8 @@ static void set_constants(hu_packer *p, const hu_format *format) {
 #if defined(__x86_64__)
 hu_pack_fn hu_pack_vector_8_avx2, hu_pack_vector_16_avx2;
 hu_unpack_fn hu_unpack_vector_8_avx2, hu_unpack_vector_16_avx2, hu_unpack_halves_8_avx2,
-    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_halves_16_avx512,
-    hu_unpack_planes_avx512;
+    hu_unpack_halves_16_avx2, hu_unpack_vector_8_avx512, hu_unpack_unsigned_zero_8_avx512,
+    hu_unpack_halves_16_avx512, hu_unpack_planes_avx512, hu_unpack_unsigned_zero_8_avx2;
 
 /* What hu_unpack_vector_8_avx512 looks up: 8 bits fill no more than half of binary32. */
 static void hold_upper_halves(hu_packer *packer) {
@@ -86,12 +86,23 @@ static void hold_upper_halves(hu_packer *packer) {
     for (int i = 0; i < MAGNITUDES; i++) packer->upper[i] = (uint16_t)(hu_f32_bits(value[i]) >> 16);
 }
 
-/* Kernels written with intrinsics, where the format keeps the sign of zero. Most use AVX2, and are
- * half again as fast as the compilers' code for AVX-512; some read codes as wide as the format. */
+/* 8 bits without -0 are read so; what is written is portable. */
+static void prefer_unsigned_zero(hu_packer *packer, int is_wide) {
+    if (is_wide) hold_upper_halves(packer);
+    packer->unpack = is_wide ? hu_unpack_unsigned_zero_8_avx512 : hu_unpack_unsigned_zero_8_avx2;
+}
+
+/* Kernels written with intrinsics. Most use AVX2, and are half again as fast as the compilers' code
+ * for AVX-512; some read codes as wide as the format. */
 static void prefer_vector(hu_packer *packer, hu_isa isa) {
-    if (isa < HU_ISA_AVX2 || !packer->pack || !packer->zero_sign) return;
+    if (isa < HU_ISA_AVX2 || !packer->pack) return;
     int is_tight = (int)hu_format_bits(&packer->format) == packer->code_bits;
     int is_wide = isa == HU_ISA_AVX512;
+    if (!packer->zero_sign) {
+        if (is_tight && packer->code_bits == 8 && packer->subnormal_mask)
+            prefer_unsigned_zero(packer, is_wide);
+        return;
+    }
     if (packer->code_bits == 8) {
         packer->pack = hu_pack_vector_8_avx2;
         packer->unpack = hu_unpack_vector_8_avx2;
