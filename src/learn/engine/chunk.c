@@ -9,9 +9,8 @@
 
 /* ---- usage ---- */
 
-/* What the passes note while they are rehearsed (planner/rehearsal.c): when
- * each buffer is used, how much scratch a thread needs, and which nodes run in
- * a region. */
+/* What the passes note while they are rehearsed (planner/rehearsal.c): when each
+ * buffer is used, how much scratch a thread needs, and which nodes run in a region. */
 
 void hu_rehearse_buffer(hu_run *run, uint32_t buffer) {
     if (buffer == HU_NONE) return;
@@ -54,9 +53,9 @@ static void hu_rehearse_member(hu_run *run, uint32_t region, uint32_t n, hu_pass
 
 /* One step of the rows of some samples, in a slot whose rows have steps.
  *
- * Slots keep them sample by sample: parts are gathered before an op reads them,
- * and stored one by one. A scale or a range is that of one part, so that no
- * step waits for another, and no sample for the others.
+ * Slots keep them sample by sample: parts are gathered before an op reads them, and stored one by
+ * one. A scale or a range is that of one part, so that no step waits for another, and no sample
+ * for the others.
  */
 
 /* Elements of part k that are present, of n. */
@@ -84,8 +83,8 @@ static void hu_parts_read(const hu_slot *slot, const hu_parts *parts, float *row
 
 /* Rounds x [count, elements], counts (NULL: not counted).
  *
- * Without random words and scales of their own the place of numbers does not
- * matter: all parts are one run. */
+ * Without random words and scales of their own the place of numbers does not matter: all parts are
+ * one run. */
 static void hu_parts_round(const hu_slot *slot, const hu_slot_context *context,
                            const hu_parts *parts, float *x, hu_round_counts *counts) {
     int64_t n = hu_part_elements(slot);
@@ -119,26 +118,24 @@ void hu_parts_clear(const hu_slot *slot, int64_t sample, int64_t step, const flo
 
 /* Rows of samples that are padding (graph/graph.h): zeros, which nobody counts.
  *
- * Whoever has made numbers of a value or of its gradient clears these rows
- * before they are rounded. Zeros stay zeros in a number format and make no
- * scale larger: what remains is to leave them out of the counters. A uniform
- * quantizer may have no zero: its range is that of the other rows, and the rows
- * are cleared again where rounded numbers are read.
+ * Whoever has made numbers of a value or of its gradient clears these rows before they are rounded.
+ * Zeros stay zeros in a number format and make no scale larger: what remains is to leave them out
+ * of the counters. A uniform quantizer may have no zero: its range is that of the other rows, and
+ * the rows are cleared again where rounded numbers are read.
  *
- * A loop has the steps that are present and no others (graph/graph.h). What it
- * makes of rows that a node holds has padding in every step, which is cleared,
- * and not looked at when the step is rounded.
+ * A loop has the steps that are present and no others (graph/graph.h). What it makes of rows that a
+ * node holds has padding in every step, which is cleared, and not looked at when the step is
+ * rounded.
  */
 
-/* The lengths of the rows of a value, in a step of a loop or of the whole;
- * HU_NONE: there is no padding. */
+/* The lengths of the rows of a value, in a step of a loop or of the whole; HU_NONE: there is no
+ * padding. */
 static inline hu_value_id hu_padding_lengths(const hu_run *run, hu_value_id v, bool in_step) {
     const hu_value_info *value = &run->graph->value[v];
     return in_step ? value->inner.lengths : value->ends.lengths;
 }
 
-/* Numbers of sample s of the pass that are present, the first ones of its row.
- */
+/* Numbers of sample s of the pass that are present, the first ones of its row. */
 static int64_t valid(const hu_run *run, const hu_value_info *value, int64_t s) {
     const float *lengths = (const void *)run->value[value->ends.lengths].data;
     return hu_rows_of_length(lengths[s], value->elements / value->ends.row) * value->ends.row;
@@ -242,13 +239,11 @@ void hu_padding_uncount(const hu_run *run, const hu_slot *slot, hu_value_id v,
 
 /* ---- rows ---- */
 
-/* One visit: one chunk in one region, by one thread. What a visit reads and
- * writes lies in place (float32), or in the thread's scratch, from which it is
- * packed.
+/* One visit: one chunk in one region, by one thread. What a visit reads and writes
+ * lies in place (float32), or in the thread's scratch, from which it is packed.
  *
- * In a rehearsal the same code takes the same steps without numbers: it notes
- * when each buffer is used, how much scratch is needed, and which nodes run in
- * a region (engine/chunk.h).
+ * In a rehearsal the same code takes the same steps without numbers: it notes when each buffer is
+ * used, how much scratch is needed, and which nodes run in a region (engine/chunk.h).
  */
 
 int hu_thread_number(void) {
@@ -379,8 +374,7 @@ static void add_extremes(const hu_chunk *visit, const hu_slot *slot, hu_tally *t
         hu_tensor_scale_add_maximum(slot, tally, visit->count * hu_chunk_elements(visit, slot), x);
 }
 
-/* Runs of numbers of the visit's rows x that are rounded: all, or in each part
- * what is present. */
+/* Runs of numbers of the visit's rows x that are rounded: all, or in each part what is present. */
 typedef void run_fn(hu_chunk *visit, uint32_t tally, int64_t n, const float *x);
 
 static void each_run(hu_chunk *visit, uint32_t tally, const float *x, run_fn *each) {
@@ -454,8 +448,7 @@ bool hu_chunk_round(hu_chunk *visit, const hu_slot *slot, unsigned flags, hu_tal
 
 /* ---- calls ---- */
 
-/* Of a product that keeps rows: how many its input has. Its steps in a loop
- * have all of them. */
+/* Of a product that keeps rows: how many its input has. Its steps in a loop have all of them. */
 static const float *lengths_of(const hu_run *run, uint32_t n) {
     const hu_node *node = &run->graph->node[n];
     bool is_of_rows = node->op->is_product && node->op->keeps_rows && node->loop == HU_NONE;

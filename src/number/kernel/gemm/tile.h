@@ -61,7 +61,7 @@ typedef struct hu_gemm_job {
     bool needs_facts;
     bool a_slices, b_slices; /* panels that many tiles read are measured in slices */
     int64_t first, whole;    /* terms of the call that are summed: from `first` on; TC's steps are
-                                complete up to `whole`, what follows may go on in another call */
+                             complete up to `whole`, what follows may go on in another call */
     char *scratch;
     hu_gemm_counts counts; /* sums of all threads, as the rest below */
     hu_round_counts a_counts, b_counts;
