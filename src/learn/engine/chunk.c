@@ -403,7 +403,9 @@ bool hu_chunk_round(hu_chunk *visit, const hu_slot *slot, unsigned flags, hu_tal
         hu_slot_store_on_grid(slot, &run->context, visit->first, visit->count, x, is_stored,
                               counts);
     } else if (is_stored) {
-        hu_slot_store(slot, &run->context, visit->first, visit->count, x, counts);
+        hu_slot_store(slot, &run->context, visit->first, visit->count, x, slot->is_read_at_once,
+                      counts);
+        is_readable = is_readable && (slot->is_read_at_once || !hu_slot_encodes(slot));
     } else {
         hu_slot_round(slot, &run->context, visit->first, visit->count, x, counts);
     }

@@ -193,8 +193,13 @@ static inline bool hu_is_seen(const hu_chunk *visit, const hu_seen *seen) {
     return seen->visit == visit->number;
 }
 static inline void hu_see(const hu_chunk *visit, hu_seen *seen, const void *rows) {
-    seen->visit = visit->number;
-    seen->rows = (void *)rows;
+    *seen = (hu_seen){.visit = visit->number, .rows = (void *)rows};
+}
+
+/* What it has made just now; is_away: stored without being left to read. */
+static inline void hu_see_made(const hu_chunk *visit, hu_seen *seen, const void *rows,
+                               bool is_away) {
+    *seen = (hu_seen){visit->number, (void *)rows, true, is_away};
 }
 static inline void hu_forget(hu_seen *seen) {
     seen->visit = 0;
@@ -204,6 +209,9 @@ static inline void hu_forget(hu_seen *seen) {
 
 /* The rounded rows of a forward value. Borrowed: valid during the visit. */
 const float *hu_chunk_value(hu_chunk *visit, hu_value_id v);
+
+/* Makes a value that the visit stores, if it is lazy, and leaves it there. */
+void hu_chunk_make(hu_chunk *visit, hu_value_id v);
 
 /* Input i of node n: the value, or a copy that is rounded for this use. is_counted: the rounding is
  * counted here, where the node makes its output first. Borrowed: valid during the visit. */

@@ -19,6 +19,7 @@ static const float *contribution(hu_chunk *visit, uint32_t use) {
     if (!hu_is_seen(visit, seen) && run->exec[reader].is_pulled && !hu_use_is_stored(run, use))
         hu_chunk_run_backward(visit, reader);
     if (!hu_is_seen(visit, seen)) hu_see(visit, seen, hu_chunk_read(visit, &run->grad[use]));
+    if (run->rehearsal.is_on && seen->is_made) run->grad[use].is_read_at_once = true;
     hu_chunk_clear_rounded(visit, &run->grad[use], v, seen->rows);
     return seen->rows;
 }
@@ -206,7 +207,7 @@ static void round_gradients(hu_chunk *visit, uint32_t n, const hu_op_call *call)
         }
         if (gradient_stays_on_grid(run, node, use)) flags |= HU_ROWS_ON_GRID;
         if (hu_chunk_round(visit, &run->grad[use], flags, tally, call->din[i]))
-            hu_see(visit, &visit->thread->contribution[use], call->din[i]);
+            hu_see_made(visit, &visit->thread->contribution[use], call->din[i], false);
     }
 }
 

@@ -74,6 +74,7 @@ typedef struct hu_slot {
     int64_t line;            /* last extent of the value: what blocks are cut from */
     int64_t steps;           /* parts of a row that loops read and write one by one, else 1 */
     bool in_loop;            /* a loop rounds the parts, each alone */
+    bool is_read_at_once;    /* the visit that stores rows reads them, too: rehearsals say so */
     uint32_t buffer;         /* index of the run's buffer, HU_NONE: no memory of its own */
     uint32_t residual;       /* buffer of the residuals of a use that learns, HU_NONE: none kept */
     uint32_t staging;        /* buffer of float32 rows of a tensor whose scale is not known yet */
@@ -175,10 +176,14 @@ void hu_slot_set_scale(hu_slot *slot, uint32_t top_bits);
 /* Bits of the largest finite magnitude of n numbers of whole lines: of what is rounded. */
 uint32_t hu_slot_top(const hu_slot *slot, int64_t n, const float *x);
 
-/* Rounds rows first .. of x, counts, and stores them; x is then of no use. counts is added to,
- * NULL: not counted. */
+/* True if rounding and packing is one pass over rows, whose rounded numbers need not be written. */
+bool hu_slot_encodes(const hu_slot *slot);
+
+/* Rounds rows first .. of x, counts, and stores them. x then has the rounded numbers if they are
+ * wanted and the slot does not pack rows; it is of no use otherwise. counts is added to, NULL: not
+ * counted. */
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
-                   float *x, hu_round_counts *counts);
+                   float *x, bool is_wanted, hu_round_counts *counts);
 
 /* Rounds without storing. */
 void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
@@ -258,6 +263,8 @@ typedef struct hu_exec {
 typedef struct hu_seen {
     uint64_t visit; /* number of the visit that this holds for */
     void *rows;
+    bool is_made; /* in this visit */
+    bool is_away; /* and stored, so that it must be read again */
 } hu_seen;
 
 /* What the visit of a loop keeps of a node from step to step: rows of the chunk's samples. */

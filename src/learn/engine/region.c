@@ -56,7 +56,7 @@ static void forward_alone(hu_chunk *visit) {
     hu_chunk_scale_outputs(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) hu_chunk_store(visit, node->out[i], call->out[i]);
     uint32_t taker = hu_taker(run, visit->region);
-    if (taker != HU_NONE) (void)hu_chunk_value(visit, run->graph->node[taker].out[0]);
+    if (taker != HU_NONE) hu_chunk_make(visit, run->graph->node[taker].out[0]);
 }
 
 void hu_chunk_forward(hu_chunk *visit) {

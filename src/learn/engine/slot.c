@@ -288,8 +288,8 @@ static void round_alone(const hu_slot *slot, const hu_slot_context *context, int
         round_run(&own, context, index, n, x, x, counts);
 }
 
-/* True if rows are rounded and packed by one function: codes of the quantizer's own format. */
-static bool encodes(const hu_slot *slot) {
+/* Codes of the quantizer's own format. */
+bool hu_slot_encodes(const hu_slot *slot) {
     return hu_quantizer_rounds(&slot->edge->quantizer) && hu_storage_is_coded(&slot->storage);
 }
 
@@ -328,7 +328,7 @@ void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int
 }
 
 void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t first, int64_t rows,
-                   float *x, hu_round_counts *counts) {
+                   float *x, bool is_wanted, hu_round_counts *counts) {
     if (hu_storage_is_blocks(&slot->storage)) {
         pack_blocks(slot, context, first, rows, x, counts);
         return;
@@ -337,8 +337,8 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
         pack_uniform(slot, context, first, rows, x, counts);
         return;
     }
-    if (encodes(slot)) {
-        encode(slot, context, first, rows, x, x, counts);
+    if (hu_slot_encodes(slot)) {
+        encode(slot, context, first, rows, x, is_wanted ? x : NULL, counts);
         return;
     }
     hu_slot_round(slot, context, first, rows, x, counts);
@@ -347,7 +347,7 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
 
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                         int64_t rows, const float *x, float *y, hu_round_counts *counts) {
-    if (encodes(slot)) {
+    if (hu_slot_encodes(slot)) {
         encode(slot, context, first, rows, x, y, counts);
         return;
     }
@@ -366,7 +366,7 @@ void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int
 void hu_slot_store_on_grid(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                            int64_t rows, const float *x, bool stores, hu_round_counts *counts) {
     if (context->scan) counts = NULL;
-    if (stores && encodes(slot)) {
+    if (stores && hu_slot_encodes(slot)) {
         hu_storage_encode_on_grid(&slot->storage, &slot->rounder, slot->data, first, rows, x,
                                   counts);
         return;
@@ -380,7 +380,7 @@ void hu_slot_store_row(const hu_slot *slot, const hu_slot_context *context, cons
     enum { PART = 4096 };
     float part[PART];
     int64_t before = context->first_row * slot->elements;
-    if (encodes(slot)) {
+    if (hu_slot_encodes(slot)) {
         encode(slot, context, 0, 1, x, NULL, counts);
         return;
     }

@@ -349,7 +349,7 @@ void hu_rescale_finish(hu_run *run, hu_slot *slot, uint32_t index) {
         int64_t first = c * run->options.chunk, rows = hu_chunk_rows(run, c);
         float *x = hu_tensor_scale_staged_rows(slot, first);
         if (run->watch) hu_watch_staged(run, slot, index, first, rows, x);
-        hu_slot_store(slot, &run->context, first, rows, x, &thread->tally[index].counts);
+        hu_slot_store(slot, &run->context, first, rows, x, false, &thread->tally[index].counts);
     }
 }
 

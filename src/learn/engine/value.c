@@ -110,20 +110,38 @@ static bool is_made_here(const hu_chunk *visit, hu_value_id v) {
     return run->is_virtual[v] || makes_first(visit, v);
 }
 
-const float *hu_chunk_value(hu_chunk *visit, hu_value_id v) {
+void hu_chunk_make(hu_chunk *visit, hu_value_id v) {
     hu_run *run = visit->run;
     hu_seen *seen = &visit->thread->value[v];
     const float *rows = NULL;
-    if (hu_is_seen(visit, seen)) return seen->rows;
+    if (hu_is_seen(visit, seen) || !is_made_here(visit, v)) return;
+    bool is_there = make(visit, run->graph->value[v].producer, &rows);
+    if (is_there) hu_chunk_clear_rounded(visit, &run->value[v], v, rows);
+    hu_see_made(visit, seen, rows, !is_there);
+}
+
+/* Reads a value that stands in storage, or comes from another step. */
+static const float *read_value(hu_chunk *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    const float *rows;
     if (hu_is_state(visit, v))
         rows = hu_step_state(visit, run->graph->value[v].producer);
     else if (hu_is_carried_start(run, v))
         rows = hu_carried_read(visit, v);
-    else if (!is_made_here(visit, v) || !make(visit, run->graph->value[v].producer, &rows))
+    else
         rows = hu_chunk_read(visit, &run->value[v]);
     hu_chunk_clear_rounded(visit, &run->value[v], v, rows);
-    hu_see(visit, seen, rows);
     return rows;
+}
+
+const float *hu_chunk_value(hu_chunk *visit, hu_value_id v) {
+    hu_run *run = visit->run;
+    hu_seen *seen = &visit->thread->value[v];
+    bool is_elsewhere = hu_is_state(visit, v) || hu_is_carried_start(run, v);
+    if (!is_elsewhere) hu_chunk_make(visit, v);
+    if (!hu_is_seen(visit, seen) || seen->is_away) hu_see(visit, seen, read_value(visit, v));
+    if (run->rehearsal.is_on && seen->is_made) run->value[v].is_read_at_once = true;
+    return seen->rows;
 }
 
 /* Rounds rows of a value for one use, into scratch. Where they are counted in a training, they are
@@ -193,5 +211,5 @@ void hu_chunk_store(hu_chunk *visit, hu_value_id v, float *x) {
     unsigned flags = visit->run->is_virtual[v] ? 0 : HU_ROWS_STORED;
     if (!hu_chunk_round(visit, slot, flags, tally, x)) return;
     hu_chunk_clear_rounded(visit, slot, v, x);
-    hu_see(visit, &visit->thread->value[v], x);
+    hu_see_made(visit, &visit->thread->value[v], x, false);
 }
