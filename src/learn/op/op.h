@@ -167,7 +167,7 @@ typedef struct hu_op_call {
     const hu_rows_in *rows_in; /* in place of in[0], of ops that take rows; NULL: in[0] is there */
     const hu_rows_out *rows_out; /* in place of din[0], likewise */
     float **dparam;   /* [n_params] this chunk's partial gradient; NULL for buffers, and of
-                             products where this call is for din alone */
+                         products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
     uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read after it */
