@@ -145,11 +145,12 @@ static size_t x_bytes(const hu_conv *c, int64_t count) {
     }
 }
 
+/* The same on every instruction set, also where dy is not copied: plans say it. */
 static size_t dy_bytes(const hu_conv *c, int64_t count) {
     hu_conv_strips strip = hu_conv_strip(c);
     int64_t pixels = least(strip.images, count) * strip.rows * c->out_w;
     int64_t filters = least(c->out_c, HU_CONV_GROUP);
-    return copies_dy(c) ? (size_t)(pixels * filters) * sizeof(float) : 0;
+    return c->out_c > HU_CONV_WIDTH ? (size_t)(pixels * filters) * sizeof(float) : 0;
 }
 
 /* ROWS: output columns first .. end-1 meet the image with all taps of a kernel row. */
@@ -179,10 +180,10 @@ static size_t dy_offset(const hu_conv *c, int64_t count) {
 
 size_t hu_conv_scratch_bytes(const hu_conv_plan *plan, int64_t count) {
     const hu_conv *c = &plan->conv;
+    size_t bytes = dy_offset(c, count) + dy_bytes(c, count), turned = 0;
     if (conv_is_few(c))
-        return hu_round_up((size_t)(c->out_c * c->kernel_h * c->kernel_w * c->in_c) * sizeof(float),
-                           ALIGNMENT);
-    return dy_offset(&plan->conv, count) + dy_bytes(&plan->conv, count);
+        turned = (size_t)(c->out_c * c->kernel_h * c->kernel_w * c->in_c) * sizeof(float);
+    return turned > bytes ? hu_round_up(turned, ALIGNMENT) : bytes;
 }
 
 /* ---- x ---- */
