@@ -237,7 +237,10 @@ static const char *const wide[] = {"mxfp8",
                                    "mxfp8e5m2",
                                    "mxfp8e5m2:scale=even",
                                    "e4m3fn:tile=1x64:scale=ue8m0",
-                                   "e5m2:tile=1x16:scale=ue8m0"};
+                                   "e5m2:tile=1x16:scale=ue8m0",
+                                   "e4m3fn:bias=0:tile=1x32:scale=ue8m0",
+                                   "e5m2:bias=0:tile=1x32:scale=ue8m0",
+                                   "e4m3fn:bias=-1:tile=1x32:scale=ue8m0"};
 enum { WIDE = sizeof wide / sizeof *wide };
 
 /* Tiles at every exponent of float32, down to its subnormals: a format's normal range below their
