@@ -58,8 +58,7 @@ enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few on any instruction set *
 
 /* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
  * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters] =
- * or
- * += them, sums_term from one term to the next.
+ * or += them, sums_term from one term to the next.
  * The terms of a pixel begin at place x_first + column * x_column of a row of x; those that lie
  * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
 typedef struct hu_conv_few {
