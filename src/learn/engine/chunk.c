@@ -466,8 +466,6 @@ hu_op_call *hu_chunk_call(hu_chunk *visit, uint32_t n) {
     call->first = visit->first;
     call->count = visit->count;
     call->lengths = lengths_of(visit->run, n);
-    call->rows_in = NULL;
-    call->rows_out = NULL;
     return call;
 }
 

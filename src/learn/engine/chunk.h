@@ -88,24 +88,7 @@ typedef struct hu_bump {
 } hu_bump;
 void *hu_bump_take(hu_bump *bump, size_t bytes);
 
-typedef struct hu_chunk hu_chunk;
-
-/* row_stream.c: rows that an op takes, or leaves, a few at a time. */
-typedef struct hu_stream_in {
-    hu_rows_in rows; /* the first member */
-    hu_chunk *visit;
-    const hu_slot *slot;
-    float *room;
-} hu_stream_in;
-
-typedef struct hu_stream_out {
-    hu_rows_out rows; /* the first member */
-    hu_chunk *visit;
-    const hu_slot *slot;
-    hu_round_counts *counts;
-} hu_stream_out;
-
-struct hu_chunk {
+typedef struct hu_chunk {
     hu_run *run;
     hu_thread *thread;
     uint32_t region;
@@ -119,9 +102,7 @@ struct hu_chunk {
     const int64_t *row;  /* of the loop: [samples of the chunk] steps of the samples before each */
     uint64_t number;
     double since; /* start of the work that is timed */
-    hu_stream_in stream_in;
-    hu_stream_out stream_out;
-};
+} hu_chunk;
 
 /* Elements of one row of a slot in this visit: of a sample, or of one of its steps. */
 static inline int64_t hu_chunk_elements(const hu_chunk *visit, const hu_slot *slot) {
@@ -243,16 +224,6 @@ const float *hu_chunk_saved(hu_chunk *visit, uint32_t n, int i);
  * and storing. */
 float *hu_chunk_room(hu_chunk *visit, hu_value_id v);
 void hu_chunk_store(hu_chunk *visit, hu_value_id v, float *x);
-
-/* True if a value stands in storage, and this visit has not read it yet. */
-bool hu_chunk_must_read(const hu_chunk *visit, hu_value_id v);
-
-/* ---- row_stream.c: ops that take rows (op/op.h) ---- */
-
-/* Points the call at rows of in[0], or of din[0], which has its room; false: the op reads all of
- * in[0] at once, or what it writes must be rounded after it. */
-bool hu_chunk_stream_input(hu_chunk *visit, uint32_t n, hu_op_call *call);
-bool hu_chunk_stream_gradient(hu_chunk *visit, uint32_t n, hu_op_call *call);
 
 /* ---- gradient.c: gradients in a visit ---- */
 

@@ -112,9 +112,7 @@ static const float *gradient_apart(hu_chunk *visit, hu_value_id v) {
 
 static void load_saved(hu_chunk *visit, uint32_t n, hu_op_call *call) {
     const hu_node *node = &visit->run->graph->node[n];
-    for (int i = 0; i < node->n_in; i++)
-        if (i > 0 || !hu_node_saves(node, 0) || !hu_chunk_stream_input(visit, n, call))
-            call->in[i] = hu_chunk_saved(visit, n, i);
+    for (int i = 0; i < node->n_in; i++) call->in[i] = hu_chunk_saved(visit, n, i);
     for (int i = 0; i < node->n_out; i++) {
         bool is_saved = hu_saves_output(node->op, i);
         call->out[i] = is_saved ? (float *)hu_chunk_value(visit, node->out[i]) : NULL;
@@ -202,7 +200,7 @@ static void round_gradients(hu_chunk *visit, uint32_t n, const hu_op_call *call)
         uint32_t use = node->first_use + (uint32_t)i;
         hu_tally *tally = &visit->thread->tally[hu_tally_of_use(run, use)];
         unsigned flags = hu_use_is_stored(run, use) ? HU_ROWS_STORED : 0;
-        if (!is_made(run, node, i) || (i == 0 && call->rows_out)) continue;
+        if (!is_made(run, node, i)) continue;
         if (visit->loop && hu_is_held(node, i)) {
             hu_step_gather(visit, n, i, call->din[i]);
             continue;
@@ -279,7 +277,6 @@ void hu_chunk_run_backward(hu_chunk *visit, uint32_t n) {
         else if (hu_learns_input(run, n, i)) /* nobody but its rounding reads it */
             call->din[i] = hu_chunk_take_rows(visit, &run->use[node->first_use + (uint32_t)i]);
     }
-    if (is_made(run, node, 0)) (void)hu_chunk_stream_gradient(visit, n, call);
     if (!visit->loop) hu_chunk_point_dparams(visit, n, call);
     if (visit->loop)
         run_step(visit, n, call);

@@ -193,11 +193,6 @@ void hu_slot_round(const hu_slot *slot, const hu_slot_context *context, int64_t 
 void hu_slot_round_to(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                       int64_t rows, const float *x, float *y, hu_round_counts *counts);
 
-/* Rounds, counts and packs n elements of a row from `first` on, of a slot that encodes and whose
- * storage has such parts. */
-void hu_slot_encode_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
-                         int64_t first, int64_t n, const float *x, hu_round_counts *counts);
-
 /* Rounds n elements of a row from `first` on: a part. Where the slot is in a loop, a scale or a
  * range is that of these elements. */
 void hu_slot_round_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,

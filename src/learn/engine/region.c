@@ -21,9 +21,8 @@ static void reduce(hu_chunk *visit, uint32_t n) {
     hu_op_call *call = hu_chunk_call(visit, n);
     /* Forward, reduce sees all inputs; backward, the saved ones and the outputs' gradients. */
     for (int i = 0; i < node->n_in; i++)
-        if (i > 0 || !hu_chunk_stream_input(visit, n, call))
-            call->in[i] = visit->pass == HU_FORWARD ? hu_chunk_input(visit, n, i, false)
-                                                    : hu_chunk_saved(visit, n, i);
+        call->in[i] = visit->pass == HU_FORWARD ? hu_chunk_input(visit, n, i, false)
+                                                : hu_chunk_saved(visit, n, i);
     for (int i = 0; i < node->n_out && visit->pass == HU_BACKWARD; i++)
         call->dout[i] = hu_chunk_gradient(visit, n, node->out[i], NULL).rows;
     point_partial(visit, n, call);
@@ -48,8 +47,7 @@ static void forward_alone(hu_chunk *visit) {
     const hu_node *node = &run->graph->node[visit->region];
     hu_op_call *call = hu_chunk_call(visit, visit->region);
     for (int i = 0; i < node->n_in; i++)
-        if (i > 0 || !hu_chunk_stream_input(visit, visit->region, call))
-            call->in[i] = hu_chunk_input(visit, visit->region, i, true);
+        call->in[i] = hu_chunk_input(visit, visit->region, i, true);
     hu_chunk_point_mask(visit, visit->region, call);
     for (int i = 0; i < node->n_out; i++) call->out[i] = hu_chunk_room(visit, node->out[i]);
     hu_chunk_scale_inputs(visit, visit->region, call);

@@ -345,15 +345,6 @@ void hu_slot_store(const hu_slot *slot, const hu_slot_context *context, int64_t 
     hu_storage_write(&slot->storage, slot->data, first, rows, x);
 }
 
-void hu_slot_encode_part(const hu_slot *slot, const hu_slot_context *context, int64_t row,
-                         int64_t first, int64_t n, const float *x, hu_round_counts *counts) {
-    hu_random_key key = {context->seed, slot->stream, context->step};
-    uint64_t index = (uint64_t)((context->first_row + row) * slot->elements + first);
-    hu_storage_encode_part(&slot->storage, &slot->rounder,
-                           slot->data + hu_storage_bytes(&slot->storage, row), first, n, x, &key,
-                           index, counts);
-}
-
 void hu_slot_store_copy(const hu_slot *slot, const hu_slot_context *context, int64_t first,
                         int64_t rows, const float *x, float *y, hu_round_counts *counts) {
     if (hu_slot_encodes(slot)) {

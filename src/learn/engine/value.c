@@ -110,12 +110,6 @@ static bool is_made_here(const hu_chunk *visit, hu_value_id v) {
     return run->is_virtual[v] || makes_first(visit, v);
 }
 
-bool hu_chunk_must_read(const hu_chunk *visit, hu_value_id v) {
-    const hu_seen *seen = &visit->thread->value[v];
-    bool is_elsewhere = hu_is_state(visit, v) || hu_is_carried_start(visit->run, v);
-    return !is_elsewhere && !hu_is_seen(visit, seen) && !is_made_here(visit, v);
-}
-
 void hu_chunk_make(hu_chunk *visit, hu_value_id v) {
     hu_run *run = visit->run;
     hu_seen *seen = &visit->thread->value[v];

@@ -110,9 +110,8 @@ const hu_op hu_op_log_softmax = {.name = "log_softmax",
 
 enum { NO_CLASS = -1 /* as hu_whole_below has it */, IGNORED = -2, TARGETS = 1, BANDS = 2 };
 
-/* Most rows that are looked at together, and numbers of them that the second cache holds with their
- * gradients; the kernels' rows go side by side by EIGHT. */
-enum { ROWS = 64, CACHED = 1 << 16, EIGHT = 8 };
+/* Rows that are looked at together. */
+enum { ROWS = 64 };
 
 static const hu_attribute row_loss_attributes[] = {
     {HU_ATTRIBUTE_FLAG, "ignores", offsetof(hu_row_loss_attrs, ignores), 0, 0, 0},
@@ -260,50 +259,43 @@ static double smoothed(double smoothing, int64_t classes, double of_class, doubl
 
 /* ---- sums ---- */
 
-/* Rows of so many classes and more keep some numbers of softmax_cross_entropy for what comes after
- * the forward pass; of others they are made again. */
-enum { KEEPING_CLASSES = 256 };
-
-typedef struct kept_row {
-    double most, log_sum;
-    double own; /* the number of the row's class, NaN where it has none */
-} kept_row;
-
-static bool keeps_logs(const hu_node_info *info) {
-    return hu_channels(&info->in[0]) >= KEEPING_CLASSES;
-}
-
-/* Of the chunk's rows from one on; NULL: none are kept. */
-static kept_row *kept_rows(const hu_op_call *call, int64_t first) {
-    kept_row *all = keeps_logs(call->info) ? (kept_row *)(void *)call->mask : NULL;
-    return all ? all + first : NULL;
-}
-
-/* Up to ROWS rows of the chunk, from row `first` on, of one sample. is_reduced: forward has seen
- * them already. */
+/* Up to ROWS rows of the chunk, from row `first` on. is_reduced: forward has seen them already. */
 typedef struct row_block {
     int64_t first, n;
     bool is_reduced;
-    const float *x; /* [n, classes] of in[0]; NULL: what was kept says enough */
 } row_block;
-
-/* Rows of a block, which may be fewer at the end of a sample. */
-static int64_t block_rows(const hu_node_info *info) {
-    int64_t rows = CACHED / hu_channels(&info->in[0]) / EIGHT * EIGHT;
-    return rows < EIGHT ? EIGHT : at_most(rows, ROWS);
-}
-
-/* Rows of one sample. */
-static const float *rows_at(const hu_op_call *call, int64_t first, int64_t n) {
-    int64_t rows = rows_of(call->info), sample = first / rows;
-    if (!call->rows_in) return call->in[0] + first * hu_channels(&call->info->in[0]);
-    return call->rows_in->read(call->rows_in, sample, first - sample * rows, n);
-}
 
 /* Losses of the rows of a block; those without a class get what is NaN, those that are ignored
  * anything. all: where not NULL, the sum of the losses that the classes of a row would give. */
 typedef void (*row_losses)(const hu_op_call *call, row_block block, const int64_t *class,
                            double *loss, double *all);
+
+/* The rows of one sample in order. */
+static double sample_loss(const hu_op_call *call, row_losses losses, int64_t sample,
+                          bool is_reduced) {
+    const hu_node_info *info = call->info;
+    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), counted = 0;
+    int64_t end = (sample + 1) * rows, class[ROWS];
+    double sum = 0, loss[ROWS], all[ROWS], smoothing = smoothing_of(call);
+    for (int64_t first = sample * rows; first < end; first += ROWS) {
+        int64_t n = at_most(end - first, ROWS);
+        classes_of(info, n, call->in[1] + first, class);
+        losses(call, (row_block){first, n, is_reduced}, class, loss, smoothing > 0 ? all : NULL);
+        for (int64_t i = 0; i < n && smoothing > 0; i++)
+            loss[i] = smoothed(smoothing, classes, loss[i], all[i]);
+        for (int64_t i = 0; i < n && bands_of(info) > 0; i++) loss[i] += band_loss(call, first + i);
+        for (int64_t i = 0; i < n; i++)
+            if (class[i] != IGNORED)
+                sum = counted++ ? sum + loss[i] : loss[i]; /* one row is itself, -0 included */
+    }
+    return sum;
+}
+
+/* in[0] [count, rows, classes], in[1] [count, rows] -> out[0] [count] */
+static void forward(const hu_op_call *call, row_losses losses) {
+    for (int64_t s = 0; s < call->count; s++)
+        call->out[0][s] = (float)sample_loss(call, losses, s, false);
+}
 
 /* Is the class the first of the largest entries? Not where there is a NaN. */
 static bool is_first_largest(int64_t classes, const float *x, int64_t class) {
@@ -320,92 +312,25 @@ static bool is_first_largest(int64_t classes, const float *x, int64_t class) {
     return !others;
 }
 
-/* By what was kept of a row: false where there is a NaN. */
-static bool may_be_largest(const hu_op_call *call, int64_t row) {
-    const kept_row *kept = kept_rows(call, row);
-    return kept->own == kept->most;
-}
-
-/* Rows of the block whose largest entry is the target. */
-static int64_t correct_rows(const hu_op_call *call, row_block block) {
+/* Rows of the chunk whose largest entry is the target. */
+static int64_t correct_rows(const hu_op_call *call) {
     const hu_node_info *info = call->info;
     int64_t classes = hu_channels(&info->in[0]), correct = 0;
-    for (int64_t i = 0; i < block.n; i++) {
-        int64_t r = block.first + i;
+    for (int64_t r = 0; r < call->count * rows_of(info); r++) {
         place p = place_of(info, class_of(info, call->in[TARGETS][r]));
-        if (p.head < 0 || (!block.x && !may_be_largest(call, r))) continue;
-        const float *x = block.x ? block.x + i * classes : rows_at(call, r, 1);
-        if (!is_first_largest(classes, x, p.head)) continue;
+        if (p.head < 0 || !is_first_largest(classes, call->in[0] + r * classes, p.head)) continue;
         correct += p.band < 0 || is_first_largest(hu_channels(&info->in[BANDS + p.band]),
                                                   band_row(call, p.band, r), p.entry);
     }
     return correct;
 }
 
-/* What is known of a sample: the sum of its rows' losses, in order, and how many are right, which
- * forward does not ask. */
-typedef struct sample_sums {
-    double loss;
-    int64_t correct;
-} sample_sums;
-
-/* Losses of a block with all that belongs to them. */
-static void block_losses(const hu_op_call *call, row_losses losses, row_block block,
-                         const int64_t *class, double *loss) {
-    const hu_node_info *info = call->info;
-    int64_t classes = hu_channels(&info->in[0]);
-    double all[ROWS], smoothing = smoothing_of(call);
-    losses(call, block, class, loss, smoothing > 0 ? all : NULL);
-    for (int64_t i = 0; i < block.n && smoothing > 0; i++)
-        loss[i] = smoothed(smoothing, classes, loss[i], all[i]);
-    for (int64_t i = 0; i < block.n && bands_of(info) > 0; i++)
-        loss[i] += band_loss(call, block.first + i);
-}
-
-/* Rows that are read a few at a time are not read again where what was kept of them is enough. */
-static bool is_enough_kept(const hu_op_call *call) {
-    return call->rows_in && kept_rows(call, 0) && smoothing_of(call) == 0;
-}
-
-/* The rows of one sample in order. */
-static sample_sums sums_of_sample(const hu_op_call *call, row_losses losses, int64_t sample,
-                                  bool is_reduced) {
-    const hu_node_info *info = call->info;
-    int64_t rows = rows_of(info), step = block_rows(info), counted = 0;
-    int64_t end = (sample + 1) * rows, class[ROWS];
-    double loss[ROWS];
-    sample_sums sums = {0, 0};
-    bool reads = !is_reduced || !is_enough_kept(call);
-    for (int64_t first = sample * rows; first < end; first += step) {
-        int64_t n = at_most(end - first, step);
-        row_block block = {first, n, is_reduced, reads ? rows_at(call, first, n) : NULL};
-        classes_of(info, block.n, call->in[TARGETS] + first, class);
-        block_losses(call, losses, block, class, loss);
-        for (int64_t i = 0; i < block.n; i++)
-            if (class[i] != IGNORED) /* one row is itself, -0 included */
-                sums.loss = counted++ ? sums.loss + loss[i] : loss[i];
-        if (is_reduced) sums.correct += correct_rows(call, block);
-    }
-    return sums;
-}
-
-/* in[0] [count, rows, classes], in[1] [count, rows] -> out[0] [count] */
-static void forward(const hu_op_call *call, row_losses losses) {
-    for (int64_t s = 0; s < call->count; s++)
-        call->out[0][s] = (float)sums_of_sample(call, losses, s, false).loss;
-}
-
 static void reduce(const hu_op_call *call, hu_pass pass, row_losses losses) {
     double sum = 0;
-    int64_t correct = 0;
     if (pass == HU_BACKWARD) return;
-    for (int64_t s = 0; s < call->count; s++) {
-        sample_sums sums = sums_of_sample(call, losses, s, true);
-        sum += sums.loss;
-        correct += sums.correct;
-    }
+    for (int64_t s = 0; s < call->count; s++) sum += sample_loss(call, losses, s, true);
     call->partial[HU_LOSS_SUM] = sum;
-    call->partial[HU_LOSS_METRIC] = (double)correct;
+    call->partial[HU_LOSS_METRIC] = (double)correct_rows(call);
 }
 
 /* A class does not move: the gradient of the targets [count, rows], where somebody wants it, is 0.
@@ -426,7 +351,7 @@ static hu_status nll_shape(const void *attrs, int n_in, const hu_shape *in, int 
 static void nll_rows(const hu_op_call *call, row_block block, const int64_t *class, double *loss,
                      double *all) {
     int64_t classes = hu_channels(&call->info->in[0]);
-    const float *x = block.x;
+    const float *x = call->in[0] + block.first * classes;
     for (int64_t i = 0; i < block.n; i++)
         loss[i] = class[i] < 0 ? (double)NAN : -(double)x[i * classes + class[i]];
     for (int64_t i = 0; all && i < block.n; i++) {
@@ -481,34 +406,33 @@ const hu_op hu_op_nll = {.name = "nll",
 
 /* ---- softmax_cross_entropy: log_softmax and nll in one, without a tensor between them ---- */
 
+/* Rows of so many classes and more keep two numbers each for what comes after the forward pass;
+ * of others they are made again. */
+enum { KEEPING_CLASSES = 256, KEPT = 2 };
+
+static bool keeps_logs(const hu_node_info *info) {
+    return hu_channels(&info->in[0]) >= KEEPING_CLASSES;
+}
+
 static size_t cross_entropy_mask_bytes(const hu_node_info *info) {
-    return keeps_logs(info) ? (size_t)rows_of(info) * sizeof(kept_row) : 0;
+    return keeps_logs(info) ? (size_t)rows_of(info) * KEPT * sizeof(double) : 0;
 }
 
 /* most, log_sum [ROWS] of log softmax(x)_c = x_c - most - log_sum, for the rows of a block. */
 static void block_logs(const hu_op_call *call, row_block block, double *most, double *log_sum) {
     int64_t classes = hu_channels(&call->info->in[0]);
-    kept_row *kept = kept_rows(call, block.first);
+    double *all = keeps_logs(call->info) ? (double *)(void *)call->mask : NULL;
+    double *kept = all ? all + KEPT * block.first : NULL;
     if (!kept || !block.is_reduced)
-        hu_elementary()->row_logs(block.n, classes, block.x, most, log_sum);
+        hu_elementary()->row_logs(block.n, classes, call->in[0] + block.first * classes, most,
+                                  log_sum);
     for (int64_t i = 0; kept && i < block.n; i++) {
+        double *of_row = kept + KEPT * i;
         if (block.is_reduced)
-            most[i] = kept[i].most, log_sum[i] = kept[i].log_sum;
+            most[i] = of_row[0], log_sum[i] = of_row[1];
         else
-            kept[i].most = most[i], kept[i].log_sum = log_sum[i];
+            of_row[0] = most[i], of_row[1] = log_sum[i];
     }
-}
-
-/* own [ROWS]: the numbers of the rows' classes, NaN where there is none. */
-static void block_owns(const hu_op_call *call, row_block block, const int64_t *class, double *own) {
-    int64_t classes = hu_channels(&call->info->in[0]);
-    kept_row *kept = kept_rows(call, block.first);
-    for (int64_t i = 0; i < block.n; i++)
-        if (kept && block.is_reduced)
-            own[i] = kept[i].own;
-        else
-            own[i] = class[i] < 0 ? (double)NAN : (double)block.x[i * classes + class[i]];
-    for (int64_t i = 0; kept && i < block.n; i++) kept[i].own = own[i];
 }
 
 static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape *in, int *n_out,
@@ -521,16 +445,15 @@ static hu_status cross_entropy_shape(const void *attrs, int n_in, const hu_shape
 static void cross_entropy_rows(const hu_op_call *call, row_block block, const int64_t *class,
                                double *loss, double *all) {
     int64_t classes = hu_channels(&call->info->in[0]);
-    double most[ROWS], log_sum[ROWS], own[ROWS];
+    const float *x = call->in[0] + block.first * classes;
+    double most[ROWS], log_sum[ROWS];
     block_logs(call, block, most, log_sum);
-    block_owns(call, block, class, own);
     for (int64_t i = 0; i < block.n; i++) {
         hu_softmax_row row = {most[i], log_sum[i]};
-        loss[i] = class[i] < 0 ? (double)NAN : -hu_log_softmax(row, (float)own[i]);
+        loss[i] = class[i] < 0 ? (double)NAN : -hu_log_softmax(row, x[i * classes + class[i]]);
         if (!all) continue;
         all[i] = 0;
-        for (int64_t c = 0; c < classes; c++)
-            all[i] -= hu_log_softmax(row, block.x[i * classes + c]);
+        for (int64_t c = 0; c < classes; c++) all[i] -= hu_log_softmax(row, x[i * classes + c]);
     }
 }
 
@@ -552,17 +475,18 @@ static void smoothed_slopes(double smoothing, int64_t classes, const float *x, h
     }
 }
 
-/* dx = dy (softmax(x) - onehot(class)) of a block, dy [count] the gradients of the samples' losses.
- * A row without a class gives NaN as its loss does. */
-static void cross_entropy_slopes(const hu_op_call *call, row_block block, float *dx) {
+/* dx = dy (softmax(x) - onehot(class)) of up to ROWS rows, dy [count] the gradients of the samples'
+ * losses. A row without a class gives NaN as its loss does. */
+static void cross_entropy_slopes(const hu_op_call *call, int64_t first, int64_t n) {
     const hu_node_info *info = call->info;
-    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), class[ROWS], n = block.n;
-    const float *x = block.x;
+    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), class[ROWS];
+    const float *x = call->in[0] + first * classes;
+    float *dx = call->din[0] + first * classes;
     double most[ROWS], log_sum[ROWS], dy[ROWS], smoothing = smoothing_of(call);
-    classes_of(info, n, call->in[TARGETS] + block.first, class);
+    classes_of(info, n, call->in[1] + first, class);
     for (int64_t i = 0; i < n; i++)
-        dy[i] = class[i] == NO_CLASS ? (double)NAN : (double)call->dout[0][block.first / rows];
-    block_logs(call, block, most, log_sum);
+        dy[i] = class[i] == NO_CLASS ? (double)NAN : (double)call->dout[0][(first + i) / rows];
+    block_logs(call, (row_block){first, n, true}, most, log_sum);
     if (smoothing == 0) hu_elementary()->row_slopes(n, classes, x, most, log_sum, class, dy, dx);
     for (int64_t i = 0; i < n && smoothing > 0; i++)
         smoothed_slopes(smoothing, classes, x + i * classes, (hu_softmax_row){most[i], log_sum[i]},
@@ -571,23 +495,12 @@ static void cross_entropy_slopes(const hu_op_call *call, row_block block, float 
         if (class[i] == IGNORED) memset(dx + i * classes, 0, (size_t)classes * sizeof *dx);
 }
 
-static void cross_entropy_backward_of_sample(const hu_op_call *call, int64_t sample) {
-    const hu_node_info *info = call->info;
-    const hu_rows_out *out = call->rows_out;
-    int64_t classes = hu_channels(&info->in[0]), rows = rows_of(info), step = block_rows(info);
-    for (int64_t row = 0; row < rows; row += step) {
-        int64_t first = sample * rows + row, n = at_most(rows - row, step);
-        float *dx = out ? out->room : call->din[0] + first * classes;
-        cross_entropy_slopes(call, (row_block){first, n, true, rows_at(call, first, n)}, dx);
-        if (out) out->store(out, sample, row, n);
-    }
-}
-
 /* x, dx [count, rows, classes], dout[0] [count] */
 static void cross_entropy_backward(const hu_op_call *call) {
+    int64_t rows = call->count * rows_of(call->info);
     clear_target_gradient(call);
-    for (int64_t s = 0; call->din[0] && s < call->count; s++)
-        cross_entropy_backward_of_sample(call, s);
+    for (int64_t first = 0; call->din[0] && first < rows; first += ROWS)
+        cross_entropy_slopes(call, first, at_most(rows - first, ROWS));
 }
 
 const hu_op hu_op_softmax_cross_entropy = {.name = "softmax_cross_entropy",
@@ -597,7 +510,6 @@ const hu_op hu_op_softmax_cross_entropy = {.name = "softmax_cross_entropy",
                                            .shape = cross_entropy_shape,
                                            .check_target = check_target,
                                            .saves = HU_SAVE_INPUT_0 | HU_SAVE_INPUT_1,
-                                           .takes_rows = true,
                                            .mask_bytes = cross_entropy_mask_bytes,
                                            .reduce = cross_entropy_reduce,
                                            .forward = cross_entropy_forward,

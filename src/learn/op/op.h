@@ -131,20 +131,6 @@ typedef struct hu_node_info {
 /* One call on samples first .. first+count-1 of the batch. All sample pointers point at sample
  * `first`. Pointers that a pass does not use are NULL: in/out hold what the op saves (backward) or
  * all (forward). */
-/* Rows of in[0] a few at a time: rows first .. first+n-1 of a sample of the chunk, [n, last
- * extent]. Borrowed: valid until the next ones are read. */
-typedef struct hu_rows_in hu_rows_in;
-struct hu_rows_in {
-    const float *(*read)(const hu_rows_in *rows, int64_t sample, int64_t first, int64_t n);
-};
-
-/* Rows of din[0] a few at a time: what was left in the room is stored as those rows. */
-typedef struct hu_rows_out hu_rows_out;
-struct hu_rows_out {
-    float *room;
-    void (*store)(const hu_rows_out *rows, int64_t sample, int64_t first, int64_t n);
-};
-
 typedef struct hu_op_call {
     const hu_node_info *info;
     void *state;   /* what create made */
@@ -164,10 +150,8 @@ typedef struct hu_op_call {
     const float **param;  /* [n_params] working copies (already rounded); buffers included */
     const float **dout;   /* [n_out] [count, out[i]] gradient of the outputs */
     float **din;          /* [n_in] [count, in[i]] overwritten; NULL where not needed */
-    const hu_rows_in *rows_in; /* in place of in[0], of ops that take rows; NULL: in[0] is there */
-    const hu_rows_out *rows_out; /* in place of din[0], likewise */
-    float **dparam;   /* [n_params] this chunk's partial gradient; NULL for buffers, and of
-                         products where this call is for din alone */
+    float **dparam;       /* [n_params] this chunk's partial gradient; NULL for buffers, and of
+                             products where this call is for din alone */
     bool adds_dparam; /* false: dparam is overwritten; true: it holds the sum over the chunks before
                          this one, and this chunk's part is added */
     uint8_t *mask;    /* [count, mask_bytes] bytes written forward, read after it */
@@ -224,8 +208,6 @@ struct hu_op {
     /* Bit i: in a loop (graph/graph.h) every step reads input i as a whole, a value from outside;
      * of the other inputs it reads its row. At most HU_MAX_HELD bits. */
     unsigned held;
-
-    bool takes_rows; /* reads in[0] and writes din[0] a few rows at a time, if it is asked to */
 
     bool reduce_after_forward; /* reduce runs after forward: forward needs no batch statistics (the
                                   loss) */

@@ -139,28 +139,6 @@ void hu_storage_encode(const hu_storage *storage, const hu_rounder *rounder, voi
     }
 }
 
-/* Byte at which element `first` of a row begins; first is a multiple of 8 where codes are no whole
- * bytes. */
-static size_t part_offset(const hu_storage *storage, int64_t first) {
-    return storage->trait->is_float32
-               ? (size_t)first * sizeof(float)
-               : hu_packed_bytes((size_t)first, &storage->format, storage->trait->code_bits);
-}
-
-bool hu_storage_has_part(const hu_storage *storage, int64_t line) {
-    enum { BYTE_BITS = 8 };
-    const hu_blocker *b = storage->blocker;
-    if (hu_storage_is_blocks(storage)) return b->has_pass && line * b->width % BYTE_BITS == 0;
-    return hu_storage_is_coded(storage) && storage->trait->code_bits != 0;
-}
-
-void hu_storage_encode_part(const hu_storage *storage, const hu_rounder *rounder, void *data,
-                            int64_t first, int64_t count, const float *x, const hu_random_key *key,
-                            uint64_t first_index, hu_round_counts *counts) {
-    hu_encode(rounder, &storage->packer, (size_t)count, x, NULL,
-              (unsigned char *)data + part_offset(storage, first), key, first_index, counts);
-}
-
 void hu_storage_encode_on_grid(const hu_storage *storage, const hu_rounder *rounder, void *data,
                                int64_t first, int64_t rows, const float *x,
                                hu_round_counts *counts) {
@@ -203,6 +181,13 @@ const float *hu_storage_read(const hu_storage *storage, const void *data, int64_
 float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first) {
     if (!storage->trait->is_float32) return NULL;
     return (float *)(void *)((unsigned char *)data + hu_storage_bytes(storage, first));
+}
+
+/* Byte at which element `first` of a row begins; whole bytes because first is a multiple of 8. */
+static size_t part_offset(const hu_storage *storage, int64_t first) {
+    return storage->trait->is_float32
+               ? (size_t)first * sizeof(float)
+               : hu_packed_bytes((size_t)first, &storage->format, storage->trait->code_bits);
 }
 
 void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first, int64_t count,

@@ -2,7 +2,6 @@
  * knows. */
 #ifndef HU_TENSOR_STORAGE_H
 #define HU_TENSOR_STORAGE_H
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "kernel/block/block.h"
@@ -103,19 +102,11 @@ void hu_storage_encode_on_grid(const hu_storage *storage, const hu_rounder *roun
 const float *hu_storage_read(const hu_storage *storage, const void *data, int64_t first,
                              int64_t rows, float *scratch);
 
-/* The same for elements first .. first+count-1 of row 0; first must be a multiple of 8, or a number
- * that hu_storage_has_part allows. */
+/* The same for elements first .. first+count-1 of row 0; first must be a multiple of 8. */
 void hu_storage_write_part(const hu_storage *storage, void *data, int64_t first, int64_t count,
                            const float *x);
 const float *hu_storage_read_part(const hu_storage *storage, const void *data, int64_t first,
                                   int64_t count, float *scratch);
-
-/* True if elements from a multiple of `line` on can be read alone; written: coded storage, rounded
- * and counted as by hu_storage_encode, from x alone. */
-bool hu_storage_has_part(const hu_storage *storage, int64_t line);
-void hu_storage_encode_part(const hu_storage *storage, const hu_rounder *rounder, void *data,
-                            int64_t first, int64_t count, const float *x, const hu_random_key *key,
-                            uint64_t first_index, hu_round_counts *counts);
 
 /* Where rows can be computed in place, or NULL if the storage is packed. */
 float *hu_storage_in_place(const hu_storage *storage, void *data, int64_t first);
