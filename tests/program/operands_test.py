@@ -141,6 +141,11 @@ def high(checks, cwd):
             plan = file.read().partition("\nproducts:")[2].partition("\nevidence:")[0]
         found = {line.strip().rstrip(":") for line in plan.splitlines() if line[:2] == "  " and line[2] != " "}
         checks.same(found, layers, f"{words}: layers that round operands")
+    # The rows of a plan are a recipe: high keeps a layer of it.
+    code, _, err = program.call("plan", *CNN, "precision=high.yaml", "operand.high=first=1", "out=higher.yaml", cwd=cwd)
+    checks.same(code, 0, f"a plan beside operand.high: {err}")
+    with open(os.path.join(cwd, "higher.yaml"), encoding="utf-8") as file:
+        checks.that("conv1.forward.x" not in file.read().partition("\nproducts:")[2], "the first layer of a plan stays high")
     idle = "operand.high=first=1 has no effect with precision="
     for words, is_idle in (([], True), (["precision=bf16"], True), (["precision=hfp8"], True),
                            *(([f"precision={recipe}"], False) for recipe in RECIPES),

@@ -211,6 +211,11 @@ static void apply_to_all(const hu_operand_choices *choices, const hu_operand_rul
     }
 }
 
+/* Rules of one operand, of which plans are made, are a recipe: what the user keeps high is. */
+static bool is_of_many(const hu_operand_rule *rule) {
+    return strpbrk(rule->words.text, "*?[") != NULL;
+}
+
 static hu_status apply_rules(const hu_operand_choices *choices, const hu_graph *graph,
                              hu_edge_table *edges) {
     for (uint32_t r = 0; r < choices->rule_count; r++) {
@@ -218,7 +223,7 @@ static hu_status apply_rules(const hu_operand_choices *choices, const hu_graph *
         uint32_t matched, high;
         apply_to_all(choices, rule, graph, edges, &matched, &high);
         if (matched == 0 && high == 0) return no_match("operand.rules:", rule->words.text, graph);
-        if (matched == 0)
+        if (matched == 0 && is_of_many(rule))
             return hu_fail(HU_ERR_ARGUMENT,
                            "operand.rules: found '%s' for layers that operand.high keeps as they "
                            "are, expected the rule or the layer in operand.high, not both",
