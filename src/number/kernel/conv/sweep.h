@@ -39,34 +39,37 @@ typedef struct hu_conv_outer {
     bool adds;
 } hu_conv_outer;
 
+/* images x rows x columns pixels of dy, each of which meets a window of a row of x. The window
+ * begins at place x_first + column * x_column of that row; places outside 0 .. x_end-1 take no
+ * part. Of columns inner .. inner_end-1 the windows lie wholly inside. */
+typedef struct hu_conv_windows {
+    const float *x, *dy;
+    int64_t images, rows, columns, inner, inner_end;
+    int64_t x_image, x_row, x_column, x_first, x_end;
+    int64_t dy_image, dy_row, dy_column;
+} hu_conv_windows;
+
 enum { HU_CONV_TAPS = 3 }; /* most of hu_conv_taps */
 
-/* Sums over images x rows x columns pixels of dy (`filters` neighbours, at most hu_conv_kernels'
- * places) times the 16 channels of each of 1 to HU_CONV_TAPS places of a row of x, x_tap apart:
- * dw[filter][tap][16] = or += the sums. A pixel's first place is x_first + column * x_column; those
- * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
+/* Sums over the pixels of dy (`filters` neighbours, at most hu_conv_kernels' places) times the 16
+ * channels at each of 1 to HU_CONV_TAPS places of the window, x_tap apart:
+ * dw[filter][tap][16] = or += the sums. */
 typedef struct hu_conv_taps {
-    const float *x, *dy;
+    hu_conv_windows windows;
     float *dw;
-    int64_t images, rows, columns, inner, inner_end, taps, filters;
-    int64_t x_image, x_row, x_column, x_tap, x_first, x_end;
-    int64_t dy_image, dy_row, dy_column, dw_filter;
+    int64_t taps, filters, x_tap, dw_filter;
     bool adds;
 } hu_conv_taps;
 
 enum { HU_CONV_FEW_TERMS = 12 }; /* most of hu_conv_few on any instruction set */
 
-/* Sums over images x rows x columns pixels of dy, whose lanes are `filters` neighbours (a vector,
- * or hu_conv_kernels' few_filters), times each of `terms` neighbours of x: sums[terms][filters] =
- * or += them, sums_term from one term to the next.
- * The terms of a pixel begin at place x_first + column * x_column of a row of x; those that lie
- * outside 0 .. x_end-1 take no part. Of columns inner .. inner_end-1 all lie inside. */
+/* Sums over the pixels of dy, whose lanes are `filters` neighbours (a vector, or hu_conv_kernels'
+ * few_filters), times each of `terms` neighbours, the window: sums[terms][filters] = or += them,
+ * sums_term from one term to the next. */
 typedef struct hu_conv_few {
-    const float *x, *dy;
+    hu_conv_windows windows;
     float *sums;
-    int64_t images, rows, columns, inner, inner_end, terms, filters, sums_term;
-    int64_t x_image, x_row, x_column, x_first, x_end;
-    int64_t dy_image, dy_row, dy_column;
+    int64_t terms, filters, sums_term;
     bool adds;
 } hu_conv_few;
 

@@ -508,23 +508,24 @@ HU_INLINE void few_pixel(const float *row, int64_t place, int64_t end, const flo
 
 /* Register tile: terms x filters. Pixels come in ascending order, which is the definition's. */
 HU_INLINE void few_tile(const hu_conv_few *o, const int terms, const int vectors) {
+    const hu_conv_windows *w = &o->windows;
     held sum[FEW_TERMS][FEW_VECTORS];
     HU_UNROLL
     for (int m = 0; m < terms; m++) {
         HU_UNROLL
         for (int v = 0; v < vectors; v++) sum[m][v] = (held){0};
     }
-    for (int64_t n = 0; n < o->images; n++)
-        for (int64_t r = 0; r < o->rows; r++) {
-            const float *x = o->x + n * o->x_image + r * o->x_row;
-            const float *dy = o->dy + n * o->dy_image + r * o->dy_row;
-            int64_t place = o->x_first, c = 0;
-            for (; c < o->inner; c++, place += o->x_column, dy += o->dy_column)
-                few_pixel(x, place, o->x_end, dy, sum, terms, vectors, true);
-            for (; c < o->inner_end; c++, place += o->x_column, dy += o->dy_column)
-                few_pixel(x, place, o->x_end, dy, sum, terms, vectors, false);
-            for (; c < o->columns; c++, place += o->x_column, dy += o->dy_column)
-                few_pixel(x, place, o->x_end, dy, sum, terms, vectors, true);
+    for (int64_t n = 0; n < w->images; n++)
+        for (int64_t r = 0; r < w->rows; r++) {
+            const float *x = w->x + n * w->x_image + r * w->x_row;
+            const float *dy = w->dy + n * w->dy_image + r * w->dy_row;
+            int64_t place = w->x_first, c = 0;
+            for (; c < w->inner; c++, place += w->x_column, dy += w->dy_column)
+                few_pixel(x, place, w->x_end, dy, sum, terms, vectors, true);
+            for (; c < w->inner_end; c++, place += w->x_column, dy += w->dy_column)
+                few_pixel(x, place, w->x_end, dy, sum, terms, vectors, false);
+            for (; c < w->columns; c++, place += w->x_column, dy += w->dy_column)
+                few_pixel(x, place, w->x_end, dy, sum, terms, vectors, true);
         }
     HU_UNROLL
     for (int m = 0; m < terms; m++) {

@@ -153,12 +153,19 @@ static size_t dy_bytes(const hu_conv *c, int64_t count) {
     return c->out_c > HU_CONV_WIDTH ? (size_t)(pixels * filters) * sizeof(float) : 0;
 }
 
+/* The windows of columns *first .. *end-1, of `extent` places from x_first + column * step on, lie
+ * wholly inside 0 .. x_end-1. */
+static void find_inner(int64_t x_first, int64_t extent, int64_t step, int64_t x_end,
+                       int64_t columns, int64_t *first, int64_t *end) {
+    int64_t before = x_first < 0 ? -x_first : 0, last = x_end - extent - x_first;
+    *first = least(parts(before, step), columns);
+    *end = least(last < 0 ? 0 : last / step + 1, columns);
+    if (*end < *first) *end = *first;
+}
+
 /* ROWS: output columns first .. end-1 meet the image with all taps of a kernel row. */
 static void inner_columns(const hu_conv *c, int64_t *first, int64_t *end) {
-    int64_t last = c->in_w - c->kernel_w + c->pad_w;
-    *first = parts(c->pad_w, c->stride_w);
-    *end = last < 0 ? 0 : least(last / c->stride_w + 1, c->out_w);
-    if (*first >= *end) *first = *end = c->out_w;
+    find_inner(-c->pad_w, c->kernel_w, c->stride_w, c->in_w, c->out_w, first, end);
 }
 
 /* One mask of all lanes for every output column whose taps do not all lie inside the image. */
@@ -575,6 +582,38 @@ void hu_conv_weight_gradient(const hu_conv_plan *plan, int64_t count, const floa
     if (is_few && count > 0) turn_few(c, true, dw, scratch);
 }
 
+/* ---- windows of the pixels of a strip, where they lie ---- */
+
+static hu_conv_windows windows_of(const hu_conv_strip_view *v) {
+    const hu_conv *c = v->conv;
+    return (hu_conv_windows){.images = v->images,
+                             .columns = c->out_w,
+                             .x_image = c->in_h * c->in_w * c->in_c,
+                             .x_row = c->stride_h * c->in_w * c->in_c,
+                             .x_column = c->stride_w * c->in_c,
+                             .x_end = c->in_w * c->in_c,
+                             .dy_image = c->out_h * c->out_w * c->out_c,
+                             .dy_row = c->out_w * c->out_c,
+                             .dy_column = c->out_c};
+}
+
+/* The pixels that row kh of the kernel reaches; x, dy: of the strip's first image. */
+static void take_kernel_row(const hu_conv_strip_view *v, int64_t kh, const float *x,
+                            const float *dy, hu_conv_windows *w) {
+    const hu_conv *c = v->conv;
+    int64_t low, high;
+    conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
+    w->rows = high - low;
+    w->x = w->rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * w->x_end : x;
+    w->dy = dy + low * w->dy_row;
+}
+
+/* Windows of `extent` floats, that of column 0 at x_first. */
+static void place_windows(int64_t x_first, int64_t extent, hu_conv_windows *w) {
+    w->x_first = x_first;
+    find_inner(x_first, extent, w->x_column, w->x_end, w->columns, &w->inner, &w->inner_end);
+}
+
 /* ---- weights few ---- */
 
 /* Weight gradient of layers with few input channels, such as the first
@@ -587,16 +626,6 @@ enum { MOST_CHANNELS = 4 };
 static bool conv_is_few(const hu_conv *c) {
     return c->in_c <= MOST_CHANNELS && c->out_c % HU_CONV_WIDTH == 0 && c->dilation_h == 1 &&
            c->dilation_w == 1;
-}
-
-/* Of columns *first .. *end-1, whose pixels read `extent` floats of a row of x from x_first +
- * column * step on, all lie inside 0 .. x_end-1. */
-static void find_inner(int64_t x_first, int64_t extent, int64_t step, int64_t x_end,
-                       int64_t columns, int64_t *first, int64_t *end) {
-    int64_t before = x_first < 0 ? -x_first : 0, last = x_end - extent - x_first;
-    *first = least(parts(before, step), columns);
-    *end = least(last < 0 ? 0 : last / step + 1, columns);
-    if (*end < *first) *end = *first;
 }
 
 /* dw [filter][term] -> turned [term][filter], or back. */
@@ -615,40 +644,26 @@ static void turn_few(const hu_conv *c, bool is_back, float *dw, float *turned) {
 /* All filters of some terms of a kernel row; turned: of the first of both. */
 static void run_terms(const hu_conv_strip_view *v, hu_conv_few *o, float *turned) {
     int64_t all = v->conv->out_c, most = v->kernels->few_filters;
-    const float *dy = o->dy;
+    const float *dy = o->windows.dy;
     for (int64_t f = 0; f < all; f += o->filters) {
         o->filters = all - f < most ? most / 2 : most;
-        o->dy = dy + f;
+        o->windows.dy = dy + f;
         o->sums = turned + f;
         v->kernels->few(o);
     }
-    o->dy = dy;
+    o->windows.dy = dy;
 }
 
 static void conv_few_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
                            float *turned) {
     const hu_conv *c = v->conv;
-    int64_t row = c->kernel_w * c->in_c, low, high;
-    hu_conv_few o = {.images = v->images,
-                     .columns = c->out_w,
-                     .sums_term = c->out_c,
-                     .x_image = c->in_h * c->in_w * c->in_c,
-                     .x_row = c->stride_h * c->in_w * c->in_c,
-                     .x_column = c->stride_w * c->in_c,
-                     .x_end = c->in_w * c->in_c,
-                     .dy_image = c->out_h * c->out_w * c->out_c,
-                     .dy_row = c->out_w * c->out_c,
-                     .dy_column = c->out_c,
-                     .adds = adds};
+    int64_t row = c->kernel_w * c->in_c;
+    hu_conv_few o = {.windows = windows_of(v), .sums_term = c->out_c, .adds = adds};
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
-        conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
-        o.rows = high - low;
-        o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
-        o.dy = dy + low * o.dy_row;
+        take_kernel_row(v, kh, x, dy, &o.windows);
         for (int64_t first = 0; first < row; first += o.terms) {
             o.terms = hu_conv_share(row - first, v->kernels->few_terms);
-            o.x_first = first - c->pad_w * c->in_c;
-            find_inner(o.x_first, o.terms, o.x_column, o.x_end, o.columns, &o.inner, &o.inner_end);
+            place_windows(first - c->pad_w * c->in_c, o.terms, &o.windows);
             run_terms(v, &o, turned + (kh * row + first) * c->out_c);
         }
     }
@@ -662,42 +677,30 @@ static bool conv_is_taps(const hu_conv *c) {
 
 /* All filters of some taps of a kernel row; dw: of the first of both. */
 static void run_tap_tiles(const hu_conv_strip_view *v, hu_conv_taps *o, float *dw) {
-    const float *dy = o->dy;
+    const float *dy = o->windows.dy;
     for (int64_t f = 0; f < v->conv->out_c; f += o->filters) {
         o->filters = hu_conv_share(v->conv->out_c - f, v->kernels->places);
-        o->dy = dy + f;
+        o->windows.dy = dy + f;
         o->dw = dw + f * o->dw_filter;
         v->kernels->taps(o);
     }
-    o->dy = dy;
+    o->windows.dy = dy;
 }
 
 static void conv_taps_strip(const hu_conv_strip_view *v, const float *x, const float *dy, bool adds,
                             float *dw) {
     const hu_conv *c = v->conv;
-    int64_t row = c->kernel_w * c->in_c, low, high;
-    hu_conv_taps o = {.images = v->images,
-                      .columns = c->out_w,
-                      .x_image = c->in_h * c->in_w * c->in_c,
-                      .x_row = c->stride_h * c->in_w * c->in_c,
-                      .x_column = c->stride_w * c->in_c,
+    int64_t row = c->kernel_w * c->in_c;
+    hu_conv_taps o = {.windows = windows_of(v),
                       .x_tap = c->dilation_w * c->in_c,
-                      .x_end = c->in_w * c->in_c,
-                      .dy_image = c->out_h * c->out_w * c->out_c,
-                      .dy_row = c->out_w * c->out_c,
-                      .dy_column = c->out_c,
                       .dw_filter = c->kernel_h * row,
                       .adds = adds};
     for (int64_t kh = 0; kh < c->kernel_h; kh++) {
-        conv_reach(kh, c->in_h, c->stride_h, c->pad_h, c->dilation_h, v->y0, v->y1, &low, &high);
-        o.rows = high - low;
-        o.x = o.rows ? x + (low * c->stride_h - c->pad_h + kh * c->dilation_h) * o.x_end : x;
-        o.dy = dy + low * o.dy_row;
+        take_kernel_row(v, kh, x, dy, &o.windows);
         for (int64_t kw = 0; kw < c->kernel_w; kw += o.taps) {
             o.taps = hu_conv_share(c->kernel_w - kw, HU_CONV_TAPS);
-            o.x_first = kw * o.x_tap - c->pad_w * c->in_c;
-            find_inner(o.x_first, (o.taps - 1) * o.x_tap + c->in_c, o.x_column, o.x_end, o.columns,
-                       &o.inner, &o.inner_end);
+            place_windows(kw * o.x_tap - c->pad_w * c->in_c, (o.taps - 1) * o.x_tap + c->in_c,
+                          &o.windows);
             run_tap_tiles(v, &o, dw + kh * row + kw * c->in_c);
         }
     }
