@@ -102,4 +102,29 @@ static inline void boundary_inputs(const boundary *b, uint32_t most_codes, uint3
     }
 }
 
+/* The same, `most` at a time in x: full has them checked, *n of them, the last time fewer. */
+typedef struct boundary_blocks {
+    float *x;
+    size_t *n, most;
+    void (*full)(void *context);
+    void *context;
+} boundary_blocks;
+
+static inline void boundary_gather(void *context, uint32_t bits) {
+    const boundary_blocks *b = context;
+    b->x[(*b->n)++] = hu_f32_of_bits(bits);
+    if (*b->n < b->most) return;
+    b->full(b->context);
+    *b->n = 0;
+}
+
+static inline void boundary_inputs_in_blocks(const hu_format *format, uint32_t most_codes,
+                                             uint32_t random, boundary_blocks blocks) {
+    const boundary b = {format, boundary_gather, &blocks};
+    *blocks.n = 0;
+    boundary_inputs(&b, most_codes, random);
+    blocks.full(blocks.context);
+    *blocks.n = 0;
+}
+
 #endif

@@ -80,30 +80,26 @@ static int check_block(const task *t, room *r, int is_mixed, uint32_t block) {
     return check_inputs(t, r, block);
 }
 
-/* Inputs gathered one by one. */
+/* Inputs gathered to blocks. */
 typedef struct gathered {
     const task *task;
     room room;
     int failures;
 } gathered;
 
-static void gather(void *context, uint32_t bits) {
+static void check_gathered(void *context) {
     gathered *g = context;
-    g->room.x[g->room.n++] = hu_f32_of_bits(bits);
-    if (g->room.n < BLOCK) return;
     g->failures += check_inputs(g->task, &g->room, UINT32_MAX);
-    g->room.n = 0;
 }
 
 static int check_boundary(const task *t) {
     enum { CODES = 256 };
     static gathered g;
-    const boundary inputs = {&t->packer[0].format, gather, &g};
     g.task = t;
-    g.room.n = 0;
     g.failures = 0;
-    boundary_inputs(&inputs, CODES, BLOCK);
-    return g.failures + check_inputs(t, &g.room, UINT32_MAX);
+    boundary_inputs_in_blocks(&t->packer[0].format, CODES, BLOCK,
+                              (boundary_blocks){g.room.x, &g.room.n, BLOCK, check_gathered, &g});
+    return g.failures;
 }
 
 /* 0 if the format passes on all instruction sets. The way is chosen by the one that rules. */

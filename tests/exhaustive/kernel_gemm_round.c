@@ -112,28 +112,26 @@ static int check_block(const task *t, room *r, uint32_t block) {
     return check_numbers(t, r);
 }
 
-/* Inputs gathered one by one. */
+/* Inputs gathered to blocks. */
 typedef struct gathered {
     const task *task;
     room room;
     int failures;
 } gathered;
 
-static void gather(void *context, uint32_t bits) {
+static void check_gathered(void *context) {
     gathered *g = context;
-    g->room.x[g->room.n++] = hu_f32_of_bits(bits);
-    if (g->room.n < BLOCK) return;
     g->failures += check_numbers(g->task, &g->room);
-    g->room.n = 0;
 }
 
 static int check_boundary(const task *t) {
     enum { CODES = 64, RANDOM = 4096 };
     static gathered g;
-    const boundary inputs = {&t->accumulator.format, gather, &g};
-    g = (gathered){.task = t};
-    boundary_inputs(&inputs, CODES, RANDOM);
-    return g.failures + check_numbers(t, &g.room);
+    g.task = t;
+    g.failures = 0;
+    boundary_inputs_in_blocks(&t->accumulator.format, CODES, RANDOM,
+                              (boundary_blocks){g.room.x, &g.room.n, BLOCK, check_gathered, &g});
+    return g.failures;
 }
 
 static int check_kernel(const task *t, uint32_t step, uint32_t start) {

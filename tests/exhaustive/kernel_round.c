@@ -117,7 +117,7 @@ static uint64_t check_all_inputs(const check *c, uint32_t step) {
     return failures;
 }
 
-/* Inputs gathered one by one, compared by the block. */
+/* Inputs gathered to blocks. */
 typedef struct gathered {
     const check *check;
     float x[BLOCK];
@@ -126,27 +126,22 @@ typedef struct gathered {
     uint64_t first, failures;
 } gathered;
 
-static void flush(gathered *g) {
-    g->failures += compare(g->check, g->count, g->x, g->first, g->wanted);
-    g->first += g->count;
-    g->count = 0;
-}
-
-static void gather(void *context, uint32_t bits) {
+static void compare_gathered(void *context) {
     gathered *g = context;
     const check *c = g->check;
     int is_random = hu_rounding_draws(c->variant->rounding);
-    uint32_t word = is_random ? hu_random_word(&key, g->first + g->count) : 0;
-    g->x[g->count] = hu_f32_of_bits(bits);
-    g->wanted[g->count++] = reference(c, bits, word);
-    if (g->count == BLOCK) flush(g);
+    for (size_t i = 0; i < g->count; i++) {
+        uint32_t word = is_random ? hu_random_word(&key, g->first + i) : 0;
+        g->wanted[i] = reference(c, hu_f32_bits(g->x[i]), word);
+    }
+    g->failures += compare(c, g->count, g->x, g->first, g->wanted);
+    g->first += g->count;
 }
 
 static uint64_t check_boundary(const check *c, uint32_t most_codes) {
     gathered g = {.check = c};
-    const boundary b = {&c->format, gather, &g};
-    boundary_inputs(&b, most_codes, most_codes);
-    flush(&g);
+    boundary_inputs_in_blocks(&c->format, most_codes, most_codes,
+                              (boundary_blocks){g.x, &g.count, BLOCK, compare_gathered, &g});
     return g.failures;
 }
 
