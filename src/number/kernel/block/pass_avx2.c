@@ -51,12 +51,14 @@ HU_INLINE uint32_t sum_of(words v) {
     return sum;
 }
 
-/* Bytes of 32 codes, which packing leaves as the dwords 0 4 1 5 2 6 3 7. */
-HU_INLINE words bytes_of(const words *code) {
-    const words order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    words all = _mm256_packus_epi16(_mm256_packus_epi32(code[0], code[1]),
-                                    _mm256_packus_epi32(code[2], code[3]));
-    return _mm256_permutevar8x32_epi32(all, order);
+/* Bytes of 32 codes, which packing leaves as the dwords 0 4 1 5 2 6 3 7; and in their order. */
+HU_INLINE words packed_bytes(const words *code) {
+    return _mm256_packus_epi16(_mm256_packus_epi32(code[0], code[1]),
+                               _mm256_packus_epi32(code[2], code[3]));
+}
+
+HU_INLINE words in_order(words packed) {
+    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
 /* Codes of 4 bits in pairs. */
@@ -70,7 +72,7 @@ HU_INLINE __m128i pairs_of(words bytes) {
 HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *code) {
     const words none = _mm256_setzero_si256();
     const words one[VECTORS] = {code[0], none, none, none};
-    words bytes = bytes_of(vectors == VECTORS ? code : one);
+    words bytes = in_order(packed_bytes(vectors == VECTORS ? code : one));
     __m128i pairs = pairs_of(bytes);
     if (width == 4 && vectors == VECTORS)
         _mm_storeu_si128((__m128i *)(void *)to, pairs);
@@ -85,14 +87,10 @@ HU_INLINE void store_codes(uint8_t *to, int width, int vectors, const words *cod
 /* Codes of 8 bits of a group's magnitudes, with the signs of `in`: packing saturates, which keeps a
  * sign. */
 HU_INLINE void store_signed_bytes(uint8_t *to, const words *code, const words *in) {
-    const words order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const words sign = _mm256_set1_epi8((char)0x80);
-    words codes = _mm256_packus_epi16(_mm256_packus_epi32(code[0], code[1]),
-                                      _mm256_packus_epi32(code[2], code[3]));
     words signs =
         _mm256_packs_epi16(_mm256_packs_epi32(in[0], in[1]), _mm256_packs_epi32(in[2], in[3]));
-    words all = _mm256_or_si256(codes, _mm256_and_si256(signs, sign));
-    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32(all, order));
+    store_words(to, in_order(with_sign(packed_bytes(code), signs, sign)));
 }
 
 /* Values of the codes of 4 bits: those of magnitudes. */
