@@ -28,8 +28,7 @@ static void rehearse_beginning(hu_run *run, uint32_t buffer) {
     hu_buffer_use(&run->buffers[buffer], run->rehearsal.course, run->rehearsal.time - 1);
 }
 
-/* Whether visits of the region read of a node's parameters only what it has
- * begun with. */
+/* Whether visits of the region read of a node's parameters only what it has begun with. */
 static bool reads_packed_params(const hu_run *run, uint32_t region, uint32_t n, hu_pass pass) {
     const hu_op *op = run->graph->node[n].op;
     bool is_begun = n >= hu_region_first(run, region) && n <= hu_region_last(run, region);
@@ -250,8 +249,7 @@ int hu_thread_number(void) {
     return omp_get_thread_num();
 }
 
-/* What visits of a region take, which any of its nodes names; HU_NONE: those
- * that load. */
+/* What visits of a region take, which any of its nodes names; HU_NONE: those that load. */
 static hu_visit_scratch *scratch_of(hu_run *run, uint32_t region, hu_pass pass) {
     if (region == HU_NONE) return &run->loading;
     return &run->exec[hu_region_first(run, region)].scratch[pass];

@@ -357,8 +357,7 @@ static hu_status fmt_block_print(const hu_block_format *block) {
     print_tensor_scale(block);
     if (block->hadamard)
         printf("rotation      lines in groups of %d, what is left in smaller powers of two, before "
-               "and "
-               "back after\n",
+               "and back after\n",
                block->hadamard);
     printf("storage       %.9g bits an element\n", bits_per_element(block));
     return HU_OK;

@@ -28,9 +28,8 @@ static int64_t part_of(int64_t count, int part, int parts) {
     return count * part / parts;
 }
 
-enum {
-    SLICED_FROM = 192
-}; /* rows or columns of the other factor: measuring slices is a hundredth */
+/* Rows or columns of the other factor: measuring slices is a hundredth of its product. */
+enum { SLICED_FROM = 192 };
 
 /* ---- packing ---- */
 
@@ -411,10 +410,9 @@ static hu_status prepare(hu_gemm_job *job, const hu_gemm_task *task, hu_isa isa)
     hu_gemm_constants_init(&task->accumulator, &job->constants);
     find_kernels(job, isa);
     job->needs_facts = job->plan.mac != HU_MAC_FMACS;
-    job->a_slices =
-        job->needs_facts && hu_gemm_wants_slices(&job->prover) && task->n >= SLICED_FROM;
-    job->b_slices =
-        job->needs_facts && hu_gemm_wants_slices(&job->prover) && task->m >= SLICED_FROM;
+    const bool may_slice = job->needs_facts && hu_gemm_wants_slices(&job->prover);
+    job->a_slices = may_slice && task->n >= SLICED_FROM;
+    job->b_slices = may_slice && task->m >= SLICED_FROM;
     job->a_seen.low = job->b_seen.low = UINT32_MAX;
     hu_round_counts_clear(&job->a_counts);
     hu_round_counts_clear(&job->b_counts);

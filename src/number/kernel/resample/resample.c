@@ -8,8 +8,7 @@ enum { NEIGHBOURS = HU_RESAMPLE_SPAN / HU_RESAMPLE_NUMBERS };
 const hu_resample *hu_resample_here(void) {
     static const hu_resample *const of_isa[HU_ISA_COUNT] = {HU_AT_ISA(hu_resample)};
 #if defined(__x86_64__)
-    if (hu_cpu_has_vbmi() &&
-        __builtin_cpu_supports("avx512vnni"))
+    if (hu_cpu_has_vbmi() && __builtin_cpu_supports("avx512vnni"))
         return &hu_resample_spans_avx512;
 #endif
     return of_isa[hu_cpu_isa()];
